@@ -1,10 +1,10 @@
-//! Who made how much, and logs of other programs.
+//! Tests of `drip advise` with a dominant client, and with logs of other programs.
 
 use std::fmt::Write;
 
 use crate::advise::{advise, fit, row, run, toml, write};
 
-/// CSV lines of two minutes: each key sends so many requests in the first second of each 10 s, at once.
+/// Returns CSV lines of two minutes. Each key sends this many requests every 10 s, in one second.
 fn bursts(keys: &[(&str, u32)]) -> String {
     let mut text = String::new();
     for second in (600..=720).step_by(10) {
@@ -28,7 +28,7 @@ fn a_key_with_most_requests_is_named_first_and_the_numbers_are_made_without_it()
     let report = advise(folder, &["log.csv"]);
     let first = "203.0.113.9 made 80.0 % of all requests.\n520 requests of 4 keys ";
     assert!(report.starts_with(first), "{report}");
-    // Six bursts in a minute, and of each burst all but one are above the rate.
+    // A minute has six bursts. All but one request of each burst exceed the rate.
     let with = ["520", "100.0 %", "32", "32", "192", "3.2r/s", "31"];
     assert_eq!(row(&report, "all keys"), with, "{report}");
     let without = ["104", "20.0 %", "4", "4", "24", "24r/m", "3"];
@@ -41,14 +41,14 @@ fn a_key_with_most_requests_is_named_first_and_the_numbers_are_made_without_it()
          limits = [{ zone = \"per_client\", burst = 3, nodelay = true }]\n\n\
          [zones.per_client]\nkey = \"$remote_addr\"\nrate = \"24r/m\"\n"
     );
-    // The same numbers as in a log without it, in which nobody has more than all others.
+    // The numbers equal those of a log without the key. No key has more requests than all others.
     let close = [&OTHERS[..], &[("192.0.2.4", 4)]].concat();
     write(folder, "others.csv", bursts(&close));
     let others = advise(folder, &["others.csv"]);
     assert_eq!(fit(&others, "all keys"), ("24r/m", 3), "{others}");
     let told = "# Made for all. Without 192.0.2.1: rate = \"24r/m\", burst = 3.\n";
     assert!(toml(&others).starts_with(told), "{others}");
-    // Without others there are no numbers without it.
+    // Without other keys there are no numbers without it.
     write(folder, "one.csv", bursts(&OTHERS[..1]));
     let one = advise(folder, &["one.csv"]);
     assert!(!one.contains("ithout"), "{one}");
@@ -62,7 +62,7 @@ fn a_log_that_is_too_short_for_a_window_has_no_column_for_it() {
         (40, "1 s    10 s        rate", "1.1r/s"),
         (70, "1 s    10 s   1 min        rate", "1.1r/s"),
     ] {
-        // Each second one, and two in the first of each minute.
+        // One request every other second, and two in the first second of each minute.
         let lines = (600..=600 + seconds).map(|at| {
             let line = format!("{at},a\n");
             line.repeat(if at % 60 == 0 { 2 } else { 1 })
@@ -74,9 +74,11 @@ fn a_log_that_is_too_short_for_a_window_has_no_column_for_it() {
     }
 }
 
-/// Three requests of one client within a second and one of another a second later, in logs of two forms.
+/// Returns logs in two formats with three requests of one client and one of another client.
 ///
-/// What is read of each form: `src/gateway/replay/line`.
+/// The three requests are within a second, the other one a second later. `src/gateway/replay/line`
+/// tests
+/// what is read of each format.
 fn logs() -> [(&'static str, String); 2] {
     let requests = [(7, 47, 100), (7, 47, 200), (7, 47, 300), (8, 48, 300)];
     let log = |line: &dyn Fn(u32, u32, u32) -> String| -> String {
@@ -113,7 +115,7 @@ fn logs_of_other_programs_are_known_by_their_lines() {
                          4 requests of 2 keys by $remote_addr, 2026-11-21 03:33:4";
             assert!(report.starts_with(first), "{form}: {report}");
             assert_eq!(fit(&report, "all keys").0, "3r/s", "{form}: {report}");
-            // A rate for the origin as a whole; where durations are known, places, too.
+            // The advice has a rate for the whole origin, and permits if durations are known.
             assert!(report.contains("[origins.NAME]"), "{form}: {report}");
             assert_eq!(
                 report.contains("max_in_flight"),

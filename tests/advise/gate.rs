@@ -1,15 +1,15 @@
-//! The advice for the gate in front of the origin.
+//! Tests of the advice for the gate in front of the origin.
 
 use super::logs::{Request, csv, json, shared, steady};
 use super::{advise, pasted, run, toml, write};
 
-/// The lines for the origin's table.
+/// Returns the lines for the origin's table.
 fn gate(report: &str) -> &str {
     let (_, rest) = report.split_once("[origins.NAME]\n").expect("a gate");
     rest.split("\n\n").next().unwrap()
 }
 
-/// A field of the origin's table.
+/// Returns a field of the origin's table.
 fn field<'r>(report: &'r str, name: &str) -> Option<&'r str> {
     let mut lines = gate(report).lines();
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
@@ -19,7 +19,7 @@ fn field<'r>(report: &'r str, name: &str) -> Option<&'r str> {
 fn the_rate_is_a_quarter_above_the_seconds_and_the_places_twice_those_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // Each second 51 requests, of 20 ms.
+    // 51 requests per second, of 20 ms each.
     write(folder, "log.json", json(&steady()));
     let report = advise(folder, &["log.json"]);
     let expected = "# In 99.9 % of the seconds at most 51 requests came. The rate is a quarter more.\n\
@@ -54,7 +54,7 @@ fn nginx_tells_the_time_at_the_origin_and_who_did_not_get_there() {
             nth % 10 * 100
         )
     };
-    // Ten each second: four that the origin answers in 0.5 s, and six that nginx rejects.
+    // Ten requests per second: the origin answers four in 0.5 s, and nginx rejects six.
     let lines = (0..600).map(|nth| line(nth, if nth % 10 < 4 { "0.500" } else { "-" }));
     write(folder, "log", lines.collect::<String>());
     let report = advise(folder, &["log"]);

@@ -1,4 +1,4 @@
-//! Logs for which the right recommendation is known.
+//! Tests of `drip advise` with logs for which the right recommendation is known.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,12 +11,12 @@ use flate2::write::GzEncoder;
 use super::{advise, fit, pasted, row, run, toml, write};
 use crate::support::drip;
 
-/// Milliseconds since 2026-11-01T09:00:00Z, and a key.
+/// Time in milliseconds since 2026-11-01T09:00:00Z, and a key.
 pub type Request = (u64, String);
 
 const NINE: u64 = 1_793_523_600_000;
 
-/// Two minutes: one key comes five times in each 100 ms, at once; others now and then.
+/// Returns two minutes of requests: one key sends five every 100 ms, the others a few.
 pub fn steady() -> Vec<Request> {
     let mut requests = Vec::new();
     for second in 0..120 {
@@ -32,7 +32,7 @@ pub fn steady() -> Vec<Request> {
     requests
 }
 
-/// The same, where the requests of the busy key are those of two.
+/// Returns the same requests, with those of the busy key divided between two keys.
 pub fn shared() -> Vec<Request> {
     let mut requests = steady();
     let busy = requests.iter_mut().filter(|(_, key)| key == "192.0.2.1");
@@ -54,7 +54,7 @@ pub fn csv(requests: &[Request]) -> String {
 pub fn json(requests: &[Request]) -> String {
     let mut text = String::new();
     for (at, key) in requests {
-        // Written when the response ended, 20 ms later.
+        // nginx writes the line when the response has ended, 20 ms later.
         let at = at + 20;
         let (minute, second, milli) = (at / 60_000, at / 1000 % 60, at % 1000);
         writeln!(
@@ -100,7 +100,7 @@ fn the_rate_is_that_of_the_minutes_and_the_burst_rejects_none() {
         let busy = ["6000", "98.0 %", "50", "500", "3000", "50r/s", "4"];
         assert_eq!(row(&report, "192.0.2.1"), busy, "{report}");
         assert_eq!(fit(&report, "all keys"), ("50r/s", 4), "{report}");
-        // Three in a minute, now and then a little less than 20 s after each other.
+        // Three requests per minute, sometimes a little less than 20 s apart.
         let others = ["120", "2.0 %", "1", "1", "3", "3r/m", "1"];
         assert_eq!(row(&report, "without 192.0.2.1"), others, "{report}");
         assert!(
@@ -117,7 +117,7 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     let folder = folder.path();
     write(folder, "access.log", combined(&steady()));
     let report = advise(folder, &["access.log"]);
-    // Each second's requests come at once in the log.
+    // In the log, the requests of a second all have the same time.
     assert_eq!(fit(&report, "all keys"), ("50r/s", 49), "{report}");
     assert!(report.contains("The log has whole seconds"), "{report}");
     assert!(
@@ -162,7 +162,7 @@ fn packed_logs_and_logs_in_pieces_are_the_same_log() {
     assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
 }
 
-/// A pipe that delivers `bytes`.
+/// Returns a pipe that delivers `bytes`.
 fn pipe(bytes: Vec<u8>) -> std::io::PipeReader {
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::thread::spawn(move || writer.write_all(&bytes));
@@ -177,7 +177,7 @@ fn a_slow_key_has_a_rate_a_minute() {
         let lines = times.map(|second| format!("{},a", 1_793_523_600 + second));
         lines.collect::<Vec<_>>().join("\n")
     };
-    // Each twelve seconds; each ten, and each third a second too early; once a day; each second.
+    // Every twelve seconds; every ten, with each third request a second early; daily; every second.
     let cases = [
         (log(&mut (0..100).map(|nth| nth * 12)), "5r/m", 0),
         (

@@ -1,5 +1,6 @@
-//! Logs of strangers: however many keys, paths and seconds they have, and however long their lines are, the tools
-//! that read them take a bounded amount of memory, and tell what they lost for it.
+//! Tests that tools read any log in bounded memory, and report what they left out.
+//!
+//! The logs have any number of keys, paths and seconds, and lines of any length.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::process::{ChildStdin, Stdio};
@@ -12,8 +13,9 @@ use crate::support::process::Process;
 
 const MB: u64 = 1 << 20;
 
-/// Runs the program on a log that `write` writes into its standard input. Returns what it printed on both outputs, and
-/// the most memory that it took.
+/// Runs the program on a log that `write` writes to its standard input.
+///
+/// Returns both outputs, and the peak memory.
 fn on_log(
     args: &[&str],
     write: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<()>,
@@ -52,12 +54,12 @@ fn on_log(
     (told.concat(), peak.join().expect("its memory"))
 }
 
-/// How many keys are known at once.
+/// Number of keys remembered at once.
 const KNOWN: u32 = 1 << 20;
-/// The length of a key and a path that are not shortened, but for their number.
+/// Length of keys and paths that are not shortened.
 const LONG: usize = 110;
 
-/// A line of which no log has the like.
+/// Writes an endless line that no real log has.
 fn write_long_line(log: &mut impl Write) -> io::Result<()> {
     for _ in 0..64 {
         log.write_all(&vec![b'x'; 1 << 20])?;
@@ -65,7 +67,9 @@ fn write_long_line(log: &mut impl Write) -> io::Result<()> {
     log.write_all(b"\n")
 }
 
-/// By night more keys than are known at once.
+/// A million long keys and paths and an endless line take less than 700 MB.
+///
+/// By night there are more keys than are remembered at once.
 #[test]
 #[ignore = "loads both cores: tests/run.sh long"]
 fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {

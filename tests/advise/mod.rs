@@ -1,4 +1,4 @@
-//! `drip advise`, run as a user runs it.
+//! Tests of `drip advise`, run as a user runs it.
 
 mod clients;
 mod gate;
@@ -18,27 +18,27 @@ fn run(folder: &Path, args: &[&str]) -> Output {
     drip().current_dir(folder).args(args).output().unwrap()
 }
 
-/// What `drip advise` prints for a log in a folder.
+/// Returns the output of `drip advise` for a log in a folder.
 fn advise(folder: &Path, args: &[&str]) -> String {
     let output = run(folder, &[&["advise"], args].concat());
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The lines to paste.
+/// Returns the lines to paste.
 fn toml(report: &str) -> &str {
     let (_, rest) = report.split_once("limit:\n\n").expect("lines to paste");
     rest.split("\nFor a gate").next().expect("a part")
 }
 
-/// A file with an origin and a route, and the lines pasted at its end.
+/// Returns a file with an origin and a route, and the lines pasted at its end.
 fn pasted(origin: &str, toml: &str) -> String {
     format!(
         "[origins.app]\nservers = [\"http://{origin}\"]\n\n[[routes]]\npath = \"/\"\norigin = \"app\"\n{toml}"
     )
 }
 
-/// The cells of a row of the table: requests, share, the most within each time, rate and burst.
+/// Returns the cells of a row: requests, share, maximum within each window, rate and burst.
 fn row<'r>(report: &'r str, name: &str) -> Vec<&'r str> {
     let is_it = |line: &&str| line.len() > 40 && line[..40].trim_end() == name;
     let row = report.lines().find(is_it);
@@ -47,7 +47,7 @@ fn row<'r>(report: &'r str, name: &str) -> Vec<&'r str> {
     cells.filter(|cell| !cell.is_empty()).collect()
 }
 
-/// The rate and burst that fit all keys of a row.
+/// Returns the rate and burst that fit all keys of a row.
 fn fit<'r>(report: &'r str, name: &str) -> (&'r str, u32) {
     let cells = row(report, name);
     let [.., rate, burst] = cells[..] else {

@@ -1,9 +1,9 @@
-//! Logs with errors.
+//! Tests of `drip advise` with logs that contain errors.
 
 use super::logs::{combined, csv, json, packed, steady};
 use super::{advise, fit, run, write};
 
-/// How lines are put into order: `tools::advise::order`.
+/// Lines that cannot be sorted are reported. `tools::advise::order` does the sorting.
 #[test]
 fn lines_that_cannot_be_put_into_order_are_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -15,7 +15,7 @@ fn lines_that_cannot_be_put_into_order_are_told() {
     let report = advise(folder, &["late"]);
     let told = "\n1 requests stood more than 60 s";
     assert!(report.contains(told), "{report}");
-    // Newest first: the report warns that its numbers cannot be right.
+    // Newest line first: the report warns that its numbers cannot be right.
     requests.reverse();
     write(folder, "reversed", csv(&requests));
     let report = advise(folder, &["reversed"]);
@@ -69,7 +69,7 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     let report = String::from_utf8(output.stdout).unwrap();
     assert_eq!(report, advise(folder, &["good.csv"]));
 
-    // A log that cannot be opened, or was cut off, is reported, and the others are read.
+    // A log that cannot be opened or is truncated is reported, and the others are read.
     let mut cut = packed(&good);
     cut.truncate(cut.len() - 9);
     write(folder, "cut.gz", cut);
@@ -108,7 +108,7 @@ fn a_first_line_that_was_cut_off_is_one_bad_line() {
     ] {
         write(folder, name, &log);
         let whole = advise(folder, &[name]);
-        // What `tail -c` leaves.
+        // The output of `tail -c` begins in the middle of a line.
         let header = log.find('\n').filter(|_| name == "log.csv");
         let begin = header.map_or("", |header| &log[..=header]);
         write(

@@ -1,12 +1,13 @@
-//! The advice for a zone: its key is that of a file.
+//! Tests of the advice for a zone whose key is in a file.
 
 use std::fmt::Write as _;
 
 use super::{advise, fit, run, write};
 
-/// A minute: three keys of which each comes so many times in each second, so far apart.
+/// Returns a minute of requests of three keys with different bursts.
 ///
-/// At two in each second `eve`, at once; at ten `alice`, in fives; at twenty `bob`, each on its own.
+/// Every second `eve` sends two at once, `alice` ten in groups of five, and `bob` twenty, evenly
+/// spread.
 fn requests() -> Vec<(u64, &'static str)> {
     let mut requests = Vec::new();
     for second in 0..60 {
@@ -19,7 +20,7 @@ fn requests() -> Vec<(u64, &'static str)> {
     requests
 }
 
-/// The gateway's own log.
+/// Returns the gateway's own log.
 fn own_log() -> String {
     let mut log = String::new();
     for (at, key) in requests() {
@@ -41,7 +42,7 @@ fn with_a_file_any_log_has_the_key_of_its_zone() {
     let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.users]\nkey = \"$arg_key\"\nrate = \"1r/s\"\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\n";
     write(folder, "gateway.toml", file);
-    // With the zone's keys, with what keys are made of, with keys alone.
+    // Logs with the zone's keys, with the parts of keys, and with keys alone.
     let own = own_log();
     let other = own.replace(",\"zone\":\"users\"", "");
     let mut csv = String::from("time,key\n");

@@ -1,6 +1,6 @@
-//! The budget of a request: what is read of callgrind's output, and which figures are above.
+//! Tests of the budget of a request: reading callgrind's output, and comparing figures.
 
-// The bench uses other parts of them.
+// The bench uses other parts of these modules.
 #[allow(dead_code)]
 #[path = "../../benches/budget/limits.rs"]
 mod limits;
@@ -11,7 +11,7 @@ mod profile;
 use limits::{Figures, Group, Verdict};
 use profile::{Function, Profile};
 
-/// A thread that allocates twice and reads the clock three times.
+/// Profile of a thread that allocates twice and reads the clock three times.
 const THREAD: &str = "\
 # callgrind format
 version: 1
@@ -68,18 +68,18 @@ fn callgrinds_file_gives_instructions_and_calls_of_each_function() {
     };
     assert_eq!(function("drip::main"), of(105, 0));
     assert_eq!(function("clock_gettime@@GLIBC_2.17"), of(21, 3));
-    // A recursive function counts as one, whatever its depth.
+    // A recursive function counts as one, at any depth.
     assert_eq!(function("mi_malloc_generic").instructions, 2);
-    // An allocation counts once, though the allocator calls itself.
+    // An allocation counts once, although the allocator calls itself.
     assert_eq!(profile.calls(profile::allocates), 2);
     assert_eq!(profile.calls(profile::reads_clock), 3);
-    // A second thread is added to the first, though it numbers the functions anew.
+    // The counts of a second thread are added, although its functions have other numbers.
     profile.add("fn=(1) drip::work\n1 7\ncfn=(9) calloc\ncalls=4 1\n1 9\n");
     assert_eq!(profile.calls(profile::allocates), 6);
     assert_eq!(profile.functions()["drip::work"].instructions, 7);
 }
 
-/// The verdict on each of some figures, by name, beside a budget.
+/// Returns the verdict on each of some figures, by name.
 fn verdicts(budget: &str, measured: &[(Group, &str, f64)]) -> Vec<(String, Verdict)> {
     let budget = limits::parse(budget).expect("a budget");
     let measured = measured

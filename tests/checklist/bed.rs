@@ -1,3 +1,5 @@
+//! A proxy under test with its own origin: drip, nginx or haproxy.
+
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::thread;
@@ -11,10 +13,10 @@ pub const MB: usize = 1 << 20;
 
 /// The shortest response that an origin can send.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-/// The same, after which the origin may close at any time.
+/// The same response, after which the origin may close at any time.
 pub const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
-/// A proxy with an origin of its own behind it.
+/// A proxy with its own origin behind it.
 pub struct Bed {
     pub who: &'static str,
     pub address: SocketAddr,
@@ -24,14 +26,14 @@ pub struct Bed {
     asked: RefCell<Vec<u8>>,
 }
 
-/// Starts one proxy after the other, drip last: the others show that the test itself is right.
+/// Starts one proxy after the other, drip last. The others show that the test itself is correct.
 pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
     let beds = starters.into_iter().map(|start| start());
-    // In a binary without other programs there is no peer.
+    // A test binary without other programs has no other proxies.
     beds.filter(|bed| bed.gateway.is_some() || bed.peer.is_some())
 }
 
-/// The names and addresses of the other proxies that there are, and of drip.
+/// Returns names and addresses of the available other proxies, and of drip.
 pub fn with_drip<'a>(
     peers: impl IntoIterator<Item = &'a Option<Peer>>,
     drip: &Gateway,
@@ -41,7 +43,7 @@ pub fn with_drip<'a>(
     peers.chain([("drip", drip.address())]).collect()
 }
 
-/// All three, with default settings.
+/// Starts all three proxies with default settings.
 pub fn everybody() -> impl Iterator<Item = Bed> {
     each([|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")])
 }
@@ -55,12 +57,12 @@ pub fn haproxy_and_drip() -> impl Iterator<Item = Bed> {
 }
 
 impl Bed {
-    /// drip with one worker, further fields of `[server]`, and of its origin.
+    /// Starts drip with one worker, further fields of `[server]`, and of its origin.
     pub fn drip(server: &str, origin: &str) -> Self {
         Self::limited_drip(server, origin, "", "")
     }
 
-    /// The same with zones, and further fields of the route.
+    /// Starts drip with zones, and further fields of the route.
     pub fn limited_drip(server: &str, origin_fields: &str, zones: &str, route: &str) -> Self {
         let origin = RawOrigin::start();
         let text = format!(
@@ -79,7 +81,7 @@ impl Bed {
         }
     }
 
-    /// nginx, configured to forward what drip forwards, with further directives of `http`.
+    /// Starts nginx, forwarding what drip forwards, with further directives of `http`.
     pub fn nginx(http: &str) -> Self {
         const AS_DRIP: &str = "proxy_set_header Host $http_host; proxy_request_buffering off; proxy_buffering off; \
              underscores_in_headers on;";
@@ -93,7 +95,7 @@ impl Bed {
         Self::of("nginx", peer, origin)
     }
 
-    /// haproxy with further lines of its only section.
+    /// Starts haproxy with further lines of its only section.
     pub fn haproxy(more: &str) -> Self {
         let origin = RawOrigin::start();
         Self::of("haproxy", peers::haproxy(origin.address, more), origin)
@@ -123,7 +125,7 @@ impl Bed {
         Raw::connect(self.address)
     }
 
-    /// A new client's connection on which `bytes` have been sent.
+    /// Sends `bytes` on a new connection.
     pub fn ask(&self, bytes: impl AsRef<[u8]>) -> Raw {
         self.asked.replace(bytes.as_ref().to_vec());
         let mut client = self.client();
@@ -131,7 +133,7 @@ impl Bed {
         client
     }
 
-    /// The same, each byte in a segment of its own.
+    /// Sends `bytes` on a new connection, each byte in its own segment.
     pub fn ask_byte_by_byte(&self, bytes: impl AsRef<[u8]>) -> Raw {
         self.asked.replace(bytes.as_ref().to_vec());
         let mut client = self.client();
@@ -139,7 +141,9 @@ impl Bed {
         client
     }
 
-    /// Sends a whole request on a new connection, answers it at the origin, and returns both ends and what the origin saw.
+    /// Sends a request on a new connection, and answers it at the origin.
+    ///
+    /// Returns both ends, and the request as the origin received it.
     pub fn pass(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
         let client = self.ask(request);
         let mut origin = self.origin.accept();
@@ -152,25 +156,26 @@ impl Bed {
         }
     }
 
-    /// The request as the origin sees it; its response does not matter.
+    /// Returns the request as the origin receives it. The response does not matter.
     pub fn seen(&self, request: impl AsRef<[u8]>) -> Message {
         let mut passed = self.pass(request, LAST);
         assert_eq!(passed.client.answer().body, b"ok");
         passed.seen
     }
 
-    /// The origin's answer to a GET as the client sees it.
+    /// Returns the origin's response to a GET as the client receives it.
     pub fn told(&self, answer: impl AsRef<[u8]>) -> Message {
         self.pass(GET, answer).client.answer()
     }
 
-    /// The status of the proxy's own response; the origin sees nothing of the request, and the connection
-    /// ends.
+    /// Returns the status of the proxy's own response, with which the connection must end.
+    ///
+    /// The origin must receive nothing of the request.
     pub fn refusal(&self, request: impl AsRef<[u8]>) -> u16 {
         self.refusal_to(self.ask(request))
     }
 
-    /// The same for a request that was sent already.
+    /// Returns the status of the proxy's own response to a request that was sent already.
     pub fn refusal_to(&self, mut client: Raw) -> u16 {
         let answer = client.answer();
         let (rest, _) = client.end();
@@ -179,20 +184,21 @@ impl Bed {
         answer.status()
     }
 
-    /// The status of the proxy's own response to a request of which the origin sees nothing, whether or not the
-    /// connection stays open.
+    /// Returns the status of the proxy's own response. The connection may stay open.
+    ///
+    /// The origin must receive nothing of the request.
     pub fn own_status(&self, request: impl AsRef<[u8]>) -> u16 {
         let answer = self.ask(request).answer();
         self.check_unseen();
         answer.status()
     }
 
-    /// Fails unless the next request that the origin sees is one sent now.
+    /// Fails unless the next request that the origin receives is one sent now.
     pub fn check_unseen(&self) {
         let mut client = self.client();
         client.send("GET /next HTTP/1.1\r\nHost: next\r\n\r\n");
         let mut origin = self.origin.accept();
-        // A request that was refused may have had a connection, on which nothing was sent.
+        // A refused request may have opened a connection to the origin without sending anything.
         while origin.is_empty() {
             origin = self.origin.accept();
         }
@@ -209,7 +215,7 @@ impl Bed {
 impl Drop for Bed {
     fn drop(&mut self) {
         thread_local!(static NAMED: Cell<bool> = const { Cell::new(false) });
-        // A failing test also drops the proxies that it would have asked next.
+        // A failing test also drops the proxies that it has not tested yet.
         if thread::panicking() && !NAMED.replace(true) {
             let asked = self.asked.borrow();
             let shown = String::from_utf8_lossy(&asked[..asked.len().min(500)]);
@@ -227,28 +233,28 @@ pub struct Passed {
 
 pub const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// A GET with these field lines, each with its CRLF.
+/// Returns a GET with these field lines, each with its CRLF.
 pub fn get_with(lines: &str) -> String {
     format!("GET / HTTP/1.1\r\nHost: test\r\n{lines}\r\n")
 }
 
-/// A POST with these field lines and this body.
+/// Returns a POST with these field lines and this body.
 pub fn post_with(lines: &str, body: &str) -> String {
     format!("POST / HTTP/1.1\r\nHost: test\r\n{lines}\r\n{body}")
 }
 
-/// Fields or trailers as a [`Message`] has them.
+/// Converts fields or trailers to the form in a [`Message`].
 pub fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     of.iter().map(own).collect()
 }
 
-/// An answer with these field lines and a body of two bytes.
+/// Returns a response with these field lines and a body of two bytes.
 pub fn ok_with(lines: &str) -> String {
     format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok")
 }
 
-/// A file for drip in front of these servers, with further fields of the origin.
+/// Returns a file for drip in front of these servers, with further fields of the origin.
 pub fn forwarding(servers: &[SocketAddr], more: &str) -> String {
     let servers: Vec<_> = servers
         .iter()
@@ -260,7 +266,7 @@ pub fn forwarding(servers: &[SocketAddr], more: &str) -> String {
     )
 }
 
-/// The answer to one request on a connection of its own.
+/// Sends one request on a new connection and returns the response.
 pub fn ask(to: SocketAddr, request: &str) -> Message {
     let mut client = Raw::connect(to);
     client.send(request);

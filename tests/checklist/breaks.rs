@@ -1,4 +1,4 @@
-//! Line 12: what a client gets of a response that its origin breaks off, and that it can detect this.
+//! Checklist line 12: a client can detect a response that its origin breaks off.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::bed::{Bed, GET, MS, post_with};
 use crate::support::{End, Raw};
 
-/// Parts of responses, and what follows the head of each at the client.
+/// Parts of responses, with the bytes that follow the head of each at the client.
 const PARTS: [(&str, &str); 5] = [
     ("Content-Length: 100\r\n\r\n", ""),
     ("Content-Length: 100\r\n\r\npart", "part"),
@@ -22,8 +22,11 @@ const PARTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Sends a request to drip, lets the origin read the head and this many bytes more, sends `part` of a response and ends
-/// it: the gateway sees all of that at the same time.
+/// Sends a request, and lets the origin break off its response at once.
+///
+/// The origin reads the head and `read` more bytes, sends `part` of a response and ends the
+/// connection.
+/// The gateway receives all of that at the same time.
 fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end: fn(Raw)) -> Raw {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();
@@ -74,11 +77,11 @@ fn line_12_what_a_client_still_sends_takes_no_part_of_a_broken_answer() {
 
 #[test]
 fn line_12_a_client_of_http_1_0_is_reset_where_it_could_not_tell() {
-    // nginx closes, and haproxy sends it chunks.
+    // nginx closes the connection, and haproxy sends chunks.
     let bed = Bed::drip("", "");
     for (lines, expected) in [
         ("Transfer-Encoding: chunked\r\n\r\n4\r\n", End::Reset),
-        // Here it is possible.
+        // HTTP/1.0 responses without a length cannot show the difference. Here the client can.
         ("Content-Length: 100\r\n\r\n", End::Closed),
     ] {
         let mut client = bed.ask("GET / HTTP/1.0\r\nHost: test\r\n\r\n");

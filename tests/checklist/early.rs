@@ -1,4 +1,4 @@
-//! Line 16: early answers, and uploads that arrive early.
+//! Checklist line 16: early responses, and uploads that arrive early.
 
 use std::thread;
 
@@ -6,8 +6,11 @@ use super::bed::{Bed, LAST, everybody, haproxy_and_drip, nginx_and_drip, noise, 
 const EARLY: &str =
     "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n";
 
-/// A client that uploads 10 MB, with a length and in chunks, to an origin that reads only the head, answers at once, and
-/// then `stays` or breaks the connection. The client reads after its upload (`reads_last`), or meanwhile.
+/// A client uploads 10 MB to an origin that reads only the head and answers at once.
+///
+/// The upload has a length or is in chunks. The origin then `stays` or breaks the connection. The
+/// client
+/// reads after its upload (`reads_last`) or meanwhile.
 fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
     const PIECE: usize = 64 * 1024;
     const SIZE: usize = 160 * PIECE;
@@ -27,7 +30,7 @@ fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
         let sending = thread::spawn(move || {
             let after: &[u8] = if chunked { b"\r\n" } else { b"" };
             let piece = [before.as_bytes(), &noise(PIECE), after].concat();
-            // The gateway may have closed; what matters is what the client has then.
+            // The gateway may have closed. The test checks what the client has received then.
             (0..SIZE / PIECE).try_for_each(|_| std::io::Write::write_all(&mut sender, &piece))
         });
         origin.send(EARLY);
@@ -45,7 +48,7 @@ fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
     for bed in everybody() {
         early_answer(&bed, true, false);
     }
-    // nginx takes the origin's reset for its response if it is writing when the reset comes.
+    // nginx takes the origin's reset for its response if it is writing when the reset arrives.
     for bed in haproxy_and_drip() {
         early_answer(&bed, false, false);
     }

@@ -1,4 +1,4 @@
-//! Line 12: how bodies end.
+//! Checklist line 12: how bodies end.
 
 use super::bed::{Bed, GET, MB, everybody, noise, post_with};
 use crate::support::{Raw, SOON};
@@ -26,13 +26,13 @@ fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
     }
 }
 
-/// The client's side of a response that the origin breaks off after `part`.
+/// Returns the client's part of a response that the origin breaks off after `part`.
 fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
     origin.send(part);
-    // The client has received what came; only then it ends.
+    // The origin ends only after the client has received all earlier bytes.
     let at = part.find("\r\n\r\n").expect("a head") + 4;
     if part.len() > at {
         client.wait_for("part");

@@ -1,11 +1,12 @@
-//! Line 17: expectations. The origin decides on `Expect: 100-continue`: the gateway sends no 100 of
-//! its own (RFC 9110, section 10.1.1).
+//! Checklist line 17: expectations. The origin decides on `Expect: 100-continue`.
+//!
+//! The gateway sends no 100 of its own (RFC 9110, section 10.1.1).
 
 use super::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, ok_with, post_with};
 use crate::support::{Message, Raw};
 
 const EXPECTING: &str = "Expect: 100-continue\r\nContent-Length: 5\r\n";
-/// The same with a length and in chunks, and the body that follows.
+/// Framing by a length and by chunks, with the body that follows.
 const BODIES: [(&str, &str); 2] = [
     (EXPECTING, "hello"),
     (
@@ -15,8 +16,7 @@ const BODIES: [(&str, &str); 2] = [
 ];
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A client that waits for a response before it sends its body, and the origin, which has seen the
-/// expectation.
+/// Returns a client that waits before it sends its body, and the origin with the expectation.
 fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
     let client = bed.ask(post_with(lines, ""));
     let mut origin = bed.origin.accept();
@@ -25,7 +25,7 @@ fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
     (client, origin)
 }
 
-/// The origin lets the client go on, which then sends `hello` and is answered.
+/// Lets the origin send 100. The client then sends `hello` and gets a response.
 fn go_on(client: &mut Raw, origin: &mut Raw) {
     origin.send(CONTINUE);
     assert_eq!(client.head().status(), 100);
@@ -37,7 +37,7 @@ fn go_on(client: &mut Raw, origin: &mut Raw) {
 
 #[test]
 fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
-    // nginx sends it itself, before it asks the origin.
+    // nginx sends 100 itself, before it contacts the origin.
     for bed in haproxy_and_drip() {
         for (lines, body) in BODIES {
             let (mut client, mut origin) = waiting(&bed, lines);
@@ -59,15 +59,16 @@ fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
 
 #[test]
 fn line_17_of_several_100s_one_passes() {
-    // haproxy passes on each.
+    // haproxy passes each 100 on.
     let bed = Bed::drip("", "");
     let (mut client, mut origin) = waiting(&bed, EXPECTING);
     origin.send(CONTINUE.repeat(2));
     go_on(&mut client, &mut origin);
 }
 
-/// After the final response to a request whose body was never requested: either the connection ends,
-/// or the body is discarded and the next request is served.
+/// Checks the connection after the final response to a request whose body was never requested.
+///
+/// Either the connection ends, or the body is discarded and the next request is served.
 fn check_goes_on(bed: &Bed, mut client: Raw, told: &Message, body: &str) {
     let closes = told
         .field("connection")
@@ -101,8 +102,8 @@ fn line_17_where_the_origin_refuses_its_answer_decides_and_no_100_comes() {
                 assert!(status.starts_with(&told.status().to_string()), "{told:?}");
                 assert_eq!(told.body, b"no", "{status}");
                 if bed.is_drip() {
-                    // The next bytes on it would be a body that is never sent: it carries no other
-                    // request.
+                    // The origin would take the next bytes for the body, so the connection carries
+                    // no other request.
                     assert_eq!(origin.end().0, b"", "{status}");
                     check_goes_on(&bed, client, &told, body);
                     bed.check_unseen();
@@ -193,7 +194,7 @@ fn line_17_another_expectation_fails() {
     }
     let twice = "Expect: 100-continue\r\nExpect: 200-ok\r\nContent-Length: 0\r\n";
     assert_eq!(bed.own_status(post_with(twice, "")), 417);
-    // Its case does not matter.
+    // The case of the value does not matter.
     let mut client = bed.ask(post_with(
         "Expect: 100-Continue\r\nContent-Length: 5\r\n",
         "",

@@ -1,4 +1,4 @@
-//! Lines 19 and 20: origins that fail, and clients that leave.
+//! Checklist lines 19 and 20: origins that fail, and clients that disconnect.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ use crate::support::{DeafOrigin, Gateway, Origin, Raw, SOON, free_address, now};
 
 #[test]
 fn line_19_an_origin_that_refuses_is_a_502_whose_body_is_not_sent_to_head() {
-    // haproxy says 503, and closes after an answer to HEAD.
+    // haproxy answers 503, and closes after a response to HEAD.
     let nginx = peers::nginx(free_address(), "");
     let drip = Gateway::start(&forwarding(&[free_address()], ""));
     for (_, to) in with_drip([&nginx], &drip) {
@@ -41,7 +41,7 @@ fn line_19_an_origin_that_resets_or_closes_is_a_502() {
                     origin.request();
                     origin.send(part);
                     end(origin);
-                    // It may be sent again where that is allowed.
+                    // The request may be sent again where that is allowed.
                     if let Some(again) = bed.origin.accept_within(50 * MS) {
                         end(again);
                     }
@@ -55,7 +55,7 @@ fn line_19_an_origin_that_resets_or_closes_is_a_502() {
 
 #[test]
 fn line_19_nonsense_is_a_502() {
-    // nginx treats what is not HTTP as a response of HTTP/0.9; haproxy is as strict as drip.
+    // nginx takes what is not HTTP for HTTP/0.9. haproxy is as strict as drip.
     for bed in haproxy_and_drip() {
         for nonsense in [
             "what?\r\n\r\n",
@@ -94,7 +94,7 @@ fn line_19_an_answers_head_past_its_limit_is_a_502() {
         let mut client = bed.ask(GET);
         let mut origin = bed.origin.accept();
         origin.head();
-        // The other side may close before the last byte.
+        // The peer may close before the last byte.
         let line = format!("X-Long: {}\r\n", "x".repeat(4000));
         let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", line.repeat(25));
         let _all_sent = origin.try_send(head);
@@ -132,7 +132,7 @@ fn line_19_an_unhealthy_origin_is_a_503_that_says_when_to_come_again() {
 
 #[test]
 fn line_19_an_origin_too_slow_to_connect_is_a_504() {
-    // haproxy says 503.
+    // haproxy answers 503.
     let deaf = DeafOrigin::start();
     let nginx = peers::nginx(deaf.address, "proxy_connect_timeout 300ms;");
     let drip = Gateway::start(&forwarding(&[deaf.address], "connect_timeout = \"300ms\""));
@@ -140,7 +140,7 @@ fn line_19_an_origin_too_slow_to_connect_is_a_504() {
         let began = now();
         assert_eq!(ask(to, GET).status(), 504);
         let took = began.elapsed();
-        // A clock of whole ticks may have begun one before.
+        // A clock of whole ticks may have started one tick earlier.
         assert!((299..2000).contains(&took.as_millis()), "{took:?}");
     }
 }
@@ -186,7 +186,7 @@ fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
 
 #[test]
 fn line_19_a_head_that_never_ends_is_a_504() {
-    // nginx and haproxy count from the last byte.
+    // nginx and haproxy measure from the last byte.
     let bed = Bed::drip("", "response_timeout = \"300ms\"");
     let began = now();
     let mut client = bed.ask(GET);

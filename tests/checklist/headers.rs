@@ -1,4 +1,4 @@
-//! Lines 1 to 6: which header fields go on, which end here, and which are written.
+//! Checklist lines 1 to 6: header fields that are forwarded, dropped or written.
 
 use std::thread;
 
@@ -140,7 +140,7 @@ fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
         ("x-forwarded-proto", "http"),
     ]);
     assert_eq!(forwarded(&bed, ""), ours);
-    // X-Real-IP is not in the contract or the RFCs, but origins trust it like the others.
+    // X-Real-IP is neither in the contract nor in the RFCs, but origins trust it like the others.
     assert_eq!(forwarded(&bed, SPOOFED), ours);
 }
 
@@ -181,7 +181,7 @@ fn line_04_repeated_fields_reach_the_origin_in_order() {
         assert_eq!(seen.all("cookie"), ["a=1", "b=2; c=3"]);
         assert_eq!(seen.all("x-many"), ["1", "", "2, 3"]);
         assert_eq!(seen.all("accept"), ["text/html", "*/*"]);
-        // UTF-8, seen byte by byte.
+        // UTF-8, as single bytes.
         assert_eq!(seen.field("x-bytes"), Some("caf\u{c3}\u{a9} \"quoted\""));
     }
 }
@@ -235,7 +235,7 @@ fn line_05_nothing_is_invented_towards_the_origin() {
 #[test]
 fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
     const DATE: &str = "Tue, 15 Nov 1994 08:12:31 GMT";
-    // nginx writes a Server of its own (and a Date over the origin's, and Connection: keep-alive).
+    // nginx writes its own Server, its own Date over the origin's, and Connection: keep-alive.
     for bed in haproxy_and_drip() {
         for status in [
             "200 OK",
@@ -245,7 +245,7 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
         ] {
             let told = bed.told(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
             let code = &status[..4];
-            // A reason may be dropped (RFC 9112, section 4), not made up.
+            // A reason may be dropped (RFC 9112, section 4), but not invented.
             let fits = told.line == format!("HTTP/1.1 {status}")
                 || told.line == format!("HTTP/1.1 {code}");
             assert!(fits, "{:?} for {status:?}", told.line);
@@ -264,7 +264,7 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
     }
 }
 
-/// Bytes that begin like gzip, so that a proxy that unpacks or sniffs them fails the test.
+/// Returns bytes that begin like gzip, so that a proxy that unpacks or sniffs them fails the test.
 fn gzip_like(length: usize) -> Vec<u8> {
     let mut body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".to_vec();
     body.extend(noise(length));

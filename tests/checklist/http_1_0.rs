@@ -1,11 +1,11 @@
-//! Lines 8 and 13: HTTP/1.0 clients, which need not send Host and may keep their connection.
+//! Checklist lines 8 and 13: HTTP/1.0 clients without Host, or with kept connections.
 
 use std::time::Duration;
 
 use super::bed::{Bed, LAST, OK, ask, each, everybody, forwarding, nginx_and_drip, ok_with};
 use crate::support::{End, Gateway, Message, Origin, Raw, RawOrigin, free_address};
 
-/// The request of an old client as the only server of this file sees it.
+/// Returns the request of an HTTP/1.0 client as the only server of this file receives it.
 fn seen_by(origin: &RawOrigin, file: &str, request: &str) -> Message {
     let gateway = Gateway::start(file);
     let mut client = Raw::connect(gateway.address());
@@ -19,7 +19,7 @@ fn seen_by(origin: &RawOrigin, file: &str, request: &str) -> Message {
 
 #[test]
 fn line_08_a_request_without_host_goes_on_with_the_servers_own_name() {
-    // nginx sends the name that its file gives the servers, haproxy none.
+    // nginx sends the name that its file gives the servers, haproxy sends none.
     let bed = Bed::drip("", "");
     let own = bed.origin.address.to_string();
     for request in [
@@ -52,7 +52,7 @@ fn line_08_the_servers_own_name_is_that_of_the_server_that_is_asked() {
     let origin = RawOrigin::start();
     let port = origin.address.port();
     let (own, named) = (format!("127.0.0.1:{port}"), format!("localhost:{port}"));
-    // It takes no connection.
+    // An address that refuses connections.
     let refuses = free_address();
     let two = format!("{refuses}\", \"http://{own}");
     for (servers, more, wanted) in [
@@ -93,7 +93,7 @@ fn line_13_a_client_of_http_1_0_that_asks_for_it_keeps_its_connection() {
     for bed in everybody() {
         for keep in ["keep-alive", "Keep-Alive", "x, keep-alive"] {
             if bed.who == "nginx" && keep.starts_with('x') {
-                // It looks only for the one word.
+                // haproxy looks only for the single word.
                 continue;
             }
             let request = format!("GET / HTTP/1.0\r\nHost: test\r\nConnection: {keep}\r\n\r\n");

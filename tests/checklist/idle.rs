@@ -1,14 +1,13 @@
-//! Line 21: an idle connection on which the origin sent something without a request carries no
-//! further request. The bytes would be taken for the response to the next one, which may be another
-//! client's.
+//! Checklist line 21: an idle connection with unrequested bytes carries no further request.
+//!
+//! The bytes would be taken for the response to the next request, perhaps of another client.
 
 use std::thread;
 
 use super::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
-/// What comes without a request: a response, its beginning, what some servers send before they
-/// close, an odd line end.
+/// Unrequested bytes: a response, its beginning, a farewell of some servers, an odd line end.
 const UNASKED: [&str; 5] = [
     "HTTP/1.1 200 OK\r\nX-Unasked: 1\r\nContent-Length: 4\r\n\r\nevil",
     "HTTP/1.1 2",
@@ -17,7 +16,7 @@ const UNASKED: [&str; 5] = [
     "\r\n",
 ];
 
-/// The next request goes to the origin on another connection, and gets its own response.
+/// Checks that the next request uses another connection and gets its own response.
 fn check_next(bed: &Bed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
     client.send(request);
     let mut origin = bed.origin.accept();
@@ -83,7 +82,7 @@ fn line_21_nor_where_an_answer_without_a_body_brings_one() {
 fn line_21_other_clients_get_nothing_of_them_either() {
     let bed = Bed::drip("", "");
     for unasked in UNASKED {
-        // Several connections wait for work, each with something on it.
+        // Several idle connections, each with unrequested bytes.
         let mut passed: Vec<_> = (0..3).map(|_| bed.ask(GET)).collect();
         let mut origins: Vec<_> = passed.iter().map(|_| bed.origin.accept()).collect();
         for origin in &mut origins {

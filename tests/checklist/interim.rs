@@ -1,5 +1,6 @@
-//! Line 14: interim responses (1xx) pass, before the final one and never instead of it (RFC 9110,
-//! section 15.2).
+//! Checklist line 14: interim responses (1xx) are forwarded before the final response.
+//!
+//! An interim response never replaces the final one (RFC 9110, section 15.2).
 
 use std::thread;
 
@@ -13,7 +14,7 @@ fn statuses(messages: &[Message]) -> Vec<u16> {
     messages.iter().map(Message::status).collect()
 }
 
-/// A client that has sent `request`, and its origin, which has read the head.
+/// Returns a client that has sent `request`, and its origin, which has read the head.
 fn begun(bed: &Bed, request: &str) -> (Raw, Raw) {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();
@@ -23,7 +24,7 @@ fn begun(bed: &Bed, request: &str) -> (Raw, Raw) {
 
 #[test]
 fn line_14_interim_answers_come_before_the_final_one_and_never_instead_of_it() {
-    // nginx takes them for the final answer.
+    // nginx takes them for the final response.
     for bed in haproxy_and_drip() {
         for (interim, statuses_told) in [
             (HINTS, &[103][..]),
@@ -106,7 +107,7 @@ fn line_14_an_interim_answer_passes_while_the_body_is_still_sent() {
 
 #[test]
 fn line_14_what_belongs_to_one_hop_or_frames_a_message_stays_out_of_interim_answers() {
-    // haproxy forwards the fields that it forwards of any response.
+    // haproxy forwards the same fields as of any response.
     let bed = Bed::drip("", "");
     let (mut client, mut origin) = begun(&bed, GET);
     origin.send(
@@ -174,7 +175,7 @@ fn line_14_interim_answers_give_the_origin_no_more_time() {
     let bed = Bed::drip("", "response_timeout = \"500ms\"");
     let (mut client, mut origin) = begun(&bed, GET);
     let began = now();
-    // The other side may close first.
+    // The peer may close first.
     while origin.try_send(HINTS).is_ok() && began.elapsed() < 3000 * MS {
         thread::sleep(50 * MS);
     }

@@ -1,5 +1,6 @@
-//! Line 20: the kernel's keepalive probes detect a peer that vanishes without closing, on both
-//! sides.
+//! Checklist line 20: TCP keepalive probes detect a peer that vanishes without closing.
+//!
+//! This applies to clients and to origins.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,8 +10,9 @@ use super::bed::{Bed, OK, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Raw, eventually, now};
 
-/// When the keepalive timer of the connection from `local` to `remote` ends, as the kernel reports
-/// it; `None` if it has none.
+/// Returns the time until the connection's keepalive timer ends; `None` without a timer.
+///
+/// The kernel reports the timer in `/proc/net/tcp`.
 fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     let table = fs::read_to_string("/proc/net/tcp").expect("the kernel's table");
     let port = |address: &str| {
@@ -34,8 +36,9 @@ fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     (kind == "02").then(|| Duration::from_millis(10 * hundredths))
 }
 
-/// Fails unless a probe is due within `most`, and no sooner than after the last byte, which is not older than `began`, on
-/// both sides of this connection.
+/// Fails unless a probe is due within `most` on both sides of this connection.
+///
+/// It must not be due sooner than after the last byte, which is not older than `began`.
 fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration, began: Instant) {
     let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
     let of_origin = origin.sender();
@@ -44,7 +47,7 @@ fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration, began: Inst
         of_origin.local_addr().expect("a socket"),
     );
     for (leg, (local, remote)) in [("client", to_client), ("origin", to_origin)] {
-        // While bytes are in flight the kernel has another timer there.
+        // While bytes are in flight the kernel shows another timer.
         let mut due = None;
         eventually(&format!("the {leg}'s leg has a keepalive timer"), || {
             due = keepalive(local, remote);

@@ -1,5 +1,6 @@
-//! Line 20: a client that leaves while it waits is detected at once, even if it has sent bytes that
-//! are not read yet.
+//! Checklist line 20: a waiting client that disconnects is detected at once.
+//!
+//! This holds even if the client has sent bytes that are not read yet.
 
 use std::io::Write;
 use std::thread;
@@ -8,21 +9,20 @@ use std::time::Duration;
 use super::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
 use crate::support::{Raw, alone, now};
 
-/// Less than a check every fifth of a second would take, and enough for a busy machine.
+/// Maximum detection time: below the interval of a check, and enough for a busy machine.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// What a client has sent when it leaves.
+/// Bytes that a client has sent when it disconnects, with a name.
 type Sent = (&'static str, fn() -> Vec<u8>);
 
-/// As much as fits into the kernel's buffers: the end of the connection is known there, after unread
-/// bytes.
+/// Data that fits into the kernel's buffers: the end is known there, after unread bytes.
 const LITTLE: [Sent; 4] = [
     ("its request", || GET.into()),
     ("some requests behind it", || GET.repeat(3).into()),
     ("a thousand requests behind it", || GET.repeat(1000).into()),
     ("a part of its body", || upload(30_000)),
 ];
-/// More than that. After it only a reset is noticed.
+/// Data that exceeds the kernel's buffers: only a reset is detected.
 const MUCH: [Sent; 2] = [
     ("very many requests behind it", || {
         GET.repeat(400_000).into()
@@ -30,13 +30,13 @@ const MUCH: [Sent; 2] = [
     ("much of its body", || upload(16 * MB)),
 ];
 
-/// The head and the beginning of a body.
+/// Returns the head and the beginning of a body.
 fn upload(length: usize) -> Vec<u8> {
     let head = post_with(&format!("Content-Length: {}\r\n", 64 * MB), "");
     [head.into_bytes(), noise(length)].concat()
 }
 
-/// A gateway where the first request has passed and the next one waits for an hour.
+/// Starts a gateway where the first request passes and the next one waits for an hour.
 fn queue() -> Bed {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
     let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
@@ -44,7 +44,7 @@ fn queue() -> Bed {
     bed
 }
 
-/// A client that waits, and has sent as much of `bytes` as the kernel takes.
+/// Returns a waiting client that has sent as much of `bytes` as the kernel takes.
 fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
     let client = bed.client();
     send_what_is_taken(&client, bytes);
@@ -52,7 +52,7 @@ fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
     client
 }
 
-/// Sends `bytes` until no more of them are taken.
+/// Sends `bytes` until the kernel takes no more.
 fn send_what_is_taken(client: &Raw, bytes: &[u8]) {
     let mut sender = client.sender();
     // Most of it is never read.
@@ -116,7 +116,7 @@ fn line_20_so_is_one_that_waits_for_a_place_at_the_origin_or_for_its_answer() {
         let mut third = bed.ask("GET /third HTTP/1.1\r\nHost: test\r\n\r\n");
         let began = now();
         drop(first);
-        // It may have been sent a part of a body.
+        // The origin may have received a part of a body.
         origin.end();
         let took = began.elapsed();
         assert!(took < Duration::from_secs(1), "after {sent}: {took:?}");

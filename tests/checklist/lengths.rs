@@ -1,4 +1,4 @@
-//! Lines 10 and 11: how messages are framed.
+//! Checklist lines 10 and 11: how messages are framed.
 
 use super::bed::{Bed, GET, LAST, everybody, get_with, haproxy_and_drip, post_with};
 use crate::support::Message;
@@ -36,7 +36,7 @@ fn line_10_a_request_of_known_length_goes_on_with_it_and_without_a_body_gains_no
 
 #[test]
 fn line_10_a_chunked_request_goes_on_in_chunks() {
-    // nginx has the whole body, and sends its length; in line 9 it has not, and sends chunks.
+    // nginx buffers the complete body and sends its length. In line 9 it sends chunks.
     for bed in haproxy_and_drip() {
         for body in [
             "5\r\nhello\r\n0\r\n\r\n",
@@ -102,13 +102,13 @@ fn line_10_a_length_that_is_told_twice_goes_on_once() {
     }
 }
 
-/// The head that the client gets of a response without a body; then the same connection serves another request.
+/// Returns the head of a response without a body, and checks that the connection is usable.
 fn bodiless(bed: &Bed, method: &str, answer: &str) -> Message {
     let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
     let answer = format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\n");
     let mut passed = bed.pass(request, &answer);
     let told = passed.client.answer_to(method);
-    // It might send an unexpected body later: the next response must come right after the head.
+    // The origin might send a body later: the next response must follow right after the head.
     drop(passed.origin);
     passed.client.send(GET);
     let mut origin = bed.origin.accept();
@@ -124,7 +124,7 @@ fn line_11_an_answer_to_head_and_a_304_keep_their_length_and_have_no_body() {
         for (method, answer, length) in [
             ("HEAD", "200 OK\r\nContent-Length: 1000", Some("1000")),
             ("HEAD", "404 Not Found\r\nContent-Length: 0", Some("0")),
-            // None is made up.
+            // The proxy adds no length.
             ("HEAD", "200 OK", None),
             ("HEAD", "200 OK\r\nTransfer-Encoding: chunked", None),
             (
@@ -154,7 +154,7 @@ fn line_11_a_204_has_neither_length_nor_body() {
     for bed in everybody() {
         check(&bed, "");
     }
-    // nginx and haproxy pass on a length that the origin gives it.
+    // nginx and haproxy pass on a length of the origin.
     let bed = Bed::drip("", "");
     check(&bed, "\r\nContent-Length: 0");
     check(&bed, "\r\nContent-Length: 5");

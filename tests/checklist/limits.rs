@@ -1,4 +1,4 @@
-//! Lines 22 and 23: what is too large, what is too slow, and how much memory that costs.
+//! Checklist lines 22 and 23: messages that are too large or too slow, and their memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::support::{Raw, SOON, eventually, half_alone, now, quarter_alone};
 
 #[test]
 fn line_22_a_head_too_large_is_a_431_and_never_reaches_the_origin() {
-    // nginx and haproxy say 400.
+    // nginx and haproxy answer 400.
     let mut bed = Bed::drip("", "");
     let before = bed.gateway().peak_memory();
     let long = "x".repeat(40_000);
@@ -42,7 +42,7 @@ fn line_22_the_limit_of_a_head_is_the_files() {
 
 #[test]
 fn line_22_a_head_within_the_limit_passes() {
-    // haproxy takes 16 KB in all.
+    // haproxy accepts 16 KB in all.
     for bed in each([
         || Bed::nginx("large_client_header_buffers 8 32k;"),
         || Bed::drip("", ""),
@@ -52,10 +52,10 @@ fn line_22_a_head_within_the_limit_passes() {
     }
 }
 
-/// The maximum, including Host.
+/// Maximum number of fields, including Host.
 const MOST: usize = 256;
 
-/// A GET with this many fields in total.
+/// Returns a GET with this many fields in total.
 fn get_of(fields: usize) -> String {
     let lines = (1..fields).map(|nth| format!("X-{nth}: {nth}\r\n"));
     get_with(&lines.collect::<Vec<_>>().concat())
@@ -63,7 +63,7 @@ fn get_of(fields: usize) -> String {
 
 #[test]
 fn line_22_256_fields_pass_in_order() {
-    // haproxy takes a hundred.
+    // haproxy accepts a hundred.
     for bed in each([
         || Bed::nginx("large_client_header_buffers 8 32k;"),
         || Bed::drip("", ""),
@@ -123,7 +123,7 @@ fn line_22_chunks_over_the_limit_are_a_413_and_never_reach_the_origin_whole() {
             client.send(&chunk);
             thread::sleep(5 * MS);
         }
-        // It may have closed already.
+        // The proxy may have closed already.
         let _late = client.try_send("0\r\n\r\n");
         assert_eq!(client.answer().status(), 413);
         if let Some(mut origin) = bed.origin.accept_within(20 * MS) {
@@ -146,7 +146,7 @@ fn impatient_with_heads() -> impl Iterator<Item = Bed> {
     ])
 }
 
-/// 408 and the end in about half a second.
+/// Checks that 408 and the end of the connection arrive in about half a second.
 fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
     let (bytes, _) = client.end();
     let took = began.elapsed();
@@ -163,7 +163,7 @@ fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
     assert!((400..2500).contains(&took.as_millis()), "{took:?}");
 }
 
-/// Sends slowly and without a stop until the other side closes.
+/// Sends slowly without a stop until the peer closes.
 fn trickle(client: &Raw, bytes: &'static [u8]) {
     let mut sender = client.sender();
     thread::spawn(move || {
@@ -235,7 +235,7 @@ fn impatient_with_bodies() -> impl Iterator<Item = Bed> {
 
 #[test]
 fn line_22_a_slow_body_is_a_408_in_time() {
-    // haproxy closes too, but waits for the origin's timeout with it.
+    // haproxy closes too, but only after the origin's timeout.
     for bed in impatient_with_bodies().filter(|bed| bed.who != "haproxy") {
         for (framing, part) in [
             ("Content-Length: 100", "part"),
@@ -273,7 +273,7 @@ fn line_22_a_body_that_moves_is_given_its_time() {
     }
 }
 
-/// Writes without end on a thread of its own; reports how much was taken so far, and whether the other side still reads.
+/// Writes without end on its own thread. Reports the bytes taken, and whether the peer reads.
 fn endless(
     bytes: std::net::TcpStream,
     framed: bool,
@@ -289,7 +289,7 @@ fn endless(
             (String::new(), "")
         };
         let piece = [before.as_bytes(), &noise(PIECE), after.as_bytes()].concat();
-        // If the other side takes it all, this ends too.
+        // If the peer takes all bytes, the thread ends too.
         while counted.load(Ordering::SeqCst) < 512 * MB as u64 {
             if let Err(error) = std::io::Write::write_all(&mut to, &piece) {
                 return error;
@@ -318,10 +318,10 @@ fn line_22_a_client_that_does_not_read_is_closed_in_time() {
     }
 }
 
-/// What its own buffers may take, no matter how much passes through.
+/// Memory of buffers, independent of the number of bytes that pass through.
 const MAY_GROW: u64 = 16 * MB as u64;
 
-/// Waits until the bytes no longer move, and checks how much memory they take.
+/// Waits until no more bytes are taken, and checks the memory.
 fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
     let mut last = 0;
     eventually("the bytes no longer move", || {
@@ -375,7 +375,7 @@ fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memor
 #[test]
 fn line_23_an_endless_upload_that_nobody_asked_for_costs_bounded_memory() {
     let _alone = quarter_alone();
-    // The gateway's own response does not make it read forever.
+    // The gateway's own response must not make it read forever.
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
     let mut bed = Bed::limited_drip(
         "body_timeout = \"500ms\"",

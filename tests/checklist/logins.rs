@@ -1,5 +1,6 @@
-//! A login by NTLM or Negotiate belongs to the connection to the origin (RFC 4559, section 6). Such a
-//! connection serves the client that logged in, and nobody else.
+//! A login by NTLM or Negotiate belongs to the connection to the origin.
+//!
+//! Such a connection serves only the client that logged in (RFC 4559, section 6).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,9 +13,9 @@ use crate::support::{
     Done, FrameOrigin, Gateway, Origin, Raw, eventually, one_h2c_origin, one_origin,
 };
 
-/// An origin whose connections are logged in. Each answer says for whom it is.
+/// Starts an origin with logins per connection. Each response names the user.
 fn intranet() -> Origin {
-    // Who is logged in, by connection. The empty name: a login has begun.
+    // User by connection. The empty name means that a login has begun.
     let users = Mutex::new(HashMap::<usize, String>::new());
     Origin::answering(move |exchange| {
         let mut users = users.lock().expect("no panic");
@@ -52,7 +53,7 @@ fn drip(servers: &[SocketAddr]) -> Gateway {
     Gateway::start(&forwarding(servers, ""))
 }
 
-/// The status and the body of the answer to one more request of a client.
+/// Returns the status and the body of the response to one more request of a client.
 fn told(client: &mut Raw, request: &str) -> (u16, String) {
     client.send(request);
     let answer = client.answer();
@@ -72,7 +73,7 @@ fn challenge() -> (u16, String) {
     (401, "who?".to_owned())
 }
 
-/// A client that is logged in.
+/// Returns a client that is logged in.
 fn logged_in(gateway: &Gateway, name: &str) -> Raw {
     let mut client = Raw::connect(gateway.address());
     assert_eq!(told(&mut client, GET), challenge());
@@ -88,7 +89,7 @@ fn a_stranger_gets_a_connection_of_its_own_beside_a_client_that_is_logged_in() {
     let mut anna = logged_in(&gateway, "anna");
     let mut stranger = Raw::connect(gateway.address());
     assert_eq!(told(&mut stranger, GET), challenge());
-    // The login holds for requests without credentials.
+    // The login also applies to requests without credentials.
     assert_eq!(told(&mut anna, GET), user("anna"));
     let mut bert = logged_in(&gateway, "bert");
     for _ in 0..3 {

@@ -1,8 +1,12 @@
-//! What a correct reverse proxy does (RFC 9110 and 9112, and what fragile origins really send), with a raw socket on
-//! both sides. Where possible, a test also runs against a real nginx or haproxy: that proves the test itself.
+//! Tests of what a correct reverse proxy does, with a raw socket on both sides.
 //!
-//! Tests are named after the lines of the checklist: headers 1 to 6, target and host 7 and 8, framing 9 to 18, failure
-//! 19 to 24.
+//! The rules are from RFC 9110 and 9112, and from what fragile origins really send. Where possible,
+//! a
+//! test also runs against a real nginx or haproxy, which proves the test itself.
+//!
+//! Tests are named after the lines of the checklist: headers 1 to 6, target and host 7 and 8,
+//! framing
+//! 9 to 18, failure 19 to 24.
 
 pub mod bed;
 mod breaks;

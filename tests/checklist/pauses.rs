@@ -1,5 +1,6 @@
-//! Line 22: a response whose body pauses for longer than the origin's `body_timeout` ends, and not
-//! as if it were complete.
+//! Checklist line 22: a response that pauses for longer than `body_timeout` is broken off.
+//!
+//! The client must not take it for a complete response.
 
 use std::thread;
 
@@ -60,7 +61,7 @@ fn line_22_a_body_that_pauses_now_and_then_is_waited_for() {
     for bed in impatient() {
         let mut passed = bed.pass(GET, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n");
         assert_eq!(passed.client.head().status(), 200);
-        // Three times as long in total as one pause may be.
+        // In total three times as long as one pause may be.
         for _ in 0..15 {
             passed.origin.send("x");
             assert_eq!(passed.client.exactly(1), b"x");
@@ -89,7 +90,7 @@ fn line_22_it_begins_with_the_body_and_is_not_the_time_for_the_head() {
 #[test]
 fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
     const SIZE: usize = 24 * MB;
-    // Before the head is sent: on a busy machine this takes longer than the origin may pause.
+    // Prepared before the head is sent: on a busy machine this takes longer than the allowed pause.
     let body = noise(SIZE);
     let bed = Bed::drip("", "body_timeout = \"1s\"");
     let mut passed = bed.pass(

@@ -1,4 +1,4 @@
-//! Line 15: many requests on one connection.
+//! Checklist line 15: pipelined requests on one connection.
 
 use std::thread;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::bed::{Bed, everybody, forwarding, noise, post_with};
 use crate::support::{Gateway, Origin, Raw};
 
-/// Serves each of these requests on a connection of its own, and checks the answers, which come in
-/// order.
+/// Serves each request on its own origin connection, and checks the order of the responses.
 fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]) {
     for (method, target, body) in requests {
         let mut origin = bed.origin.accept();
@@ -56,7 +55,7 @@ fn line_15_pipelined_get_head_and_get_are_answered_in_order() {
     }
 }
 
-/// Three requests, and how the origin reads each.
+/// Returns three requests, and each as the origin receives it.
 fn three() -> (String, [String; 3]) {
     let requests = post_with("Content-Length: 5\r\nX-A:\t\r\n", "hello")
         + &post_with(
@@ -68,7 +67,7 @@ fn three() -> (String, [String; 3]) {
     (requests, seen.map(ToOwned::to_owned))
 }
 
-/// An origin that answers with what it has seen: the request line, a field, and the body.
+/// Starts an origin that answers with the request line, a field, and the body.
 fn telling() -> Origin {
     Origin::answering(|exchange| {
         let line = exchange.head.first_line.replace(" HTTP/1.1", "");

@@ -1,4 +1,4 @@
-//! Line 21: what is sent again, and what never is.
+//! Checklist line 21: requests that are retried, and requests that are not retryable.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,10 +9,10 @@ use super::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with, with_d
 use crate::peers;
 use crate::support::{Exchange, Gateway, Origin, Raw};
 
-/// How often an origin saw each target.
+/// Number of requests at an origin, by target.
 type Times = Arc<Mutex<HashMap<String, usize>>>;
 
-/// An origin that counts requests and reads their bodies.
+/// Starts an origin that counts requests and reads their bodies.
 fn counting(answer: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Times) {
     let seen = Times::default();
     let counted = Arc::clone(&seen);
@@ -25,7 +25,7 @@ fn counting(answer: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Times) {
     (origin, seen)
 }
 
-/// Answers the first request of each connection, and closes without a response when the second comes.
+/// Starts an origin that closes each connection when its second request arrives.
 fn breaks_its_second_request() -> (Origin, Times) {
     counting(|exchange| match exchange.nth {
         1 => exchange.reply(b"ok"),
@@ -45,7 +45,7 @@ fn request(method: &str, target: &str, body: &str) -> String {
 
 #[test]
 fn line_21_what_is_idempotent_and_has_no_body_is_sent_once_more() {
-    // haproxy does so only if it is configured to.
+    // haproxy retries only if it is configured to.
     let (origin, seen) = breaks_its_second_request();
     let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
@@ -68,7 +68,7 @@ fn line_21_a_post_or_a_body_is_never_sent_twice() {
     let (origin, seen) = breaks_its_second_request();
     let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
-    // haproxy closes the client's connection, so that the client may ask again.
+    // haproxy closes the client's connection, so that the client may retry.
     for (who, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for (nth, (method, body)) in [
@@ -82,7 +82,7 @@ fn line_21_a_post_or_a_body_is_never_sent_twice() {
         .enumerate()
         {
             if who == "nginx" && method == "PUT" {
-                // It sends idempotent requests again with their bodies, which it keeps.
+                // nginx retries idempotent requests with their bodies, which it keeps.
                 continue;
             }
             client.send(request("GET", "/", ""));
@@ -127,7 +127,7 @@ fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
     });
     let nginx = peers::nginx(origin.address, "");
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
-    // haproxy does not repeat a request that was lost with an idle connection.
+    // haproxy does not retry a request that was lost with an idle connection.
     for (who, to) in with_drip([&nginx], &drip) {
         let mut client = Raw::connect(to);
         for nth in 0..200 {
@@ -139,7 +139,7 @@ fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
             client.send(request("POST", &target, "hello"));
             let status = client.answer().status();
             let times = seen.lock().expect("no panic").remove(&target).unwrap_or(0);
-            // If the origin closed at the same time, it is unknown whether it got the request.
+            // If the origin closed at the same time, it is unknown whether it received the request.
             assert!(
                 times == 1 && status == 200 || times == 0 && status == 502,
                 "{who}: {nth}: {status}, {times} times"

@@ -1,5 +1,6 @@
-//! How long a connection to the origin is used: idle time, age, number of requests, and what the origin says of its own
-//! idle time.
+//! Reuse of connections to the origin: limits of idle time, age and number of requests.
+//!
+//! The origin may also announce its own idle timeout.
 
 use std::thread;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use super::bed::{Bed, GET, MS, OK, ok_with, post_with};
 use crate::support::frames::{Frames, GOAWAY, HEADERS, get};
 use crate::support::{Raw, now};
 
-/// A client of a gateway, and the connection to the origin on which its requests came so far.
+/// A client, and the origin connection that carried its requests so far.
 struct Pair {
     bed: Bed,
     client: Raw,
@@ -26,7 +27,7 @@ impl Pair {
         }
     }
 
-    /// Sends a request and answers it. Returns whether it came on the connection of the one before.
+    /// Sends a request and answers it. Returns whether it came on the same connection as before.
     fn passes_on_the_same(&mut self, request: &str, answer: &str) -> bool {
         self.client.send(request);
         let other = self.bed.origin.accept_within(100 * MS);
@@ -56,7 +57,7 @@ fn line_21_an_idle_connection_is_used_for_keep_alive_timeout_and_closed_then() {
     thread::sleep(650 * MS);
     assert!(!pair.passes_on_the_same(&post_with("Content-Length: 1\r\n", "x"), OK));
     old.end();
-    // It is also closed if no request comes.
+    // The connection is closed even if no request arrives.
     let begun = now();
     pair.origin.expect("a connection").end();
     assert!(begun.elapsed() >= 400 * MS, "{:?}", begun.elapsed());
@@ -123,7 +124,7 @@ fn line_21_a_login_lasts_beyond_the_age_and_the_requests_of_other_connections() 
     }
 }
 
-/// Whether the connection of a client ends with the answer to this request.
+/// Returns whether a client's connection ends with the response to this request.
 fn is_last(bed: &Bed, client: &mut Raw, origin: &mut Option<Raw>) -> bool {
     client.send(GET);
     if let Some(other) = bed.origin.accept_within(50 * MS) {

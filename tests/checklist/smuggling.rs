@@ -1,7 +1,10 @@
-//! Line 9: the published ways to make one request look like two. Each file of
-//! tests/corpus/smuggling is what one client sends; its name says what is odd about it. It is
-//! refused and the connection closed, so that the hidden request to `/smuggled` is never served.
-//! Files whose name begins with `fine` are one request each, and are forwarded as one.
+//! Checklist line 9: published ways to make one request look like two.
+//!
+//! Each file of tests/corpus/smuggling has the bytes of one client; its name says what is odd. The
+//! proxy
+//! must refuse it and close the connection, so that the hidden request to `/smuggled` is never
+//! served.
+//! Files whose names begin with `fine` are one valid request each, and must be forwarded as one.
 //!
 //! A body, if there is one, is `hello`.
 
@@ -12,10 +15,10 @@ use super::bed::{Bed, GET, LAST, OK, everybody, nginx_and_drip, post_with};
 use crate::support::Raw;
 use crate::support::night::some_of;
 
-/// What the test itself sends to the origin, after everything that the proxy has sent.
+/// Bytes that the test itself sends to the origin, after everything that the proxy has sent.
 const MARK: &[u8] = b"mark";
 
-/// The files, by name, and whether they are fine.
+/// Returns the files: name, whether it is fine, and bytes.
 pub fn corpus() -> Vec<(String, bool, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/smuggling");
     let files = fs::read_dir(&folder).expect("the corpus");
@@ -33,12 +36,12 @@ pub fn corpus() -> Vec<(String, bool, Vec<u8>)> {
     files
 }
 
-/// A request that never ends is not waited for.
+/// Returns a proxy with short timeouts, for requests that never end.
 fn impatient() -> Bed {
     Bed::drip("header_timeout = \"500ms\"\nbody_timeout = \"500ms\"", "")
 }
 
-/// A 4xx and the end; and the origin sees no whole request, and nothing of the second one.
+/// Checks for a 4xx and the end. The origin must receive no complete request.
 fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     let answer = client.answer();
     let status = answer.status();
@@ -50,7 +53,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     let (rest, _) = client.end();
     let rest = String::from_utf8_lossy(&rest).into_owned();
     assert_eq!(rest, "", "{name}: one answer, then the end");
-    // The proxy's own connection to the origin came before this.
+    // The proxy's own connection to the origin was opened before this one.
     Raw::connect(bed.origin.address).send(MARK);
     loop {
         let (seen, _) = bed.origin.accept().end();
@@ -58,7 +61,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
             break;
         }
         let seen = String::from_utf8_lossy(&seen).to_lowercase();
-        // The beginning of a chunked body may have been forwarded before its end came.
+        // The beginning of a chunked body may have been forwarded before its end arrived.
         let begun = seen.contains("transfer-encoding: chunked\r\n") && !seen.contains("\r\n0\r\n");
         assert!(begun || seen.is_empty(), "{name}: {seen:?}");
         assert!(!seen.contains("smuggled"), "{name}: {seen:?}");
@@ -66,7 +69,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     bed.check_unseen();
 }
 
-/// One request, answered; the next bytes on the connection are the next request.
+/// Checks one request and its response. The next bytes must be the next request.
 fn check_one(bed: &Bed, mut client: Raw, name: &str, sent: &[u8]) {
     let mut origin = bed.origin.accept();
     let seen = origin.request();
@@ -130,7 +133,7 @@ fn line_09_what_is_one_request_goes_on_as_one() {
     }
 }
 
-/// What an origin that reads the request differently would take for the next request.
+/// Bytes that an origin with another parser would take for the next request.
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
 
 #[test]
@@ -153,7 +156,9 @@ fn line_09_a_bad_chunk_after_good_ones_ends_both_connections() {
 
 #[test]
 fn line_09_an_empty_line_before_a_request_is_no_offence() {
-    // RFC 9112, section 2.2: at least one should be ignored; and what follows good framing is the next request.
+    // RFC 9112, section 2.2: at least one empty line should be ignored. After valid framing the
+    // next
+    // request follows.
     for bed in everybody() {
         let mut client = bed.ask(post_with("Content-Length: 5\r\n", "hello") + "\r\n" + GET);
         let mut origin = bed.origin.accept();

@@ -1,4 +1,4 @@
-//! Line 24: a stop. It is drip's own, so nginx and haproxy are not tested.
+//! Checklist line 24: stopping. Only drip is tested, because the behaviour is its own.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn stopping(server: &str) -> Bed {
     )
 }
 
-/// Tells the gateway to stop, and waits until it accepts no more connections.
+/// Stops the gateway, and waits until it accepts no more connections.
 fn stop(bed: &mut Bed) {
     bed.gateway().signal(Signal::TERM);
     let address = bed.address;
@@ -45,7 +45,7 @@ fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
     amid.wait_for("first");
     stop(&mut bed);
     let began = now();
-    // The worker knows of the stop once it closes what is idle.
+    // The worker knows of the stop once it closes idle connections.
     idle.end();
     one.send(LAST);
     let told = get.answer();

@@ -1,8 +1,8 @@
-//! Lines 7 and 8: the target and the host.
+//! Checklist lines 7 and 8: the target and the host.
 
 use super::bed::{Bed, GET, LAST, each, everybody, haproxy_and_drip, nginx_and_drip, post_with};
 
-/// The request line's target as the origin sees it, if the proxy forwards it.
+/// Returns the request line's target as the origin receives it, if the proxy forwards it.
 fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
     let mut client = bed.ask([b"GET ", target, b" HTTP/1.1\r\nHost: test\r\n\r\n"].concat());
     let mut origin = match bed
@@ -10,7 +10,7 @@ fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
         .accept_within(std::time::Duration::from_millis(30))
     {
         Some(origin) => origin,
-        // Either it was refused, or the machine is slow.
+        // Either the proxy refused the request, or the machine is slow.
         None => match client.try_answer_to("GET", std::time::Duration::from_millis(300)) {
             Ok(answer) => {
                 assert_eq!(answer.status(), 400, "{target:?}");
@@ -49,7 +49,7 @@ fn line_07_a_target_passes_byte_for_byte() {
         "/a%20b%09c",
         "/%25%32%46",
     ];
-    // nginx refuses these: they lead out of the root, or their escape is not a character.
+    // Targets that nginx refuses: they leave the root, or have an invalid escape.
     const NOT_NGINX: [&str; 4] = ["/../a", "/..", "/%2e%2e/a", "/?%zz%"];
     for bed in everybody() {
         for target in TARGETS {
@@ -68,8 +68,11 @@ fn line_07_a_target_passes_byte_for_byte() {
     }
 }
 
-// haproxy passes them. Programs that take a path for a file's read it up to the zero byte, and what
-// comes behind hides it from the routes that are compared with its end.
+// A path with a zero byte is refused.
+//
+// Programs that take the path for a file name read it up to the zero byte. The rest hides the file
+// from
+// routes that compare the end of the path. haproxy forwards such paths.
 #[test]
 fn line_07_a_path_with_a_zero_byte_is_refused() {
     for bed in nginx_and_drip() {
@@ -98,7 +101,7 @@ fn line_08_the_authority_of_an_absolute_target_is_the_host() {
         ),
         ("http://[::1]:80/", "[::1]:80", "/"),
     ] {
-        // RFC 9112, section 3.2.2: a proxy ignores the field that came.
+        // RFC 9112, section 3.2.2: a proxy ignores the Host field of the request.
         for field in ["a.example", "other.example", ""] {
             let seen = bed.seen(format!("GET {target} HTTP/1.1\r\nHost: {field}\r\n\r\n"));
             assert_eq!(seen.target(), path, "{target}");
@@ -122,7 +125,7 @@ fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
         let status = bed.own_status(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n"));
         assert_eq!(status, 400, "{target}");
     }
-    // The field is missing, no matter what the target says (section 3.2).
+    // The field is missing, whatever the target contains (section 3.2).
     assert_eq!(
         bed.own_status("GET http://a.example/ HTTP/1.1\r\n\r\n"),
         400
@@ -139,7 +142,7 @@ fn line_08_a_missing_or_second_host_is_refused() {
             "Host: test\r\nX-A: 1\r\nHost: test\r\n",
             "Host: test\r\nX-A: 1\r\nHost: \r\n",
         ] {
-            // It lets a missing one pass, and takes the same one twice for one.
+            // haproxy accepts a missing Host, and two equal ones.
             if bed.who == "haproxy"
                 && !lines.ends_with("Host: other\r\n")
                 && !lines.ends_with("Host: \r\n")
@@ -163,7 +166,7 @@ fn line_08_an_invalid_host_is_refused() {
         let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert_eq!(status, 400, "{host}");
     }
-    // nginx and haproxy are less strict; nginx refuses these too.
+    // nginx and haproxy are less strict. nginx refuses these too.
     for bed in each([|| Bed::nginx("")]) {
         for host in ["a b", "a/b", "a\tb", "http://a"] {
             let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
@@ -190,8 +193,11 @@ fn line_08_a_valid_host_passes_byte_for_byte() {
     }
 }
 
-/// RFC 9112, section 3.2, has an empty Host where the target URI has no authority, and section 3.3 lets a server that
-/// has a default for this connection use it; drip's routes without a host are that default.
+/// An empty Host uses the routes without a host.
+///
+/// RFC 9112, section 3.2, requires an empty Host if the target URI has no authority. Section 3.3
+/// lets a
+/// server with a default for the connection use it; drip's routes without a host are that default.
 #[test]
 fn line_08_an_empty_host_is_a_host() {
     // nginx refuses it.

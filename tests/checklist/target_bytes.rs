@@ -1,10 +1,12 @@
-//! Line 7: which bytes a target may have. All except controls and spaces pass unchanged, also those
-//! that RFC 3986 does not allow: browsers and Prometheus send them, and origins accept them.
+//! Checklist line 7: bytes that a target may have.
+//!
+//! All except controls and spaces are forwarded unchanged, also those that RFC 3986 does not allow:
+//! browsers and Prometheus send them, and origins accept them.
 
 use super::bed::{Bed, each, nginx_and_drip};
 use crate::support::{Message, eventually, whole_lines};
 
-/// Targets, and how each appears in the text access log.
+/// Targets, with the text of each in the access log.
 const PASS: [(&[u8], &str); 16] = [
     (b"/a\"b", "/a\\x22b"),
     (b"/a<b>c", "/a<b>c"),
@@ -30,7 +32,7 @@ const PASS: [(&[u8], &str); 16] = [
     (b"/?\"<>`{}|^\\", "/?\\x22<>`{}|^\\\\"),
 ];
 
-/// drip with an access log in this form.
+/// Starts drip with an access log in this form.
 fn logging(format: &str) -> Bed {
     let log = format!("[log]\nformat = \"{format}\"\naccess = \"access.log\"\n");
     Bed::limited_drip("", "", &log, "")
@@ -58,8 +60,9 @@ fn check_targets(bed: &Bed, targets: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-/// Targets with each allowed byte, in the path and in the query; `#` begins a fragment, which a
-/// request does not have.
+/// Returns targets with each allowed byte, in the path and in the query.
+///
+/// `#` begins a fragment, which a request does not have.
 fn each_byte() -> impl Iterator<Item = Vec<u8>> {
     let bytes = (0x21..=0xff_u8).filter(|byte| !b"#\x7f".contains(byte));
     bytes.map(|byte| [b"/a", &[byte][..], b"b?c", &[byte], b"d"].concat())
@@ -68,7 +71,7 @@ fn each_byte() -> impl Iterator<Item = Vec<u8>> {
 #[test]
 fn line_07_any_byte_of_a_target_but_controls_and_spaces_passes_as_it_came() {
     let listed = PASS.iter().map(|(target, _)| target.to_vec());
-    // It refuses an invalid escape.
+    // nginx refuses an invalid escape.
     let no_escape = listed.clone().filter(|target| !target.contains(&b'%'));
     for nginx in each([|| Bed::nginx("")]) {
         check_targets(&nginx, no_escape.clone());
@@ -91,14 +94,14 @@ fn line_07_such_targets_are_logged_escaped_on_one_line() {
     }
 }
 
-/// The proxy's own response; the origin sees nothing.
+/// Returns the proxy's own response. The origin must receive nothing.
 fn refused(bed: &Bed, request: &[u8]) -> Message {
     let told = bed.ask(request).answer();
     bed.check_unseen();
     told
 }
 
-/// Whether the answer says what is wrong.
+/// Returns whether the response says what is wrong.
 fn says_why(told: &Message) -> bool {
     let body = String::from_utf8_lossy(&told.body).to_lowercase();
     body.contains("target") && told.field("content-type").is_some()
@@ -107,7 +110,7 @@ fn says_why(told: &Message) -> bool {
 #[test]
 fn line_07_a_control_a_space_or_del_in_a_target_is_a_400_that_says_why() {
     let controls: Vec<u8> = (0..=0x20_u8).chain([0x7f]).collect();
-    // These end a line for some: the head is malformed as a whole.
+    // Some parsers take these bytes for a line end: the head is malformed as a whole.
     let of_lines = |byte: u8| byte == b'\r' || byte == b'\n';
     for bed in nginx_and_drip() {
         for byte in controls.iter().copied().filter(|byte| !of_lines(*byte)) {
@@ -117,7 +120,7 @@ fn line_07_a_control_a_space_or_del_in_a_target_is_a_400_that_says_why() {
                 [b"/a", &[byte][..]].concat(),
             ] {
                 if bed.who == "nginx" && target == b"/a " {
-                    // It treats several spaces as one.
+                    // haproxy treats several spaces as one.
                     continue;
                 }
                 let told = refused(&bed, &request(&target));

@@ -1,12 +1,13 @@
-//! Line 13: trailers pass both ways, except those that would change the meaning of the message (RFC
-//! 9110, section 6.5).
+//! Checklist line 13: trailers are forwarded in both directions.
+//!
+//! Trailers that would change the meaning of the message are dropped (RFC 9110, section 6.5).
 
 use std::thread;
 
 use super::bed::{Bed, LAST, MS, OK, get_with, haproxy_and_drip, pairs, post_with};
 use crate::support::{PATIENCE, Raw, SOON, now};
 
-/// What a client sends that accepts trailers.
+/// Fields of a client that accepts trailers.
 const TAKES: &str = "Connection: TE\r\nTE: trailers\r\n";
 
 /// Fields that frame a message, route it, or name its sender: they must not change after the head.
@@ -17,7 +18,7 @@ const NEVER: &str = "Content-Length: 7, Transfer-Encoding: chunked, Host: other,
     X-Forwarded-For: 6.6.6.6, X-Forwarded-Host: evil, X-Forwarded-Proto: https, X-Forwarded-Whatever: 1, \
     X_Forwarded_For: 6.6.6.6, Forwarded: for=6.6.6.6, X-Real-IP: 6.6.6.6, X_Real_IP: 6.6.6.6, content-LENGTH: 7";
 
-/// Trailers of a request that can be read in two ways, or not at all.
+/// Trailers of a request that are ambiguous or invalid.
 const BROKEN: [&[u8]; 12] = [
     b"X-Sum : 1\r\n",
     b"X-Sum\t: 1\r\n",
@@ -37,7 +38,7 @@ fn chunked(trailers: &str) -> String {
     format!("5\r\nhello\r\n0\r\n{trailers}\r\n")
 }
 
-/// A request in chunks with these trailers; `lines` are fields of its head.
+/// Returns a request in chunks with these trailers. `lines`: fields of its head.
 fn post(lines: &str, trailers: &str) -> String {
     post_with(
         &format!("{lines}Transfer-Encoding: chunked\r\n"),
@@ -45,7 +46,7 @@ fn post(lines: &str, trailers: &str) -> String {
     )
 }
 
-/// An answer in chunks with these trailers.
+/// Returns a response in chunks with these trailers.
 fn answer(lines: &str, trailers: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\n{lines}Transfer-Encoding: chunked\r\n\r\n{}",
@@ -55,7 +56,7 @@ fn answer(lines: &str, trailers: &str) -> String {
 
 #[test]
 fn line_13_trailers_of_a_request_reach_the_origin_as_trailers() {
-    // nginx has the whole body, and sends its length.
+    // nginx buffers the complete body, and sends its length.
     for bed in haproxy_and_drip() {
         let seen = bed.seen(post(
             "Trailer: X-Sum, X-Many\r\n",
@@ -123,7 +124,7 @@ fn line_13_trailers_of_an_answer_reach_a_client_that_takes_them() {
 
 #[test]
 fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
-    // haproxy sends them to everybody.
+    // haproxy sends them to every client.
     let bed = Bed::drip("", "");
     for lines in [
         "",
@@ -163,13 +164,13 @@ fn line_13_a_trailer_field_does_not_pass_where_no_trailers_can() {
 
 #[test]
 fn line_13_fields_that_frame_or_route_never_pass_as_trailers() {
-    // haproxy passes them.
+    // haproxy forwards them.
     let bed = Bed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
     let all = NEVER.replace(", ", "\r\n");
     let between = |line: &str| format!("X-First: 1\r\n{line}\r\nX-Last: 2\r\n");
     let kept = pairs(&[("x-first", "1"), ("x-last", "2")]);
     for trailers in NEVER.split(", ").chain([&*all]).map(between) {
-        // A kept connection whose end is not seen yet would take the next request with it.
+        // If the proxy missed the end of a kept connection, the next request would be lost with it.
         let answer = answer("Connection: close\r\n", &trailers);
         let mut passed = bed.pass(post(TAKES, &trailers), answer);
         let seen = &passed.seen;
@@ -208,7 +209,7 @@ fn line_13_trailers_that_connection_names_stay_behind() {
 
 #[test]
 fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
-    // haproxy and nginx let some of them pass.
+    // haproxy and nginx forward some of them.
     let bed = Bed::drip("", "");
     for broken in BROKEN {
         for before in ["", "X-Good: 1\r\n"] {
@@ -220,7 +221,7 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
             let told = client.answer();
             assert!((400..500).contains(&told.status()), "{shown:?}: {told:?}");
             assert_eq!(client.end().0, b"", "{shown:?}");
-            // The origin sees no end of it.
+            // The origin must not receive the end of the request.
             while let Some(mut origin) = bed.origin.accept_within(10 * MS) {
                 let (seen, _) = origin.end();
                 let seen = String::from_utf8_lossy(&seen);
@@ -232,7 +233,7 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
     }
 }
 
-/// The client gets no complete response; or a 502 if nothing of it was forwarded before.
+/// Checks that the client gets no complete response, or a 502 if nothing was forwarded before.
 fn check_broken_off(client: &mut Raw, case: &str) {
     let told = client.try_answer_to("GET", SOON);
     assert!(
@@ -265,7 +266,7 @@ fn line_13_trailers_without_end_are_refused() {
     let line = format!("X-Sum: {}\r\n", "x".repeat(1000));
     let endless = |raw: &mut Raw| {
         let began = now();
-        // The other side may close first.
+        // The peer may close first.
         while raw.try_send(&line).is_ok() {
             assert!(began.elapsed() < PATIENCE, "trailers are taken without end");
         }
@@ -298,6 +299,6 @@ fn line_13_the_most_of_a_body_does_not_count_its_trailers() {
     let seen = bed.seen(request);
     assert_eq!(seen.body.len(), 1000);
     assert_eq!(seen.trailers, pairs(&[("x-sum", &long)]));
-    // A connection whose request was served serves the next one too.
+    // A connection whose request was served also serves the next one.
     assert_eq!(bed.told(OK).body, b"ok");
 }

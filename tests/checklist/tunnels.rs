@@ -1,4 +1,6 @@
-//! Line 18: how tunnels end. Clients that vanish must not hold their slots at the origin forever.
+//! Checklist line 18: how tunnels end.
+//!
+//! A client that vanishes must not hold its permit at the origin forever.
 
 use std::thread;
 use std::time::Duration;
@@ -7,11 +9,11 @@ use super::bed::{Bed, MS, each, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{End, Raw, eventually, now};
 
-/// How long one side may stay open after the other has ended, plus what a busy machine adds.
+/// Time for which one side may stay open after the other has ended.
 const HALF_CLOSED: Duration = Duration::from_secs(30);
 const LATER: Duration = Duration::from_secs(4);
 
-/// Tunnels that end after half a second without a byte.
+/// Returns proxies whose tunnels end after half a second without a byte.
 fn impatient() -> impl Iterator<Item = Bed> {
     each([
         || {
@@ -26,7 +28,7 @@ fn impatient() -> impl Iterator<Item = Bed> {
     ])
 }
 
-/// The two ends of a tunnel.
+/// Returns the two ends of a tunnel.
 fn open(bed: &Bed) -> (Raw, Raw) {
     let client = bed.ask(get_with(WEBSOCKET));
     switch(bed, client)
@@ -62,13 +64,13 @@ fn line_18_a_tunnel_in_which_bytes_move_in_one_direction_goes_on() {
             } else {
                 (origin, client)
             };
-            // Three times its longest allowed silence.
+            // In total three times the longest allowed silence.
             for _ in 0..15 {
                 from.send("x");
                 assert_eq!(to.exactly(1), b"x");
                 thread::sleep(100 * MS);
             }
-            // It ends once it is silent.
+            // The tunnel ends once it is silent.
             let began = now();
             assert_eq!(from.end().0, b"");
             assert_eq!(to.end().0, b"");
@@ -117,7 +119,7 @@ fn line_18_a_side_that_may_still_send_is_heard_after_the_other_has_ended() {
     }
 }
 
-/// Shuts one side of a tunnel, while the other continues if it `flows`, and checks when it ends.
+/// Shuts one side of a tunnel and checks when it ends. The other side continues if it `flows`.
 fn check_half_closed((client, origin): (Raw, Raw), by_client: bool, flows: bool) {
     let (mut shut, mut goes_on) = if by_client {
         (client, origin)
@@ -128,7 +130,7 @@ fn check_half_closed((client, origin): (Raw, Raw), by_client: bool, flows: bool)
     shut.shut_sending();
     let began = now();
     let mut passed = 0;
-    // Its bytes pass until the tunnel ends, and then it is closed.
+    // Bytes are forwarded until the tunnel ends. Then it is closed.
     while flows && began.elapsed() < HALF_CLOSED + LATER && goes_on.try_send("x").is_ok() {
         passed += 1;
         thread::sleep(200 * MS);
@@ -138,7 +140,7 @@ fn check_half_closed((client, origin): (Raw, Raw), by_client: bool, flows: bool)
     let took = began.elapsed();
     assert!(took < HALF_CLOSED + LATER, "{case}: ended after {took:?}");
     assert!(got.iter().all(|byte| *byte == b'x'), "{case}");
-    // The last of them may have been in flight.
+    // The last bytes may have been in flight.
     assert!(got.len() + 3 > passed, "{case}: {} of {passed}", got.len());
     assert!(!flows || took > 5000 * MS, "{case}: cut off after {took:?}");
     goes_on.end();

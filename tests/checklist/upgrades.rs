@@ -1,4 +1,4 @@
-//! Line 18: WebSocket upgrades, accepted or refused.
+//! Checklist line 18: WebSocket upgrades, accepted or refused.
 
 use super::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
 use crate::support::{End, Raw, eventually, now};
@@ -21,7 +21,9 @@ fn switching() -> impl Iterator<Item = Bed> {
     ])
 }
 
-/// A WebSocket's two ends; the client sends `early` with its head, the origin `first` with its 101.
+/// Returns both ends of a WebSocket.
+///
+/// The client sends `early` with its head, the origin `first` with its 101.
 fn switched(bed: &Bed, early: &str, first: &str) -> (Raw, Raw) {
     let mut client = bed.ask(get_with(WEBSOCKET) + early);
     let mut origin = bed.origin.accept();
@@ -60,7 +62,7 @@ fn line_18_bytes_pass_both_ways_after_a_101() {
             origin.send(&piece);
             assert!(client.exactly(piece.len()) == piece, "to the client");
         }
-        // It may be silent for longer than a response may take.
+        // A WebSocket may be silent for longer than a response may take.
         client.stays_quiet(700 * MS);
         origin.send("later");
         assert_eq!(client.exactly(5), b"later");

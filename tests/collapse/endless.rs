@@ -1,4 +1,4 @@
-//! Answers that have no end in sight, or a late one, and those who wait for them.
+//! Tests of collapsed responses that never end or end late, and of requests that wait for them.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Hold, ask, at_once, file_with};
 use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, now};
 
-/// Heads of answers, by the path. All but the last have no length.
+/// Heads of responses by path. All but the last have no length.
 const HEADS: [(&str, &str); 3] = [
     (
         "/feed",
@@ -42,14 +42,14 @@ fn endless() -> (Origin, Hold) {
     (origin, hold)
 }
 
-/// How long a request waits for the first bytes of the body.
+/// Returns the time until the first bytes of the body.
 fn first_bytes(mut client: Client, since: Instant) -> Duration {
     client.head();
     client.read_exact(&mut [0; 5]);
     since.elapsed()
 }
 
-/// One request leads, and has the first bytes; then others ask. Returns how long each of these waits.
+/// Starts a leader that gets the first bytes, then followers. Returns the wait of each follower.
 fn waits(at: SocketAddr, origin: &Origin, path: &str, count: usize) -> (Client, Vec<Duration>) {
     let before = origin.arrivals().len();
     let mut leader = ask(at, path, "");
@@ -83,7 +83,7 @@ fn who_follows_an_answer_that_does_not_end_goes_on_after_follow_timeout() {
             let in_time = |it: &Duration| (700 * MS..3500 * MS).contains(it);
             assert!(waited.iter().all(in_time), "{path}: {waited:?}");
             if fields.contains("chunked") {
-                // Nobody waits for it again.
+                // No request waits for it again.
                 let waited = together(at, path, 3);
                 let at_once = |it: &Duration| *it < 700 * MS;
                 assert!(waited.iter().all(at_once), "{path}: {waited:?}");

@@ -1,4 +1,4 @@
-//! What each of those who share an answer gets for itself: its limits, its id, its charge.
+//! Tests of what each request that shares a response gets itself: limits, id, charge.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ const SAYS: &str = "X-RateLimit-Limit: 990\nX-RateLimit-Remaining: 980\nRateLimi
     X-Drip-Shared: kept\nX-Own: 1\nX-Page: origin\nServer: origin\nConnection: x-hop\nX-Hop: 1\nKeep-Alive: timeout=9
     X-Drip-Cost: 3\nAge: 7";
 
-/// A route that collapses, and one at `/plain` that does not. A client is who its `X-Client` says.
+/// Returns a file with a collapsing route, and one at `/plain`. `X-Client` is the client's name.
 fn file(origin: &Scripted, route: &str) -> String {
     let route = |path: &str| {
         format!(
@@ -53,7 +53,7 @@ fn client(name: &str) -> String {
     format!("X-Client: {name}\r\n")
 }
 
-/// All values of a field.
+/// Returns all values of a field.
 fn all<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
     let named = answer.head.fields.iter().filter(|(found, _)| found == name);
     named.map(|(_, value)| value.as_str()).collect()
@@ -115,7 +115,7 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
         assert_ne!(id[0], "origin");
         assert_eq!(ids.insert(id[0].to_owned(), *wanted), None, "{name}");
     }
-    // The log has a line for each, by its id.
+    // The log has a line for each request, by its id.
     let log = gateway.site.folder().join("access.log");
     let lines = || -> HashMap<String, String> {
         let text = whole_lines(&log);
@@ -135,7 +135,10 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
     assert_eq!(origin.origin.arrivals().len(), 1);
 }
 
-/// `X-Accel-Expires` ends at nginx, too. Where nothing is shared it is for somebody else.
+/// The origin's instructions to the gateway, such as `X-Accel-Expires`, reach no client.
+///
+/// nginx removes `X-Accel-Expires` too. On a route that shares nothing it is meant for another
+/// proxy.
 #[test]
 fn what_the_origin_says_of_its_answer_to_the_gateway_reaches_no_client() {
     let origin = Scripted::holding(|target: &str| Script {
@@ -180,7 +183,7 @@ fn what_the_origin_says_of_its_answer_to_the_gateway_reaches_no_client() {
     assert_eq!(plain.field("x-accel-expires"), Some("60"));
 }
 
-/// An answer from memory costs its client as one from the origin.
+/// A response from memory is charged like one from the origin, so the limit still applies.
 #[test]
 fn one_that_asks_too_often_is_refused_although_the_answer_is_there() {
     let origin = Scripted::start(script);
@@ -197,7 +200,7 @@ fn one_that_asks_too_often_is_refused_although_the_answer_is_there() {
     assert_eq!(fetch_with(at, "/a", &client("bob")).status, 200);
 }
 
-/// What the zone has counted for a client.
+/// Returns the zone's level for a client.
 fn excess(gateway: &Gateway, name: &str) -> f64 {
     let keys = gateway.admin("/api/zones/clients/keys?limit=1000");
     let keys: Value = serde_json::from_slice(&keys.expect("an admin port").body).expect("JSON");
@@ -206,7 +209,7 @@ fn excess(gateway: &Gateway, name: &str) -> f64 {
     found.and_then(|it| it["excess"].as_f64()).unwrap_or(0.0)
 }
 
-/// The same requests are charged the same, whether they share or not.
+/// A bill or a refund by the response applies to every request that shares it.
 #[test]
 fn a_bill_and_a_refund_of_the_answer_hold_for_all_who_get_it() {
     for (route, fields, wanted) in [
@@ -229,7 +232,7 @@ fn a_bill_and_a_refund_of_the_answer_hold_for_all_who_get_it() {
         });
         let gateway = Gateway::start(&file(&origin, route));
         let at = gateway.address();
-        // Each asks three times: as one that leads, follows, and finds it kept.
+        // Each client sends three requests: a leader, a follower, and one answered from memory.
         let names = ["alice", "bob", "carol"];
         let mut clients = vec![ask(at, "/a", &client("alice"))];
         origin.origin.wait_for(1);
@@ -254,7 +257,7 @@ fn a_bill_and_a_refund_of_the_answer_hold_for_all_who_get_it() {
             let is_told = answer.field("x-drip-cost").is_some();
             assert_eq!(is_told, !route.contains("cost") && fields.contains("Cost"));
         }
-        // The level is that of three requests, and the first one is no excess.
+        // The level is that of three requests. The first one is not excess.
         for name in names.into_iter().chain(["plain"]) {
             let found = excess(&gateway, name);
             assert!((found - wanted).abs() < 0.1, "{route} {name}: {found}");

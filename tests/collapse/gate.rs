@@ -1,4 +1,4 @@
-//! Those who wait for the answer of another one, and the gate of the origin.
+//! Tests of collapsed requests at an origin with a gate.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,14 +10,15 @@ use std::time::Duration;
 use super::{Hold, ask, file, how, wait_until_passed};
 use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, half_alone};
 
-/// The file, with these fields of the origin.
+/// Returns the file, with these fields of the origin.
 fn gated(origin: SocketAddr, fields: &str, collapse: &str) -> String {
     let file = file(origin, collapse);
     file.replacen("\nservers", &format!("\n{fields}\nservers"), 1)
 }
 
-/// Sends requests one after the other, each once the one before has come, with its number in the field
-/// `X-Nth`. `before`: how many have come already.
+/// Sends requests one after the other, each once the gateway has received the previous one.
+///
+/// Each has its number in the field `X-Nth`. `before`: number of earlier requests.
 fn ask_in_order(gateway: &Gateway, target: &str, before: i64, count: i64) -> Vec<Client> {
     let asked = (0..count).map(|nth| {
         let client = ask(gateway.address(), target, &format!("X-Nth: {nth}\r\n"));
@@ -27,7 +28,7 @@ fn ask_in_order(gateway: &Gateway, target: &str, before: i64, count: i64) -> Vec
     asked.collect()
 }
 
-/// The number of a request; 0 without one.
+/// Returns the number of a request; 0 without a number.
 fn nth(exchange: &Exchange) -> usize {
     let field = exchange.field("x-nth").unwrap_or("0");
     field.parse().expect("a number")
@@ -62,7 +63,8 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
     let origin = Origin::answering(move |exchange| {
         let nth = nth(exchange);
         seen.lock().expect("no panic").push(nth);
-        // All others are at the origin before any of them has its answer: the second one leads as well.
+        // All other requests are at the origin before any gets its response: the second one leads
+        // too.
         if nth < 2 { &of_leader } else { &of_rest }.wait();
         let body = format!("{nth:02}");
         let head = "HTTP/1.1 200 OK\r\nCache-Control: Private\r\nContent-Length: 2\r\n\r\n";
@@ -85,7 +87,7 @@ fn after_a_private_answer_all_go_on_side_by_side_in_the_order_in_which_they_came
     assert!(order.is_sorted(), "{order:?}");
 }
 
-/// An origin that fails the first request for `/page`, once it is released, and answers the others.
+/// Starts an origin that fails the first request for `/page` when released. It answers all others.
 fn failing(fail: fn(&mut Exchange) -> io::Result<()>) -> (Origin, Hold) {
     let (hold, has_failed) = (Hold::default(), AtomicBool::new(false));
     let of_origin = hold.clone();
@@ -107,7 +109,7 @@ fn unavailable(exchange: &mut Exchange) -> io::Result<()> {
     exchange.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy")
 }
 
-/// Half of an answer, and then the end of the connection.
+/// Sends half of a response, and ends the connection.
 fn broken(exchange: &mut Exchange) -> io::Result<()> {
     exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")?;
     thread::sleep(Duration::from_millis(50));
@@ -124,7 +126,8 @@ fn the_next_one_leads_in_the_line_of_a_leader_that_fails() {
     ));
     let mut pages = ask_in_order(&gateway, "/page", 0, 5);
     origin.wait_for(1);
-    // They wait at the gate before the leader fails, and come behind the next leader all the same.
+    // The requests wait at the gate before the leader fails, and come behind the next leader
+    // anyway.
     let mut others = ask_in_order(&gateway, "/x", 5, 1);
     others.extend(ask_in_order(&gateway, "/y", 6, 1));
     hold.open();
@@ -159,7 +162,7 @@ fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() 
     let letter = |part: usize| b'a' + u8::try_from(part % 26).expect("a letter");
     let hold = Hold::default();
     let of_origin = hold.clone();
-    // No field says how large it is.
+    // No field says how large the response is.
     let origin = Origin::answering(move |exchange| {
         of_origin.wait();
         exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
@@ -196,7 +199,7 @@ fn a_leader_that_leaves_at_the_gate_keeps_its_place_for_those_who_follow() {
     let mut pages = ask_in_order(&gateway, "/page", 1, 3);
     let mut other = ask_in_order(&gateway, "/other", 4, 1);
     drop(pages.remove(0));
-    // The gateway has seen that it left.
+    // The gateway has noticed the disconnect.
     thread::sleep(Duration::from_millis(300));
     for target in ["/busy", "/page", "/other"] {
         origin.release(target);
@@ -219,7 +222,7 @@ fn when_all_have_left_the_request_is_given_up() {
         drop(page);
         thread::sleep(Duration::from_millis(50));
     }
-    // Its place is free although the origin still works.
+    // Its permit is free although the origin still works on the request.
     let mut other = ask(gateway.address(), "/other", "");
     origin.release("/other");
     assert_eq!(other.answer().status, 200);
@@ -240,7 +243,7 @@ fn a_slow_leader_holds_nobody() {
     let mut pages = ask_in_order(&gateway, "/page", 0, 3);
     origin.wait_for(1);
     hold.open();
-    // It reads nothing until the others have all of it.
+    // The client reads nothing until the others have the complete response.
     let mut slow = pages.remove(0);
     for mut page in pages {
         assert_eq!(page.answer().body.len(), SIZE);

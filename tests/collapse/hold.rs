@@ -1,4 +1,4 @@
-//! An origin with `hold` that cannot be reached, on a route with `stale`.
+//! Tests of an origin with `hold` that cannot be reached, on a route with `stale`.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -19,7 +19,7 @@ fn origin(address: &str, says: &'static str) -> Origin {
     })
 }
 
-/// Asks, and fails unless the answer comes at once.
+/// Sends a request, and fails unless the response comes at once.
 fn at_once(at: SocketAddr, path: &str) -> Answer {
     let began = now();
     let answer = fetch(at, path);
@@ -43,7 +43,7 @@ fn the_last_good_answer_is_served_before_anybody_is_held() {
         }
         thread::sleep(1200 * MS);
         drop(old);
-        // The first one finds the outage, and later ones are kept by the gate from finding it.
+        // The first request finds the outage. The gate keeps later ones from trying.
         for round in 0..4 {
             for path in &paths {
                 let answer = at_once(at, path);
@@ -52,7 +52,7 @@ fn the_last_good_answer_is_served_before_anybody_is_held() {
             }
             thread::sleep(500 * MS);
         }
-        // What has no stale answer waits, and gets one when the origin is back.
+        // A request without a stale response waits until the origin is back.
         let held = thread::spawn(move || fetch(at, "/new"));
         thread::sleep(300 * MS);
         let _new = origin(&address.to_string(), "new");

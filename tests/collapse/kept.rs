@@ -1,4 +1,4 @@
-//! What a request gets of a kept answer: all, a part, its head, or 304, with its age.
+//! Tests of responses from memory: complete, in part, head only, or 304, each with its age.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::support::{Answer, Exchange, Gateway, HoldingOrigin, Origin, Raw};
 const BODY: &str = "0123456789";
 const MODIFIED: &str = "Tue, 06 Jan 2026 10:00:00 GMT";
 
-/// The status and the fields of what each path has.
+/// Returns the status and the fields of each path.
 fn answer(path: &str) -> (u16, String) {
     let fields = match path {
         "/dated" => format!("Last-Modified: {MODIFIED}\r\n"),
@@ -21,7 +21,7 @@ fn answer(path: &str) -> (u16, String) {
     (status, fields)
 }
 
-/// A gateway that keeps what the origin has.
+/// Starts a gateway that keeps the origin's responses.
 fn keeping() -> (Origin, Gateway) {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let (status, fields) = answer(exchange.target());
@@ -32,7 +32,7 @@ fn keeping() -> (Origin, Gateway) {
     (origin, gateway)
 }
 
-/// Asks for what is kept, and fails if it is not.
+/// Sends a request, and fails unless it is answered from memory.
 fn kept(at: SocketAddr, path: &str, fields: &str) -> Answer {
     let answer = ask(at, path, fields).answer();
     assert_eq!(how(&answer), "kept", "{path} {fields}: {answer:?}");
@@ -43,12 +43,12 @@ fn kept(at: SocketAddr, path: &str, fields: &str) -> Answer {
 fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     let (origin, gateway) = keeping();
     let at = gateway.address();
-    // Which conditions fit: `present/tests` has all of them.
+    // `present/tests` has all conditions.
     let cases = [
         ("/tag", "If-None-Match: \"x\", W/\"a\"".to_owned(), 304),
         ("/tag", "If-None-Match: \"b\"".to_owned(), 200),
         ("/dated", format!("If-Modified-Since: {MODIFIED}"), 304),
-        // Only a success is not modified.
+        // Only a success can be not modified.
         ("/gone", "If-None-Match: \"a\"".to_owned(), 404),
     ];
     for path in ["/tag", "/dated", "/gone"] {
@@ -74,18 +74,18 @@ fn a_condition_that_fits_gets_304_with_the_fields_that_it_needs() {
     assert_eq!(origin.arrivals().len(), 3);
 }
 
-/// A path, the fields of a request, and what it gets: the status, the body, and `Content-Range`.
+/// A path, the fields of a request, and the response: status, body, and `Content-Range`.
 type RangeCase = (&'static str, &'static str, u16, &'static str, &'static str);
 
-/// Some of each kind: `present/tests` has all of them.
+/// Some ranges of each kind. `present/tests` has all of them.
 #[rustfmt::skip]
 const RANGES: &[RangeCase] = &[
     ("/tag", "Range: bytes=0-3", 206, "0123", "bytes 0-3/10"),
     ("/tag", "Range: bytes=10-", 416, "", "bytes */10"),
     ("/tag", "Range: bytes=0-1,3-4", 200, BODY, ""),
-    // What is not this answer is sent whole.
+    // If the condition names another response, the complete one is sent.
     ("/tag", "Range: bytes=99-\r\nIf-Range: \"b\"", 200, BODY, ""),
-    // The condition comes first.
+    // The condition is checked first.
     ("/tag", "Range: bytes=0-3\r\nIf-None-Match: \"a\"", 304, "", ""),
 ];
 
@@ -111,7 +111,7 @@ fn one_range_is_cut_from_what_is_kept_and_several_get_the_whole() {
     assert_eq!(origin.arrivals().len(), 1);
 }
 
-/// Those who wait for an answer get their parts of it, as from a kept one.
+/// Followers that request a part or only the head get it, as from memory.
 #[test]
 fn a_part_and_a_head_follow_one_that_leads() {
     let origin = HoldingOrigin::start();
@@ -154,7 +154,7 @@ fn head_gets_the_head_of_what_is_kept_on_a_connection_that_stays() {
     }
     raw.send(request("HEAD", "/tag", "If-None-Match: \"a\"\r\n"));
     assert_eq!(raw.answer_to("HEAD").status(), 304);
-    // The bytes behind are those of the next answer.
+    // The bytes behind it belong to the next response.
     raw.send(request("GET", "/tag", ""));
     let answer = raw.answer();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `[routes.collapse]`: requests for the same thing share the answer of one of them.
+//! Tests of `[routes.collapse]`: equal requests share the response to one of them.
 
 mod endless;
 mod fields;
@@ -31,15 +31,16 @@ fn at_once<C: Sync>(cases: &[C], check: impl Fn(&C) + Sync) {
     });
 }
 
-/// Sends a request for host `a` with these fields, each with the end of its line.
+/// Sends a request for host `a` with these fields, each with its line end.
 fn ask(at: SocketAddr, target: &str, fields: &str) -> Client {
     let mut client = Client::connect(at);
     client.send(request("GET", target, fields).as_bytes());
     client
 }
 
-/// Waits until this many requests have come since the start: they lead, follow, have their answer, or go on for
-/// themselves.
+/// Waits until this many requests have passed since the start.
+///
+/// A request has passed if it leads, follows, has its response, or continues alone.
 fn wait_until_passed(gateway: &Gateway, count: i64) {
     eventually(&format!("{count} requests came"), || {
         let metrics = gateway.metrics();
@@ -53,7 +54,9 @@ fn wait_until_passed(gateway: &Gateway, count: i64) {
     });
 }
 
-/// How many requests were answered in this way: `leader`, `follower`, `kept`, `stale`, `alone`, `refresh`.
+/// Returns the number of requests with this outcome.
+///
+/// Outcomes are `leader`, `follower`, `kept`, `stale`, `alone` and `refresh`.
 fn shared(gateway: &Gateway, outcome: &str) -> i64 {
     let labels = [("outcome", outcome)];
     gateway
@@ -61,7 +64,7 @@ fn shared(gateway: &Gateway, outcome: &str) -> i64 {
         .count("drip_shared_requests_total", &labels)
 }
 
-/// The value of `X-Drip-Shared`; empty if there is none.
+/// Returns the value of `X-Drip-Shared`; empty if there is none.
 fn how(answer: &Answer) -> &str {
     answer.field("x-drip-shared").unwrap_or_default()
 }

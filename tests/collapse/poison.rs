@@ -1,5 +1,7 @@
-//! Whoever sends what only the origin reads puts nothing into the answers of others, and gets
-//! nothing out of theirs.
+//! Tests of cache poisoning: unkeyed parts of a request affect no shared response.
+//!
+//! A client that sends fields only the origin reads must not change the responses of others, nor
+//! receive theirs.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -10,7 +12,7 @@ use crate::support::{Answer, Client, Exchange, Gateway, Origin};
 
 const HOUR: &str = "keep = \"1h\"";
 
-/// An origin that answers with all that it sees.
+/// Starts an origin that answers with the complete request.
 fn echo() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let body = exchange.body()?;
@@ -33,7 +35,7 @@ fn get(at: SocketAddr, target: &str, fields: &str) -> Answer {
     send(at, &request("GET", target, fields))
 }
 
-/// Fails if the second request gets an answer that was made for the first one.
+/// Fails if the second request gets a response that was made for the first one.
 fn are_apart(at: SocketAddr, first: &str, second: &str) {
     let first_answer = send(at, first);
     assert_eq!(first_answer.status, 200, "{first}");
@@ -42,12 +44,12 @@ fn are_apart(at: SocketAddr, first: &str, second: &str) {
         assert_eq!(answer.status, 200, "{second}");
         assert_ne!(answer.text(), first_answer.text(), "{first}{second}");
     }
-    // And the other way round.
+    // The other way round.
     let again = send(at, first);
     assert_ne!(again.text(), send(at, second).text(), "{first}{second}");
 }
 
-/// Fails unless the second request gets the answer that was made for the first one.
+/// Fails unless the second request gets the response that was made for the first one.
 fn are_one(at: SocketAddr, first: &str, second: &str) {
     let first_answer = send(at, first);
     let answer = send(at, second);
@@ -109,7 +111,7 @@ fn what_an_origin_may_take_for_a_host_a_path_or_a_method_poisons_no_answer() {
         let mut attacker = Client::connect(at);
         let text = request("GET", &target, &format!("{fields}\r\n"));
         attacker.send(text.as_bytes());
-        // It may be refused.
+        // The request may be refused.
         let refused = attacker.try_answer();
         let victim = get(at, &target, "");
         assert_eq!(victim.status, 200, "{fields}: {refused:?}");
@@ -123,7 +125,7 @@ fn what_an_origin_may_take_for_a_host_a_path_or_a_method_poisons_no_answer() {
             "{fields}"
         );
     }
-    // One that has the fields gets no answer to one without them, if the origin would see them.
+    // A request with the fields must not share with one without, if the origin would receive them.
     for (nth, fields) in fields.iter().enumerate() {
         let target = format!("/{nth}");
         let mut client = Client::connect(at);
@@ -137,7 +139,7 @@ fn what_an_origin_may_take_for_a_host_a_path_or_a_method_poisons_no_answer() {
     }
 }
 
-/// Each pair differs in what the origin sees, so it shares nothing.
+/// Requests that differ in anything the origin receives are kept apart.
 #[test]
 fn requests_that_differ_in_what_the_origin_answers_by_are_kept_apart() {
     let origin = echo();
@@ -200,7 +202,7 @@ fn requests_that_differ_in_what_the_origin_answers_by_are_kept_apart() {
     ] {
         are_apart(at, &line(first.0, first.1), &line(second.0, second.1));
     }
-    // These the origin answers alike.
+    // The origin answers these alike.
     for (nth, first, second) in [
         (30, "Host: a\r\n", "Host: A\r\n"),
         (31, "Host: a\r\n", "Host:   a\r\nUser-Agent: x\r\n"),
@@ -210,7 +212,7 @@ fn requests_that_differ_in_what_the_origin_answers_by_are_kept_apart() {
         let get = format!("GET /{nth}");
         are_one(at, &line(&get, first), &line(&get, second));
     }
-    // A field of `vary` that can stand once is refused if it is there twice.
+    // A field of `vary` that may appear once is refused if it appears twice.
     let twice = get(at, "/40", "X-A: 1\r\nX-A: 2\r\n");
     assert_eq!(twice.status, 400, "{twice:?}");
 }

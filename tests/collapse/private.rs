@@ -1,5 +1,6 @@
-//! An answer to a request with credentials is of nobody else, and a request with credentials gets
-//! none that was made for others.
+//! Tests that responses to requests with credentials are not shared.
+//!
+//! A request with credentials gets no response that was made for others, either.
 
 use std::net::SocketAddr;
 
@@ -8,7 +9,7 @@ use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, fetch_wit
 
 const HOUR: &str = "keep = \"1h\"";
 
-/// An origin that greets whom it sees: the named fields of the request. All else is the same for everybody.
+/// Starts an origin that greets by the named fields of the request, and is otherwise constant.
 fn greeter() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = [
@@ -26,7 +27,7 @@ fn greeter() -> Origin {
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         let body = format!("{} for {}", exchange.target(), seen.join(" "));
-        // A page that a cache may keep although it is private: the origin does not say so.
+        // A private page that looks cacheable: the origin does not mark it as private.
         let fields = "Content-Type: text/css\r\nCache-Control: public, max-age=3600";
         let length = body.len();
         let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\nContent-Length: {length}\r\n\r\n");
@@ -69,10 +70,11 @@ fn a_private_page_at_a_path_that_looks_public_is_given_to_nobody_else() {
             let target = format!("{path}{nth}");
             let first = fetch_with(at, &target, fields);
             assert_eq!((first.status, how(&first)), (200, ""), "{fields}");
-            // The attacker asks for the page that the victim was sent to.
+            // The attacker requests the page to which the victim was sent.
             let stolen = body(at, &target, "");
             assert!(!stolen.contains("alice"), "{fields} {target}: {stolen}");
-            // What is kept now is nobody's, and not given to those with credentials either.
+            // A response kept now is nobody's, and is not given to requests with credentials
+            // either.
             let own = body(at, &target, &fields.replace("alice", "bob"));
             assert!(!own.contains("alice"), "{fields} {target}: {own}");
             if !fields.contains("Connection") {
@@ -81,7 +83,7 @@ fn a_private_page_at_a_path_that_looks_public_is_given_to_nobody_else() {
             assert_eq!(body(at, &target, ""), stolen);
         }
     }
-    // Where a path ends at a zero byte, nobody knows what it names.
+    // If a path ends at a zero byte, its meaning is unknown.
     assert_eq!(fetch_with(at, paths[6], "").status, 400);
 }
 
@@ -94,7 +96,7 @@ fn one_with_credentials_waits_for_nobody_and_nobody_for_it() {
     origin.origin.wait_for(1);
     let fields = ["Cookie: a=1\r\n", "Authorization: x\r\n"];
     let mut own: Vec<_> = fields.iter().map(|it| ask(at, "/a", it)).collect();
-    // Both are at the origin, while a third one waits for the first.
+    // Both requests are at the origin, while a third one waits for the first.
     origin.origin.wait_for(3);
     let mut follower = ask(at, "/a", "");
     wait_until_passed(&gateway, 4);
@@ -116,7 +118,7 @@ fn one_with_credentials_waits_for_nobody_and_nobody_for_it() {
 #[test]
 fn cookies_that_are_named_keep_a_request_apart_in_any_spelling_and_others_do_not() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
-        // It answers by the session alone.
+        // The origin answers by the session alone.
         let has = exchange.head.fields.iter().any(|(name, value)| {
             name == "cookie" && value.to_ascii_lowercase().contains("session")
         });
@@ -150,7 +152,7 @@ fn cookies_that_are_named_keep_a_request_apart_in_any_spelling_and_others_do_not
         "Cookie: session=\r\n",
         "Cookie: session = 1\r\n",
         "Cookie: x=\"a; session=1\"\r\n",
-        // Only some programs see a cookie there.
+        // Only some programs parse a cookie in these fields.
         "Cookie: x=1 session=1\r\n",
         "Cookie: x=1,session=1\r\n",
         "Cookie: x=1,\tsession =1\r\n",
@@ -159,7 +161,7 @@ fn cookies_that_are_named_keep_a_request_apart_in_any_spelling_and_others_do_not
         assert_eq!(how(&answer), "", "{fields}");
         assert_eq!(answer.text(), "private", "{fields}");
     }
-    // None of them led: the answer is still nobody's.
+    // None of them led: the response is still nobody's.
     assert_eq!(body(at, "/a", ""), "public");
     for _ in 0..2 {
         assert_eq!(body(at, "/b", "Cookie: session=1\r\n"), "private");
@@ -173,7 +175,7 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
     let rest = file_with(origin.address, "", "", HOUR);
     let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{rest}"));
     let at = gateway.address();
-    // Each pair is one page for two hosts, schemes or people.
+    // Each pair requests one page for two hosts, schemes or people.
     for (nth, (one, other)) in [
         ("X-Forwarded-Host: a", "X-Forwarded-Host: b"),
         ("X-Forwarded-Host: c", ""),
@@ -207,7 +209,7 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
         assert_eq!(body(at, &target, &line(one)), first, "{one}");
         assert_eq!(body(at, &target, &line(other)), second, "{other}");
     }
-    // Who the client is says nothing of the page.
+    // The client's address does not change the page.
     for (nth, (one, other)) in [
         ("X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2"),
         (
@@ -228,7 +230,7 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
     }
 }
 
-/// A body, and what switches protocols, is of one request alone.
+/// Requests with a body, and upgrades, share nothing.
 #[test]
 fn requests_that_are_more_than_a_question_share_nothing() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
@@ -261,6 +263,6 @@ fn requests_that_are_more_than_a_question_share_nothing() {
         );
         assert_eq!(origin.arrivals().len(), before + 1, "{method} {fields}");
     }
-    // What was kept is as it was.
+    // The kept response is unchanged.
     assert_eq!(how(&fetch_with(at, "/a", "")), "kept");
 }

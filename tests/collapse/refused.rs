@@ -1,9 +1,9 @@
-//! Answers with a status that concerns one client, and origins that give such a status to all.
+//! Tests of responses whose status concerns one client, and of origins that refuse everyone.
 
 use super::{Hold, ask, file, how, shared, wait_until_passed};
 use crate::support::{Client, Gateway, Origin};
 
-/// An origin that refuses requests with `X-Junk`, once it is open, and has a page for the others.
+/// Starts an origin that refuses requests with `X-Junk` once it is open, and serves all others.
 fn origin(status: &'static str) -> (Origin, Hold) {
     let hold = Hold::default();
     let of_origin = hold.clone();
@@ -24,8 +24,9 @@ fn start(origin: &Origin) -> Gateway {
     Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"))
 }
 
-/// Sends requests of clients with these addresses one after the other, each once the one before has come. `before`: how many
-/// have come already.
+/// Sends requests of these clients one after the other, each once the previous one has arrived.
+///
+/// `before`: number of earlier requests.
 fn ask_as(gateway: &Gateway, before: i64, clients: &[&str], fields: &str) -> Vec<Client> {
     let asked = clients.iter().zip(before + 1..).map(|(client, count)| {
         let fields = format!("X-Forwarded-For: {client}\r\n{fields}");
@@ -41,7 +42,7 @@ fn what_one_client_is_refused_is_no_matter_of_the_others() {
     for status in ["403 No", "302 No", "200 OK\r\nSet-Cookie: a=b"] {
         let (origin, hold) = origin(status);
         let gateway = start(&origin);
-        // The second one would lead next if it were of another client.
+        // The second request would lead next if it were of another client.
         let refused = ask_as(&gateway, 0, &["10.0.0.1"; 2], "X-Junk: a\r\n");
         let others = ask_as(&gateway, 2, &["10.0.0.2", "10.0.0.3", "10.0.0.4"], "");
         origin.wait_for(1);
@@ -60,7 +61,7 @@ fn what_one_client_is_refused_is_no_matter_of_the_others() {
             "{status}"
         );
         assert_eq!(origin.arrivals().len(), 2, "{status}");
-        // Alone, it changes nothing either.
+        // A request alone changes nothing, either.
         let refused = ask_as(&gateway, 5, &["10.0.0.1"], "X-Junk: a\r\n")
             .remove(0)
             .answer();
@@ -89,7 +90,7 @@ fn after_two_refusals_in_a_row_the_next_answer_that_may_be_shared_ends_that() {
         [shared(&gateway, "leader"), shared(&gateway, "alone")],
         [2, 1]
     );
-    // The first one that comes finds out that the page may be shared.
+    // The first request learns that the page may be shared.
     for before in 3..6 {
         let page = ask_as(&gateway, before, &["10.0.0.4"], "")
             .remove(0)
@@ -114,7 +115,7 @@ fn an_origin_that_refuses_all_has_all_side_by_side() {
     hold.close();
     let clients = ["10.0.0.5"; COUNT];
     let all = ask_as(&gateway, 3, &clients, junk);
-    // None of them waits for the answer of another one.
+    // None of them waits for the response of another one.
     origin.wait_for(3 + COUNT);
     hold.open();
     for mut client in all {

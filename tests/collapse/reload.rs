@@ -1,10 +1,10 @@
-//! A reload while some are at the origin and others wait for them.
+//! Tests of a reload while leaders are at the origin and followers wait.
 
 use super::{ALL, LIMITS, ask, file, how, request, wait_until_passed};
 use crate::support::visitor::reload;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch_with};
 
-/// One that leads, and others that follow it on connections that stay.
+/// Sends a leader and its followers on connections that stay open.
 fn wait(gateway: &Gateway, origin: &HoldingOrigin, target: &str) -> Vec<Client> {
     let at = gateway.address();
     let before = origin.targets().len();
@@ -14,14 +14,14 @@ fn wait(gateway: &Gateway, origin: &HoldingOrigin, target: &str) -> Vec<Client> 
     clients
 }
 
-/// Fails unless the first led, the others followed, and each gets one answer and nothing behind it.
+/// Fails unless the first led, the others followed, and each gets exactly one response.
 fn get_one_each(clients: &mut [Client]) {
     for (nth, client) in clients.iter_mut().enumerate() {
         let answer = client.answer();
         assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
         let wanted = if nth == 0 { "leader" } else { "follower" };
         assert_eq!(how(&answer), wanted, "{nth}");
-        // The next answer on the connection is that to the next request.
+        // The next response on the connection answers the next request.
         client.send(request("DELETE", "/next", "").as_bytes());
         let next = client.answer();
         assert_eq!((next.status, how(&next)), (200, ""), "{nth}");
@@ -37,14 +37,14 @@ fn those_who_wait_get_their_answer_when_keep_changes_and_the_new_one_counts_for_
     let mut clients = wait(&gateway, &origin, "/held");
     wait_until_passed(&gateway, 5);
     reload(&gateway, &hour);
-    // One that comes after the reload waits with them: it asks for the same.
+    // An equal request after the reload waits with the others.
     clients.push(ask(at, "/held", ""));
     wait_until_passed(&gateway, 6);
     origin.release("/held");
     get_one_each(&mut clients);
     assert_eq!(how(&fetch_with(at, "/a", "")), "leader");
     assert_eq!(how(&fetch_with(at, "/a", "")), "kept");
-    // What is kept is kept no longer than the file says now.
+    // Kept responses expire by the new file.
     reload(&gateway, &file(origin.origin.address, ""));
     assert_eq!(how(&fetch_with(at, "/a", "")), "leader");
 }
@@ -61,7 +61,7 @@ fn an_answer_of_the_origin_of_before_is_given_to_nobody_who_comes_after_the_relo
     let mut clients = wait(&gateway, &before, "/held");
     wait_until_passed(&gateway, 7);
     reload(&gateway, &file(after.address, hour));
-    // They wait for nobody who asks the origin of before.
+    // Requests do not wait for a leader at the old origin.
     for target in ["/held", "/kept"] {
         let first = fetch_with(at, target, "");
         assert_eq!((how(&first), first.text().as_str()), ("leader", "new"));
@@ -75,7 +75,7 @@ fn an_answer_of_the_origin_of_before_is_given_to_nobody_who_comes_after_the_relo
     }
     let of_held = |it: &String| it == "/held";
     assert_eq!(before.targets().iter().filter(|it| of_held(it)).count(), 1);
-    // Back again: what came meanwhile from the other one is not given either.
+    // The old origin is back. Responses of the other origin must not be used, either.
     reload(&gateway, &file(before.origin.address, hour));
     assert_ne!(fetch_with(at, "/kept", "").text(), "new");
 }

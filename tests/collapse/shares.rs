@@ -1,4 +1,4 @@
-//! Which answers those who wait get, and which go to the origin one for each.
+//! Tests of which responses followers get, and which requests go to the origin one by one.
 
 use std::thread;
 
@@ -6,10 +6,10 @@ use super::{ask, file, how, request, wait_until_passed};
 use crate::support::scripted::{Script, Scripted};
 use crate::support::{Client, Gateway, MS};
 
-/// How many requests wait while the first one is at the origin.
+/// Number of requests that wait while the first one is at the origin.
 const FOLLOWERS: usize = 3;
 
-/// Answers that all who wait get: some of each kind, of which `terms/tests` has all.
+/// Responses that all followers get, some of each kind. `terms/tests` has all.
 const SHARED: [(u16, &str); 5] = [
     (200, ""),
     (204, ""),
@@ -18,7 +18,7 @@ const SHARED: [(u16, &str); 5] = [
     (200, "Vary: Accept-Encoding\nVary: Accept-Language"),
 ];
 
-/// Answers that each one gets for itself.
+/// Responses that each request gets from the origin itself.
 const NOT_SHARED: [(u16, &str); 7] = [
     (201, ""),
     (304, "ETag: \"a\""),
@@ -81,7 +81,7 @@ fn those_who_wait_get_what_a_shared_cache_may_give_them_and_go_on_by_themselves_
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Those who come after an answer was complete get it for as long as both `keep` and the answer say.
+/// A complete response serves new requests for the shorter of `keep` and its own lifetime.
 #[test]
 fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
     let origin = Scripted::start(|target: &str| Script {
@@ -112,7 +112,9 @@ fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
     }
 }
 
-/// A request for a part, or one that is conditional, would get what nobody else can use.
+/// Requests for a part, conditional requests, and HEAD never lead.
+///
+/// Their responses would be useless to other requests.
 #[test]
 fn requests_for_a_part_and_conditional_ones_never_lead_and_neither_does_head() {
     let script = |_: &str| Script {
@@ -141,7 +143,7 @@ fn requests_for_a_part_and_conditional_ones_never_lead_and_neither_does_head() {
         assert_eq!(how(&client.answer()), "", "{fields}");
     }
     assert_eq!(head.head().field("x-drip-shared"), None);
-    // They share what another one has led.
+    // They share the response of another leader.
     for fields in fields {
         assert_eq!(how(&ask(at, "/a", fields).answer()), "kept", "{fields}");
     }

@@ -1,5 +1,6 @@
-//! Clients that take nothing of the answers that they share: what they hold is bounded, what is kept for others is not
-//! theirs, and a client that loses its answer sees that.
+//! Tests of clients that do not read shared responses: their memory is bounded.
+//!
+//! They keep nothing that is kept for others, and a client that loses its response can detect it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +11,13 @@ use crate::support::{Gateway, Origin, eventually};
 
 const MB: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
-/// The size of an answer above `max_size`, of which no field says that.
+/// Size of a response above `max_size` that no field announces.
 const LARGE: usize = 96 * CHUNK;
 const INTERNAL_ERROR: u32 = 2;
 
-/// An origin that has pages of 100 KB at `/kept`, of 900 KB at `/fits`, and larger ones in chunks elsewhere. It counts those
-/// that it has sent.
+/// Starts an origin with pages of 100 KB at `/kept`, 900 KB at `/fits`, and larger ones elsewhere.
+///
+/// The larger ones are in chunks. Also returns the count of responses sent.
 fn origin() -> (Origin, Arc<AtomicUsize>) {
     let sent = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&sent);
@@ -46,7 +48,7 @@ fn start(origin: &Origin, memory: &str, collapse: &str) -> Gateway {
     Gateway::start(&format!("{server}{file}"))
 }
 
-/// A client of HTTP/2 that takes no byte of a body.
+/// Connects an HTTP/2 client that gives no window for bodies.
 fn taking_nothing(gateway: &Gateway) -> Frames {
     let mut client = Frames::connect(gateway.address());
     let none = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
@@ -54,7 +56,7 @@ fn taking_nothing(gateway: &Gateway) -> Frames {
     client
 }
 
-/// Sends the request of a number, and waits until the origin has sent its answer.
+/// Sends a request, and waits until the origin has sent its response.
 fn take_nothing(client: &mut Frames, path: &str, nth: u32, sent: &AtomicUsize) {
     let before = sent.load(Ordering::SeqCst);
     let request = get(2 * nth + 1, &format!("{path}?{nth}"));
@@ -64,7 +66,7 @@ fn take_nothing(client: &mut Frames, path: &str, nth: u32, sent: &AtomicUsize) {
     });
 }
 
-/// The body of the stream of a number, once the client takes it; or how it broke off.
+/// Returns the body of a stream once the client reads it, or how it was broken off.
 fn take(client: &mut Frames, nth: u32) -> Result<Vec<u8>, Outcome> {
     for stream in [0, 2 * nth + 1] {
         let more = window_update(stream, 1 << 24);
@@ -106,7 +108,7 @@ fn one_connection_that_takes_nothing_holds_its_part_alone_and_others_have_what_i
         let most = (8 * MB + STREAMS as usize * (64 << 10) + 20 * MB) as u64;
         assert!(grown < most, "{path}: {grown} bytes more");
         assert!(count(&gateway, "drip_shared_evictions_total") > 0);
-        // The one that has waited for longest has lost its answer, and the last one has not.
+        // The request that has waited longest has lost its response, and the last one has not.
         assert_eq!(take(&mut client, 0), Err(Outcome::Reset(INTERNAL_ERROR)));
         let last = take(&mut client, STREAMS - 1).expect("a whole body");
         assert!(last.len() == LARGE || last.len() == 900 << 10);

@@ -1,4 +1,4 @@
-//! The origin fails, and the last good answer serves on.
+//! Tests of `stale`: the origin fails, and the last good response is served.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::support::{Answer, Exchange, Gateway, MS, Origin, eventually, fetch_wi
 
 const HOUR: &str = "keep = \"1s\"\nstale = \"1h\"";
 
-/// It answers nothing, and closes the connection.
+/// Closes the connection without a response.
 const CLOSES: u16 = 0;
-/// It answers nothing for longer than anybody waits.
+/// Sends nothing for longer than any client waits.
 const HANGS: u16 = 1;
-/// For how long.
+/// Duration of a hang.
 const HANG: Duration = Duration::from_secs(3);
 
-/// An origin whose answers the test chooses: a status, [`CLOSES`] or [`HANGS`].
+/// An origin whose responses the test chooses: a status, [`CLOSES`] or [`HANGS`].
 struct Moody {
     origin: Origin,
     mood: Arc<AtomicU16>,
 }
 
 impl Moody {
-    /// `fields`: lines of the answers that are good.
+    /// Starts the origin. `fields`: lines of good responses.
     fn start(fields: &'static str) -> Self {
         let mood = Arc::new(AtomicU16::new(200));
         let seen = Arc::clone(&mood);
@@ -63,7 +63,7 @@ fn get(at: SocketAddr) -> Answer {
     fetch_with(at, "/a", "")
 }
 
-/// Asks for the first time, and waits until the answer is not fresh any more.
+/// Sends the first request, and waits until its response is not fresh any more.
 fn outlive(at: SocketAddr) -> Instant {
     let first = get(at);
     let began = now();
@@ -73,7 +73,7 @@ fn outlive(at: SocketAddr) -> Instant {
     began
 }
 
-/// Fails unless the answer is the first one, with its age.
+/// Fails unless the response is the first one, with its age.
 fn is_first(answer: &Answer, since: Instant) {
     assert_eq!((answer.status, how(answer)), (200, "stale"), "{answer:?}");
     assert_eq!(answer.text(), "answer 1");
@@ -82,7 +82,7 @@ fn is_first(answer: &Answer, since: Instant) {
     assert!((1..=most).contains(&age), "{age} of {most}");
 }
 
-/// Asks until the answer is another one than the first.
+/// Sends requests until the response is a new one.
 fn recovers(gateway: &Gateway) {
     let mut last = String::new();
     eventually("the origin's new answer is there", || {
@@ -115,7 +115,7 @@ fn whatever_fails_at_the_origin_the_last_good_answer_serves_until_it_recovers() 
         for _ in 0..3 {
             is_first(&get(at), began);
         }
-        // One asks the origin at first, and perhaps one more behind the others.
+        // One request goes to the origin first, and perhaps one more behind the others.
         let asked = origin.asked() - before;
         assert!((1..=2).contains(&asked), "{mood}: {asked}");
         origin.is(200);
@@ -138,7 +138,7 @@ fn a_full_gate_gives_the_last_good_answer_too() {
     assert_eq!(origin.asked(), 2);
 }
 
-/// A Retry-After of the origin that is an order makes nobody wait who has a stale answer.
+/// While the origin's Retry-After pauses requests, the last good response is served at once.
 #[test]
 fn while_the_origin_has_ordered_a_pause_the_last_good_answer_serves_at_once() {
     let is_busy = Arc::new(AtomicBool::new(false));
@@ -193,7 +193,7 @@ fn stale_while_revalidate_answers_at_once_and_fetches_one_behind() {
     recovers(&gateway);
 }
 
-/// What the origin refuses is an answer, and no trouble.
+/// A refusal by the origin is a response, not a failure.
 #[test]
 fn an_answer_that_refuses_replaces_the_last_good_one() {
     let origin = Moody::start("");
@@ -204,14 +204,16 @@ fn an_answer_that_refuses_replaces_the_last_good_one() {
     let answer = get(at);
     assert_eq!((answer.status, &*answer.text()), (404, "answer 2"));
     assert_ne!(how(&answer), "stale");
-    // The good answer of before is not the last one any more.
+    // The earlier good response is not the last one any more.
     origin.is(503);
     thread::sleep(1200 * MS);
     let answer = get(at);
     assert_eq!((answer.status, how(&answer)), (404, "stale"), "{answer:?}");
 }
 
-/// A status that may concern one client ends the last good answer once a second client gets one.
+/// A refusal that two clients get replaces the last good response.
+///
+/// Until then, the status may concern only one client.
 #[test]
 fn what_two_clients_are_refused_ends_the_last_good_answer() {
     at_once(&[403, 302], |&status| {
@@ -231,7 +233,7 @@ fn what_two_clients_are_refused_ends_the_last_good_answer() {
         origin.is(503);
         is_first(&get(at), began);
         origin.is(status);
-        // Its failure was a second ago, so one asks the origin behind the answer.
+        // The failure was a second ago, so one request goes to the origin behind the response.
         eventually("the origin is not in trouble any more", || {
             get_as("10.0.0.1") == status
         });

@@ -1,4 +1,4 @@
-//! Origins whose answers take long or never end, and those who wait for them.
+//! Tests of origins whose responses are slow or never end, with requests that wait for them.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ fn gateway(origin: SocketAddr, of_origin: &str, collapse: &str) -> Gateway {
     Gateway::start(&file_with(origin, of_origin, "", collapse))
 }
 
-/// Bytes every 20 ms, until the other side closes.
+/// Sends bytes every 20 ms, until the peer closes.
 fn without_end(exchange: &mut Exchange) -> io::Result<()> {
     loop {
         exchange.send(b"5\r\nhello\r\n")?;
@@ -30,7 +30,7 @@ fn what_followed_is_timed_from_its_own_departure() {
     });
     let gateway = gateway(origin.address, "response_timeout = \"1s\"", "");
     let at = gateway.address();
-    // Connections that are used again: their time began with the request of before.
+    // Reused connections: their time began with the previous request.
     let warm: Vec<_> = (0..8)
         .map(|nth| ask(at, &format!("/warm/{nth}"), ""))
         .collect();
@@ -39,7 +39,7 @@ fn what_followed_is_timed_from_its_own_departure() {
     }
     let slow: Vec<_> = (0..6).map(|_| ask(at, "/slow", "")).collect();
     for mut client in slow {
-        // Up to 3.6 s since it came, 0.6 s since it left.
+        // Up to 3.6 s since its arrival, and 0.6 s since it was sent to the origin.
         assert_eq!(client.answer().status, 200);
     }
 }
@@ -71,7 +71,9 @@ fn a_failing_answer_without_an_end_holds_neither_its_leader_nor_a_place() {
     });
 }
 
-/// The origin answers the leader with what others must not have, and is gone then.
+/// The wait behind another request counts as part of `hold`.
+///
+/// The origin gives the leader a response that must not be shared, and then becomes unreachable.
 #[test]
 fn the_time_behind_another_one_is_a_part_of_hold() {
     const ALONE: &[u8] =

@@ -1,4 +1,4 @@
-//! `drip check` and `drip schema`.
+//! Compares the output of `drip check` and `drip schema` with golden files.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::goldens::golden::check;
 use crate::support::drip;
 
-/// Copies the files of the suite into a folder, with a certificate where they name one. Returns their names.
+/// Copies the files of the suite into a folder, with a certificate if needed. Returns their names.
 fn copy(folder: &Path) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let CertifiedKey { cert, signing_key } =
@@ -50,7 +50,7 @@ fn copy(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What is printed for a file: the settings or the problems.
+/// Returns the output for a file: the settings or the problems.
 fn checked(folder: &Path, file: &str, options: &[&str]) -> String {
     let mut command = drip();
     command
@@ -64,7 +64,7 @@ fn checked(folder: &Path, file: &str, options: &[&str]) -> String {
     format!("== {file}: {status:?}\n{text}\n")
 }
 
-/// Masks the folder, and defaults that are of the machine: its name, and a worker for each processor.
+/// Masks the folder, and defaults that depend on the machine: its name, and the worker count.
 fn masked(shown: &str, folder: &Path) -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
     let host = format!("name = \"{}\"", host.trim());
@@ -77,7 +77,7 @@ fn masked(shown: &str, folder: &Path) -> String {
     lines.collect()
 }
 
-/// Tables that an earlier file has, too, are named after it instead of repeated.
+/// Replaces a table that an earlier file has too by that file's name.
 fn without_repetition(shown: &[String]) -> String {
     let (mut seen, mut text) = (HashMap::<&str, &str>::new(), String::new());
     for shown in shown {
@@ -112,7 +112,7 @@ fn check_says_the_same_of_each_file() {
     check("check-json.txt", &json.concat());
 }
 
-/// A name that depends on the text alone, so that a new text leaves the names of others: FNV-1a.
+/// Returns a name that depends on the text alone (FNV-1a), so that other names stay the same.
 fn short_name(text: &str) -> String {
     let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     format!("{:08x}", text.bytes().fold(0x811c_9dc5, step))
@@ -122,7 +122,8 @@ fn short_name(text: &str) -> String {
 fn schema_is_the_same() {
     let output = drip().arg("schema").output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    // The same text without its indentation. Patterns are long and often the same: a name stands for a known one.
+    // The same text without its indentation. Patterns are long and repeated, so names stand for
+    // them.
     let mut known = HashMap::new();
     let mut folded = String::new();
     for line in text.lines().map(str::trim_start) {

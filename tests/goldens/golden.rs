@@ -1,4 +1,4 @@
-//! Compares a text with a file of this folder, except for its sentences.
+//! Compares a text with a file of this folder, ignoring sentences.
 
 #[path = "sentences.rs"]
 mod sentences;

@@ -1,6 +1,8 @@
-//! What commands say, compared with the files beside this one. `DRIP_UPDATE_GOLDENS=1` writes them anew.
+//! Tests of the output of commands against golden files in this folder.
 //!
-//! `tests/counterparts/redis/goldens` compares what a running gateway shows.
+//! `DRIP_UPDATE_GOLDENS=1` writes the files anew. `tests/counterparts/redis/goldens` tests the
+//! output of a
+//! running gateway.
 
 mod files;
 mod golden;

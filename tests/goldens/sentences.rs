@@ -1,9 +1,11 @@
-//! Leaves sentences out of what is compared, so that a better one breaks no build. Names, values and places stay.
+//! Removes sentences before a comparison, so that better wording breaks no build.
+//!
+//! Names, values and locations are compared.
 
 /// A text with this many blanks is a sentence.
 const BLANKS: usize = 3;
 
-/// Each line of `text` with `…` in place of its sentences.
+/// Returns `text` with `…` in place of the sentences of each line.
 pub fn without(text: &str) -> String {
     text.lines().map(|line| without_in(line) + "\n").collect()
 }
@@ -28,7 +30,7 @@ fn without_in(line: &str) -> String {
     }
 }
 
-/// `FILE:LINE:COLUMN:` or `FILE:LINE:COLUMN: warning:` at the begin of a line.
+/// Returns `FILE:LINE:COLUMN:`, with or without ` warning:`, from the start of a line.
 fn place(line: &str) -> Option<&str> {
     let mut ends = line.match_indices(": ");
     let (end, _) = ends.next()?;
@@ -44,7 +46,7 @@ fn place(line: &str) -> Option<&str> {
     is_place.then(|| &line[..=warning.unwrap_or(end)])
 }
 
-/// The same for the value of a field, or the element of a list.
+/// Removes sentences from the value of a field, or from the element of a list.
 fn without_in_json(line: &str) -> String {
     // A name in brackets stands for a long line, and depends on its text.
     let named = line

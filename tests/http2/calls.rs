@@ -1,4 +1,4 @@
-//! Requests that say that they are calls of gRPC, before a server over HTTP/1.
+//! Tests of gRPC calls to an origin server over HTTP/1.
 
 use crate::support::frames::{Frames, head};
 use crate::support::{Gateway, Origin, eventually, fetch};
@@ -12,7 +12,7 @@ fn gateway(server: &str) -> Gateway {
     ))
 }
 
-/// A client that has sent the head of a call, and nothing of its messages.
+/// Returns a client that has sent the head of a call, and none of its messages.
 fn silent_call(gateway: &Gateway) -> Frames {
     let fields = [
         (":method", "POST"),
@@ -27,7 +27,10 @@ fn silent_call(gateway: &Gateway) -> Frames {
     client
 }
 
-/// Before a server over HTTP/2 it may: `a_call_may_be_silent_for_longer_than_a_body` of `tests/counterparts/languages`.
+/// A call may not pause before a server over HTTP/1.
+///
+/// Before a server over HTTP/2 it may: `a_call_may_be_silent_for_longer_than_a_body` in
+/// `tests/counterparts/languages`.
 #[test]
 fn a_call_does_not_pause_before_a_server_over_http_1() {
     let origin = Origin::answering(|exchange| {
@@ -37,7 +40,7 @@ fn a_call_does_not_pause_before_a_server_over_http_1() {
     let before_http1 = gateway(&format!("http://{}", origin.address));
     let _silent = silent_call(&before_http1);
     origin.wait_for(1);
-    // Its place at the origin is free when `body_timeout` is over.
+    // Its permit at the origin is free when `body_timeout` is over.
     eventually("others are served", || {
         fetch(before_http1.address(), "/").status == 200
     });

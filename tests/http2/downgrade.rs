@@ -1,6 +1,7 @@
-//! Requests over HTTP/2 that would be others over HTTP/1: none of them reaches an origin.
+//! Tests of HTTP/2 requests that would mean something else in HTTP/1: none reaches an origin.
 //!
-//! `tests/counterparts/nginx` asks nginx the same, which shows that the test itself is right.
+//! `tests/counterparts/nginx` sends the same requests to nginx, which shows that the test is
+//! correct.
 
 mod cases;
 
@@ -16,7 +17,7 @@ use crate::support::{Gateway, Origin, eventually, fetch, one_origin};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
 
-/// What the origin got: the first line, the fields and the body of each request.
+/// Requests at the origin: the head and the body of each.
 type Seen = Arc<Mutex<Vec<(Head, Vec<u8>)>>>;
 
 fn recording() -> (Origin, Seen) {
@@ -79,11 +80,11 @@ fn what_comes_after_the_told_end_spoils_no_other_request() {
         let mut client = Frames::connect(gateway.address());
         let begun = [head(1, 0, &fields), frame(DATA, 0, 1, "hello")];
         client.send(begun.concat()).expect("the gateway reads");
-        // The origin has the whole body before the client sends more.
+        // The origin has the complete body before the client sends more.
         eventually("the origin has it", || {
             !seen.lock().expect("no panic").is_empty()
         });
-        // The response may have come, and the stream be over.
+        // The response may have arrived and ended the stream.
         let _sent = client.send(rest);
         thread::sleep(Duration::from_millis(100));
         for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
+//! Tests of HTTP/2 in raw frames: peers that break its rules, and HTTP/2 beside HTTP/1.
 
 mod calls;
 mod downgrade;
@@ -19,10 +19,10 @@ use std::io;
 use crate::support::frames::Frames;
 use crate::support::{FrameOrigin, Gateway, Message, Raw};
 
-/// What an origin does with a request on a stream.
+/// Action of an origin for a request on a stream.
 type Does = fn(&mut Frames, u32) -> io::Result<()>;
 
-/// drip with one worker in front of an origin, with further fields of `[server]` and the origin.
+/// Starts drip with one worker, and further fields of `[server]` and of the origin.
 fn drip(origin: &FrameOrigin, server: &str, more: &str) -> Gateway {
     let servers = format!("servers = [\"h2c://{}\"]", origin.address);
     Gateway::start(&format!(
@@ -32,23 +32,24 @@ fn drip(origin: &FrameOrigin, server: &str, more: &str) -> Gateway {
 }
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
-/// A request that is not sent twice if its connection breaks.
+/// A request that is not retryable if its connection breaks.
 const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc";
 
-/// The answer to a request on a connection of its own.
+/// Returns the response to a request on a new connection.
 fn ask(gateway: &Gateway, request: &str) -> Message {
     let mut client = Raw::connect(gateway.address());
     client.send(request);
     client.answer()
 }
 
-/// Fails unless a request is answered as the origin answers any.
+/// Fails unless a request is answered normally.
 fn check_fine(gateway: &Gateway, name: &str) {
     assert_eq!(ask(gateway, GET).body, b"ok", "{name}");
 }
 
-/// Fails unless a request gets a 502, once as one that may be repeated and once as one that may
-/// not, and unless the next one is answered. `script` tells what the origin does.
+/// Fails unless a request gets a 502 and the next one is answered.
+///
+/// Tests a retryable request and one that is not. `script`: action of the origin.
 fn check_refused(
     gateway: &Gateway,
     origin: &FrameOrigin,
@@ -68,7 +69,7 @@ fn check_refused(
         assert_eq!(answer.status(), 502, "{name}: {answer:?}");
         assert_eq!(answer.body, b"Bad Gateway\n", "{name}");
         origin.forget();
-        // The client's connection goes on.
+        // The client's connection stays usable.
         client.send(GET);
         assert_eq!(client.answer().body, b"ok", "{name}");
         let asked = origin.requests() - before;

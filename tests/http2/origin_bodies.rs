@@ -1,4 +1,6 @@
-//! Bodies that are not as their head says, trailers, and what comes to a client over HTTP/1 of it.
+//! Tests of origin bodies that contradict their heads, and of trailers, over HTTP/2.
+//!
+//! Checks what an HTTP/1 client receives.
 
 use std::time::Duration;
 
@@ -6,10 +8,10 @@ use crate::http2::{GET, check_fine, check_refused, drip};
 use crate::support::frames::{DATA, END_STREAM, frame, head, ok, reset};
 use crate::support::{FrameOrigin, Raw, SOON};
 
-/// What an origin sends after a head of these fields: frames, each with its flags and its bytes.
+/// Frames that an origin sends after a head, each with its flags and its bytes.
 type Pieces = &'static [(u8, &'static str)];
 
-/// The answer to a GET of an origin that sends this, if the client can take it for a whole one.
+/// Returns the response to a GET, if the client can take it for a complete one.
 fn told(
     fields: &'static [(&'static str, &'static str)],
     pieces: Pieces,
@@ -74,7 +76,7 @@ fn a_body_that_is_not_as_long_as_told_is_not_taken_for_a_whole_one() {
 
 #[test]
 fn more_bytes_than_told_reach_no_client() {
-    // The client gets as many bytes as its head says, and then nothing that looks like a response.
+    // The client gets as many bytes as the head announces, and then nothing like a response.
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
     for first in ["", "hello"] {
@@ -111,7 +113,7 @@ fn a_body_without_a_length_ends_where_its_stream_does() {
         whole(&[(0, "hello"), (0, ""), (END_STREAM, "")], nothing).as_deref(),
         hello
     );
-    // The other side may say that it needs no more of the request.
+    // The peer may announce that it needs no more of the request.
     assert_eq!(
         whole(&[(END_STREAM, "hello")], |stream| reset(stream, 0)).as_deref(),
         hello
@@ -125,7 +127,7 @@ fn a_body_without_a_length_ends_where_its_stream_does() {
     ] {
         assert_eq!(whole(&[(0, "hello")], after), None);
     }
-    // A second head that does not end the stream is no trailers (RFC 9113, section 8.1).
+    // A second head that does not end the stream is not a trailer (RFC 9113, section 8.1).
     let second = |stream| {
         let second = [
             head(stream, 0, &[(":status", "200")]),
@@ -134,7 +136,7 @@ fn a_body_without_a_length_ends_where_its_stream_does() {
         second.concat()
     };
     assert_eq!(whole(&[(0, "hello")], second), None);
-    // A chunk's end is no end here.
+    // The end of a chunked body has no meaning in HTTP/2.
     let chunk = whole(&[(END_STREAM, "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")], nothing);
     assert_eq!(
         chunk.as_deref(),
@@ -142,7 +144,7 @@ fn a_body_without_a_length_ends_where_its_stream_does() {
     );
 }
 
-/// The trailers that a client over HTTP/1 gets, or `None` if the response breaks off.
+/// Returns the trailers that an HTTP/1 client gets; `None` if the response is broken off.
 fn trailers(fields: &'static [(&'static [u8], &'static [u8])]) -> Option<Vec<(String, String)>> {
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
@@ -183,7 +185,7 @@ fn trailers_pass_without_what_changes_the_message() {
     for fields in broken {
         assert_eq!(trailers(fields), None, "{fields:?}");
     }
-    // Pseudo fields are no trailers: what is passed has none of them.
+    // Pseudo fields are not trailers: none of them is forwarded.
     let pseudo = trailers(&[(b":status", b"500"), (b"x-sum", b"1")]);
     assert!(pseudo.is_none_or(|trailers| trailers == own));
 }
@@ -208,7 +210,7 @@ fn a_response_that_has_no_body_has_none() {
     origin.next(|to, stream| to.send(ok(stream)));
     let mut client = Raw::connect(gateway.address());
     client.send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
-    // Its body is an error of the origin, before or behind the head.
+    // Its body is an error of the origin, before or after the head.
     let answer = client.answer_to("HEAD");
     assert!([200, 502].contains(&answer.status()), "{answer:?}");
     check_fine(&gateway, "afterwards");

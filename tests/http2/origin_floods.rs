@@ -1,4 +1,4 @@
-//! Origins that send without end: in bounds of memory and of time.
+//! Tests of origins that send without end: memory and time stay bounded.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::support::{FrameOrigin, Gateway, Raw, eventually, now};
 
 const MB: u64 = 1 << 20;
 
-/// Sends these bytes again and again until the other side closes, or 30 s are over.
+/// Sends these bytes again and again until the peer closes, or for 30 s.
 fn flood(to: &mut Frames, bytes: &[u8]) -> io::Result<()> {
     let many = bytes.repeat(1 + 16_384 / bytes.len());
     let since = now();
@@ -22,8 +22,9 @@ fn flood(to: &mut Frames, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Fails unless `flood`, in place of a response, is answered by one of `statuses` while the gateway
-/// serves others, in little memory.
+/// Fails unless a flood instead of a response is answered by one of `statuses`.
+///
+/// The gateway must serve other requests meanwhile, in little memory.
 fn check_flood(
     name: &str,
     statuses: &[u16],
@@ -53,7 +54,7 @@ fn check_flood(
     assert!(statuses.contains(&status), "{name}: {status}");
     origin.forget();
     drop(client);
-    // One that is sent on the connection with the flood may get a 504.
+    // A request on the connection with the flood may get a 504.
     eventually("an answer", || ask(&gateway, GET).status() == 200);
     check_fine(&gateway, name);
     let grown = gateway.peak_memory() - before;
@@ -138,7 +139,7 @@ fn empty_pieces_of_a_body_without_end() {
     });
     check_flood("pieces of a byte", &[200], |to, stream| {
         to.send(head(stream, 0, &[(":status", "200")]))?;
-        // The window is not respected.
+        // The flood ignores the window.
         flood(to, &frame(DATA, 0, stream, "x"))
     });
     check_flood("padding only", &[200], |to, stream| {
@@ -189,7 +190,7 @@ fn what_breaks_flow_control_or_pushes_is_a_502() {
     for (name, does) in cases {
         check_refused(&gateway, &origin, name, does);
     }
-    // What was on the way when the client left is no error.
+    // Bytes in flight when the client disconnected are no error.
     for _ in 0..3 {
         origin.next(|to, stream| {
             std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! Heads that an origin must not send: none of them reaches a client over HTTP/1.
+//! Tests of heads that an origin must not send: none reaches a client over HTTP/1.
 
 use crate::http2::{Does, check_fine, check_refused, drip};
 use crate::support::FrameOrigin;
@@ -6,7 +6,7 @@ use crate::support::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, block, field, frame, head,
 };
 
-/// A head of these fields, and a body that ends the stream.
+/// Returns a head of these fields, and a body that ends the stream.
 fn answer(stream: u32, fields: &[(&[u8], &[u8])]) -> Vec<u8> {
     [
         head(stream, 0, fields),
@@ -109,7 +109,7 @@ fn lengths_that_differ_or_are_none_are_a_502() {
             to.send(answer(stream, &fields))
         });
     }
-    // A stream that ends with its head has no body, whatever length it tells.
+    // A stream that ends with its head has no body, whatever length the head announces.
     check_refused(
         &gateway,
         &origin,
@@ -176,7 +176,7 @@ fn a_head_that_is_too_large_is_a_502() {
         }),
         ("a small one that unpacks to a large one", |to, stream| {
             let mut bytes = field(":status", "200");
-            // A literal that goes into the table, where it is the first, and then is repeated.
+            // A literal that is added to the table as its first entry, and then is repeated.
             let mut literal = field("x", "x".repeat(4000));
             literal[0] = 0x40;
             bytes.extend(literal);

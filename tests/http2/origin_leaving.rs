@@ -1,4 +1,4 @@
-//! Origins that end a connection or refuse a stream at each moment.
+//! Tests of origins that end a connection or refuse a stream at each moment.
 
 use std::io;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn what_the_origin_has_not_looked_at_is_sent_again_whatever_its_method() {
     }
 }
 
-/// The body of the request whose head was read, or as much of it as is asked for.
+/// Reads up to `most` bytes of the body of the request whose head was read.
 fn body(from: &mut Frames, most: usize) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     while body.len() < most {
@@ -91,7 +91,7 @@ fn body(from: &mut Frames, most: usize) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Lets the other side send so many bytes on a stream, and on the connection.
+/// Lets the peer send this many more bytes on a stream, and on the connection.
 fn open_window(to: &mut Frames, stream: u32, by: u32) -> io::Result<()> {
     to.send([window_update(stream, by), window_update(0, by)].concat())
 }
@@ -103,14 +103,14 @@ fn a_body_that_the_origin_has_not_looked_at_is_sent_again_whole() {
     for length in [1, 10_000, 65_000, 100_000] {
         let sent = noise(length);
         let wanted = sent.clone();
-        // Without a window of its own, the origin gets 65535 bytes.
+        // Without a window update, the origin gets 65535 bytes.
         origin.next(move |to, stream| {
             body(to, length.min(65_535))?;
             to.send(window_update(0, 65_535))?;
             to.send(reset(stream, REFUSED_STREAM))
         });
         origin.next(move |to, stream| {
-            // What closes with unread bytes resets its connection, and says nothing before.
+            // Closing with unread bytes resets the connection without a `GOAWAY`.
             body(to, length.min(60_000))?;
             to.send(go_away(stream - 1, NO_ERROR))
         });
@@ -141,7 +141,7 @@ fn a_body_that_is_still_coming_is_sent_again_from_its_start() {
         to.send(reset(stream, REFUSED_STREAM))
     });
     origin.next(move |to, stream| {
-        // What the client has sent does not wait for the rest.
+        // The bytes that the client has sent are forwarded before the rest arrives.
         assert_eq!(body(to, 3)?, b"abc");
         has_begun.store(true, Ordering::SeqCst);
         assert_eq!(body(to, usize::MAX)?, b"def");
@@ -238,7 +238,7 @@ fn a_connection_that_ends_before_the_head_is_a_502_or_a_second_try() {
     let gateway = drip(&origin, "", "");
     for (name, end) in ends {
         check_refused(&gateway, &origin, name, end);
-        // It may have acted on a POST, and a GET may be repeated.
+        // The origin may have acted on a POST. A GET may be retried.
         check_fine(&gateway, name);
         origin.next(end);
         let before = origin.requests();

@@ -1,4 +1,4 @@
-//! Origins that take few requests at once, late, or little of a body.
+//! Tests of origins that accept few requests at once, slowly, or little of a body.
 
 use std::thread;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn one_request_at_once_on_a_connection_is_respected() {
         "{} connections",
         origin.connections()
     );
-    // As many as `keep_alive` says stay open.
+    // As many connections as `keep_alive` says stay open.
     eventually("three are kept", || origin.open() == 3);
     check_fine(&gateway, "on a kept one");
 }
@@ -46,7 +46,7 @@ fn an_origin_that_takes_no_request_is_a_504_and_its_connections_are_closed() {
     let gateway = drip(&origin, "", "response_timeout = \"500ms\"");
     for _ in 0..5 {
         let status = ask(&gateway, GET).status();
-        // The first may be on its way before the settings are known.
+        // The first request may be sent before the settings are known.
         assert!([200, 504].contains(&status), "{status}");
     }
     eventually("at most one is open", || origin.open() <= 1);
@@ -62,7 +62,7 @@ fn an_origin_without_settings_is_asked_and_may_stay_silent() {
     origin.next(|_, _| Ok(()));
     let before = origin.connections();
     assert_eq!(ask(&gateway, GET).status(), 504);
-    // Who was silent is asked no more on that connection.
+    // A silent connection gets no more requests.
     check_fine(&gateway, "on a new one");
     assert_eq!(origin.connections() - before, 1);
 }

@@ -1,4 +1,4 @@
-//! How long a connection to an origin over HTTP/2 is used, and what becomes of one whose origin falls silent.
+//! Tests of the lifetime of HTTP/2 connections to origins, and of silent origins.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn a_connection_ends_after_so_many_requests_and_at_its_age() {
     }
     let count = origin.connections();
     assert!((3..=4).contains(&count), "{count} connections");
-    // What is in flight on an old one goes on.
+    // Requests in flight on an old connection continue.
     let origin = FrameOrigin::start();
     let gateway = Arc::new(drip(&origin, "", "keep_alive_requests = 2"));
     let (release, is_released) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
@@ -78,7 +78,7 @@ fn a_connection_without_requests_ends_after_its_idle_time() {
     eventually("both have ended", || origin.open() == 0);
 }
 
-/// The status of a request, and how long it took.
+/// Returns the status of a request, and its duration.
 fn timed(gateway: &Gateway, request: &str) -> (u16, Duration) {
     let begun = now();
     let mut client = Raw::connect(gateway.address());
@@ -87,14 +87,16 @@ fn timed(gateway: &Gateway, request: &str) -> (u16, Duration) {
     (answer.expect("an answer").status(), begun.elapsed())
 }
 
-/// When it is pinged and lost: `origin::http2::liveness`.
+/// A silent connection is pinged and given up, and only retryable requests are sent again.
+///
+/// `origin::http2::liveness` decides when it is pinged and given up.
 #[test]
 #[ignore = "takes 15 s: tests/run.sh long"]
 fn a_silent_connection_is_pinged_and_lost_and_only_what_may_be_is_sent_again() {
     let origin = FrameOrigin::start();
     let gateway = Arc::new(drip(&origin, "", ""));
     check_fine(&gateway, "before");
-    // The connection reads nothing more, and no end of it comes.
+    // The connection reads nothing more, and does not end.
     origin.next(|_, _| {
         thread::sleep(30_000 * MS);
         Err(io::ErrorKind::ConnectionAborted.into())
@@ -104,7 +106,7 @@ fn a_silent_connection_is_pinged_and_lost_and_only_what_may_be_is_sent_again() {
         let gateway = Arc::clone(&gateway);
         thread::spawn(move || timed(&gateway, request))
     });
-    // Once a ping has had no answer for a second, others use another connection.
+    // After a ping has had no reply for a second, other requests use another connection.
     thread::sleep(8000 * MS);
     for _ in 0..5 {
         let (status, took) = timed(&gateway, GET);

@@ -1,5 +1,6 @@
-//! Clients that speak HTTP/2 on a plain address without asking, and odd prefaces. curl and nghttp are in
-//! `tests/counterparts/curl`.
+//! Tests of clients with prior knowledge of HTTP/2 on a plain address, and of odd prefaces.
+//!
+//! `tests/counterparts/curl` has curl and nghttp.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -53,11 +54,11 @@ fn a_preface_may_come_in_pieces() {
     assert_eq!(client.outcome(1), Outcome::Status(200));
 }
 
-/// What a client gets that sends this and then nothing.
+/// Returns the response to these bytes if nothing follows.
 fn told(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut client = Raw::connect(to);
     client.send(bytes);
-    // As over TLS, a connection that began gets a while to end.
+    // As over TLS, a connection that began gets some time to end.
     client.end_within(crate::support::PATIENCE).0
 }
 
@@ -70,7 +71,7 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
         let came = told(address, &PREFACE[..length]);
         assert!(came.starts_with(b"HTTP/1.1 408 "), "{length}: {came:?}");
     }
-    // Another line than the preface's is one of HTTP/1, of a version that does not exist.
+    // Another line than the preface is an HTTP/1 request with an unknown version.
     for other in [
         "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
         "PRI * HTTP/2.0\r\nHost: a\r\n\r\n",
@@ -123,7 +124,7 @@ async fn over_tls_only_alpn_chooses_http_2() {
             .await
             .expect("it reads");
         let mut came = Vec::new();
-        // How it ends does not matter.
+        // The way in which it ends does not matter.
         let _end = tls.read_to_end(&mut came).await;
         assert!(came.starts_with(b"HTTP/1.1 400 "), "{came:?}");
     }

@@ -1,4 +1,4 @@
-//! An origin over HTTP/2 by a library, which records what it gets.
+//! An origin over HTTP/2, made with a library, that records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use h2::server::SendResponse;
 use http::{HeaderMap, Request, Response};
 use tokio::net::TcpListener;
 
-/// A request with its whole body.
+/// A request with its complete body.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -21,7 +21,7 @@ pub struct Seen {
     pub trailers: Option<HeaderMap>,
 }
 
-/// Answers everything with `ok`.
+/// An origin that records requests and answers all with `ok`.
 pub struct RecordingOrigin {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -56,7 +56,7 @@ impl RecordingOrigin {
         Self { address, seen }
     }
 
-    /// The requests since the last call whose body came to its end.
+    /// Returns the requests since the last call whose body is complete.
     pub fn take(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().expect("no panic"))
     }
@@ -88,7 +88,7 @@ async fn answer(
         trailers,
     });
     let head = Response::builder().header("content-length", "2").body(());
-    // The gateway may have left.
+    // The gateway may have disconnected.
     if let Ok(mut stream) = respond.send_response(head.expect("a head"), is_head)
         && !is_head
     {

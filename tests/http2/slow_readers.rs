@@ -1,5 +1,6 @@
-//! Clients that take little or nothing of what an HTTP/2 origin sends them: each costs bounded
-//! memory, and the other requests on the connection to the origin go on.
+//! Tests of clients that read little of an HTTP/2 origin's responses.
+//!
+//! Each costs bounded memory, and other requests on the connection to the origin continue.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -16,14 +17,14 @@ use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
 use crate::support::{Gateway, PATIENCE, Raw, one_h2c_origin};
 
 const MB: u64 = 1 << 20;
-/// No client takes so many bytes by the buffers of its kernel alone.
+/// Number of bytes that no client's kernel buffers alone.
 const LARGE: usize = 32 << 20;
 
 fn drip(origin: &StreamOrigin) -> Gateway {
     Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""))
 }
 
-/// Fails unless requests over HTTP/1 and HTTP/2 are answered whole, and no connection is gone.
+/// Fails unless HTTP/1 and HTTP/2 requests are answered completely, and no connection is lost.
 fn check_others(gateway: &Gateway, origin: &StreamOrigin, name: &str) {
     let path = "/16384/20";
     let whole = content(16_384 * 20);
@@ -60,7 +61,7 @@ fn clients_that_take_nothing_hold_up_no_others() {
     check_others(&gateway, &origin, "before");
     let others = Others::start(&gateway);
     let path = format!("/16384/{}", LARGE / 16_384);
-    // Over HTTP/2, more than the window of 1 MB that a connection had is for.
+    // Over HTTP/2: more clients than a connection's window of 1 MB would be enough for.
     let over_http_2 = without_window(&gateway, &path, 10);
     origin.wait_until_stuck(10 * STREAM_WINDOW);
     check_others(&gateway, &origin, "HTTP/2");
@@ -79,7 +80,7 @@ fn clients_that_take_nothing_hold_up_no_others() {
     check_others(&gateway, &origin, "afterwards");
 }
 
-/// Small events that nobody reads end no connection, and whoever reads them later gets them all.
+/// Checks that small unread events end no connection and are delivered completely later.
 fn check_events(size: usize, path: &str, streams: u32) {
     let name = format!("{size} bytes, {path}");
     let all = streams as usize;
@@ -93,7 +94,7 @@ fn check_events(size: usize, path: &str, streams: u32) {
     // As frames they would take 256 bytes each.
     let grown = gateway.peak_memory() - before.0;
     assert!(grown < 20 * MB, "{name}: {grown} bytes more");
-    // Nothing that the origin did was taken for a failure.
+    // The log has no failure of the origin.
     assert!(!gateway.log().contains("WARN"), "{}", gateway.log());
 
     let mut came = vec![Vec::new(); all];
@@ -129,7 +130,7 @@ fn small_events_that_nobody_reads_end_no_connection_and_none_is_lost() {
     }
 }
 
-/// Their streams end, and that is no trouble of the origin.
+/// Unread streams end, and do not count as failures of the origin.
 #[test]
 fn streams_that_nobody_reads_are_no_failures_of_the_origin_and_slow_no_gate_down() {
     const STREAMS: u32 = 20;
@@ -149,7 +150,7 @@ fn streams_that_nobody_reads_are_no_failures_of_the_origin_and_slow_no_gate_down
             assert_ne!(next.kind, GOAWAY, "{path}");
             ended += u32::from(next.kind == RST_STREAM);
         }
-        // Enough for a window in which trouble is counted, and a second for it to end.
+        // Enough for a window in which failures are counted, and a second for it to end.
         check_others(&gateway, &origin, path);
         thread::sleep(Duration::from_millis(1100));
         check_others(&gateway, &origin, path);
@@ -198,7 +199,7 @@ fn a_congested_connection_gets_no_more_requests_until_its_clients_have_taken_som
     origin.wait_until_stuck(25 * STREAM_WINDOW);
     check_others(&gateway, &origin, "past the bound");
     assert_eq!(origin.connections(), 2);
-    // The number of connections grows with the bytes that wait, not with the requests.
+    // The number of connections grows with the waiting bytes, not with the requests.
     for _ in 0..10 {
         check_others(&gateway, &origin, "past the bound");
     }
@@ -227,7 +228,7 @@ fn check_cancelled(path: &str) {
         client
             .send(window_update(0, 1 << 28))
             .expect("the gateway reads");
-        // Their heads come in any order.
+        // Heads arrive in any order.
         let mut answered = BTreeSet::new();
         while answered.len() < 100 {
             let next = client.next().expect("a frame");
@@ -246,7 +247,9 @@ fn check_cancelled(path: &str) {
     assert_eq!(origin.connections(), 1, "{path}");
 }
 
-/// h2 counts small pieces, also those of requests that are over.
+/// Small events of cancelled requests end no connection.
+///
+/// h2 counts small pieces, also those of requests that have ended.
 #[test]
 fn small_events_of_requests_that_clients_cancel_end_no_connection() {
     check_cancelled("/50/100000");

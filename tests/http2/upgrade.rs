@@ -1,4 +1,4 @@
-//! Requests over HTTP/1 to an origin over HTTP/2: the corpus of `checklist::smuggling` once more.
+//! Tests of HTTP/1 requests to an HTTP/2 origin: the corpus of `checklist::smuggling` again.
 
 use crate::checklist::smuggling::corpus;
 use crate::http2::recording::{RecordingOrigin, Seen};

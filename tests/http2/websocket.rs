@@ -1,4 +1,4 @@
-//! `WebSocket`s over HTTP/2 (RFC 8441) to an origin over HTTP/1, in frames.
+//! Tests of `WebSocket`s over HTTP/2 (RFC 8441) to an origin over HTTP/1, in frames.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -16,7 +16,7 @@ const CANCEL: u32 = 8;
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
      Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n";
 
-/// drip in front of a raw origin, with further fields of the origin.
+/// Starts drip in front of a raw origin, with further fields of the origin.
 fn drip(more: &str) -> (RawOrigin, Gateway) {
     let origin = RawOrigin::start();
     let gateway = Gateway::start(&one_origin(
@@ -43,7 +43,7 @@ fn open(gateway: &Gateway, more: &[(&str, &str)]) -> Frames {
     client
 }
 
-/// An open WebSocket: the client and the origin's end.
+/// Returns an open WebSocket: the client and the origin's end.
 fn opened(origin: &RawOrigin, gateway: &Gateway) -> (Frames, Raw) {
     let mut client = open(gateway, &[]);
     let mut at_origin = origin.accept();
@@ -84,7 +84,7 @@ fn small_and_large_messages_pass_both_ways() {
         .join()
         .expect("no panic")
         .expect("the gateway reads");
-    // Within the windows that the gateway gives: 256 KB, and more as they are read.
+    // Within the windows that the gateway gives: 256 KB, and more as bytes are read.
     for piece in large[..200_000].chunks(16_000) {
         client.send(frame(DATA, 0, 1, piece)).expect("it reads");
     }
@@ -144,7 +144,7 @@ fn a_client_that_resets_its_stream_or_leaves_closes_the_connection_to_the_origin
     drop(client);
     at_origin.end();
     eventually("the place is free", || in_flight(&gateway) == 0);
-    // An origin that breaks off resets the stream, or ends it.
+    // If the origin breaks off, the stream is reset or ends.
     let (mut client, at_origin) = opened(&origin, &gateway);
     at_origin.reset();
     let last = client.next().expect("an end");
@@ -171,7 +171,7 @@ fn what_is_no_switch_opens_no_websocket() {
         refused("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
         Outcome::Status(302)
     );
-    // Over HTTP/2 any 2xx would open it, and the page would be taken for messages.
+    // Over HTTP/2 any 2xx would open the WebSocket, and the page would be taken for messages.
     for status in ["200 OK", "201 Created", "204 No Content", "299 Odd"] {
         let page = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(refused(&page), Outcome::Status(502), "{status}");
@@ -186,7 +186,7 @@ fn an_opening_with_a_length_or_of_another_protocol_is_refused() {
     let told = |fields: &[(&str, &str)]| {
         let mut client = Frames::connect(gateway.address());
         client.send(head(1, 0, fields)).expect("it reads");
-        // What would be the body of the request over HTTP/1.
+        // Bytes that would be the body of the request over HTTP/1.
         let _sent = client.send(frame(DATA, 0, 1, "hello"));
         client.outcome(1)
     };
@@ -211,7 +211,7 @@ fn an_opening_with_a_length_or_of_another_protocol_is_refused() {
     assert_eq!(told(&plain), Outcome::Status(405));
     let without_path = &opening[..4];
     assert!(matches!(told(without_path), Outcome::Reset(_)));
-    // None of them came to the origin.
+    // None of them reached the origin.
     let next = thread::spawn({
         let address = gateway.address();
         move || fetch(address, "/next").status

@@ -1,4 +1,4 @@
-//! Ingress objects with annotations of ingress-nginx.
+//! Tests of importing Ingress objects with annotations of ingress-nginx.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn a_whole_manifest_comes_out_as_it_should() {
     assert_eq!(notes.last().unwrap(), "9 things need a look");
 }
 
-/// The kind of a file is seen by its name, or by what it has.
+/// A manifest is recognized by its name or its beginning.
 #[test]
 fn a_manifest_is_known_by_its_name_or_its_beginning() {
     let text = fs::read_to_string(corpus().join("shop.yaml")).unwrap();
@@ -34,7 +34,7 @@ fn a_manifest_is_known_by_its_name_or_its_beginning() {
     assert_eq!(notes, [none]);
 }
 
-/// The page shows a manifest, the settings it becomes, and the notes.
+/// The page shows a manifest, the resulting settings, and the notes.
 #[test]
 fn the_page_shows_what_happens() {
     let page = "docs/coming-from-ingress-nginx.md";

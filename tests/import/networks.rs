@@ -1,4 +1,4 @@
-//! `allow` and `deny` become the networks of a route, where drip knows the same addresses.
+//! Tests that `allow` and `deny` become networks of a route, if drip sees the same addresses.
 
 use super::imported as of_conf;
 

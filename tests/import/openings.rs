@@ -1,4 +1,6 @@
-//! Ways past what nginx protects: other addresses, other hosts, rewritten paths, conditions.
+//! Tests that an imported file opens nothing that nginx protects.
+//!
+//! The ways around are other addresses, other hosts, rewritten paths, and conditions.
 
 use std::fs;
 
@@ -15,7 +17,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
     let closed = "location / { APP } location /admin/ { deny all; APP }";
     let open = "location / { APP }";
     for (first, second, listen) in [
-        // The first protects nothing, and would take the requests of the second.
+        // The first server protects nothing, and would take the requests of the second.
         (("8080", "", open), ("8081", "", closed), "0.0.0.0:8080"),
         (
             ("8080", "a.example", open),
@@ -27,7 +29,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
             ("8081", "b.example", closed),
             "0.0.0.0:8080",
         ),
-        // The second would take requests of the first by its name.
+        // The second server would take requests of the first by its name.
         (
             ("8080", "a.example", closed),
             ("127.0.0.1:8081", "b.example", open),
@@ -47,7 +49,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
             told("is left out: import writes no routes by listen address"),
             "{conf}{notes:?}"
         );
-        // What is left out refuses nothing.
+        // A server that is left out refuses nothing.
         let refuses = notes
             .iter()
             .filter(|note| note.contains(" protects location "))
@@ -58,8 +60,9 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
             "{conf}{notes:?}"
         );
     }
-    // The first listens where the second does, and would open what it protects: only the second is
-    // kept, for this machine.
+    // The first server listens where the second does, and would expose what the second protects.
+    // Only the
+    // second is kept, for this machine.
     let (settings, _) = imported(
         "server { listen 8080; server_name a.example; location / { APP } }
          server { listen 127.0.0.1:8080; server_name a.example; location / { APP } location /b/ { deny all; } }",
@@ -114,8 +117,9 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
             }
         }
     }
-    // Neither is one that is for both, nor where all are for this machine, nor one that forwards
-    // nothing, such as a page of the state of nginx.
+    // A server on both addresses needs no protection, nor do servers for this machine alone, nor
+    // one that
+    // forwards nothing, such as nginx's status page.
     let status = "server { listen 127.0.0.1:8081; location /status { stub_status; } }";
     for (conf, port) in [
         (
@@ -161,8 +165,9 @@ fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
     }
 }
 
-/// Checks which paths are refused with which status, and which are not, of a server with these
-/// locations besides an open `/`.
+/// Checks which paths are refused with which status.
+///
+/// The server has these locations besides an open `/`.
 fn answers(locations: &str, asked: &[(&str, u16)]) {
     let (settings, _) = imported(&format!(
         "server {{ listen 80; {locations} location / {{ APP }} }}

@@ -1,8 +1,8 @@
-//! What nginx protects stays closed, whatever other routes there are.
+//! Tests that what nginx protects stays closed, whatever other routes there are.
 
 use super::{drip, imported, refused, told, written};
 
-/// Requests of a host stay with its server, whatever routes there are for any host.
+/// Requests of a host stay with its server, whatever routes exist for all hosts.
 #[test]
 fn no_host_gets_past_the_protection_of_its_server_by_the_routes_of_another() {
     let app = "proxy_pass http://127.0.0.1:9000;";
@@ -42,7 +42,7 @@ fn no_host_gets_past_the_protection_of_its_server_by_the_routes_of_another() {
     }
 }
 
-/// A route that refuses is never left out for want of room.
+/// A route that refuses is never left out because of the maximum number of routes.
 #[test]
 fn too_many_routes_leave_nothing_open() {
     let names: Vec<_> = (0..2500).map(|n| format!("h{n}.example")).collect();

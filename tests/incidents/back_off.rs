@@ -1,4 +1,4 @@
-//! An origin that becomes slow, behind a gate that then lets fewer requests through at once.
+//! Incidents of a slow origin behind a gate that backs off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use crate::support::{Gateway, Origin, now, one_origin};
 
 const USUAL: u64 = 50;
 const SLOW: u64 = 3000;
-/// Permits grow by a tenth a second: from 2 to 40 in 32 s.
+/// Permits grow by a tenth per second: from 2 to 40 in 32 s.
 const ALL_BACK_WITHIN: Duration = Duration::from_secs(60);
 
-/// A gate with 40 permits, traffic below its limits, and the milliseconds that an answer takes.
+/// A gate with 40 permits, traffic below its limits, and the response time in milliseconds.
 struct Scene {
     gateway: Gateway,
     millis: Arc<AtomicU64>,
@@ -26,7 +26,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// `max_queue` bounds how long a request waits.
+    /// Starts the scene. `max_queue` bounds the wait of a request.
     fn start(max_queue: usize) -> Self {
         let millis = Arc::new(AtomicU64::new(USUAL));
         let now = Arc::clone(&millis);
@@ -54,7 +54,7 @@ impl Scene {
     }
 }
 
-/// Whether it says that requests are rejected, or that the origin is slow or in need.
+/// Returns whether a headline reports rejected requests or a slow or failing origin.
 fn tells_damage(headline: &Value) -> bool {
     let also = headline["also"].as_array().into_iter().flatten();
     let titles = [&headline["title"], &headline["remedy"]];
@@ -103,7 +103,7 @@ fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_i
         !tells_damage(it) && it["severity"] != "bad" && title.starts_with(grows)
     });
     if day_or_night(false, true) {
-        // The gate still lets less through than the file says; that is all it says.
+        // The gate still lets fewer requests through than configured; the headline says only that.
         wait(ALL_BACK_WITHIN, &|it| {
             assert!(!tells_damage(it), "{it:#}");
             it["cause"] == "fine"
@@ -111,9 +111,9 @@ fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_i
     }
 }
 
-/// They are given back as far as they were measured: all, or those of an earlier cut.
+/// Permits are restored as far as measured: all of them, or those of an earlier cut.
 const GIVEN_BACK: Rule = Rule {
-    // It is seen only after answers that take as long with few permits as with many.
+    // It is detected only after responses that take as long with few permits as with many.
     within: 15,
     cause: Some("backing_off"),
     severity: Severity::Bad,
@@ -124,7 +124,7 @@ const GIVEN_BACK: Rule = Rule {
 
 #[test]
 fn places_that_make_no_answer_faster_are_given_back_and_the_headline_says_so() {
-    // Else clients would leave before they have waited and been answered, and no answer would be measured.
+    // Otherwise clients would disconnect before they are answered, and nothing would be measured.
     let scene = Scene::start(2);
     let mut incident = Incident::begin(&scene.gateway, &GIVEN_BACK, || scene.take(SLOW / 3));
     incident.reported();

@@ -1,4 +1,4 @@
-//! Certificates that end at a given time, servers that show them, and clients that verify them.
+//! Certificates that expire at a given time, servers that present them, and verifying clients.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -29,20 +29,20 @@ pub const NAME: &str = "a.test";
 /// 2020-01-02, in Unix time.
 pub const LONG_AGO: u64 = 1_577_923_200;
 
-/// So many days from now, in Unix time. It is an hour more, so that rounding down gives the same number of days.
+/// Returns the Unix time `days` from now, plus an hour so that rounding down gives `days`.
 pub fn in_days(days: u64) -> u64 {
     let now = u64::try_from(Timestamp::now().as_second()).expect("after 1970");
     now + days * 86_400 + 3_600
 }
 
-/// The date of a Unix time: `2020-01-02`.
+/// Formats the date of a Unix time: `2020-01-02`.
 pub fn date(unix: u64) -> String {
     let unix = i64::try_from(unix).expect("this age");
     let at = Timestamp::from_second(unix).expect("a time");
     at.strftime("%Y-%m-%d").to_string()
 }
 
-/// A certificate for [`NAME`] that ends at `not_after`, in Unix time, and its key.
+/// Creates a certificate for [`NAME`] that expires at `not_after` (Unix time), and its key.
 pub fn pair(authority: &Authority, not_after: u64) -> (CertificateDer<'static>, String, KeyPair) {
     let at = |seconds| date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).expect("a name");
@@ -59,7 +59,7 @@ pub fn write_pair(folder: &Path, authority: &Authority, not_after: u64) {
     fs::write(folder.join("a.key"), key.serialize_pem()).expect("a file");
 }
 
-/// Writes `NAME.pem`: an authority that ended long ago.
+/// Writes `NAME.pem`: an authority that expired long ago.
 pub fn write_expired_authority(folder: &Path, name: &str) {
     let mut params = CertificateParams::new(Vec::new()).expect("parameters");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -70,7 +70,7 @@ pub fn write_expired_authority(folder: &Path, name: &str) {
     fs::write(folder.join(format!("{name}.pem")), authority.pem()).expect("a file");
 }
 
-/// An origin over TLS whose certificate can change. Each request comes with a handshake of its own.
+/// An origin over TLS whose certificate can change. Each request makes a new handshake.
 pub struct TlsOrigin {
     pub origin: Origin,
     shown: Arc<Shown>,
@@ -86,7 +86,7 @@ impl ResolvesServerCert for Shown {
 }
 
 impl TlsOrigin {
-    /// `asks`: for a certificate of `authority` from its clients.
+    /// Starts the origin. `asks`: requests certificates of `authority` from its clients.
     pub fn start(authority: &Authority, not_after: u64, asks: bool) -> Self {
         let mut clients = WebPkiClientVerifier::no_client_auth();
         if asks {
@@ -106,7 +106,7 @@ impl TlsOrigin {
         Self { origin, shown }
     }
 
-    /// Shows another certificate from now on.
+    /// Presents another certificate from now on.
     pub fn show(&self, authority: &Authority, not_after: u64) {
         *self.shown.0.lock().expect("no panic") = certified(authority, not_after);
     }
@@ -125,7 +125,7 @@ fn roots(authority: &Authority) -> RootCertStore {
     roots
 }
 
-/// A client that trusts `authority` alone. It verifies each time: a resumed session would not.
+/// Returns a client that trusts only `authority`. It never resumes a session, which skips checks.
 pub fn verifying(authority: &Authority) -> Arc<ClientConfig> {
     let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
@@ -136,7 +136,7 @@ pub fn verifying(authority: &Authority) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-/// One request over TLS.
+/// Sends one request over TLS.
 pub fn fetch(config: &Arc<ClientConfig>, to: SocketAddr) -> io::Result<String> {
     let tcp = TcpStream::connect(to)?;
     tcp.set_read_timeout(Some(Duration::from_secs(10)))?;

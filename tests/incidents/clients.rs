@@ -1,4 +1,4 @@
-//! Clients at any address of 127.0.0.0/8: steady, in crowds, and slow ones.
+//! Clients at any address of 127.0.0.0/8: steady ones, crowds, and slow ones.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::support::{Gateway, MS, connect_from, now};
 
-/// Longer than any incident by day: no client leaves before its answer.
+/// Longer than any incident by day: no client disconnects before its response.
 const PATIENT: Duration = Duration::from_secs(120);
 
-/// 25 requests a second.
+/// Interval of 25 requests per second.
 pub const STEADY: Duration = Duration::from_millis(40);
 
 /// A request of a client.
@@ -21,11 +21,11 @@ pub struct Request {
     from: Ipv4Addr,
     target: String,
     fields: String,
-    /// The client leaves if nothing comes for so long.
+    /// Time without a response after which the client disconnects.
     patience: Duration,
 }
 
-/// A request of 127.0.0.1 for this target.
+/// Returns a request of 127.0.0.1 for this target.
 pub fn get(target: impl Into<String>) -> Request {
     Request {
         from: Ipv4Addr::LOCALHOST,
@@ -36,26 +36,26 @@ pub fn get(target: impl Into<String>) -> Request {
 }
 
 impl Request {
-    /// The same of a client at `address`.
+    /// Changes the client's address.
     pub fn from(self, address: [u8; 4]) -> Self {
         let from = Ipv4Addr::from(address);
         Self { from, ..self }
     }
 
-    /// The same with a header field.
+    /// Adds a header field.
     pub fn with(self, field: &str) -> Self {
         let fields = format!("{field}\r\n");
         Self { fields, ..self }
     }
 
-    /// The same of a client that leaves after a second.
+    /// Makes the client disconnect after a second.
     pub fn in_haste(self) -> Self {
         let patience = Duration::from_secs(1);
         Self { patience, ..self }
     }
 }
 
-/// Sends a request on a connection of its own and returns the answer; an error if its client leaves before.
+/// Sends a request on a new connection. Returns an error if the client disconnects first.
 pub fn fetch(to: SocketAddr, request: &Request) -> io::Result<String> {
     let mut stream = connect_from(request.from, to, None)?;
     stream.set_read_timeout(Some(request.patience))?;
@@ -67,12 +67,12 @@ pub fn fetch(to: SocketAddr, request: &Request) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The same in a thread. What becomes of it does not matter: incidents break some.
+/// Sends a request in a thread. The result does not matter: incidents break some requests.
 fn send(to: SocketAddr, request: Request) {
     thread::spawn(move || fetch(to, &request));
 }
 
-/// As many requests at once. They wait for their answers in threads.
+/// Sends this many requests at once. Threads wait for the responses.
 pub fn crowd(gateway: &Gateway, count: usize, request: impl Fn(usize) -> Request) {
     for nth in 0..count {
         send(gateway.address(), request(nth));
@@ -83,7 +83,7 @@ pub fn crowd(gateway: &Gateway, count: usize, request: impl Fn(usize) -> Request
 pub struct Background(Arc<AtomicBool>);
 
 impl Background {
-    /// `work` is given whether it has to stop.
+    /// Starts the work, which must check the flag and stop when it is set.
     pub fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let to_stop = Arc::clone(&stop);
@@ -98,7 +98,7 @@ impl Drop for Background {
     }
 }
 
-/// A request at each interval, however long the answers take.
+/// Sends a request at each interval, however long the responses take.
 pub fn steady(
     gateway: &Gateway,
     every: Duration,
@@ -112,14 +112,14 @@ pub fn steady(
                 return;
             }
             send(to, request(nth));
-            // After a pause of the machine, requests do not come in a clump.
+            // After a pause of the machine, requests are not sent all at once.
             next = (next + every).max(now());
             thread::sleep(next.duration_since(now()));
         }
     })
 }
 
-/// Clients that send a request, wait for the answer, and send the next one.
+/// Starts clients that send a request, wait for the response, and send the next one.
 pub fn one_after_another(
     gateway: &Gateway,
     count: usize,
@@ -138,7 +138,7 @@ pub fn one_after_another(
     (0..count).map(client).collect()
 }
 
-/// A client at `from` that sends a body of 100,000 bytes, 1 KB a second.
+/// Starts a client at `from` that sends a body of 100,000 bytes at 1 KB/s.
 pub fn slow_upload(gateway: &Gateway, from: [u8; 4], target: &'static str) -> Background {
     let to = gateway.address();
     Background::start(move |stop| {
@@ -159,7 +159,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// A client at `from` that reads its answer at 1 KB a second.
+/// Starts a client at `from` that reads its response at 1 KB/s.
 pub fn slow_reader(gateway: &Gateway, from: [u8; 4], target: &'static str) -> Background {
     let to = gateway.address();
     Background::start(move |stop| {
@@ -170,7 +170,7 @@ pub fn slow_reader(gateway: &Gateway, from: [u8; 4], target: &'static str) -> Ba
         let _timeout = stream.set_read_timeout(Some(500 * MS));
         let mut is_open = stream.write_all(head.as_bytes()).is_ok();
         while is_open && !stop.load(Ordering::SeqCst) {
-            // Nothing may come for a while.
+            // Nothing may arrive for a while.
             let read = stream.read(&mut [0; 100]);
             is_open = !matches!(read, Ok(0)) && !read.is_err_and(|it| !is_timeout(&it));
             thread::sleep(100 * MS);

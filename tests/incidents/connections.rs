@@ -1,4 +1,4 @@
-//! Client connections that are all in use.
+//! Incidents in which all client connections are in use.
 
 use std::net::TcpStream;
 
@@ -7,7 +7,7 @@ use super::servers::{Server, app};
 use crate::support::launch::launch;
 use crate::support::{Client, Gateway, Site, connect_from, drip, eventually, now};
 
-/// Clients at 127.0.0.`last` that send nothing.
+/// Opens connections of 127.0.0.`last` that send nothing.
 fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
     let client = |_| connect_from([127, 0, 0, last].into(), gateway.address(), None);
     let clients = (0..count).map(client);
@@ -53,18 +53,18 @@ fn idle_connections_that_take_all_are_reported_by_their_address() {
     });
     incident.reported();
     let line = gateway.wait_for_line("all client connections are in use");
-    // How many there were in the first second: perhaps not all yet.
+    // The line has the number in the first second, perhaps not all of them.
     for part in [" WARN ", "max_connections=50", "waiting="] {
         assert!(line.contains(part), "{line}");
     }
     assert!(!line.contains("waiting=0"), "nobody waits: {line}");
-    // It is behind the others in the kernel's queue.
+    // The newcomer is behind the others in the kernel's queue.
     let mut newcomer = Client::ask(gateway.address(), "/");
     incident.end(|| drop(clients));
     assert_eq!(newcomer.answer().status, 200);
     drop(newcomer);
     wait_for(&gateway, 0);
-    // One line in ten minutes, and two where these end meanwhile.
+    // One line in ten minutes, and two if these end meanwhile.
     let log = gateway.log();
     let lines = log.matches("all client connections are in use").count();
     assert!((1..=2).contains(&lines), "{lines} lines");
@@ -95,7 +95,7 @@ fn clients_that_the_limit_of_descriptors_keeps_out_are_told_to_raise_that_limit(
     let command = launch(&program, &format!("nofile={LIMIT}"));
     let gateway = Gateway::run_as(site, command);
     gateway.wait_until_ready();
-    // The start warns of it, which is not a part of the incident.
+    // The start also warns of it, which is not part of the incident.
     let mut incident = Incident::since(&gateway, &NO_DESCRIPTORS, now());
     let clients = idle(&gateway, 1, LIMIT);
     incident.reported();

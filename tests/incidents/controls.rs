@@ -1,4 +1,4 @@
-//! What is no incident: the headline stays calm, and no line is above INFO.
+//! Controls without an incident: the headline stays calm, and no line is above INFO.
 
 use std::any::Any;
 use std::fs;
@@ -13,15 +13,15 @@ use crate::support::frames::{Frames, head};
 use crate::support::night::day_or_night;
 use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site, connect_from};
 
-/// Longer than any origin may answer nothing before the headline says so; by night two polls long.
+/// Time longer than an origin may stay silent before it is reported. By night two long polls.
 fn long() -> Duration {
     Duration::from_secs(day_or_night(9, 30))
 }
 
-/// Ten requests a second.
+/// Interval of ten requests per second.
 const QUICK: Duration = Duration::from_millis(100);
 
-/// An origin that answers `/N` after N seconds, and anything else in 20 ms.
+/// Starts an origin that answers `/N` after N seconds, and anything else in 20 ms.
 fn in_seconds() -> Origin {
     Origin::answering(|exchange| {
         let seconds = exchange.target().trim_start_matches('/').parse();
@@ -30,7 +30,7 @@ fn in_seconds() -> Origin {
     })
 }
 
-/// Clients that hold polls of 20 s, one after another.
+/// Sends long polls of 20 s, one after another.
 fn polls(gateway: &Gateway) {
     for _ in 0..200 {
         let to = gateway.address();
@@ -38,7 +38,7 @@ fn polls(gateway: &Gateway) {
     }
 }
 
-/// Whether both gateways stay quiet at once.
+/// Checks at the same time that both gateways stay quiet.
 fn both_stay_quiet(gateways: [&Gateway; 2], span: Duration) {
     thread::scope(|scope| {
         for gateway in gateways {
@@ -58,7 +58,7 @@ fn long_polls_alone_and_beside_quick_requests_are_no_news() {
     both_stay_quiet([&beside, &alone], long());
 }
 
-/// A gateway before an origin with streams, and one over HTTP/2 that never answers a call.
+/// Starts a gateway before an origin with streams, and one over HTTP/2 that never answers a call.
 fn with_streams() -> (Origin, FrameOrigin, Gateway) {
     let origin = Origin::answering(|exchange: &mut Exchange| match exchange.target() {
         "/socket" => {
@@ -95,7 +95,9 @@ fn with_streams() -> (Origin, FrameOrigin, Gateway) {
 
 const STREAMS: u8 = 20;
 
-/// Twenty silent WebSockets, streams of events, slow downloads and calls, open until this is dropped.
+/// Opens twenty silent streams of each kind: WebSockets, events, downloads and calls.
+///
+/// Dropping the result closes them.
 fn streams(gateway: &Gateway) -> Vec<Box<dyn Any>> {
     let mut open: Vec<Box<dyn Any>> = Vec::new();
     for nth in 0..STREAMS {
@@ -138,7 +140,7 @@ fn a_few_slow_requests_are_no_news() {
     let origin = in_seconds();
     let gateway = Gateway::start(&app(&[origin.address], "", ""));
     let _quiet = steady(&gateway, Duration::from_secs(1), |_| get("/"));
-    // One after the other, and three reports at once, no longer than one before them.
+    // One after the other, then three reports at once, none longer than one before.
     let (one, other, three) = day_or_night(("/1", "/4", "/3"), ("/8", "/12", "/10"));
     thread::scope(|scope| {
         scope.spawn(|| stays_quiet(&gateway, long()));
@@ -199,7 +201,9 @@ fn a_reload_that_takes_nothing_away_is_no_news() {
     });
 }
 
-/// A small site: a visitor a second, of whom each has a handful of pages, and a gate that is never full.
+/// A small site stays calm for an hour.
+///
+/// One visitor per second requests a handful of pages, and the gate is never full.
 #[test]
 #[ignore = "an hour: tests/run.sh long"]
 fn a_quiet_gateway_reports_nothing_for_an_hour() {

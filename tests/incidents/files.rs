@@ -1,4 +1,4 @@
-//! Files that are broken, overridden or changed by mistake, and disks that are full.
+//! Incidents of files that are broken, overridden or changed by mistake, and of full disks.
 
 use std::fs;
 use std::time::Duration;
@@ -50,7 +50,7 @@ const WRONG_RATE: Rule = Rule {
     ..RULE
 };
 
-/// Three clients, each with ten requests a second.
+/// Starts three clients with ten requests per second each.
 fn three(gateway: &Gateway) -> Background {
     let names = ["alice", "bob", "carol"];
     let every = Duration::from_millis(33);

@@ -1,4 +1,4 @@
-//! Gates: who holds permits, who crowds them, and requests that cannot get one in time.
+//! Incidents of gates: held permits, crowding keys, and requests that get no permit in time.
 
 use std::thread;
 use std::time::Duration;
@@ -118,7 +118,7 @@ fn who_cannot_leave_the_queue_within_its_timeout_is_rejected_at_once() {
             .metrics()
             .count("drip_requests_total", &[("code", "503")])
     };
-    // In 5 s 26 leave at the pace, and a few more that come later. The others would wait longer.
+    // In 5 s 26 requests leave at the pace, and a few more later. All others would wait longer.
     eventually("the others are refused", || refused() >= 160);
     let limit = Duration::from_secs(3) + pauses(began);
     assert!(

@@ -1,4 +1,4 @@
-//! Zones whose key is wrong, or whose keys are clients to be careful with.
+//! Incidents of zones whose key is wrong, or whose keys belong to special clients.
 
 use std::thread;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn a_balancer_that_is_not_trusted_is_reported_and_no_client() {
         clients = Some(steady(&gateway, Duration::from_millis(20), client));
     });
     incident.reported();
-    // Trusted, each of its clients has a limit of its own.
+    // If the balancer is trusted, each of its clients has its own limit.
     let trusting = format!("trusted_proxies = [\"127.0.0.1\"]\n{file}");
     incident.end(|| gateway.site.write(&trusting));
     let metrics = gateway.metrics();
@@ -79,7 +79,7 @@ fn a_key_that_no_client_sends_is_told_and_counted_at_four_requests_a_second() {
     };
     assert!(counted("no_key") > 10);
     incident.end(|| gateway.site.write(&file.replace("x_apikey", "x_api_key")));
-    // The limit limits: half a request a second of a key passes.
+    // The limit works: half a request per second of a key passes.
     let _greedy = steady(&gateway, Duration::from_millis(50), |_| {
         get("/").with("X-API-Key: greedy")
     });
@@ -118,7 +118,7 @@ fn a_constant_key_is_told_as_one_limit_for_all() {
     });
     let told = incident.reported();
     assert!(!text(&told).contains("not affected"), "{told:#}");
-    // Each client has a limit of its own, and this one keeps to it.
+    // Each client has its own limit, and this one stays below it.
     let own = "key = \"$remote_addr\"\nrate = \"1000r/s\"";
     gateway.site.write(&file(own));
     let ended = now();

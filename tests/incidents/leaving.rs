@@ -1,4 +1,4 @@
-//! Clients that leave: before an origin answers, or before their turn.
+//! Incidents of clients that disconnect before the origin answers, or while they wait.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::servers::{Mode, Server, app, limited};
 use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway};
 
-/// Clients that hang up after a second, 20 a second.
+/// Starts clients that disconnect after a second, 20 per second.
 fn hasty(gateway: &Gateway) -> Background {
     steady(gateway, Duration::from_millis(50), |_| get("/").in_haste())
 }
@@ -20,7 +20,8 @@ fn play(gateway: &Gateway, rule: &Rule) {
     let mut incident = Incident::begin(gateway, rule, || clients = Some(hasty(gateway)));
     incident.reported();
     if !rule.never.is_empty() {
-        // The first in a queue is let through just before its client gives up, and leaves at the origin.
+        // The first waiter is admitted just before its client gives up, so it disconnects at the
+        // origin.
         thread::sleep(Duration::from_secs(day_or_night(2, 6)));
     }
     incident.end(|| drop(clients));

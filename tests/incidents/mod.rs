@@ -1,8 +1,10 @@
-//! What goes wrong in production, played for real, and whether the operator is told what it is and what helps.
+//! Tests of production incidents: whether the operator is informed of the cause and the remedy.
 //!
-//! Each incident has a rule that was written before the code, from what an operator sees alone: the headline, standard
-//! error, `/metrics` and `drip check`. `driver::Rule` is such a rule. Each test starts a gateway of its own, waits for calm,
-//! and lasts until the incident is reported and all is calm again.
+//! Each incident has a rule that was written before the code, from what an operator sees: the
+//! headline,
+//! standard error, `/metrics` and `drip check`. `driver::Rule` is such a rule. Each test starts its
+//! own
+//! gateway, waits for calm, and lasts until the incident is reported and all is calm again.
 //!
 //! | file | incidents |
 //! |---|---|
@@ -11,13 +13,13 @@
 //! | `back_off` | an origin that becomes slow behind a gate that backs off |
 //! | `zones` | abusers, and a rate that is too low |
 //! | `keys` | keys that are wrong or the same for all, exempt clients, an untrusted balancer |
-//! | `leaving` | clients that leave before an origin answers, and before their turn |
+//! | `leaving` | clients that disconnect before an origin answers, or while they wait |
 //! | `files` | files that are broken, overridden or changed by mistake, and full disks |
 //! | `tls` | certificates that expire, or do not fit |
 //! | `connections` | all connections or file descriptors in use |
-//! | `controls` | what is no incident |
+//! | `controls` | situations without an incident |
 //!
-//! `driver` judges. `servers`, `clients` and `certificates` play.
+//! `driver` checks the rules. `servers`, `clients` and `certificates` play the incidents.
 //! `tests/counterparts/redis/incidents.rs` has the incident of Redis.
 
 mod back_off;

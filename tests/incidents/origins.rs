@@ -1,4 +1,4 @@
-//! Origins that answer with errors, slowly, or nothing, or refuse connections.
+//! Incidents of origins that answer with errors, slowly or not at all, or refuse connections.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::driver::{Incident, Is, Line, RULE, Rule, Series, Severity, has, pause
 use super::servers::{Mode, Server, answer_once, app};
 use crate::support::{Gateway, Metrics, Origin, free_address, now};
 
-/// A server that is out is tried again after this many seconds.
+/// Seconds after which a server that is out is tried again.
 const FAIL_TIMEOUT: u64 = 3;
 
 const ERRORS: Rule = Rule {
@@ -70,7 +70,7 @@ fn an_origin_that_answers_500_or_whose_servers_are_dead_is_reported_as_such_and_
     incident.end(|| be(Mode::Fine));
 }
 
-/// Milliseconds of an answer in the usual time, on a busy machine.
+/// Pattern of the usual response time in milliseconds, on a busy machine.
 const USUAL: &str = r"\b[2-9]\d ms";
 const WAITS_FOR: &str = "what .*app.* waits for|own log";
 
@@ -130,7 +130,7 @@ fn an_origin_that_hangs_is_reported_with_the_age_and_number_of_its_requests() {
 
 const OLDEST: &str = "drip_origin_oldest_request_seconds";
 
-/// The first seconds in the title of a bad headline.
+/// Returns the first number of seconds in the title of a bad headline.
 fn seconds(headline: &Value) -> Option<f64> {
     let title = headline["title"].as_str()?;
     let number = Regex::new(r"([0-9]+(\.[0-9]+)?) s").expect("a pattern");
@@ -177,7 +177,7 @@ fn an_origin_that_restarts_is_reported_with_hold_and_one_that_stays_down_is_to_b
     let began = now();
     let mut incident = incident.saying(regex::escape(&address.to_string()));
     incident.reported();
-    // One that stays down is to be started.
+    // The remedy for a server that stays down is to start it.
     loop {
         let headline = incident.latest();
         let remedy = headline["remedy"].as_str().unwrap_or_default();

@@ -8,27 +8,27 @@ use std::time::Duration;
 
 use crate::support::{Exchange, Origin};
 
-/// How a server answers.
+/// Behaviour of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// In 20 ms.
+    /// Answers in 20 ms.
     #[default]
     Fine,
-    /// In 1.5 s.
+    /// Answers in 1.5 s.
     Slow,
-    /// In 4 s.
+    /// Answers in 4 s.
     VerySlow,
-    /// At once, with 500.
+    /// Answers at once with 500.
     Error,
-    /// It closes the connection.
+    /// Closes the connection.
     Close,
-    /// Not before it gets another mode.
+    /// Does not answer before it gets another mode.
     Hang,
 }
 
 const USUAL: Duration = Duration::from_millis(20);
 
-/// A server whose mode a test sets. Dropped, it closes the connections of requests that hang.
+/// A server whose mode a test sets. Dropping it closes the connections of hanging requests.
 pub struct Server {
     pub origin: Origin,
     mode: Arc<Current>,
@@ -84,14 +84,14 @@ fn answer(exchange: &mut Exchange, current: &Current) -> io::Result<()> {
     exchange.reply(b"ok")
 }
 
-/// An answer in the usual time, after which the server closes the connection: the next request needs a new one.
+/// Answers in the usual time and closes: the next request needs a new connection.
 pub fn answer_once(exchange: &mut Exchange) -> io::Result<()> {
     thread::sleep(USUAL);
     exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")?;
     Exchange::close()
 }
 
-/// A file with the origin `app` over HTTP/1.
+/// Returns a file with the origin `app` over HTTP/1.
 ///
 /// `origin`: more fields of the origin. `rest`: whole tables, and fields of the route `/`.
 pub fn app(servers: &[SocketAddr], origin: &str, rest: &str) -> String {
@@ -101,7 +101,7 @@ pub fn app(servers: &[SocketAddr], origin: &str, rest: &str) -> String {
     )
 }
 
-/// A file with the zone `per_key`, of which `zone` has the fields, and the route `path` with a limit.
+/// Returns a file with the zone `per_key`, given by its fields, and the limited route `path`.
 pub fn limited(server: SocketAddr, zone: &str, path: &str, limit: &str) -> String {
     format!(
         "[origins.app]\nservers = [\"http://{server}\"]\n\n[zones.per_key]\n{zone}\n\n\
@@ -109,7 +109,7 @@ pub fn limited(server: SocketAddr, zone: &str, path: &str, limit: &str) -> Strin
     )
 }
 
-/// The same with the argument `key` as the key, for the route `/`. Line 7 is `rate`.
+/// Returns such a file with the argument `key` as the key, for the route `/`. Line 7 is `rate`.
 pub fn rated(server: &Server, rate: &str, limit: &str) -> String {
     let file = limited(server.address(), "@\nkey = \"$arg_key\"", "/", limit);
     file.replacen(

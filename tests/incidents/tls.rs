@@ -1,4 +1,6 @@
-//! Certificates of the gateway, of its origins and of its clients' authority that expire, or do not fit.
+//! Incidents of certificates that expire or do not fit.
+//!
+//! They belong to the gateway, its origins, or its clients' authority.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -18,7 +20,7 @@ use crate::support::{Gateway, Site, now};
 const EXPIRES: &str = "drip_certificate_expires_timestamp_seconds";
 const YEARS: u64 = 1_000;
 
-/// The file of a gateway before an origin over TLS, of the authority in `ca.pem`. `own`: fields of the origin.
+/// Returns a file with an origin over TLS that trusts `ca.pem`. `own`: fields of the origin.
 fn file(origin: &TlsOrigin, own: &str) -> String {
     format!(
         "[origins.app]\nservers = [\"https://{}\"]\nca = \"ca.pem\"\nserver_name = \"a.test\"\n{own}\n\
@@ -27,7 +29,7 @@ fn file(origin: &TlsOrigin, own: &str) -> String {
     )
 }
 
-/// The fields of the certificate that the gateway shows.
+/// Fields of the certificate that the gateway presents.
 const SHOWS: &str = "client_cert = \"a.pem\"\nclient_key = \"a.key\"";
 
 const ORIGIN_EXPIRED: Rule = Rule {
@@ -120,11 +122,11 @@ fn certificates_of_the_gateway_and_of_its_clients_that_expire_are_reported_from_
     ] {
         Check { status: 0, parts }.hold_of(&gateway.site.file());
     }
-    // The certificates are the same still.
+    // The certificates are still the same.
     incident.leave();
 }
 
-/// Clients that verify the certificate of the gateway.
+/// Starts clients that verify the certificate of the gateway.
 fn clients(gateway: &Gateway, authority: &Authority) -> Background {
     let (to, config) = (gateway.address(), verifying(authority));
     Background::start(move |stop| {

@@ -1,4 +1,4 @@
-//! Zones: abusers, and a rate that is too low.
+//! Incidents of zones: abusers, and a rate that is too low.
 
 use std::thread;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use super::servers::{Server, limited};
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, now};
 
-/// Twenty users of 25 requests a second together.
+/// Twenty users with 25 requests per second in total.
 const USERS: usize = 20;
 
 fn user(nth: usize) -> super::clients::Request {
     get(format!("/?key=user{}", nth % USERS))
 }
 
-/// A gateway that limits by the argument `key`.
+/// Starts a gateway that limits by the argument `key`.
 fn by_key(server: &Server, rate: &str, limit: &str) -> Gateway {
     let zone = format!("key = \"$arg_key\"\nrate = \"{rate}\"");
     Gateway::start(&limited(server.address(), &zone, "/", limit))
@@ -60,7 +60,7 @@ fn an_abuser_beside_many_users_is_reported_by_its_key_and_not_for_the_next_one()
     let line = gateway.wait_for_line("limiting requests");
     assert!(has(&line, r"excess=\d+(\.\d{1,2})?( |$)"), "{line}");
     incident.end(|| abuser = None);
-    // The first one has far more rejections in the last minute for as long as the second one is told of.
+    // The first abuser has far more rejections in the last minute until the second one is reported.
     let begin = || abuser = Some(ask(40, "second"));
     let mut incident = Incident::begin(&gateway, &SECOND, begin);
     incident.reported();
@@ -79,7 +79,9 @@ const LOW_RATE: Rule = Rule {
     ..RULE
 };
 
-/// The rate that a headline advises: the one that a button would set, or the first in the remedy that is not the present one.
+/// Returns the rate that a headline advises.
+///
+/// This is the rate that a button would set, or the first new rate in the remedy.
 fn advised(headline: &Value) -> Option<f64> {
     let rate = Regex::new("([0-9]+(\\.[0-9]+)?)r/s").expect("a pattern");
     let remedy = headline["remedy"].as_str().unwrap_or_default();
@@ -95,7 +97,7 @@ fn a_rate_that_is_too_low_for_all_is_never_advised_below_what_comes() {
     let zone = "key = \"$remote_addr\"\nrate = \"1r/s\"";
     let file = limited(server.address(), zone, "/", "burst = 20");
     let gateway = Gateway::start(&file);
-    // Thirty clients, each with four requests a second.
+    // Thirty clients with four requests per second each.
     let client = |nth: usize| {
         let last = u8::try_from(nth % 30 + 1).expect("less than 256");
         get("/").from([127, 0, 1, last])
@@ -118,6 +120,6 @@ fn a_rate_that_is_too_low_for_all_is_never_advised_below_what_comes() {
         }
     }
     drop(clients);
-    // Hundreds wait still.
+    // Hundreds of requests still wait.
     incident.leave();
 }

@@ -1,22 +1,22 @@
-//! No two files of a crate import each other, nor do several in a circle.
+//! Checks that no files of a crate import each other in a circle.
 //!
-//! A module and the files in its folder are one house: what they take from each other is no circle.
+//! A module and the files in its folder count as one: imports among them are no circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use super::{files, source};
 
-/// A file's path as a module: `["limit", "bucket"]`.
+/// Path of a file as a module: `["limit", "bucket"]`.
 type Module = Vec<String>;
 
-/// The code of a file without its tests.
+/// Returns the code of a file without its tests.
 fn code(text: &str) -> &str {
     let tests = text.find("#[cfg(test)]\nmod tests {");
     &text[..tests.unwrap_or(text.len())]
 }
 
-/// The paths of all `use` lines, with groups written out.
+/// Returns the paths of all `use` lines, with groups expanded.
 fn paths(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut tested = false;
@@ -61,7 +61,7 @@ fn expand(tree: &str, prefix: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The file that a path in `from` leads to, if it is one of `all`.
+/// Returns the file to which a path in `from` leads, if it is one of `all`.
 fn target(path: &str, from: &Module, all: &BTreeMap<Module, String>) -> Option<Module> {
     let mut parts = path.split("::").peekable();
     let mut found = from.clone();
@@ -106,7 +106,7 @@ fn modules(name: &str) -> BTreeMap<Module, String> {
     modules
 }
 
-/// A way from `from` back to `to`, by depth-first search.
+/// Returns a path from `from` back to `to`, by depth-first search.
 fn way<'m>(
     from: &'m Module,
     to: &Module,

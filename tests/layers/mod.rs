@@ -1,4 +1,6 @@
-//! The modules of `src/gateway` are layers: each uses only itself and lower layers. Between crates, Cargo sees to it.
+//! Checks that the modules of `src/gateway` are layers that use only themselves and lower layers.
+//!
+//! Between crates, Cargo ensures this.
 
 mod circles;
 
@@ -7,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::files_below;
 
-/// The layers, lowest first: modules of `src/gateway`, or some of a module's own.
+/// The layers, lowest first: modules of `src/gateway`, or submodules.
 ///
-/// The last one is for unit tests alone.
+/// The last one is for unit tests only.
 const LAYERS: [&str; 20] = [
     "time",
     "observe",
@@ -33,7 +35,7 @@ const LAYERS: [&str; 20] = [
     "simulation",
 ];
 
-/// The folder of a crate.
+/// Returns the folder of a crate.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name)
 }
@@ -44,7 +46,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The layer of a path of modules, if it has one.
+/// Returns the layer of a module path, if it has one.
 fn layer(path: &[&str]) -> Option<usize> {
     let of = |length| {
         let path = path.get(..length)?.join("::");
@@ -53,8 +55,9 @@ fn layer(path: &[&str]) -> Option<usize> {
     of(2).or_else(|| of(1))
 }
 
-/// The layer of a file; `None` if it is the crate's root or `http/mod.rs`, which only list modules, or
-/// is for unit tests of any layer.
+/// Returns the layer of a file; `None` if it has none.
+///
+/// The crate's root and `http/mod.rs` only list modules. Some files serve unit tests of any layer.
 fn layer_of(file: &Path) -> Option<usize> {
     let below = file
         .strip_prefix(source("gateway"))
@@ -69,7 +72,7 @@ fn layer_of(file: &Path) -> Option<usize> {
     layer
 }
 
-/// The paths of modules that a text names from the root of the crate, as far as they decide a layer.
+/// Returns the module paths that a text names, as far as they decide a layer.
 fn used(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let lines = text
         .lines()

@@ -1,4 +1,4 @@
-//! Requests over HTTP/2 that would be others over HTTP/1.
+//! HTTP/2 requests that would mean something else in HTTP/1.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
 
 pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A request: its fields, and its body, if its head does not end the stream.
+/// A request: its fields, and its body unless the head ends the stream.
 pub struct Case {
     pub name: &'static str,
     pub fields: Fields,
@@ -25,7 +25,7 @@ pub fn post() -> Fields {
     own.map(|(name, value)| (name.into(), value.into())).into()
 }
 
-/// A POST with more fields, and a body.
+/// Returns a POST with more fields, and a body.
 fn with(name: &'static str, more: &[(&str, &str)], body: &'static str) -> Case {
     let mut fields = post();
     fields.extend(
@@ -40,7 +40,7 @@ fn with(name: &'static str, more: &[(&str, &str)], body: &'static str) -> Case {
     }
 }
 
-/// A POST without a body with another value of a pseudo field.
+/// Returns a POST without a body whose pseudo field has another value.
 fn pseudo(name: &'static str, field: &str, value: &[u8]) -> Case {
     let mut case = with(name, &[], "");
     let mut all = case.fields.iter_mut();
@@ -50,7 +50,7 @@ fn pseudo(name: &'static str, field: &str, value: &[u8]) -> Case {
     case
 }
 
-/// A POST with a second one of a pseudo field, or with a new one, behind the others.
+/// Returns a POST with a repeated or unknown pseudo field behind the others.
 fn second(name: &'static str, field: &str, value: &str) -> Case {
     let mut case = with(name, &[(field, value)], "");
     case.body = None;
@@ -177,7 +177,7 @@ pub fn pseudo_fields() -> Vec<Case> {
     ]
 }
 
-/// Lengths that are none, or not those of the body. nginx is not asked about them.
+/// Returns lengths that are invalid or differ from the body. nginx is not tested with them.
 pub fn lengths() -> Vec<Case> {
     let smuggled = "helloGET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
     [
@@ -195,7 +195,7 @@ pub fn lengths() -> Vec<Case> {
     .into()
 }
 
-/// Whether a proxy serves the case, which must leave it fit for others.
+/// Returns whether a proxy serves the case. It must still serve other requests afterwards.
 pub fn serves(proxy: SocketAddr, case: &Case) -> bool {
     let mut client = Frames::connect(proxy);
     let flags = if case.body.is_none() { END_STREAM } else { 0 };
@@ -203,7 +203,7 @@ pub fn serves(proxy: SocketAddr, case: &Case) -> bool {
     if let Some(body) = case.body {
         bytes.extend(frame(DATA, END_STREAM, 1, body));
     }
-    // It may end the connection after the head.
+    // The proxy may end the connection after the head.
     let _sent = client.send(bytes);
     matches!(client.outcome(1), Outcome::Status(200..=299))
 }

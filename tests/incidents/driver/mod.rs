@@ -1,8 +1,10 @@
-//! Plays an incident and judges it by what an operator sees: the headline, standard error, `/metrics` and `drip check`.
+//! Plays an incident and checks what an operator sees.
 //!
-//! | file | what it is |
+//! An operator sees the headline, standard error, `/metrics` and `drip check`.
+//!
+//! | file | content |
 //! |---|---|
-//! | `rule` | a rule: what must be said of an incident, and what must not |
+//! | `rule` | a rule: what must be reported of an incident, and what must not |
 //! | `general` | what holds for all headlines |
 //! | `lines` | lines of standard error: their levels, and which incidents they begin and end |
 //! | `watch` | all headlines of a gateway while a test runs |

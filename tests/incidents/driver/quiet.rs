@@ -1,4 +1,4 @@
-//! What is calm: a headline that is no warning, and lines that are not above INFO.
+//! Checks that a gateway is calm: no warning in the headline, and no line above INFO.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub fn is_calm(headline: &Value) -> bool {
     Severity::of(headline) < Severity::Warn && !title.starts_with("Looking")
 }
 
-/// The lines above INFO since `since`.
+/// Returns the lines above INFO since `since`.
 pub fn loud_lines(gateway: &Gateway, since: Instant) -> Vec<String> {
     let lines = gateway.log_lines().into_iter();
     let lines = lines.filter(|(at, line)| *at >= since && lines::is_loud(line));
@@ -30,7 +30,7 @@ pub fn check_none(mut wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{count} headlines: {}", wrong.join("\n"));
 }
 
-/// Fails if the gateway reports anything within `span`: a warning in its headline, or a line above INFO.
+/// Fails if the gateway reports a warning in its headline or a line above INFO within `span`.
 pub fn stays_quiet(gateway: &Gateway, span: Duration) {
     let began = now();
     let watch = Watch::start(gateway.site.admin);

@@ -1,6 +1,7 @@
-//! What must be said of an incident, and what must not.
+//! Rule of an incident: what must be reported, and what must not.
 //!
-//! A rule is data. Its patterns are regular expressions without regard to case; most are words with `|` between them.
+//! A rule is data. Its patterns are regular expressions that ignore case; most are words with `|`
+//! between them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::drip;
 
-/// How much a headline matters, the least first.
+/// Severity of a headline, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     None,
@@ -21,7 +22,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The severity of a headline.
+    /// Returns the severity of a headline.
     pub fn of(headline: &Value) -> Self {
         match headline["severity"].as_str() {
             Some("none") => Self::None,
@@ -36,37 +37,39 @@ impl Severity {
 /// The rule of an incident.
 #[derive(Debug)]
 pub struct Rule {
-    /// Seconds from the begin of the incident until one headline satisfies all of the rule.
+    /// Seconds from the begin of the incident until one headline satisfies the whole rule.
     pub within: u64,
-    /// Least severity of that headline.
+    /// Lowest severity of that headline.
     pub severity: Severity,
-    /// Greatest severity of any headline while the incident lasts.
+    /// Highest severity of any headline during the incident.
     pub worst: Severity,
-    /// Its cause, where programs read it.
+    /// Cause of the headline, in the field that programs read.
     pub cause: Option<&'static str>,
-    /// The zone or origin that the headline is about, if there is one.
+    /// Zone or origin that the headline names, if any.
     pub about: Option<&'static str>,
-    /// Each is in the title, the evidence or the remedy.
+    /// Patterns that must each be in the title, the evidence or the remedy.
     pub says: &'static [&'static str],
-    /// Each is in the remedy.
+    /// Patterns that must each be in the remedy.
     pub helps: &'static [&'static str],
-    /// Each is in the title, or in that of another finding.
+    /// Patterns that must each be in the title, or in that of another finding.
     pub titles: &'static [&'static str],
-    /// None is in any headline until all is calm again: title, evidence, remedy, other findings.
+    /// Patterns that must be in no headline until all is calm again.
+    ///
+    /// Title, evidence, remedy and other findings are checked.
     pub never: &'static [&'static str],
-    /// None is in any remedy while the incident lasts.
+    /// Patterns that must be in no remedy during the incident.
     pub never_helps: &'static [&'static str],
-    /// A line of standard error.
+    /// A line of standard error that must appear.
     pub log: Option<Line>,
-    /// Series of `/metrics`, all in one scrape.
+    /// Series of `/metrics` that must all hold in one scrape.
     pub metrics: &'static [Series],
-    /// What `drip check` says of the file.
+    /// Expected result of `drip check` on the file.
     pub check: Option<Check>,
     /// Seconds after the end of the incident until the severity is fine or none.
     pub calm: u64,
 }
 
-/// A rule that asks for a warning within ten seconds, and for calm within five seconds after the incident.
+/// A rule with the default times: a warning within ten seconds, and calm within five.
 pub const RULE: Rule = Rule {
     within: 10,
     severity: Severity::Warn,
@@ -104,12 +107,12 @@ pub struct Series {
 pub enum Is {
     Exactly(f64),
     AtLeast(f64),
-    /// It is higher than at the begin of the incident.
+    /// The value is higher than at the begin of the incident.
     Higher,
 }
 
 impl Is {
-    /// Returns whether `now` meets the condition. `before`: the value at the begin of the incident.
+    /// Returns whether `now` meets the condition. `before`: value at the begin of the incident.
     pub fn holds(self, before: Option<f64>, now: Option<f64>) -> bool {
         match self {
             Self::Exactly(value) => now.is_some_and(|now| (now - value).abs() < 0.5),
@@ -119,7 +122,7 @@ impl Is {
     }
 }
 
-/// What `drip check` says: its exit status, and one line of its standard error with all these parts.
+/// Expected result of `drip check`: exit status, and a line of standard error with these parts.
 #[derive(Debug)]
 pub struct Check {
     pub status: i32,
@@ -127,7 +130,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Fails if `drip check` says something else of this file.
+    /// Fails if `drip check` has another result for this file.
     pub fn hold_of(&self, file: &Path) {
         let mut command = drip();
         let output = command.args(["check", "-c"]).arg(file).output();
@@ -140,7 +143,7 @@ impl Check {
     }
 }
 
-/// Returns whether `text` has the pattern in it, without regard to case.
+/// Returns whether `text` matches the pattern, ignoring case.
 pub fn has(text: &str, pattern: &str) -> bool {
     static COMPILED: Mutex<Option<HashMap<String, Regex>>> = Mutex::new(None);
     let mut compiled = COMPILED.lock().expect("no panic");
@@ -161,27 +164,27 @@ fn part<'a>(headline: &'a Value, name: &str) -> &'a str {
     text.unwrap_or_else(|| panic!("no {name} in {headline:#}"))
 }
 
-/// Title, evidence and remedy.
+/// Returns title, evidence and remedy.
 pub fn text(headline: &Value) -> String {
     ["title", "evidence", "remedy"]
         .map(|name| part(headline, name))
         .join(" ")
 }
 
-/// The titles of the other findings.
+/// Returns the titles of the other findings.
 fn others(headline: &Value) -> String {
     let titles = headline["also"].as_array().into_iter().flatten();
     let titles: Vec<_> = titles.filter_map(Value::as_str).collect();
     titles.join(" ")
 }
 
-/// All that a headline says: title, evidence, remedy, and the titles of the other findings.
+/// Returns the complete text of a headline: title, evidence, remedy, and other findings.
 pub fn whole(headline: &Value) -> String {
     format!("{} {}", text(headline), others(headline))
 }
 
 impl Rule {
-    /// What a headline lacks to satisfy the rule. `more`: patterns of which each must be in it, too.
+    /// Returns the parts of the rule that a headline lacks. `more`: further required patterns.
     pub fn lacks(&self, headline: &Value, more: &[String]) -> Vec<String> {
         let (text, remedy) = (text(headline), part(headline, "remedy"));
         let titles = format!("{} {}", part(headline, "title"), others(headline));
@@ -213,7 +216,7 @@ impl Rule {
         lacks
     }
 
-    /// What a headline says that it must not say. `lasts`: whether the incident goes on.
+    /// Returns the forbidden parts of a headline. `lasts`: the incident is not over.
     pub fn forbidden(&self, headline: &Value, lasts: bool) -> Vec<String> {
         let (whole, remedy) = (whole(headline), part(headline, "remedy"));
         let severity = Severity::of(headline);

@@ -1,4 +1,4 @@
-//! All headlines of a gateway while a test runs.
+//! Records all headlines of a gateway while a test runs.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -14,16 +14,16 @@ use crate::support::{Answer, Client, Metrics, now};
 
 const EVERY: Duration = Duration::from_millis(200);
 
-/// A headline as it was at one time.
+/// A headline at one instant.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
     pub headline: Value,
-    /// How long origins had requests and ended none.
+    /// Time for which origins had requests and completed none.
     pub stuck: Duration,
 }
 
-/// A thread that looks at the headline until this is dropped.
+/// A thread that reads the headline until this is dropped.
 ///
 /// It keeps its connection: in some incidents it would get no new one.
 pub struct Watch {
@@ -57,12 +57,12 @@ impl Watch {
         }
     }
 
-    /// All headlines so far, in order.
+    /// Returns all headlines so far, in order.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
     }
 
-    /// The last headline since `since`.
+    /// Returns the last headline since `since`.
     pub fn last(&self, since: Instant) -> Option<Value> {
         let seen = self.seen.lock().expect("no panic");
         let last = seen.last().filter(|it| it.at >= since);
@@ -98,7 +98,7 @@ fn get(client: &mut Client, admin: SocketAddr, path: &str) -> io::Result<Answer>
     client.try_answer()
 }
 
-/// When a request at an origin ended last, as the metrics show it.
+/// Instant of the last completed request at an origin, from the metrics.
 #[derive(Debug, Default)]
 struct Progress {
     ended: f64,

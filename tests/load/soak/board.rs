@@ -1,4 +1,4 @@
-//! What the threads of the soak have seen: troubles, ends of requests, failures.
+//! Shared records of the soak test: faults, ends of requests, failures.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::load::soak::file::ROUTES;
 use crate::support::now;
 
-/// The shortest halt of the machine that is recorded.
+/// Shortest halt of the machine that is recorded.
 pub const WORTH_TELLING: Duration = Duration::from_millis(100);
 
 /// A fault that lasts for a while.
@@ -17,7 +17,7 @@ pub const WORTH_TELLING: Duration = Duration::from_millis(100);
 pub enum Trouble {
     /// Refuses connections, after breaking the open ones.
     Down,
-    /// Breaks connections before, in the head of, or in the body of an answer.
+    /// Breaks connections before, in the head of, or in the body of a response.
     Reset,
     /// Closes connections that are idle for a moment.
     CloseIdle,
@@ -31,27 +31,28 @@ pub enum Trouble {
     Close,
     /// Answers 503, with or without Retry-After.
     Shed,
-    /// The machine keeps a runnable thread waiting. It excuses a timeout only, but may explain other failures.
+    /// The machine keeps a runnable thread waiting. Excuses a timeout, and may explain other
+    /// failures.
     Halt,
 }
 
 /// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// A complete and right answer with this status.
+    /// A complete and correct response with this status.
     Answered(u16),
-    /// An origin answered 503, complete and right.
+    /// A complete and correct 503 of an origin.
     Shed,
-    /// The origin broke its answer off, and so did the gateway.
+    /// The origin broke its response off, and so did the gateway.
     CutByOrigin,
     LeftWaiting,
     LeftMidAnswer,
-    /// Pipelined behind an answer with which the connection ended.
+    /// The request was pipelined behind a response that ended the connection.
     BehindTheEnd,
 }
 
 impl Fate {
-    /// The status that the client got; `None` if it had left before.
+    /// Returns the status that the client received; `None` if it had disconnected before.
     pub fn status(self) -> Option<u16> {
         match self {
             Self::Answered(status) => Some(status),
@@ -62,7 +63,7 @@ impl Fate {
     }
 }
 
-/// The end of a request.
+/// End of a request.
 #[derive(Clone, Debug)]
 pub struct End {
     pub id: String,
@@ -73,7 +74,7 @@ pub struct End {
     pub fate: Fate,
 }
 
-/// A time during which one origin has one trouble.
+/// Period in which one origin has one fault.
 #[derive(Debug)]
 struct Spell {
     trouble: Trouble,
@@ -82,21 +83,21 @@ struct Spell {
     ended: Option<Instant>,
 }
 
-/// The state shared by all threads of the soak.
+/// State shared by all threads of the soak.
 #[derive(Debug, Default)]
 pub struct Board {
     troubles: Mutex<Vec<Spell>>,
-    /// How many responses origins have begun, and which of them are unfinished.
+    /// Number of responses that origins have begun, and the unfinished ones.
     begun: AtomicU64,
     unfinished: Mutex<HashSet<u64>>,
-    /// How often origins saw each POST.
+    /// Number of arrivals of each POST at origins.
     posts: Mutex<HashMap<String, u32>>,
     ends: Mutex<Vec<End>>,
-    /// What should not have happened.
+    /// Events that should not have happened.
     failures: Mutex<Vec<String>>,
 }
 
-/// A failed thread is reported by itself.
+/// Locks a mutex. A thread that failed is reported separately.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -111,7 +112,7 @@ impl Board {
         });
     }
 
-    /// Records that one thread was kept waiting for this long.
+    /// Records that a thread was kept waiting for this long.
     pub fn halted_for(&self, span: Duration) {
         let ended = now();
         locked(&self.troubles).push(Spell {
@@ -132,7 +133,7 @@ impl Board {
         }
     }
 
-    /// Whether any of these faults was active at any time between two moments.
+    /// Returns whether any of these faults was active between two instants.
     fn any_of(&self, wanted: &[Trouble], from: Instant, to: Instant) -> bool {
         let was_active =
             |spell: &Spell| spell.began <= to && spell.ended.is_none_or(|end| end >= from);
@@ -141,20 +142,20 @@ impl Board {
             .any(|spell| wanted.contains(&spell.trouble) && was_active(spell))
     }
 
-    /// Whether servers may have been out between two moments.
+    /// Returns whether servers may have been out between two instants.
     pub fn servers_out(&self, from: Instant, to: Instant) -> bool {
         use Trouble::{CloseIdle, Down, Garbage, Reset, Stall};
-        /// `fail_timeout` in the file, and as long again for requests in flight.
+        /// `fail_timeout` of the file, and as long again for requests in flight.
         const OUT: Duration = Duration::from_secs(2);
         let before = from.checked_sub(OUT).unwrap_or(from);
         self.any_of(&[Down, Reset, Garbage, Stall, CloseIdle], before, to)
     }
 
-    /// Whether an origin may have kept the gateway waiting for longer than `response_timeout` between two moments.
+    /// Returns whether an origin may have exceeded `response_timeout` between two instants.
     ///
-    /// It runs on the same machine, so it is late when the machine halts.
+    /// An origin runs on the same machine, so it is late when the machine halts.
     pub fn may_time_out(&self, from: Instant, to: Instant) -> bool {
-        /// A third of `response_timeout`; a slow origin takes nearly another third.
+        /// A third of `response_timeout`. A slow origin takes nearly another third.
         const LONG: Duration = Duration::from_millis(500);
         let halted = |spell: &Spell| {
             let end = spell.ended.unwrap_or(to).min(to);
@@ -169,8 +170,11 @@ impl Board {
         long || self.any_of(&[Trouble::Stall], from, to)
     }
 
-    /// The number of a response that an origin begins. A repeated request has several responses, and the abandoned one
-    /// may begin, and be broken off, after the other was complete.
+    /// Returns the number of a response that an origin begins.
+    ///
+    /// A retried request has several responses. The abandoned one may begin, and be broken off,
+    /// after the
+    /// other was complete.
     pub fn answer_begins(&self) -> u64 {
         let nth = self.begun.fetch_add(1, Ordering::Relaxed);
         locked(&self.unfinished).insert(nth);
@@ -181,8 +185,9 @@ impl Board {
         locked(&self.unfinished).remove(&nth);
     }
 
-    /// Whether the origin has sent the whole response; the gateway may have forwarded its end before the origin
-    /// recorded it.
+    /// Returns whether the origin has sent the complete response.
+    ///
+    /// The gateway may have forwarded its end before the origin recorded it.
     pub fn is_whole(&self, nth: u64) -> bool {
         let deadline = now() + Duration::from_secs(2);
         while self.was_cut(nth) {
@@ -194,7 +199,7 @@ impl Board {
         true
     }
 
-    /// Whether the origin did not send the end of the response.
+    /// Returns whether the origin did not send the end of the response.
     pub fn was_cut(&self, nth: u64) -> bool {
         locked(&self.unfinished).contains(&nth)
     }
@@ -222,7 +227,7 @@ impl Board {
         self.failed_since(now(), what);
     }
 
-    /// Records what should not happen, with the troubles around the request that was sent then.
+    /// Records a failure, with the faults around the request that was sent then.
     pub fn failed_since(&self, sent: Instant, mut what: String) {
         let from = sent.checked_sub(Duration::from_secs(3)).unwrap_or(sent);
         let troubles = locked(&self.troubles);
@@ -238,7 +243,7 @@ impl Board {
         !locked(&self.failures).is_empty()
     }
 
-    /// The first failures, and their number.
+    /// Returns the first failures, and their number.
     pub fn failures(&self) -> Option<String> {
         let failures = locked(&self.failures);
         let first = failures[..failures.len().min(20)].join("\n  ");
@@ -257,23 +262,23 @@ impl Board {
         locked(&self.ends).clone()
     }
 
-    /// Whether the gateway may answer so now, to a request of `ROUTES[route]` that was sent at `sent`.
+    /// Returns whether the gateway may answer so, to a request of `ROUTES[route]` sent at `sent`.
     pub fn allows(&self, status: u16, route: usize, is_post: bool, sent: Instant) -> bool {
         use Trouble::{CloseIdle, Down, Garbage, Reset};
         let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
         match status {
             200 => true,
-            // Judged at the end, by the access log and by the halts of the machine.
+            // Checked at the end, by the access log and the halts of the machine.
             503 | 504 => true,
             status if status == ROUTES[route].reject_status => true,
-            // A POST that was sent as the origin closed its connection must not be sent again.
+            // A POST that was sent as the origin closed its connection is not retryable.
             502 if is_post && had(&[CloseIdle]) => true,
             502 => had(&[Down, Reset, Garbage]),
             _ => false,
         }
     }
 
-    /// Whether an origin may have answered 503 to a request that was sent at `sent`.
+    /// Returns whether an origin may have answered 503 to a request that was sent at `sent`.
     pub fn may_shed(&self, sent: Instant) -> bool {
         self.any_of(&[Trouble::Shed], sent, now())
     }

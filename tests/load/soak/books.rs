@@ -1,4 +1,4 @@
-//! Compares what the gateway has counted and logged with what the clients have seen.
+//! Compares the gateway's counters and access log with the clients' records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,30 +8,33 @@ use crate::load::soak::file::{LONGEST_QUEUE, ROUTES};
 use crate::load::soak::wait;
 use crate::support::{Gateway, whole_lines};
 
-/// How much later than it was closed the gateway may notice that a connection is.
+/// Delay after which the gateway may notice a closed connection.
 const NOTICED: Duration = Duration::from_secs(1);
-/// How much later than at its time a wait may end on a busy machine.
+/// Delay of the end of a wait on a busy machine.
 const LATE: Duration = Duration::from_secs(1);
 
 /// A request in the access log.
 #[derive(Debug)]
 struct Line {
     status: u16,
-    /// How long it waited at the gate.
+    /// Its wait at the gate.
     waited: Duration,
-    /// Why the gate rejected it.
+    /// Reason for which the gate rejected it.
     reason: Option<String>,
     /// Whether an origin answered.
     has_origin: bool,
 }
 
-/// How often each gate rejected requests, by origin and reason.
+/// Number of rejections of each gate, by origin and reason.
 pub type Rejections = BTreeMap<(&'static str, String), i64>;
 
 /// Compares the counters.
 ///
-/// Each response that a client got, complete or broken off, is counted once and with its code. A request whose client
-/// left, or whose connection ended before it was read, is counted at most once, with any code. Nothing else is counted.
+/// Each response that a client received, complete or broken off, is counted once and with its code.
+/// A
+/// request whose client disconnected, or whose connection ended before it was read, is counted at
+/// most
+/// once, with any code. Nothing else is counted.
 pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let fates = board.fates();
     let mut answers = BTreeMap::<u16, i64>::new();
@@ -84,7 +87,7 @@ pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     rejections
 }
 
-/// Compares the access log with the clients' requests: each has one line, with the status that its client got.
+/// Compares the access log with the clients' requests: each has one line with its status.
 fn check_log(gateway: &Gateway, board: &Board, total: i64) -> Rejections {
     let file = gateway.site.folder().join("access.log");
     let text = || whole_lines(&file);
@@ -126,9 +129,9 @@ fn check_log(gateway: &Gateway, board: &Board, total: i64) -> Rejections {
     rejections
 }
 
-/// Whether the status and the wait fit what the gate did with the request, and the troubles at that time.
+/// Returns whether the status and the wait fit the gate's action and the faults at that time.
 fn fits(board: &Board, end: &End, line: &Line) -> bool {
-    // The gateway notices a little later that a client has left.
+    // The gateway notices a disconnect a little later.
     let until = match end.fate {
         Fate::LeftWaiting | Fate::LeftMidAnswer => end.at + NOTICED,
         _ => end.at,
@@ -143,12 +146,12 @@ fn fits(board: &Board, end: &End, line: &Line) -> bool {
         "queue" | "max_wait" => ROUTES[end.route].reject_status,
         _ => 503,
     };
-    // For any other reason a request is rejected when it comes.
+    // For any other reason a request is rejected when it arrives.
     let at_once = line.waited.is_zero() || reason == "timeout";
     in_time && at_once && (line.status == status || line.status == 499)
 }
 
-/// The id of the request, and what the line says of it.
+/// Returns the id of the request, and the content of the line.
 fn parsed(line: &str) -> Option<(String, Line)> {
     let (asked, rest) = line.split_once(" HTTP/1.1\" ")?;
     let id = asked.split_once("&id=")?.1.split('&').next()?;

@@ -1,4 +1,4 @@
-//! A client that sends, pipelines and leaves at random, and judges each answer.
+//! A client that sends, pipelines and disconnects at random, and checks each response.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -15,19 +15,19 @@ use crate::support::now;
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
 
-/// Longer than any request may take: the longest queue, `queue_timeout`, `response_timeout` twice, a slow body.
+/// Maximum duration of a request: the longest queue, two response timeouts, and a slow body.
 const DEADLINE: Duration = Duration::from_secs(15);
 
 const KEYS: u64 = 6;
 
-/// One of many clients, which sends one request after another until it is told to stop.
+/// One of many clients. Sends one request after another until it is stopped.
 pub struct Client {
     nth: u64,
     sent: u64,
     to: SocketAddr,
     rng: Rng,
     board: Arc<Board>,
-    /// Its current connection, and the bytes read from it so far.
+    /// Events of its current connection, for failure reports.
     story: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ struct Sent {
     at: Instant,
 }
 
-/// What comes after a response on the same connection.
+/// Expected continuation after a response on the same connection.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     GoesOn,
@@ -67,7 +67,7 @@ impl Client {
         }
     }
 
-    /// `began` is the common start that all clients time their bursts from.
+    /// Runs the client. `began`: common start that all clients time their bursts from.
     pub fn run(mut self, began: Instant, stop: &AtomicBool) {
         const BEAT: u128 = 700;
         while !stop.load(Ordering::SeqCst) {
@@ -93,7 +93,7 @@ impl Client {
         thread::sleep(Duration::from_millis(self.rng.within(0, most)));
     }
 
-    /// A new connection, used in this `way`.
+    /// Opens a connection. `way`: its use, for failure reports.
     fn connect(&mut self, way: &str) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(self.to).expect("the gateway takes connections");
         let port = stream.local_addr().expect("a socket").port();
@@ -104,7 +104,7 @@ impl Client {
         BufReader::new(stream)
     }
 
-    /// A new request, appended to `to`.
+    /// Appends a new request to `to`.
     fn compose(&mut self, to: &mut Vec<u8>, fields: &str) -> Sent {
         self.sent += 1;
         let id = format!("c{}n{}", self.nth, self.sent);
@@ -147,7 +147,7 @@ impl Client {
         });
     }
 
-    /// Sends; the gateway may answer and close before it has read everything.
+    /// Sends bytes. The gateway may answer and close before it has read everything.
     fn send(on: &BufReader<TcpStream>, bytes: &[u8]) {
         let mut stream = on.get_ref();
         let _what_the_answer_will_tell = stream.write_all(bytes);
@@ -160,7 +160,7 @@ impl Client {
         Self::send(&on, &bytes);
         if self.take_answer(&mut on, &sent) == Then::Ends {
             let mut rest = Vec::new();
-            // A reset is an end as well.
+            // A reset ends the connection as well.
             let _end = on.read_to_end(&mut rest);
             if !rest.is_empty() {
                 let text = String::from_utf8_lossy(&rest[..rest.len().min(200)]).into_owned();
@@ -184,14 +184,15 @@ impl Client {
         }
     }
 
-    /// All at once; the answers must come in order.
+    /// Sends requests all at once. The responses must come in order.
     fn pipeline(&mut self) {
         let mut bytes = Vec::new();
         let count = self.rng.within(2, 8);
         let all: Vec<Sent> = (0..count).map(|_| self.compose(&mut bytes, "")).collect();
         let mut on = self.connect("pipelined");
         let writer = on.get_ref().try_clone().expect("a second handle");
-        // The gateway need not read on before it has answered, nor answer before this client reads.
+        // The gateway may stop reading until it has answered, or stop answering until this client
+        // reads.
         let writing = thread::spawn(move || {
             let mut writer = writer;
             let _what_the_answers_will_tell = writer.write_all(&bytes);
@@ -240,12 +241,12 @@ impl Client {
 
     fn leave(&mut self, on: &BufReader<TcpStream>) {
         if self.rng.percent(50) {
-            // Dropped, it resets.
+            // Dropping the socket resets the connection.
             set_socket_linger(on.get_ref(), Some(Duration::ZERO)).expect("a socket");
         }
     }
 
-    /// Reads a response and judges it.
+    /// Reads a response and checks it.
     fn take_answer(&mut self, on: &mut BufReader<TcpStream>, sent: &Sent) -> Then {
         let began = now();
         let head = match Head::read(on) {
@@ -313,7 +314,7 @@ impl Client {
         if sent.method == Method::Post && !self.board.has_seen_post(id) {
             return Err("answered, and no origin has seen it".to_owned());
         }
-        // That of a POST comes back.
+        // The body of a POST is echoed.
         let right = match sent.method {
             Method::Head => Vec::new(),
             Method::Get | Method::Post => pattern(id, sent.request.size),
@@ -344,12 +345,12 @@ impl Client {
     }
 }
 
-/// The number of an origin's response, if it has one.
+/// Returns the number of an origin's response, if it has one.
 fn nth(head: &Head) -> Option<u64> {
     head.field("x-nth")?.parse().ok()
 }
 
-/// What a request asks for, encoded in its target.
+/// Parameters of a request, encoded in its target.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub id: String,
@@ -375,13 +376,13 @@ impl Request {
     }
 }
 
-/// A body of this size, unlike that of any other id.
+/// Returns a body of this size, different for each id.
 pub fn pattern(id: &str, size: usize) -> Vec<u8> {
     let line = format!("{id}/");
     line.bytes().cycle().take(size).collect()
 }
 
-/// The head and body of a POST of `size` bytes, in chunks or with its length.
+/// Writes the head and body of a POST of `size` bytes, in chunks or with its length.
 pub fn write_body(to: &mut Vec<u8>, request: &Request, chunked: bool) -> io::Result<()> {
     let body = pattern(&request.id, request.size);
     if !chunked {

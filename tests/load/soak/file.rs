@@ -1,4 +1,4 @@
-//! The files of the gateway: calm ones, random ones, and a thread that changes them.
+//! Files of the gateway in the soak: calm ones, random ones, and a thread that changes them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -27,16 +27,16 @@ const fn route(path: &'static str, origin: &'static str, reject_status: u16) -> 
     }
 }
 
-/// Only a gate rejects requests of the second route: it has no limits.
+/// The two routes. The second has no limits, so only its gate rejects requests.
 pub const ROUTES: [Route; 2] = [route("/", "app", 429), route("/open", "side", 420)];
 
 /// The longest `queue_timeout` of any file.
 pub const LONGEST_QUEUE: Duration = Duration::from_secs(1);
 
-/// A gate that lets everything through at once.
+/// Fields of a gate that lets everything through at once.
 const CALM: &str = "max_in_flight = 1000\nqueue_timeout = \"400ms\"";
 
-/// A file with the zone's `limit`, and for each of [`ROUTES`] the fields of its origin and of itself.
+/// Returns a file with the zone's `limit`, and fields of each origin and route.
 fn file(servers: &[SocketAddr], rate: u64, limit: &str, fields: [(String, String); 2]) -> String {
     let servers: Vec<_> = servers.iter().map(|at| format!("http://{at}")).collect();
     let (mut origins, mut routes) = (String::new(), String::new());
@@ -60,20 +60,20 @@ fn file(servers: &[SocketAddr], rate: u64, limit: &str, fields: [(String, String
     )
 }
 
-/// All servers, and limits that are seldom reached.
+/// Returns a file with all servers, and limits that are seldom reached.
 pub fn calm(servers: &[SocketAddr]) -> String {
     let fields = [(); 2].map(|()| (CALM.to_owned(), String::new()));
     file(servers, 60, "burst = 20", fields)
 }
 
-/// A single permit for each origin, and a limit that is never reached.
+/// Returns a file with a single permit for each origin, and a limit that is never reached.
 pub fn one_permit_each(server: SocketAddr) -> String {
     let gate = "max_in_flight = 1\nqueue_timeout = \"10s\"\nkeep_alive = 0";
     let fields = [(); 2].map(|()| (gate.to_owned(), String::new()));
     file(&[server], 10_000, "burst = 1000, nodelay = true", fields)
 }
 
-/// Some servers, and any gates and limits.
+/// Returns a file with some servers, and any gates and limits.
 fn random(rng: &mut Rng, servers: &[SocketAddr]) -> String {
     let burst = rng.within(0, 30);
     let mut limit = format!("burst = {burst}");
@@ -87,7 +87,7 @@ fn random(rng: &mut Rng, servers: &[SocketAddr]) -> String {
     file(&some, rate, &limit, [(); 2].map(|()| gate(rng)))
 }
 
-/// Fields of an origin, and of its route.
+/// Returns fields of an origin, and of its route.
 fn gate(rng: &mut Rng) -> (String, String) {
     let has_gate = rng.percent(85);
     let queue = rng.pick(&[1, 2, 5, 10, 100]);
@@ -120,8 +120,9 @@ fn gate(rng: &mut Rng) -> (String, String) {
     (gate, route)
 }
 
-/// Rewrites the file every few hundred milliseconds, in several ways, until it is told to stop. Then it is calm again.
-/// Returns how often it was changed.
+/// Rewrites the file every few hundred milliseconds until stopped. Returns the number of changes.
+///
+/// The last file is calm again.
 pub fn rewrite(gateway: &Gateway, servers: &[SocketAddr], seed: u64, stop: &AtomicBool) -> u32 {
     let mut rng = Rng::of(seed, 500);
     let mut changes = 0;
@@ -130,7 +131,7 @@ pub fn rewrite(gateway: &Gateway, servers: &[SocketAddr], seed: u64, stop: &Atom
         if rng.percent(15) {
             let broken = rng.pick(&["[server\n", "[zones.z]\nrate = 3\n", "brust = 7\n", ""]);
             save(gateway, broken, &mut rng);
-            // Nothing has changed, and the next file is a good one.
+            // This write changed nothing, and the next file is a valid one.
             continue;
         }
         let text = random(&mut rng, servers);

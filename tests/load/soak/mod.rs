@@ -1,13 +1,19 @@
-//! A soak: many clients, origins that fail in every way, and a file that changes all the time, all at once.
+//! A soak test: many clients, failing origins and a changing file at the same time.
 //!
-//! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
-//! the faults at that time, or saw the response break off because an origin had broken it off, or left by itself, or had
-//! pipelined it after a response with which the connection ended. No POST reaches the origins twice, and no client gets
-//! another's response. At the end no request waits, nothing is in flight, no gate has kept a permit, the gateway's
-//! counters and its access log match the clients', memory and descriptors are back to where they were, and SIGTERM ends
-//! the gateway with exit code 0.
+//! **Each request that was sent is accounted for**: its client received a complete and correct
+//! response
+//! whose status fits the faults at that time, or saw the response break off because an origin had
+//! broken
+//! it off, or disconnected itself, or had pipelined it after a response that ended the connection.
+//! No
+//! POST reaches the origins twice, and no client receives another's response. At the end no request
+//! waits, nothing is in flight, no gate has kept a permit, the gateway's counters and its access
+//! log
+//! match the clients', memory and descriptors are back to where they were, and SIGTERM ends the
+//! gateway
+//! with exit code 0.
 //!
-//! It takes 16 seconds, by night a minute. For longer, or the same faults and requests once more:
+//! It takes 16 seconds, by night a minute. To run longer, or to repeat faults and requests:
 //!
 //! ```text
 //! DRIP_SOAK_SECONDS=3600 DRIP_SOAK_SEED=42 cargo test --test plain soak -- --nocapture
@@ -41,12 +47,12 @@ use origin::Origin;
 
 const ORIGINS: usize = 4;
 const CLIENTS: u64 = 24;
-/// How long there are no faults at the end.
+/// Duration of the calm at the end, without faults.
 const CALM: Duration = Duration::from_secs(6);
-/// How long the gateway may take to notice the last event, on a busy machine.
+/// Time until the gateway has noticed the last event, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// After the first half, memory grows by less than this, no matter how long the soak is.
+/// Growth of memory after the first half, whatever the duration of the soak.
 const MORE_MEMORY: u64 = 48 << 20;
 /// Descriptors that may be open at the end beyond those at the start.
 const MORE_DESCRIPTORS: usize = 8;
@@ -62,7 +68,7 @@ fn tell(text: &str) {
     let _nobody_listens = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Gives one origin after another a fault, chosen by `seed`, until it is told to stop.
+/// Gives one origin after another a fault, chosen by `seed`, until it is stopped.
 fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) -> Origin {
     let mut rng = Rng::of(seed, u64::try_from(place).expect("few"));
     while !stop.load(Ordering::SeqCst) {
@@ -88,7 +94,7 @@ fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) 
     origin
 }
 
-/// Tells the board of each time that the machine stands still, until it is told to stop.
+/// Records each halt of the machine, until it is stopped.
 fn watch(board: &Board, stop: &AtomicBool) {
     const TICK: Duration = Duration::from_millis(10);
     while !stop.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! An origin that has faults now and then.
+//! An origin with occasional faults.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,9 +17,9 @@ use crate::support::wire::Head;
 use crate::support::{free_address, now};
 
 const TICK: Duration = Duration::from_millis(10);
-/// How long a connection is idle before an origin that closes idle ones does so.
+/// Idle time after which an origin with the fault `CloseIdle` closes a connection.
 const IDLE: Duration = Duration::from_millis(40);
-/// A gateway that sends half of a request and stops.
+/// Timeout for a gateway that sends half of a request and stops.
 const HALF_SENT: Duration = Duration::from_secs(30);
 
 const TWO_LENGTHS: &[u8] =
@@ -32,7 +32,7 @@ const GARBAGE: [&[u8]; 5] = [
     TWO_LENGTHS,
 ];
 
-/// An origin that has faults now and then.
+/// An origin with occasional faults.
 pub struct Origin {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -44,7 +44,7 @@ struct State {
     seed: u64,
     board: Arc<Board>,
     trouble: Mutex<Option<Trouble>>,
-    /// For the threads that listen and wait.
+    /// Stops the threads that listen and wait.
     stopped: AtomicBool,
     open: Mutex<HashMap<usize, TcpStream>>,
     accepted: AtomicUsize,
@@ -61,7 +61,7 @@ impl Origin {
             open: Mutex::default(),
             accepted: AtomicUsize::default(),
         };
-        // Not a port that the kernel gives to others while this origin is down.
+        // A port that the kernel does not give to others while this origin is down.
         let address = free_address();
         let mut origin = Self {
             address,
@@ -72,7 +72,7 @@ impl Origin {
         origin
     }
 
-    /// Changes what is wrong with it from now on.
+    /// Sets the current fault.
     pub fn set(&mut self, trouble: Option<Trouble>) {
         let before = *self.state.trouble.lock().expect("no panic");
         if before == trouble {
@@ -92,7 +92,7 @@ impl Origin {
         }
     }
 
-    /// Refuses connections and breaks those that are open.
+    /// Refuses connections and breaks the open ones.
     pub fn stop(&mut self) {
         self.state.stopped.store(true, Ordering::SeqCst);
         if let Some(listening) = self.listening.take() {
@@ -138,7 +138,7 @@ fn accept(listener: &TcpListener, state: &Arc<State>) {
         state.open.lock().expect("no panic").insert(nth, handle);
         let state = Arc::clone(state);
         thread::spawn(move || {
-            // The gateway sees any kind of end.
+            // The gateway handles any kind of end.
             let _ended = serve(&stream, &state);
             state.open.lock().expect("no panic").remove(&nth);
         });
@@ -177,17 +177,19 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
     }
 }
 
-/// A number that is the same for the same id.
+/// Returns a number that is the same for the same id.
 fn number_of(id: &str) -> u64 {
     id.bytes()
         .fold(0, |number, byte| number * 31 + u64::from(byte))
 }
 
-/// Waits until there is something to read; an error if this origin should close instead.
+/// Waits for the next request. Returns an error if this origin should close instead.
 ///
-/// It closes an idle connection only if `may_idle`. A new connection was opened for a request, which comes later than
-/// [`IDLE`] if the machine is busy; it is not an idle one, and if it is closed the gateway has nothing left to try. A
-/// connection with an unanswered request is not idle either.
+/// It closes an idle connection only if `may_idle`. A new connection was opened for a request,
+/// which
+/// arrives later than [`IDLE`] on a busy machine. It does not count as idle: if it were closed, the
+/// gateway would have nothing left to try. A connection with an unanswered request is not idle,
+/// either.
 fn wait_for_request(
     stream: &TcpStream,
     reader: &mut BufReader<&TcpStream>,
@@ -223,7 +225,7 @@ impl Exchange<'_> {
     fn answer(mut self, sent: Vec<u8>) -> io::Result<()> {
         let (began, mut slept) = (now(), Duration::ZERO);
         let trouble = *self.state.trouble.lock().expect("no panic");
-        // A fault affects some requests; the others get through.
+        // A fault affects some requests. The others succeed.
         let trouble = trouble.filter(|_| self.rng.percent(50));
         let body = if self.head.first_line.starts_with("POST") {
             sent
@@ -240,7 +242,7 @@ impl Exchange<'_> {
             Some(Trouble::Garbage) if self.rng.percent(50) => {
                 let mut garbage = self.rng.pick(&GARBAGE);
                 if garbage == TWO_LENGTHS && self.head.first_line.starts_with("HEAD") {
-                    // There it does not frame a body.
+                    // There the garbage does not frame a body.
                     garbage = GARBAGE[0];
                 }
                 self.send(garbage)?;
@@ -262,7 +264,7 @@ impl Exchange<'_> {
         }
         let (mut answer, framing) = self.framed(nth, &body, closes);
         if trouble == Some(Trouble::Garbage) {
-            // One piece, so that the gateway has both before it uses the connection again.
+            // In one piece, so that the gateway has both before it uses the connection again.
             if body.len() < 1000 && framing != Framing::End {
                 let extra = b"HTTP/1.1 200 OK\r\nX-Id: nobody\r\nContent-Length: 5\r\n\r\nwrong";
                 answer.extend_from_slice(extra);
@@ -293,7 +295,7 @@ impl Exchange<'_> {
         self.send(head.as_bytes())
     }
 
-    /// A whole answer, the `nth` of all, framed in one of the ways.
+    /// Returns a complete response, the `nth` of all, framed in one of the ways.
     fn framed(&mut self, nth: u64, body: &[u8], closes: bool) -> (Vec<u8>, Framing) {
         let is_head = self.head.first_line.starts_with("HEAD");
         let framing = if is_head {
@@ -329,7 +331,7 @@ impl Exchange<'_> {
         (answer, framing)
     }
 
-    /// Sends a part of the answer, or nothing of it, and breaks the connection.
+    /// Sends a part of the response, or nothing, and breaks the connection.
     fn break_off(mut self, body: &[u8]) -> io::Result<()> {
         let nth = self.state.board.answer_begins();
         let (answer, _) = self.framed(nth, body, false);
@@ -364,6 +366,6 @@ impl Exchange<'_> {
 enum Framing {
     Length,
     Chunked,
-    /// With the connection.
+    /// The body ends with the connection.
     End,
 }

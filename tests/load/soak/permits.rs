@@ -1,4 +1,4 @@
-//! Proves that the gates have kept no permit and no waiter.
+//! Checks that the gates have kept no permit and no waiter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +10,15 @@ use crate::load::soak::file::{ROUTES, one_permit_each};
 use crate::load::soak::wait;
 use crate::support::{Client, Gateway, Origin};
 
-/// Requests for each origin.
+/// Number of requests for each origin.
 const REQUESTS: usize = 100;
 
 /// Gives each origin a single permit, and sends requests all at once.
 ///
-/// If a permit were still taken none would pass; if one were given back twice, two would pass at once.
+/// If a permit were still taken, none would pass. If one were returned twice, two would pass at
+/// once.
 pub fn check(gateway: &Gateway, board: &Board) {
-    // How many requests are at each origin, and the most so far.
+    // Number of requests at each origin, and the maximum so far.
     let busy = Arc::new(ROUTES.map(|_| [(); 2].map(|()| AtomicUsize::default())));
     let counting = Arc::clone(&busy);
     let server = Origin::answering(move |exchange| {
