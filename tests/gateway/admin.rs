@@ -1,4 +1,4 @@
-//! The admin port.
+//! Tests of the admin port.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::support::{
     Client, Gateway, Origin, Site, all_pass, eventually, exchange, fetch, one_zone,
 };
 
-/// The ports of this host's IPv4 and IPv6 sockets on which the process listens.
+/// Returns the ports on which the process listens, over IPv4 and IPv6.
 fn listening_ports(process: u32) -> Vec<u16> {
     let open = fs::read_dir(format!("/proc/{process}/fd")).expect("a process");
     let open: Vec<_> = open
@@ -77,10 +77,10 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
     assert_eq!(origin.arrivals().len(), 5);
 }
 
-/// Paths that tell something.
+/// Paths that report data.
 const READ: &str = "/ /metrics /api/zones /api/config /api/zones/z/keys /api/headline";
 
-/// The status of a GET, by this name of the gateway, and the body.
+/// Requests a path under this host name of the gateway. Returns status and body.
 fn read_by(gateway: &Gateway, path: &str, host: &str) -> (u16, String) {
     let answer = exchange(
         gateway.site.admin,
@@ -116,11 +116,11 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
             assert_eq!(read_by(&gateway, path, host).0, 200, "{host} {path}");
         }
     }
-    // Probes ask by any name, and learn nothing else.
+    // Probes may use any name, and learn nothing else.
     for path in ["/healthz", "/readyz"] {
         assert_eq!(read_by(&gateway, path, "evil.example").0, 200, "{path}");
     }
-    // What is not told cannot be changed either.
+    // A client that may not read may not change anything, either.
     let mut client = Client::connect(gateway.site.admin);
     client.send(b"POST /api/reload HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_eq!(client.answer().status, 421);
@@ -135,7 +135,7 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
     assert_eq!(read_by(&gateway, "/metrics", "evil.internal").0, 421);
 }
 
-/// The metrics that this version promises; `drip_store_*` exist only with a store.
+/// The metrics that this version promises. `drip_store_*` exist only with a store.
 const PROMISED: &str = "drip_actor_restarts_total drip_buffers drip_build_info \
     drip_config_last_reload_success_timestamp_seconds drip_config_last_reload_successful \
     drip_config_reloads_total drip_config_restart_needed drip_connections drip_descriptor_waits_total \
@@ -247,7 +247,8 @@ fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
     thread::sleep(Duration::from_millis(100));
     assert!(oldest() >= before + 0.1);
 
-    // When a client leaves, the next key takes its place; a key without waiting requests has no series.
+    // When a client disconnects, the next key replaces it. A key without waiting requests has no
+    // series.
     clients.pop();
     gateway.wait_for_depth(19);
     assert_eq!(top_keys(&gateway)[0], "/k00\"} 1");
@@ -306,7 +307,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
     };
     assert_eq!(passed("z"), 1);
 
-    // It comes back, and its counters begin anew.
+    // The route returns, and its counters start at zero.
     gateway.site.write(&format!("{file}{more}"));
     eventually("the zone is back", || {
         gateway.metrics().0.contains("zone=\"old\"")
@@ -322,7 +323,7 @@ fn a_reload_hides_no_request_that_was_counted_before() {
     let file = one_zone(&origin, "1r/h", "burst = 1");
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    // Keeps the settings alive that counted the others.
+    // A waiting request keeps the old settings and their counters alive.
     let _waits = Client::ask(gateway.address(), "/?key=a");
     gateway.wait_for_depth(1);
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! `/api`: what it reports about zones, keys, the file and origins, and what it changes.
+//! Tests of `/api`: its reports about zones, keys, the file and origins, and its changes.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::{
 /// A route whose requests do not wait.
 const FAST: &str = "[[routes]]\npath = \"/fast\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 20, nodelay = true }]\n";
 
-/// This many requests for a key: the first passes, the others wait.
+/// Sends this many requests for a key. The first passes, the others wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
     let ask = |_| Client::ask(gateway.address(), &format!("/?key={key}"));
     let state = |depth: usize| {
@@ -238,7 +238,7 @@ fn the_file_and_its_errors_are_told() {
     let is_time = |it: &str| it.len() == 24 && it.ends_with('Z') && &it[19..20] == ".";
     assert!(is_time(&loaded_at), "{loaded_at}");
 
-    // Two errors, reported with their places; the settings in force stay.
+    // Two errors, reported with their locations. The settings in force stay.
     let broken = one_zone(&origin, "0r/s", "burst = 2, bust = 3");
     gateway.site.write(&broken);
     let reload = || {
@@ -258,7 +258,7 @@ fn the_file_and_its_errors_are_told() {
     assert_eq!(shown["error"], error);
     assert_eq!(shown["settings"], at_first["settings"]);
     assert_eq!(shown["loaded_at"], loaded_at.as_str());
-    // It has been broken since the first time.
+    // The file has been broken since the first time.
     thread::sleep(5 * MS);
     assert_eq!(reload().1["error"]["since"], error["since"]);
 
@@ -278,7 +278,9 @@ fn the_file_and_its_errors_are_told() {
     assert!(says, "{message}");
 }
 
-/// Tokens are in [`super::admin_tokens`].
+/// No other site can change anything, with or without the token.
+///
+/// [`super::admin_tokens`] tests tokens.
 #[test]
 fn no_other_site_changes_anything_with_or_without_the_token() {
     let origin = Origin::start();

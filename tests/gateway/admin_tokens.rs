@@ -1,4 +1,4 @@
-//! Tokens of the admin port: for reading, for changes with a name, and for metrics.
+//! Tests of tokens of the admin port: for reading, for named changes, and for metrics.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::support::{
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
 const READ: &str = "DRIP_ADMIN_READ_TOKEN";
 
-/// A gateway with these values in its environment, and `server` in its `[server]`.
+/// Starts a gateway with these tokens in its environment, and `server` in its `[server]`.
 fn start(origin: &Origin, server: &str, admin: &str, read: &str) -> Gateway {
     let file = format!("{server}{}", one_zone(origin, "1r/m", "burst = 3"));
     Gateway::start_with(&file, &[(ADMIN, Path::new(admin)), (READ, Path::new(read))])
@@ -24,7 +24,7 @@ fn bearer(token: &str) -> String {
     }
 }
 
-/// The status of an answer, which may have no end.
+/// Returns the status of a response, whose body may be endless.
 fn status(gateway: &Gateway, path: &str, token: &str) -> u16 {
     let mut client = Client::connect(gateway.site.admin);
     let (admin, fields) = (gateway.site.admin, bearer(token));
@@ -66,7 +66,7 @@ fn reading_needs_the_token_for_it_or_one_for_changes() {
             assert_eq!(status(&gateway, &format!("/{path}"), token), 200, "{path}");
         }
     }
-    // A page that has pointed its own name here does not know the token.
+    // A page whose name was pointed to this address does not know the token.
     for (token, expected) in [("", 401), ("reader", 200)] {
         let fields = format!("Host: evil.example\r\n{}", bearer(token));
         let request = format!("GET /api/zones HTTP/1.1\r\n{fields}\r\n");
@@ -89,7 +89,7 @@ fn metrics_are_open_or_need_a_token_as_the_file_says_now() {
     let file = one_zone(&origin, "1r/m", "burst = 3");
     gateway.site.write(&format!("metrics = \"token\"\n{file}"));
     eventually("they are not", || seen() == [401, 401, 200, 200]);
-    // One for changes will do.
+    // A token for changes also allows metrics.
     let gateway = start(&origin, "metrics = \"token\"\n", "secret", "");
     assert_eq!(status(&gateway, "/%6Detrics", ""), 401);
     let seen = ["", "wrong", "secret"].map(|it| status(&gateway, "/metrics", it));
@@ -97,7 +97,7 @@ fn metrics_are_open_or_need_a_token_as_the_file_says_now() {
     assert_eq!(status(&gateway, "/api/zones", ""), 200);
 }
 
-/// A method, a path, a body, the token, and parts of the line in the log, separated by `|`.
+/// A method, a path, a body, the token, and parts of the log line, separated by `|`.
 type LoggedChange = [&'static str; 5];
 
 const OF_ZONE: &str = "/api/zones/z/override";

@@ -1,11 +1,13 @@
-//! The algorithms where no request waits.
+//! Tests of the algorithms without waiting requests.
 
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::support::{Answer, Gateway, Origin, fetch};
 
-/// A file with the zone `z` and one route. A port of 2 on the loopback has no origin behind it, and none is needed.
+/// Returns a file with the zone `z` and one route.
+///
+/// Port 2 on the loopback interface has no origin behind it. None is needed.
 fn file(origin: &Origin, zone: &str, limit: &str) -> String {
     format!(
         "[origins.app]\nservers = [\"http://{}\"]\n[zones.z]\nkey = \"$arg_key\"\n{zone}\n\
@@ -15,7 +17,7 @@ fn file(origin: &Origin, zone: &str, limit: &str) -> String {
     )
 }
 
-/// How many of `asked` consecutive requests pass; returns the last response too.
+/// Sends `asked` requests. Returns how many pass, and the last response.
 fn passed(gateway: &Gateway, key: &str, asked: usize) -> (usize, Answer) {
     let ask = |_| fetch(gateway.address(), &format!("/?key={key}"));
     let mut answers: Vec<_> = (0..asked).map(ask).collect();
@@ -59,7 +61,7 @@ fn each_algorithm_passes_its_number_and_rejects_the_next_until_retry_after() {
         let retry_after = refused.number("retry-after");
         let told = refused.number("x-ratelimit-retry-after");
         assert_eq!(told, retry_after, "{algorithm}");
-        // Another key has a number of its own.
+        // Another key is counted separately.
         assert_eq!(passed(&gateway, "b", 1).0, 1, "{algorithm}");
         thread::sleep(Duration::from_secs(retry_after) + Duration::from_millis(10));
         assert_eq!(passed(&gateway, "a", 1).0, 1, "{algorithm}");

@@ -1,12 +1,17 @@
-//! A condition reads a request as its origin does, and a request that programs read in two ways meets none: neither one
-//! that opens something nor one that closes it.
+//! Tests that conditions read a request as its origin does.
+//!
+//! A request that programs may read in two ways meets no condition, neither one that opens a route
+//! nor
+//! one that closes it.
 
 use std::fmt::Write as _;
 
 use crate::gateway::one_key::{seen, status};
 use crate::support::{Gateway, Message, Raw, RawOrigin};
 
-/// `/` closes for guests and opens for staff, by each kind of input. `/free` has no conditions.
+/// Starts a gateway where `/` rejects guests and admits staff, by each kind of input.
+///
+/// `/free` has no conditions.
 fn start(server: &str) -> (RawOrigin, Gateway) {
     let origin = RawOrigin::start();
     let mut text = format!(
@@ -29,7 +34,7 @@ fn start(server: &str) -> (RawOrigin, Gateway) {
     (origin, gateway)
 }
 
-/// The names and values of the fields and cookies that may say the role.
+/// Returns the names and values of the fields and cookies that may contain the role.
 fn roles(request: &Message) -> Vec<(&str, &str)> {
     let fields = request.fields.iter();
     let fields = fields.filter(|(name, _)| name.contains("role") || name == "cookie");
@@ -41,7 +46,7 @@ fn roles(request: &Message) -> Vec<(&str, &str)> {
 #[test]
 fn what_is_there_twice_or_hidden_neither_opens_nor_closes() {
     let (_origin, gateway) = start("");
-    // Plainly said, it is refused.
+    // A plain role is refused.
     for (target, fields) in [
         ("/", "X-Role: guest\r\n"),
         ("/", "X-Role: \u{a0}guest\u{a0}\r\n"),
@@ -79,7 +84,7 @@ fn the_origin_reads_what_the_condition_read() {
     );
     let cookies = "Cookie: role=staff; b=1; role=guest\r\nCookie: ROLE=guest\r\n";
     assert_eq!(roles(&seen(cookies)), [("cookie", "role=staff; b=1")]);
-    // A request without a role goes to the limited route, and says none to the origin either.
+    // A request without a role goes to the limited route, and the origin sees no role, either.
     assert_eq!(roles(&seen("X_Role: guest\r\nX.Role: staff\r\n")), []);
     assert_eq!(status(&gateway, "/", "X_Role: staff\r\n"), 429);
 
@@ -110,7 +115,7 @@ fn a_request_is_ambiguous_only_where_the_condition_decides() {
     // Whatever `a` is, the condition on `b` is not met.
     seen(&origin, &gateway, "/?a=1&a=2", "");
     assert_eq!(status(&gateway, "/?a=1&a=2&b=1", ""), 400);
-    // The 400 belongs to the route that would take the request.
+    // The 400 counts for the route that would take the request.
     let labels = [("route", "/ query:a=1 query:b=1"), ("code", "400")];
     assert_eq!(gateway.count("drip_requests_total", &labels), 1);
 }

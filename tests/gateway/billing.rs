@@ -1,4 +1,4 @@
-//! An origin that bills each request by its answer, as those in front of language models do.
+//! Tests of an origin that bills each request in its response, like services of language models.
 
 use std::sync::Mutex;
 use std::thread;
@@ -12,10 +12,10 @@ const IN_FLIGHT: u32 = 4;
 const ESTIMATE: u32 = 1;
 const MAX: u32 = 20;
 
-/// When a request arrived at the origin, and what its answer says it cost.
+/// Arrival of each request at the origin, and the cost in its response.
 type Bills = Mutex<Vec<(Instant, u32)>>;
 
-/// Answers take 20 to 80 ms and cost 1 to 20; both differ from request to request.
+/// Starts an origin whose responses take 20 to 80 ms and cost 1 to 20.
 fn origin(bills: &'static Bills) -> Origin {
     Origin::answering(move |exchange: &mut Exchange| {
         let nth = {
@@ -31,7 +31,7 @@ fn origin(bills: &'static Bills) -> Origin {
     })
 }
 
-/// The most that the bills of any window are above `RATE` times its length.
+/// Returns the maximum by which the bills of a window exceed `RATE` times its length.
 fn overspend(bills: &[(Instant, u32)]) -> f64 {
     let mut worst: f64 = 0.0;
     for (nth, (from, _)) in bills.iter().enumerate() {
@@ -57,7 +57,7 @@ fn the_overspend_is_at_most_what_runs_times_what_an_estimate_may_be_off() {
     best_of_three(|attempt| {
         bills.lock().expect("no panic").clear();
         let began = now();
-        // Two and a half times as many clients as may run, who ask again as soon as they can.
+        // Two and a half times as many clients as may run. They send again as soon as they can.
         thread::scope(|scope| {
             for _ in 0..10 {
                 scope.spawn(|| {
@@ -75,12 +75,12 @@ fn the_overspend_is_at_most_what_runs_times_what_an_estimate_may_be_off() {
         let bills = bills.lock().expect("no panic").clone();
         let spent: u32 = bills.iter().map(|(_, cost)| cost).sum();
         let allowed = f64::from(BURST + 1 + IN_FLIGHT * (MAX - ESTIMATE));
-        // An arrival may be stamped late: 50 ms are two requests' worth.
+        // An arrival may be recorded late: 50 ms are two requests' worth.
         let overspend = overspend(&bills);
         if overspend > allowed + RATE * 0.05 {
             return Err(format!("{overspend} above the rate, of {allowed}"));
         }
-        // Nobody waits for nothing: the key has used what its rate gives.
+        // No client waits in vain: the key has used its rate.
         if f64::from(spent) < RATE * span * 0.8 {
             return Err(format!("only {spent} were spent in {span} s"));
         }

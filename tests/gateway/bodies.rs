@@ -1,4 +1,4 @@
-//! Bodies pass intact, while they arrive.
+//! Tests that bodies are forwarded intact, while they arrive.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::support::{
 
 const MB: usize = 1 << 20;
 
-/// `body` in chunks of sizes that fit no buffer.
+/// Returns `body` in chunks of sizes that fit no buffer.
 fn chunked(body: &[u8]) -> Vec<u8> {
     let mut framed = Vec::with_capacity(body.len() + body.len() / 100);
     for piece in body.chunks(60_007) {
@@ -29,7 +29,7 @@ fn gateway_to(origin: &Origin) -> Gateway {
     Gateway::start(&one_zone(origin, "1000r/s", "burst = 1000"))
 }
 
-/// Answers with the body as it came: in chunks, or with its length.
+/// Answers with the body as it arrived: in chunks, or with its length.
 fn echo(exchange: &mut Exchange) -> std::io::Result<()> {
     let body = exchange.body()?;
     if !exchange.head.is_chunked() {
@@ -54,7 +54,7 @@ fn ten_megabytes_with_a_length_or_in_chunks_pass_intact_both_ways() {
         client.send(format!(
             "POST / HTTP/1.1\r\nHost: test\r\n{framing}\r\n\r\n"
         ));
-        // On a thread of its own, so that neither direction waits for the other.
+        // On its own thread, so that neither direction waits for the other.
         let mut sender = client.sender();
         let sending = thread::spawn(move || sender.write_all(&sent));
         let answer = client.answer();
@@ -120,7 +120,7 @@ fn the_client_gets_the_first_bytes_before_the_origin_has_sent_the_last() {
         let mut body = Vec::new();
         let passed = client.pass_body(&head, |piece| {
             body.extend_from_slice(piece);
-            // The origin sends no more until these have come.
+            // The origin sends no more until these bytes have arrived.
             if body == b"first" {
                 hold.open();
             }
@@ -140,7 +140,7 @@ fn whoever_sends_on_after_a_refusal_is_borne_with_also_behind_one_that_waited() 
     let piece = [0; 10_000];
     let mut client = Raw::connect(gateway.address());
     client.send(get.repeat(2) + upload);
-    // More than is kept while the second one waits.
+    // More than is kept while the second request waits.
     client.send(piece);
     let statuses = [(); 3].map(|()| client.answer().status());
     assert_eq!(statuses, [200, 200, 413]);

@@ -1,4 +1,4 @@
-//! `drip check`, and starts that must fail.
+//! Tests of `drip check`, and of starts that must fail.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `line:column` of the first `part` in `text`.
+/// Returns `line:column` of the first `part` in `text`.
 pub fn place(text: &str, part: &str) -> String {
     let (before, _) = text.split_once(part).expect("it is there");
     let (line, last) = (before.matches('\n').count(), before.rsplit('\n').next());
@@ -47,7 +47,7 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
     ] {
         assert_eq!(with(args), expected, "{args:?}");
     }
-    // A default in the folder would hide that the option is not read.
+    // A default file in the folder would hide that the option is not read.
     let other = with(&["-c", "missing.toml", "check"]);
     assert_eq!(other.status.code(), Some(1));
     let told = text(&other.stderr);
@@ -123,7 +123,7 @@ fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
     }
 }
 
-/// A file with five errors, and what each is about.
+/// A file with five errors, and the subject of each.
 const WRONG: &str = r#"[server]
 lissten = ["127.0.0.1:8080"]
 workers = "two"
@@ -240,7 +240,7 @@ fn a_log_that_has_no_place_is_told_by_check_and_start_before_anything_listens() 
 fn an_access_log_that_cannot_be_opened_shows_no_value_of_the_environment() {
     let site = Site::new();
     let rest = one_zone(&Origin::start(), "1r/s", "burst = 0");
-    // A pipe that nobody reads has a place, and cannot be opened.
+    // An unread pipe exists, but cannot be opened.
     let secret = "pipe-that-nobody-sees";
     make_fifo(site.folder().join(secret));
     site.write(&format!("{rest}[log]\naccess = \"${{DRIP_TEST_AP}}\"\n"));

@@ -1,4 +1,4 @@
-//! Which server of several gets a request: by its key, after it came back, and after answers that count as failures.
+//! Tests of the choice among servers: by key, after an outage, and after failed responses.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -23,12 +23,12 @@ fn answering(code: u16) -> Origin {
     Origin::answering(move |exchange| status(exchange, code))
 }
 
-/// A server that says which one it is.
+/// Starts a server that answers with its name.
 fn named(name: usize) -> Origin {
     Origin::answering(move |exchange| exchange.reply(name.to_string().as_bytes()))
 }
 
-/// The server of each of so many sessions, each asked for a few times.
+/// Returns the server of each session. Each session sends a few requests.
 fn servers_of(gateway: &Gateway, sessions: usize) -> HashMap<usize, String> {
     let mut client = Client::connect(gateway.address());
     let mut of_session = HashMap::new();
@@ -57,7 +57,7 @@ fn the_requests_of_a_key_go_to_one_server_and_only_those_of_a_server_that_leaves
     for server in ["0", "1", "2"] {
         assert!(before.values().any(|it| it == server), "{before:?}");
     }
-    // Another gateway agrees, whatever the order of the servers.
+    // Another gateway chooses the same, whatever the order of the servers.
     let turned = [addresses[2], addresses[0], addresses[1]];
     let other = Gateway::start(&file(&turned, BY_SESSION));
     assert_eq!(servers_of(&other, 60), before);
@@ -68,7 +68,7 @@ fn the_requests_of_a_key_go_to_one_server_and_only_those_of_a_server_that_leaves
     for (session, server) in &before {
         assert!(server == "2" || after[session] == *server, "{session}");
     }
-    // It comes back with the keys that it had.
+    // The server returns with its earlier keys.
     gateway.site.write(&file(&addresses, BY_SESSION));
     gateway.wait_for_line("origins.app.servers + ");
     assert_eq!(servers_of(&gateway, 60), before);
@@ -80,7 +80,8 @@ fn keys_of_a_server_that_cannot_be_reached_go_to_the_next_one() {
     let addresses = [servers[0].address, free_address(), servers[1].address];
     let more = format!("{BY_SESSION}\nmax_fails = 1\nfail_timeout = \"1h\"");
     let gateway = Gateway::start(&file(&addresses, &more));
-    // The first request of a session of the dead server finds out, and goes to the same one as the next.
+    // The first request of a dead server's session detects it, and goes to the same server as the
+    // next.
     let of_session = servers_of(&gateway, 40);
     let fewer = Gateway::start(&file(&[addresses[0], addresses[2]], BY_SESSION));
     assert_eq!(servers_of(&fewer, 40), of_session);
@@ -146,7 +147,7 @@ fn answers_never_take_out_more_than_half_of_the_servers() {
                     for _ in 0..20 {
                         client.get("/");
                         let answer = client.answer();
-                        // The server's own: drip's have a body.
+                        // A response of the server itself: drip's own have a body.
                         assert_eq!((answer.status, answer.text()), (503, String::new()));
                     }
                 });
@@ -193,7 +194,7 @@ fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected
         server(steady.address),
         server(address)
     ));
-    // How many were at the server at once, and when.
+    // Number of requests at the server at once, with the instant.
     let peaks = Arc::<Mutex<Vec<(Instant, usize)>>>::default();
     let stop = AtomicBool::new(false);
     let back = thread::scope(|scope| {
@@ -225,6 +226,7 @@ fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected
     let peaks = peaks.lock().expect("no panic");
     let second = peaks[0].0 + Duration::from_secs(1);
     let early = peaks.iter().filter(|it| it.0 < second).map(|it| it.1).max();
-    // In the first second of eight one at a time; more if the machine stood still for a while before.
+    // In the first second of eight one at a time; more if the machine stood still for a while
+    // before.
     assert!(early <= Some(3), "{early:?}");
 }

@@ -1,4 +1,4 @@
-//! Clients that a route lets in or not, by their networks.
+//! Tests of routes that allow or deny clients by their networks.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use crate::gateway::check::{self, check};
 use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, over_unix, whole_lines};
 
-/// The status for a client with this address, behind a trusted proxy.
+/// Returns the status for a client with this address, behind a trusted proxy.
 fn status(to: SocketAddr, client: &str, target: &str) -> u16 {
     fetch_with(to, target, &format!("X-Forwarded-For: {client}\r\n")).status
 }
@@ -110,11 +110,11 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     let told = check::text(&checked.stderr);
     assert!(!checked.status.success(), "{told}");
     assert!(told.contains("partners.txt, line 2"), "{told}");
-    // A file that is gone is no reason to let everyone in, nor to stop.
+    // A missing file must neither admit everyone nor stop the gateway.
     fs::remove_file(&partners).expect("a file");
     gateway.wait_for_line("cannot be read");
     assert!(is_let_in("192.0.2.1") && !is_let_in("100.0.0.0"));
-    // An empty list is right, and perhaps a mistake.
+    // An empty list is valid, and perhaps a mistake.
     write("# nobody\n");
     gateway.wait_for_line("partners.txt has no network, so this list names no client");
     eventually("nobody is let in", || !is_let_in("192.0.2.1"));

@@ -1,4 +1,4 @@
-//! What the operator sees of requests that share answers.
+//! Tests of what the operator sees of collapsed requests.
 
 use std::process::Command;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::support::{
     Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_origin,
 };
 
-/// How many clients ask for the same page at once.
+/// Number of clients that request the same page at once.
 const CROWD: usize = 10;
 
 fn collapsing(plain: &str, collapse: &str) -> String {
@@ -23,7 +23,7 @@ fn shared(gateway: &Gateway) -> Value {
     api(gateway, "/api/origins")["origins"][0]["shared"].clone()
 }
 
-/// What Prometheus has for this outcome.
+/// Returns the Prometheus counter of this outcome.
 fn counted(gateway: &Gateway, outcome: &str) -> i64 {
     let labels = [("origin", "app"), ("outcome", outcome)];
     gateway.count("drip_shared_requests_total", &labels)
@@ -112,7 +112,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
         !top(&gateway).contains("shared  ")
     });
 
-    // What was counted and kept is forgotten.
+    // The new file starts without the old counts and kept responses.
     gateway.site.write(&file);
     eventually("the route collapses again", || {
         shared(&gateway) != Value::Null

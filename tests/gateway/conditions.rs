@@ -1,11 +1,11 @@
-//! Routes that look at more of a request than its path: `match`, `listen`, groups of a regular expression.
+//! Tests of routes with conditions beyond the path: `match`, `listen`, groups of an expression.
 
 use std::fs;
 use std::net::SocketAddr;
 
 use crate::support::{Exchange, Gateway, Origin, Site, exchange, free_address, start_drip, zone};
 
-/// An origin that answers with the field `x-place` that its route sets.
+/// Starts an origin that answers with the field `x-place`, which its route sets.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let place = exchange.field("x-place").unwrap_or("-").to_owned();
@@ -58,10 +58,10 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
         ("/?debug=1", "", "0"),
         ("/", "Cookie: a=b; beta=only\r\n", "3"),
         ("/", "Cookie: a=b; beta=off\r\n", "0"),
-        // Equal in number: the first in the file.
+        // Equal numbers of conditions: the first route in the file wins.
         ("/?debug", "X-Version: 2\r\n", "1"),
         ("/?debug", all, "4"),
-        // The host goes before conditions, the path before the host.
+        // The host has priority over conditions, and the path over the host.
         ("/?host=1", all, "5"),
         ("/long/x?host=1", all, "6"),
     ] {

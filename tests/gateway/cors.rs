@@ -1,4 +1,4 @@
-//! `[routes.cors]`: what browsers ask, and what they need to show a script the response.
+//! Tests of `[routes.cors]`: preflights, and fields that let a script read the response.
 
 use crate::support::{Answer, Gateway, Origin, exchange, start_drip, zone};
 

@@ -1,4 +1,4 @@
-//! Requests that cost more than one, and charges that an answer changes.
+//! Tests of requests with a cost above one, and of charges that a response changes.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::support::{
     fetch,
 };
 
-/// A file with routes for these paths, each with these fields; all are limited by the argument `key`.
+/// Returns a file with routes for these paths and fields, limited by the argument `key`.
 fn file(origin: &Origin, rate: &str, limit: &str, routes: &[(&str, &str)]) -> String {
     let head = format!(
         r#"trusted_proxies = ["127.0.0.1"]
@@ -32,7 +32,7 @@ rate = "{rate}"
     head + &routes.collect::<String>()
 }
 
-/// Answers with the status and fields that the request's `want-status` and `want-fields` name.
+/// Starts an origin that answers with the status and fields requested by `want-*` fields.
 fn obedient() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         exchange.body()?;
@@ -103,7 +103,7 @@ fn a_field_of_a_trusted_peer_names_the_cost() {
     {
         assert_eq!(left(&nth.to_string(), field), expected, "{field}");
     }
-    // Eleven in all: the third of six does not fit.
+    // Eleven in all: the third request of six does not fit.
     assert_eq!(left("5", "x-cost: 5\r\n"), 0);
     let refused = ask(&gateway, "/?key=5", "x-cost: 1\r\n");
     assert_eq!((refused.status, refused.number("retry-after")), (429, 3600));
@@ -143,18 +143,18 @@ fn an_answer_bills_what_its_request_cost_and_nobody_else_is_told() {
     let rule = "cost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }";
     let limit = "burst = 20, nodelay = true";
     let gateway = Gateway::start(&file(&origin, "1r/h", limit, &[("/", rule)]));
-    // Answered costs, and what they count for at last.
+    // Costs in responses, and the resulting charges.
     for (said, cost) in [("5", 5), ("1", 1), ("100", 9), ("0", 2), ("nothing", 2)] {
         let target = format!("/?key={said}");
         let field = format!("want-field: x-drip-cost: {said}\r\n");
         let answer = ask(&gateway, &target, &field);
         assert_eq!((answer.status, remaining(&answer)), (200, 19));
         assert_eq!(answer.field("x-drip-cost"), None, "it is removed");
-        // The next one is charged its estimate as well.
+        // The next request is charged its estimate as well.
         eventually("it is billed", || {
             let probe = ask(&gateway, &target, "want-field: x-drip-cost: 1\r\n");
             let before = 19 - cost;
-            // Each look costs one.
+            // Each probe costs one.
             (before - 3..=before).contains(&remaining(&probe))
         });
     }

@@ -1,4 +1,4 @@
-//! Which keys are remembered, and for how long.
+//! Tests of the number of keys that are remembered, and of the time.
 
 use std::fs;
 use std::thread;
@@ -33,7 +33,7 @@ fn a_key_with_waiters_is_never_forgotten() {
     let mut waiting = [(); 3].map(|()| Client::ask(gateway.address(), "/?key=a"));
     gateway.wait_for_depth(2);
     for newcomer in ["b", "c", "d"] {
-        // Each takes the room of the one before, which does not wait.
+        // Each new key replaces the previous one, which does not wait.
         assert_eq!(ask(&gateway, newcomer).status, 200);
     }
     let of_a = ask(&gateway, "a").status;
@@ -55,11 +55,13 @@ fn a_newcomer_gets_503_where_every_key_has_waiters() {
     let full = [("zone", "z"), ("reason", "keys")];
     assert_eq!(gateway.count("drip_zone_rejections_total", &full), 1);
     all_pass(&mut waiting);
-    // Now that nobody waits there is room.
+    // Without waiting requests there is room.
     assert_eq!(ask(&gateway, "c").status, 200);
 }
 
-/// A key is parked 2 s after its last use, and forgotten 1 s later at the earliest.
+/// A drained key is forgotten after `idle_timeout`.
+///
+/// A key is parked 2 s after its last use, and forgotten at least 1 s later.
 #[test]
 fn a_drained_key_is_forgotten_after_idle_timeout() {
     let origin = Origin::start();
@@ -90,7 +92,7 @@ fn a_parked_key_keeps_its_debt_whatever_idle_timeout_says() {
     eventually("the key is parked", || {
         keys(&gateway, "parked") == 1 && keys(&gateway, "active") == 0
     });
-    // Long enough for a sweep that would forget it if it were drained.
+    // Long enough for a sweep that would forget the key if it were drained.
     thread::sleep(Duration::from_millis(1200));
     assert_eq!(keys(&gateway, "parked"), 1);
     let rejected = ask(&gateway, "a");

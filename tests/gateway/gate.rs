@@ -1,4 +1,4 @@
-//! The gate of an origin over real sockets and four workers: one even stream, shared fairly.
+//! Tests of an origin's gate over real sockets and four workers: one even, fair stream.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -13,7 +13,7 @@ use crate::support::{
     half_alone, now, statuses,
 };
 
-/// A file whose origin has a gate that the keys of `$arg_key` share, if `share` is true.
+/// Returns a file whose origin has a gate, shared by the keys of `$arg_key` if `share` is true.
 fn gated(origin: &Origin, gate: &str, share: bool) -> String {
     let share = if share { "share = \"key\"" } else { "" };
     with_route(origin, &format!("{gate}\n{share}"), "")
@@ -40,13 +40,13 @@ origin = "app"
     )
 }
 
-/// Connections, one for each request to come.
+/// Opens connections, one for each request to come.
 fn connect(gateway: &Gateway, count: usize) -> Vec<Client> {
     let connect = |_| Client::connect(gateway.address());
     (0..count).map(connect).collect()
 }
 
-/// Asks for each target in turn, each on a connection of its own, with a pause between them.
+/// Requests each target on its own connection, with a pause in between.
 fn ask(clients: &mut [Client], targets: &[String], apart: Duration) {
     for (client, target) in clients.iter_mut().zip(targets) {
         client.get(target);
@@ -59,7 +59,7 @@ fn keyed(keys: &str, attempt: usize) -> Vec<String> {
     keys.chars().enumerate().map(target).collect()
 }
 
-/// The keys in the order in which they reached the origin.
+/// Returns the keys in the order in which they reached the origin.
 fn order(origin: &Origin, attempt: usize) -> String {
     let arrivals = origin.arrivals();
     let prefix = format!("/{attempt}/");
@@ -72,7 +72,9 @@ fn rejected(gateway: &Gateway, reason: &str) -> i64 {
     gateway.count("drip_origin_rejections_total", &labels)
 }
 
-/// Also a request that need not wait is charged to its key.
+/// Keys that arrive together leave in the order of the documented example.
+///
+/// A request that does not wait is charged to its key, too.
 #[test]
 fn keys_of_one_instant_leave_as_the_worked_example_says() {
     let origin = Origin::start();
@@ -84,7 +86,7 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
         let mut clients = connect(&gateway, targets.len());
         ask(&mut clients, &targets, 3 * MS);
         all_pass(&mut clients);
-        // The last slot is over, so the next attempt finds an idle gate.
+        // The last slot has passed, so the next attempt finds an idle gate.
         thread::sleep(100 * MS);
         match order(&origin, attempt).as_str() {
             "abcaabcaaa" => Ok(()),
@@ -109,7 +111,7 @@ fn without_share_they_leave_in_the_order_in_which_they_came() {
     });
 }
 
-/// Each client asks again as soon as it has its answer, until the end. Returns the answers of each.
+/// Each client sends again as soon as it has its response, until the end of `span`.
 fn keep_asking(gateway: &Gateway, keys: &[(&str, usize)], span: Duration) {
     let end = now() + span;
     thread::scope(|scope| {
@@ -175,7 +177,7 @@ fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
     let gateway = Gateway::start(&text);
     let _held = Client::ask(gateway.address(), "/held");
     held.origin.wait_for(1);
-    // The zone is full now, and the gate is not asked.
+    // The zone is full now, and the gate is not reached.
     assert_eq!(fetch(gateway.address(), "/").status, 429);
     let text = text.replace("burst = 0", "burst = 1, nodelay = true");
     gateway.site.write(&text);
@@ -183,7 +185,7 @@ fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
         fetch(gateway.address(), "/").status == 503
     });
     for _ in 0..3 {
-        // Each takes the zone's last turn, and gives it back.
+        // Each request takes the zone's last slot, and returns it.
         assert_eq!(fetch(gateway.address(), "/").status, 503);
     }
     assert!(rejected(&gateway, "timeout") >= 4);
@@ -221,7 +223,7 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
     let keys = "x".to_owned() + &"abc".repeat(10);
     for (waiting, (client, target)) in (0..).zip(clients.iter_mut().zip(keyed(&keys, 0))) {
         client.get(&target);
-        // One after the other, whichever worker has it.
+        // One after the other, whichever worker handles it.
         eventually("it is there", || {
             origin.arrivals().len() == 1 && gateway.count("drip_origin_queue_depth", &[]) == waiting
         });
@@ -236,7 +238,7 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
     gateway.site.write(&text(permits));
     assert_eq!(statuses(&mut clients), [200; 31]);
     assert_eq!(origin.arrivals().len(), 31);
-    // Each key in its order, but for one that was let through and is not there yet: its worker may be late.
+    // Each key in order, except for an admitted request in flight: its worker may be late.
     let arrivals = origin.arrivals();
     for key in ["a", "b", "c"] {
         let mine = arrivals.iter().filter(|it| it.target.ends_with(key));
@@ -289,7 +291,7 @@ fn who_leaves_makes_room_and_leaks_no_place() {
     for round in 0..3 {
         let mut clients = connect(&gateway, 20);
         ask(&mut clients, &keyed(&"ab".repeat(10), round), MS);
-        // Some leave while they wait, some at the moment of their turn.
+        // Some clients disconnect while they wait, some at the instant of their slot.
         for client in clients.drain(..).skip(5).step_by(2) {
             drop(client);
             thread::sleep(7 * MS);

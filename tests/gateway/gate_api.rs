@@ -1,4 +1,4 @@
-//! What `/api/origins` and `/api/live` report about the gate of an origin.
+//! Tests of what `/api/origins` and `/api/live` report about the gate of an origin.
 
 use serde_json::{Value, json as value};
 
@@ -8,7 +8,7 @@ use crate::support::{
     Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_origin,
 };
 
-/// A file whose origin has this gate.
+/// Returns a file whose origin has this gate.
 fn gated(origin: &Origin, gate: &str) -> String {
     one_origin(
         origin.address,
@@ -17,9 +17,9 @@ fn gated(origin: &Origin, gate: &str) -> String {
     )
 }
 
-/// Requests of these keys, one after another, which stay open.
+/// Sends requests of these keys, one after another, which stay open.
 ///
-/// Each is at the gate, rejected there, or at its origin, before the next one asks.
+/// Each is at the gate, rejected there, or at its origin, before the next one is sent.
 fn crowd(gateway: &Gateway, origin: &Origin, keys: &str) -> Vec<Client> {
     let count = |value: &Value| value.as_u64().expect("a number");
     let at_gate = || {
@@ -45,7 +45,7 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
     let origin = Origin::start();
     let text = "rate = \"30r/m\"\nmax_in_flight = 50\nshare = \"key\"\nqueue = 5\nmax_queue = 8\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, text));
-    // The first passes. A lone key may have four of eight.
+    // The first request passes. A single key may have four of eight.
     let _waiting = crowd(&gateway, &origin, "xaaaabc");
     gateway.wait_at_gate(6);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
@@ -109,7 +109,7 @@ fn classes_are_told_with_those_who_wait_in_them_and_have_passed() {
     let of_class = |name, class| gateway.count(name, &[("origin", "app"), ("class", class)]);
     let counted = |class| of_class("drip_origin_class_requests_total", class);
     assert_eq!((counted("interactive"), counted("batch")), (0, 0));
-    // One passes at once, the others wait. A plan's class goes before that of the route.
+    // One request passes at once, the others wait. A plan's class overrides that of the route.
     let of_route = |path: &str, keys: &str| {
         let targets = keys.chars().map(|key| format!("{path}?key={key}"));
         let clients = targets.map(|target| Client::ask(gateway.address(), &target));
@@ -187,7 +187,7 @@ fn each_second_of_a_gate_is_told() {
     let keys = "x".to_owned() + &"a".repeat(25) + &"b".repeat(10);
     let _clients = crowd(&gateway, &origin, &keys);
     let (mut rejected, mut blocked, mut last) = (0, 0.0, Value::Null);
-    // On a busy machine the crowd takes more than a second to come.
+    // On a busy machine the crowd takes more than a second to arrive.
     let mut after = 0;
     while after < 3 {
         last = listener.next().data["origins"][0]["gate"].take();

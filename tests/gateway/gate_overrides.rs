@@ -1,4 +1,4 @@
-//! Acting at the gate of an origin without the file: overrides for a while.
+//! Tests of temporary overrides of an origin's gate.
 
 use std::thread;
 
@@ -71,7 +71,7 @@ fn more_places_count_at_once_for_those_who_wait() {
     let labels = [("origin", "app"), ("of", "now")];
     assert_eq!(gateway.count("drip_origin_in_flight_limit", &labels), 4);
     assert!(is_overridden(&gateway, "max_in_flight"));
-    // A reload keeps it.
+    // A reload keeps the override.
     gateway.site.write(&file(101));
     eventually("the file is in force", || {
         gate(&gateway)["max_queue"] == 101
@@ -115,7 +115,7 @@ fn an_override_lasts_as_long_as_its_owner_renews_it() {
     assert!(lasted > 1_500 * MS, "{lasted:?}");
     gateway.wait_for_line("override expired");
     assert_eq!(changes(&gateway)[0], "origins.app: override expired");
-    // Nobody holds it now.
+    // No owner holds the override now.
     put(&gateway, PATH, r#"{"rate": "30r/s", "for": "1h"}"#);
     undo(&gateway, PATH);
 }
@@ -133,7 +133,7 @@ fn a_back_off_lowers_the_overridden_rate_as_that_of_the_file() {
         assert_eq!(fetch(gateway.address(), "/").status, 503);
         now() == "200r/s"
     });
-    // What is lowered stays lowered to the same part.
+    // A lowered rate stays lowered by the same factor.
     put(&gateway, PATH, r#"{"rate": "40r/s", "for": "1h"}"#);
     assert_eq!(now(), "20r/s");
     undo(&gateway, PATH);
@@ -151,7 +151,7 @@ fn an_override_ends_with_the_gate_that_it_is_for() {
     gateway.site.write(&one_origin(origin.address, "", ""));
     assert_eq!(held.answer().status, 200);
     gateway.wait_for_line("override of the origin ended");
-    // The line is written before the new file is in force for the admin port.
+    // The log line is written before the new file is in force for the admin port.
     eventually("there is no gate to override", || {
         send(&gateway, "DELETE", PATH, "").status == 409
     });

@@ -1,4 +1,4 @@
-//! Listening sockets held by a service manager, so that a restart refuses no connection.
+//! Tests of listening sockets held by a service manager, so a restart refuses no connection.
 
 use std::fs;
 use std::net::TcpListener;
@@ -34,7 +34,7 @@ fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
         let one = || {
             let mut answered = 0;
             while !over.load(Ordering::SeqCst) {
-                // Without a key it never waits: the stop is as quick as possible.
+                // Without a key the request never waits, so the stop is as quick as possible.
                 assert_eq!(fetch(address, "/").status, 200);
                 answered += 1;
             }
@@ -105,7 +105,7 @@ fn a_number_of_sockets_beyond_the_open_ones_is_refused_at_once() {
     let expected = "LISTEN_FDS is 1000000000, and fewer descriptors are open";
     assert!(said.contains(expected), "{said}");
 
-    // It is not for this process.
+    // The sockets are for another process.
     run.env("LISTEN_PID", "1");
     Gateway::run_as(site, run).wait_until_ready();
 }

@@ -1,14 +1,14 @@
-//! Heads of origins' responses that may be too large.
+//! Tests of response heads of origins that may be too large.
 
 use crate::support::{Exchange, Gateway, Origin, fetch, one_origin};
 
-/// The head of a response: `size` bytes in total, in lines of about `line` bytes, and an empty body.
+/// Returns a response head of `size` bytes in lines of about `line` bytes, with an empty body.
 fn head(size: usize, line: usize) -> Vec<u8> {
     let mut head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".to_vec();
     let end = b"\r\n";
     while head.len() + end.len() < size {
         let left = size - head.len() - end.len();
-        // What is left must not be too short for a line.
+        // The rest must not be too short for a line.
         let next = if left < line + 8 { left } else { line };
         let value = next - b"x: \r\n".len();
         head.extend_from_slice(format!("x: {}\r\n", "v".repeat(value)).as_bytes());
@@ -18,7 +18,7 @@ fn head(size: usize, line: usize) -> Vec<u8> {
     head
 }
 
-/// The status that a client gets if the origin's response has this head.
+/// Returns the client's status if the origin's response has this head.
 fn status(limit: &str, head: Vec<u8>) -> u16 {
     let origin = Origin::answering(move |exchange| exchange.send(&head));
     let gateway = Gateway::start(&one_origin(origin.address, "", limit));

@@ -1,4 +1,4 @@
-//! Health checks: which servers get requests while they fail, and once they pass again.
+//! Tests of health checks: failing servers get no requests until they pass again.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use crate::support::{
     Exchange, Gateway, Origin, SOON, drip, eventually, fetch, free_address, now, servers, urls,
 };
 
-/// A file whose origin is checked every 50 ms; `more` are further fields of the checks.
+/// Returns a file whose origin is checked every 50 ms. `more`: further fields of the checks.
 fn checked(urls: &[String], fields: &str, more: &str) -> String {
     let health = "[origins.app.health]\npath = \"/up?deep=1\"\ninterval = \"50ms\"";
     servers(urls, &format!("{fields}\n{health}\n{more}\n"))
@@ -21,7 +21,7 @@ fn url(origin: &Origin) -> String {
     format!("http://{}", origin.address)
 }
 
-/// An origin that answers checks with a changeable status, and everything else with `ok`.
+/// Starts an origin that answers checks with a changeable status, and all else with `ok`.
 fn ailing(status: u16) -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(status));
     let now = Arc::clone(&status);
@@ -70,7 +70,7 @@ fn an_origin_that_goes_down_is_out_and_once_it_is_back_is_in() {
     gateway.wait_for_line("the server is healthy again");
 }
 
-/// What `drip health` of these arguments ends with.
+/// Returns the exit code of `drip health` with these arguments.
 fn health(gateway: &Gateway, arguments: &[&str]) -> Option<i32> {
     let asked = drip()
         .arg("health")
@@ -170,7 +170,7 @@ fn a_check_that_is_not_answered_in_time_is_a_failure() {
 #[test]
 fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over() {
     let address = free_address();
-    // Without a kept connection, on which it would go on answering.
+    // Closes the connection, on which it would otherwise continue to answer.
     let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfirst";
     let begin = || Origin::at(&address.to_string(), move |exchange| exchange.send(reply));
     let first = begin();
@@ -184,7 +184,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/").body, b"first");
 
-    // The failed request takes it out at once; 40 failed checks do so 2 s later.
+    // The failed request takes the server out at once. 40 failed checks do so 2 s later.
     drop(first);
     eventually("it is taken out", || {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -244,7 +244,7 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
     status.store(500, Ordering::SeqCst);
     is(0.0);
 
-    // Checked so seldom that only the earlier result counts.
+    // Checks are so rare that only the earlier result counts.
     let seldom = file
         .replace("50ms", "1h")
         .replace("_after = 1", "_after = 9");
@@ -281,11 +281,12 @@ fn it_is_not_ready_while_requests_keep_every_server_out() {
     assert!(began.elapsed() < SOON);
 }
 
-/// The path and the body of each check.
+/// Path and body of each check.
 type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// A server of gRPC that answers each call with the `ServingStatus`, or with 12 that it has no such method. Returns
-/// its address and what it was asked.
+/// Starts a gRPC server that answers each call with the `ServingStatus`, or with status 12.
+///
+/// 12 means that the method does not exist. Returns the address, and the checks received.
 fn grpc_server(status: &Arc<AtomicU16>) -> (SocketAddr, Asked) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a socket");

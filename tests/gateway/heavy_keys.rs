@@ -1,4 +1,4 @@
-//! The keys with the most requests, rejections and waiting time.
+//! Tests of the keys with the most requests, rejections and waiting time.
 
 use serde_json::{Value, json as value};
 
@@ -10,7 +10,7 @@ fn heavy(gateway: &Gateway, query: &str) -> Value {
     json(gateway, &format!("/api/zones/z/keys{query}"))
 }
 
-/// Names and requests, rejections of the listed keys.
+/// Returns names, requests and rejections of the listed keys.
 fn counts(list: &Value) -> Vec<(&str, u64, u64)> {
     let keys = list["keys"].as_array().expect("a list").iter();
     keys.map(|key| {

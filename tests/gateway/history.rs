@@ -1,4 +1,4 @@
-//! What changed, when and by what: in the API and in the log. And the gateway's name.
+//! Tests of the history of changes in the API and the log, and of the gateway's name.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::gateway::check::{check, text};
 use crate::support::operator::{ask, json};
 use crate::support::{Gateway, Origin, eventually, one_zone, zone};
 
-/// The last changes, the newest first: by what, and what.
+/// Returns the last changes, the newest first: origin of the change, and texts.
 fn changes(gateway: &Gateway) -> Vec<(String, Vec<String>)> {
     let config = json(gateway, "/api/config");
     let text = |text: &Value| text.as_str().expect("a text").to_owned();

@@ -1,4 +1,4 @@
-//! Limits on the running requests of a key: nginx's `limit_conn`, but with waiting.
+//! Tests of limits on running requests of a key: nginx's `limit_conn`, but with waiting.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::support::{
     start_drip, zone,
 };
 
-/// A file with four workers whose key `$arg_key` is limited so, in a zone of this rate.
+/// Returns a file with four workers whose key `$arg_key` has this limit, in a zone of this rate.
 fn file(origin: &Origin, rate: &str, limit: &str) -> String {
     let head = "workers = 4\n\n[log]\nformat = \"json\"\naccess = \"access.log\"\n";
     head.to_owned() + &one_zone(origin, rate, limit)
@@ -36,7 +36,7 @@ fn as_many_run_as_may_and_the_others_go_in_their_order() {
     assert_eq!(rejected.status, 429);
     assert_eq!(rejected.field("retry-after"), Some("1"));
     assert_eq!(in_flight(&gateway), 2);
-    // Another key has places of its own.
+    // Another key has its own permits.
     held.release("/other?key=b");
     assert_eq!(fetch(gateway.address(), "/other?key=b").status, 200);
     for (nth, client) in clients.iter_mut().enumerate() {
@@ -147,7 +147,7 @@ fn a_client_that_waits_at_a_gate_holds_its_own_permits_and_no_more_of_all() {
         let target = format!("/quick?client={client}");
         assert_eq!(fetch(gateway.address(), &target).status, 200);
     }
-    // Its own request to the other origin is one more of its own.
+    // Its request to the other origin counts separately.
     let mut own = Client::ask(gateway.address(), "/quick?client=a");
     for nth in 0..6 {
         slow.release(&target(nth));
@@ -173,7 +173,7 @@ fn the_state_is_told_and_a_reload_keeps_it() {
     assert_eq!(told["limits"][0]["in_flight"], 1);
     let key = keys(&gateway, "").remove(0);
     assert_eq!((&key["in_flight"], &key["depth"]), (&1.into(), &1.into()));
-    // Two may run from now on, and one of them is the one that waits.
+    // Two may run from now on, and one of them is the waiting one.
     let more = text.replace("in_flight = 1", "in_flight = 2");
     gateway.site.write(&more);
     eventually("it is in force", || zone()["limits"][0]["in_flight"] == 2);

@@ -1,4 +1,4 @@
-//! Included files, and variables of the environment in strings.
+//! Tests of included files, and of environment variables in strings.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use crate::gateway::history::nth_change;
 use crate::support::operator::json;
 use crate::support::{Gateway, Origin, Site, drip, eventually, fetch, one_zone};
 
-/// A gateway whose file includes all of `conf.d`, and that folder.
+/// Starts a gateway whose file includes all of `conf.d`. Returns it with that folder.
 fn including(origin: &Origin) -> (Gateway, PathBuf) {
     let site = Site::new();
     let folder = site.folder().join("conf.d");
@@ -21,7 +21,7 @@ fn including(origin: &Origin) -> (Gateway, PathBuf) {
     (gateway, folder)
 }
 
-/// A route that lets one request of a day through.
+/// A route that admits one request per day.
 const LIMITED: &str = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\n\
                        limits = [{ zone = \"none\" }]\n";
 
@@ -76,7 +76,7 @@ fn a_folder_that_cannot_be_listed_any_more_removes_no_limit() {
     let status = || fetch(gateway.address(), "/a?key=a").status;
     assert_eq!((status(), status()), (200, 418));
 
-    // Root may list any folder; what leads to itself nobody may.
+    // Root may list any folder, but no user can open a link to itself.
     let away = gateway.site.folder().join("away");
     fs::rename(&folder, &away).expect("a folder");
     symlink(&folder, &folder).expect("a link");

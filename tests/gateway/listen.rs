@@ -1,4 +1,4 @@
-//! Addresses for clients that are more than an address: TLS, permissions, redirects, trust.
+//! Tests of listening addresses with TLS, permissions, redirects, or trust.
 
 mod files;
 
@@ -17,7 +17,7 @@ use crate::support::{
     over_unix, zone,
 };
 
-/// An origin that answers with what it gets about the client, and its target.
+/// Starts an origin that answers with the client's fields that it received, and its target.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"];
@@ -48,7 +48,7 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
     let socket = gateway.site.folder().join("drip.sock");
     let told = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
     assert!(told.ends_with("-|http|a"), "{told}");
-    // One key for each address: two of TLS, one plain, and the socket file's.
+    // One key for each address: two with TLS, one plain, and the socket file.
     let keys = gateway.admin("/api/zones/z/keys").expect("an answer");
     let keys = keys.text();
     for key in [
@@ -61,7 +61,7 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
     }
 }
 
-/// Starts the program under a umask, and returns all modes that its socket file was seen with.
+/// Starts the program under a umask. Returns all modes that its socket file had.
 fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
     let socket = site.folder().join("drip.sock");
     let over = AtomicBool::new(false);
@@ -181,7 +181,7 @@ fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin()
         let request = format!("GET / HTTP/{head}\r\n");
         assert_eq!(location(plain, &request), (400, None), "{request}");
     }
-    // A body that follows is no request of its own.
+    // The body that follows is not a request.
     let mut client = Client::connect(plain);
     client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.answer().status, 308);
@@ -190,7 +190,7 @@ fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin()
     assert_eq!(origin.arrivals().len(), 0);
     assert_eq!(gateway.zone("drip_zone_keys"), 0, "no zone counts them");
 
-    // The check of a certificate authority has a route of its own.
+    // The check of a certificate authority has its own route.
     let request = "GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: a.test\r\n\r\n";
     let status = exchange(plain, request).status;
     assert_eq!((status, origin.arrivals().len()), (200, 1));

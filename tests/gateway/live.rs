@@ -1,4 +1,4 @@
-//! `/api/live`: a sample each second, and the last ten minutes for a new listener.
+//! Tests of `/api/live`: a sample each second, and the last ten minutes for a new listener.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn each_second_is_told_as_it_was() {
         delayed += count(&zone["delayed"]);
         seen.push(sample);
     }
-    // One at once, and on a busy machine some more that come after their slots.
+    // One request at once, and on a busy machine some more that arrive after their slots.
     assert!((1..=6).contains(&passed), "{passed}");
     assert!((20..=42).contains(&delayed), "{delayed} in 3 to 4 seconds");
     let last = &seen[3];
@@ -106,10 +106,11 @@ fn sixty_four_may_listen_and_one_more_takes_the_place_of_the_oldest() {
     let mut newcomer = listen();
     newcomer.history();
     assert_eq!(newcomer.next().name, "sample");
-    // Its answer ends, as a whole.
+    // Its response ends completely.
     let rest = listeners.remove(0).rest();
     assert!(rest.ends_with(b"0\r\n\r\n"), "{} bytes", rest.len());
-    // The others listen on. It is empty if a listener came before the first sample.
+    // The other listeners continue. The history is empty if a listener came before the first
+    // sample.
     for listener in &mut listeners {
         let newest = listener.history().last().copied().unwrap_or(0);
         let next = listener.next();

@@ -1,4 +1,4 @@
-//! The log of a running gateway: what it says, how often, and at which level.
+//! Tests of the log of a running gateway: content, frequency and level of its lines.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ use crate::support::{
 /// Long enough for several lines.
 const FLOOD: Duration = Duration::from_secs(3);
 
-/// The number in the field `name` of a line.
+/// Returns the number in the field `name` of a line.
 fn number(line: &str, name: &str) -> u64 {
     let (_, rest) = line
         .split_once(&format!(" {name}="))
@@ -31,7 +31,7 @@ fn lines_with(gateway: &Gateway, part: &str) -> Vec<String> {
     lines.filter(|line| line.contains(part)).collect()
 }
 
-/// Requests from several clients for all of [`FLOOD`]. Returns how many were rejected.
+/// Sends requests from several clients during [`FLOOD`]. Returns how many were rejected.
 fn flood(gateway: &Gateway, target: &str) -> u64 {
     let began = now();
     let client = || {
@@ -81,7 +81,7 @@ fn ordinary_limiting_is_one_line_a_second_and_zone_that_says_who_why_and_how_man
     }
     for (_, line) in gateway.log_lines() {
         let is_loud = line.contains(" WARN ") || line.contains(" ERROR ");
-        // The headline has a line of its own.
+        // The headline has its own line.
         let is_loud = is_loud && !line.contains(" began: ");
         assert!(!is_loud && !line.contains("delaying"), "{line}");
     }
@@ -150,7 +150,9 @@ fn a_key_is_escaped_once() {
     }
 }
 
-/// Answers every second request well and the others with 503. Returns how many there were, too.
+/// Starts a server that answers every second request well and the others with 503.
+///
+/// Also returns the number of requests.
 fn flapping_server() -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -163,7 +165,7 @@ fn flapping_server() -> (SocketAddr, Arc<AtomicU64>) {
             let _head = stream.read(&mut [0; 4096]);
             let status = if nth % 2 == 1 { 200 } else { 503 };
             let fields = "Content-Length: 0\r\nConnection: close\r\n\r\n";
-            // The gateway may have gone.
+            // The gateway may have disconnected.
             let _sent = stream.write_all(format!("HTTP/1.1 {status} x\r\n{fields}").as_bytes());
         }
     });
@@ -181,7 +183,7 @@ fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
         let _answer = fetch(gateway.address(), "/");
         asked.load(Ordering::SeqCst) >= 60
     });
-    // Each failure takes it out, and each answer brings it back.
+    // Each failure takes the server out, and each good response brings it back.
     let changes = asked.load(Ordering::SeqCst);
     let lines = || {
         [

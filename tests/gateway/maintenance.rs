@@ -1,4 +1,4 @@
-//! Maintenance: routes refuse for a while, without a change of the file.
+//! Tests of maintenance: routes refuse for a while, without a change of the file.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{Client, Gateway, Origin, all_pass, eventually, fetch, now};
 const ALL: &str = "/api/maintenance";
 const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
 
-/// Routes `/`, which holds requests, `/one/` with a page for 503, and `/no`, which refuses.
+/// Returns a file with `/`, which queues, `/one/` with a page for 503, and `/no`, which refuses.
 fn file(origin: &Origin) -> String {
     format!(
         "[origins.app]\nservers = [\"http://{}\"]\n[zones.z]\nkey = \"$arg_key\"\nrate = \"2r/s\"\n\
@@ -99,7 +99,7 @@ fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
     gateway.wait_for_depth(2);
     put(&gateway, ALL, r#"{"for": "1h"}"#);
     assert_eq!(statuses(&gateway), [503, 503, 404]);
-    // Requests that wait go on.
+    // Waiting requests continue.
     all_pass(&mut waiting);
     let after = fetch(gateway.address(), "/").number("retry-after");
     assert!((3_590..=3_600).contains(&after), "{after}");
@@ -121,7 +121,7 @@ fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
     assert!(line.contains("what=\"all routes\""), "{line}");
     assert!(line.contains("to=\"forwarded\""), "{line}");
 
-    // A route that leaves the file takes its maintenance along.
+    // A route that is removed from the file loses its maintenance.
     gateway.site.write(&file(&origin).replace("/one/", "/two/"));
     let line = gateway.wait_for_line("maintenance ended");
     assert!(line.contains("route=\"/one/\""), "{line}");

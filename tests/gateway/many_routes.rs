@@ -1,4 +1,4 @@
-//! Files with very many routes.
+//! Tests of files with very many routes.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn routes_behind_the_first_thousand_share_a_label() {
     );
 }
 
-/// The time of so many requests on one connection.
+/// Returns the duration of many requests on one connection.
 fn time(gateway: &Gateway, target: &str) -> Duration {
     let mut client = Client::connect(gateway.address());
     let began = now();
@@ -65,6 +65,6 @@ fn many_routes_slow_neither_the_start_nor_the_requests() {
     }
     ratios.sort_by(f64::total_cmp);
     eprintln!("16,000 routes: started in {started:?}; requests take {ratios:?} times as long");
-    // With 40,000 routes, a comparison with each made it 20 to 40 times.
+    // Comparing each of 40,000 routes would take 20 to 40 times as long.
     assert!(ratios[0] < 4.0, "{ratios:?}");
 }

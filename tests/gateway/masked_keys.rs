@@ -1,4 +1,4 @@
-//! `mask_keys`: where a key of a client would be shown, and how it is addressed by its masked name.
+//! Tests of `mask_keys`: no output shows a client's key, and masked names identify keys.
 
 use std::thread;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::support::{
     Answer, Client, Gateway, Origin, all_pass, drip, eventually, one_origin, whole_lines,
 };
 
-/// A part of each key, and of nothing else.
+/// Part of each key, and of nothing else.
 pub(super) const SECRET: &str = "sk_live";
 
-/// A zone whose key is a field of the request, before a gate that its keys share.
+/// Returns a file with a zone keyed by a field, before a gate that its keys share.
 fn file(origin: &Origin, zone: &str) -> String {
     let address = origin.address;
     let tables = format!(
@@ -55,7 +55,7 @@ pub(super) fn send(gateway: &Gateway, path: &str, key: &str) -> Client {
     client
 }
 
-/// One request that passes, one that waits, which is returned, and `count` that are rejected.
+/// Sends a request that passes, one that waits, which is returned, and `count` rejected ones.
 fn limited(gateway: &Gateway, path: &str, key: &str, count: usize) -> Client {
     assert_eq!(send(gateway, path, key).answer().status, 200);
     let before = waiting(gateway);
@@ -84,7 +84,7 @@ fn put(gateway: &Gateway, key: &str, body: &str) -> Answer {
     operator::send(gateway, "PUT", &path, body)
 }
 
-/// What is shown: the place, and the text.
+/// Outputs of the gateway: source and text.
 #[derive(Default)]
 pub(super) struct Shown(pub Vec<(String, String)>);
 
@@ -94,7 +94,7 @@ impl Shown {
     }
 }
 
-/// All that the gateway shows of limited requests, overrides and reloads.
+/// Returns all outputs of the gateway about limited requests, overrides and reloads.
 fn all_that_is_shown(zone: &str) -> Vec<(String, String)> {
     let origin = Origin::start();
     let text = file(&origin, zone);
@@ -123,7 +123,7 @@ fn all_that_is_shown(zone: &str) -> Vec<(String, String)> {
 
 /// Sets overrides and saves the file.
 fn act(gateway: &Gateway, text: &str, shown: &mut Shown) {
-    // One override that stays, one that expires, and one that ends.
+    // One override that stays, one that expires, and one that is removed.
     for (key, span) in [("alpha", "1h"), ("beta", "1s"), ("gone", "1h")] {
         let body = format!(r#"{{"rate": "61r/h", "for": "{span}"}}"#);
         let set = put(gateway, &format!("sk_live_{key}"), &body);
@@ -148,7 +148,7 @@ fn act(gateway: &Gateway, text: &str, shown: &mut Shown) {
     shown.add("problems", &config("error"));
 }
 
-/// Reads the admin port, and by `drip top`.
+/// Reads the admin port, directly and by `drip top`.
 fn read(gateway: &Gateway, shown: &mut Shown) {
     let names = "zones zones/z zones/z/overrides origins routes store headline";
     let sorts = "depth excess oldest_wait requests rejections wait";
@@ -165,7 +165,7 @@ fn read(gateway: &Gateway, shown: &mut Shown) {
     read_samples(gateway, shown);
 }
 
-/// Reads two samples of the stream, and what `drip top` makes of them.
+/// Reads two samples of the stream, and the output of `drip top` for them.
 pub(super) fn read_samples(gateway: &Gateway, shown: &mut Shown) {
     let mut live = Listener::connect(gateway, "", "");
     shown.add("history of the stream", &live.next().data);
@@ -202,7 +202,7 @@ fn read_logs(gateway: &Gateway, shown: &mut Shown) {
     shown.add("log", &gateway.log());
 }
 
-/// Where no key is shown in any case.
+/// Outputs that never show a key.
 const WITHOUT_KEYS: [&str; 9] = [
     "the answer to an override",
     "/api/zones",
@@ -236,7 +236,7 @@ fn without_mask_keys_each_of_these_places_shows_it() {
 
 const PAUSE: &str = r#"{"pause": true, "for": "1h"}"#;
 
-/// The names of the listed keys.
+/// Returns the names of the listed keys.
 fn names(gateway: &Gateway, sort: &str) -> Vec<String> {
     let keys = operator::keys(gateway, &format!("?sort={sort}"));
     let mut names: Vec<String> = operator::names(&keys)
@@ -276,7 +276,7 @@ fn a_key_is_found_by_its_masked_name_which_is_the_same_in_each_list() {
     }
     let keys = operator::keys(&gateway, "");
     assert!(keys.iter().all(|key| key["excess"] == 0.0), "{keys:?}");
-    // The key itself does, too.
+    // The unmasked key itself works, too.
     assert_eq!(send(&gateway, "/", "sk_live_alpha").answer().status, 200);
     undo(&gateway, "/api/zones/z/keys/sk_live_alpha");
 
@@ -318,7 +318,7 @@ fn the_headlines_about_one_key_and_its_peer_show_the_masked_name() {
     let text = file(&origin, "").replace("key = \"$http_x_api_key\"", zone);
     let gateway = Gateway::start(&text);
     let mut client = Client::connect(gateway.address());
-    // The first one passes, and the second one holds its connection.
+    // The first one passes, and the second one waits and holds its connection.
     let _waits = ["1", "2"].map(|_| Client::ask(gateway.address(), "/"));
     gateway.wait_for_depth(1);
     let headline = || json(&gateway, "/api/headline");

@@ -1,4 +1,4 @@
-//! `mask_keys` over reloads: no change of the file shows a key that was masked before it.
+//! Tests of `mask_keys` over reloads: a new file never reveals a key that was masked before.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ rate = "1000r/s"
 "#;
 const SHARE: &str = "share = \"z\"\nqueue = 20\n";
 
-/// A gate that lets one request through.
+/// Returns a file with a gate that admits one request.
 fn gated(origin: &Origin, share: &str, zones: &str) -> String {
     let origin = origin.address;
     format!(
@@ -43,7 +43,7 @@ fn reload(gateway: &Gateway, text: &str) {
     assert_eq!(status, 200, "{answer}");
 }
 
-/// The keys with the most requests at the gate, each with how many.
+/// Returns the keys with the most requests at the gate, each with the number.
 fn deepest(gateway: &Gateway) -> Vec<(String, u64)> {
     let origins = json(gateway, "/api/origins");
     let keys = &origins["origins"][0]["gate"]["deepest"];
@@ -82,7 +82,7 @@ fn a_key_that_waits_at_a_gate_stays_masked_when_the_gate_gets_the_keys_of_anothe
             assert!(!text.contains(SECRET), "{what}: {place}: {text}");
         }
     }
-    // The zone by which a request joined says how its key is shown.
+    // The zone through which a request joined decides how its key is shown.
     reload(&gateway, &gated(&origin, &of_y, &unmasked));
     assert_eq!(deepest(&gateway), [("sk_live_gold".to_owned(), 3)]);
 }

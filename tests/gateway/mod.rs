@@ -1,4 +1,4 @@
-//! The real program over real sockets, with clients on one side and an origin of our own on the other.
+//! Tests of the real program over real sockets, with test clients and a test origin.
 
 mod admin;
 mod admin_api;

@@ -1,4 +1,4 @@
-//! A flood of invented keys, with and without `new_keys`.
+//! Tests of a flood of invented keys, with and without `new_keys`.
 
 use std::thread;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn gateway(origin: &Origin, zone: &str) -> Gateway {
     Gateway::start(&format!("workers = 2\n{file}\n{log}"))
 }
 
-/// Asks 200 times a second, each time for another key. Returns how many passed, and in how long.
+/// Sends 200 requests per second, each with a new key. Returns how many passed, and the duration.
 fn flood(gateway: &Gateway, count: usize) -> (usize, Duration) {
     let mut client = Client::connect(gateway.address());
     let began = now();
@@ -56,7 +56,7 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
         good.len() >= 8 && good.iter().all(|status| *status == 200),
         "{good:?}"
     );
-    // 10 new keys and 10 a second; of the shared bucket its burst and 5 a second.
+    // 10 new keys and 10 per second; the shared bucket has its burst and 5 per second.
     let seconds = took.as_secs_f64();
     let most = 10.0 + 10.0 * seconds + 6.0 + 5.0 * seconds;
     #[allow(clippy::cast_precision_loss)]
@@ -121,7 +121,7 @@ fn the_shared_bucket_keeps_queue_cost_and_dry_run() {
     for nth in 0..3 {
         ask(&format!("/dry?key=shadow{nth}"));
     }
-    // A dry run waits for nothing.
+    // A dry run delays nothing.
     assert!(began.elapsed() < 390 * MS);
     ask("/?key=another");
     assert_eq!(gateway.count("drip_zone_flooded_total", &ZONE), 10);
@@ -155,7 +155,7 @@ fn at_the_gate_invented_keys_share_one_key_too() {
             scope.spawn(move || (*ask)(&|_| "good".to_owned()));
         }
     });
-    // Each key of its own that the flood still gets, one a second, leaves once.
+    // The flood still gets one separate key per second, and each sends one request.
     let (good, all) = (origin.moments("good").len(), origin.moments("").len());
     assert!(10 * good >= 3 * all, "{good} of {all}");
 }

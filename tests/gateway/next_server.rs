@@ -1,11 +1,12 @@
-//! A request whose server cannot be reached goes on to each other one, and to the backups last, as with nginx's
-//! `proxy_next_upstream error timeout`.
+//! Tests that a request tries each server that it cannot reach, and the backups last.
+//!
+//! nginx does so with `proxy_next_upstream error timeout`.
 
 use std::net::SocketAddr;
 
 use crate::support::{self, Answer, Exchange, Gateway, Origin, exchange, fetch, free_address};
 
-/// A file with these servers, and these that are backups.
+/// Returns a file with these servers and these backups.
 fn file(servers: &[SocketAddr], backups: &[SocketAddr], more: &str) -> String {
     let server = |to: &SocketAddr| format!("{{ url = \"http://{to}\" }}");
     let backup = |to: &SocketAddr| format!("{{ url = \"http://{to}\", backup = true }}");
@@ -14,7 +15,7 @@ fn file(servers: &[SocketAddr], backups: &[SocketAddr], more: &str) -> String {
     support::servers(&["ALL"], more).replace("\"ALL\"", &all.join(", "))
 }
 
-/// No server is taken out by failures.
+/// Setting with which failures take no server out.
 const ALWAYS_IN: &str = "max_fails = 1000";
 
 fn echo() -> Origin {
@@ -31,7 +32,7 @@ fn post(gateway: &Gateway) -> Answer {
     )
 }
 
-/// How many requests could not be sent to a server.
+/// Returns how many requests could not be sent to a server.
 fn unreachable(gateway: &Gateway, server: SocketAddr) -> i64 {
     let server = format!("http://{server}");
     let labels = [("server", &*server), ("outcome", "unreachable")];
@@ -46,7 +47,7 @@ fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
             let backup = echo();
             let gateway = Gateway::start(&file(&gone, &[backup.address], more));
             assert_eq!(fetch(gateway.address(), "/").status, 200, "{primaries}");
-            // Nothing of it was sent, so it goes on with its body, whatever its method.
+            // Nothing was sent, so the request is retried with its body, whatever its method.
             let answer = post(&gateway);
             assert_eq!((answer.status, &*answer.text()), (200, "body"));
             assert_eq!(backup.arrivals().len(), 2);
@@ -74,7 +75,7 @@ fn each_server_is_tried_once_where_the_file_says_nothing_but_their_urls() {
     }
 }
 
-/// It may have done something with it.
+/// A request that a server has received goes to no other server, which might repeat its effect.
 #[test]
 fn what_a_server_has_taken_goes_to_no_other_one() {
     let taking = Origin::answering(|exchange: &mut Exchange| {

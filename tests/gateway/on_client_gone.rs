@@ -1,4 +1,6 @@
-//! `on_client_gone = "finish"`: a request whose client disconnects keeps its permit until the origin has answered.
+//! Tests of `on_client_gone = "finish"`: a permit is kept until the origin has answered.
+//!
+//! The client disconnects before.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -13,7 +15,7 @@ use crate::support::{
 const MB: usize = 1 << 20;
 const FINISH: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\non_client_gone = \"finish\"\n";
 
-/// An origin that works for a second on `/slow`, whoever waits, and counts the most requests that it worked on at once.
+/// Starts an origin that works for a second on `/slow` in any case, and counts its maximum load.
 fn working() -> (Origin, Arc<AtomicUsize>) {
     let (now, most) = (AtomicUsize::new(0), Arc::<AtomicUsize>::default());
     let counted = Arc::clone(&most);
@@ -35,7 +37,7 @@ fn in_flight(gateway: &Gateway) -> i64 {
     gateway.count("drip_origin_in_flight", &[])
 }
 
-/// Each way in which a client can leave a request that is at the origin.
+/// Tries each way in which a client can disconnect from a request that is at the origin.
 fn leave(gateway: &Gateway, origin: &Origin) {
     let seen = || origin.moments("/slow").len();
     let mut count = seen();
@@ -50,7 +52,7 @@ fn leave(gateway: &Gateway, origin: &Origin) {
     client.send("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
     has_come();
     client.reset();
-    // The stream alone, and the whole connection.
+    // Only the stream, and the whole connection.
     let mut client = Frames::connect(gateway.address());
     client.send(get(1, "/slow")).expect("the gateway reads");
     has_come();
@@ -73,7 +75,7 @@ fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left
         let gap = pair[1] - pair[0];
         assert!(gap >= 990 * MS, "{gap:?}");
     }
-    // Their connection was not closed.
+    // The connection to the origin was not closed.
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
     eventually("nothing is in flight", || in_flight(&gateway) == 0);
 }
@@ -96,7 +98,7 @@ fn an_answer_that_has_begun_is_read_to_its_end() {
     assert_eq!(client.head().length(), Some(40 * MB as u64));
     drop(client);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
-    // It was read to its end, so the connection serves the next one.
+    // The response was read to its end, so the connection serves the next request.
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
 }
 
@@ -117,7 +119,7 @@ fn a_stream_to_an_origin_over_http_2_is_not_reset() {
     thread::sleep(100 * MS);
     drop(client);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
-    // Nothing came before the next request.
+    // Nothing arrived before the next request.
     assert_eq!(seen.recv(), Ok(HEADERS));
 }
 
@@ -161,12 +163,12 @@ fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts
         Exchange::close()
     });
     let fields = format!("{FINISH}body_timeout = \"500ms\"\nresponse_timeout = \"10m\"\n");
-    // The timeout of a route goes before that of its origin.
+    // The timeout of a route overrides that of its origin.
     let file = one_origin(origin.address, "", &fields) + "response_timeout = \"500ms\"\n";
     let log = "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
     let gateway = Gateway::start(&format!("{file}{log}"));
     for target in ["/head", "/body"] {
-        // From before the gateway sends it: the origin may be late to see it.
+        // Measured from before the gateway sends it: the origin may notice it late.
         let asked = now();
         let client = Client::ask(gateway.address(), target);
         eventually("it is at the origin", || !origin.moments(target).is_empty());
@@ -176,7 +178,7 @@ fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts
         let gap = origin.arrivals().last().expect("an arrival").at - asked;
         assert!(gap >= 500 * MS && gap < 10_000 * MS, "{target}: {gap:?}");
     }
-    // The log has the time until the client left.
+    // The log has the time until the client disconnected.
     let lines = gateway.access_log(4);
     let of = |target: &str| {
         let line = lines.iter().find(|line| line["target"] == target);

@@ -1,5 +1,6 @@
-//! A request counts under the key that its origin reads: fields, cookies and arguments of keys are read in one way, and
-//! reach the origin so.
+//! Tests that a request counts under the key that its origin reads.
+//!
+//! Fields, cookies and arguments of keys are read in one way, and reach the origin in that form.
 
 use std::thread;
 
@@ -23,7 +24,7 @@ fn start(server: &str) -> (RawOrigin, Gateway) {
     (origin, gateway)
 }
 
-/// Each char of `fields` is one byte.
+/// Sends a request. Each char of `fields` is one byte.
 pub fn ask(gateway: &Gateway, target: &str, fields: &str) -> Raw {
     let mut client = Raw::connect(gateway.address());
     let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
@@ -31,7 +32,7 @@ pub fn ask(gateway: &Gateway, target: &str, fields: &str) -> Raw {
     client
 }
 
-/// What the origin gets of a request that passes.
+/// Returns the request that the origin receives.
 pub fn seen(origin: &RawOrigin, gateway: &Gateway, target: &str, fields: &str) -> Message {
     let mut client = ask(gateway, target, fields);
     let request = reply(origin);
@@ -47,7 +48,7 @@ fn reply(origin: &RawOrigin) -> Message {
     request
 }
 
-/// All values of a field.
+/// Returns all values of a field.
 pub fn values<'a>(request: &'a Message, name: &str) -> Vec<&'a str> {
     let named = request.fields.iter().filter(|(found, _)| found == name);
     named.map(|(_, value)| value.as_str()).collect()
@@ -64,12 +65,12 @@ const NAMES: [&str; 4] = ["x_api_key", "x-api_key", "x.api.key", "x_own"];
 fn fields_that_only_seem_to_be_the_key_end_here() {
     let (origin, gateway) = start("");
     let passed = |request: &Message| NAMES.map(|name| values(request, name).len());
-    // It has no key, so any number pass.
+    // The request has no key, so any number pass.
     for _ in 0..2 {
         let request = seen(&origin, &gateway, "/", ODD);
         assert_eq!(passed(&request), [0, 0, 0, 1], "{request:?}");
     }
-    // Nothing there reads the field.
+    // No limit there reads the field.
     let request = seen(&origin, &gateway, "/free", ODD);
     assert_eq!(passed(&request), [1, 1, 1, 1], "{request:?}");
     // Over HTTP/2, too.
@@ -134,7 +135,7 @@ fn a_field_or_an_argument_that_a_key_reads_is_there_once() {
     let metrics = gateway.metrics();
     let labels = [("zone", "z"), ("status", "passed")];
     assert_eq!(metrics.count("drip_zone_requests_total", &labels), 0);
-    // Where no limit reads them, they pass as they came.
+    // Where no limit reads them, they are forwarded unchanged.
     let fields = "X-Api-Key: a\r\nX-Api-Key: b\r\nCookie: user=1; user=2\r\n";
     let request = seen(&origin, &gateway, "/free?key=a&key=b", fields);
     assert_eq!(values(&request, "x-api-key"), ["a", "b"]);

@@ -1,4 +1,6 @@
-//! What the operator sees of origins, servers and routes: answers, errors, states, and what happened last.
+//! Tests of what the operator sees of origins, servers and routes.
+//!
+//! This includes responses, errors, states, and the last events.
 
 use std::net::SocketAddr;
 
@@ -19,7 +21,7 @@ fn server(gateway: &Gateway, nth: usize) -> Value {
     json(gateway, "/api/origins")["origins"][0]["servers"][nth].clone()
 }
 
-/// The sum of a field of the next samples, until it is `wanted`.
+/// Returns the sum of a field of the next samples, once it is `wanted`.
 fn sum_of(listener: &mut Listener, wanted: u64, field: impl Fn(&Value) -> Value) -> u64 {
     let mut sum = 0;
     for _ in 0..10 {
@@ -105,7 +107,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     let healthy = || gateway.value("drip_origin_healthy", &[("origin", "app")]);
     assert_eq!(server(&gateway, 0)["state"], "asked");
     for _ in 0..3 {
-        // It is asked all the same.
+        // A server that is out is tried anyway if there is no other.
         assert_eq!(fetch(gateway.address(), "/").status, 502);
     }
     assert_eq!(healthy(), Some(0.0));
@@ -145,7 +147,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     assert_eq!(out["state"], "out", "{out}");
     assert_eq!(out["out"]["by"], "failures");
     let (since, until) = (&out["out"]["since"], &out["out"]["until"]);
-    // Timestamps of one form and zone compare as texts.
+    // Timestamps of one format and zone can be compared as texts.
     assert!(
         since.as_str() < until.as_str() && since.is_string(),
         "{out}"
@@ -191,7 +193,7 @@ fn checks_tell_what_they_found_last() {
     });
 }
 
-/// Two zones: `wide` lets all through, and `tight` one request.
+/// Returns two zones: `wide` admits all requests, and `tight` one.
 fn two_zones(origin: &Origin) -> String {
     let more = "[zones.wide]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"\n\
                 [zones.tight]\nkey = \"$remote_addr\"\nrate = \"1r/m\"\n";

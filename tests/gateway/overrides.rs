@@ -1,4 +1,4 @@
-//! Acting without the file: overrides of a zone or a key, for a while.
+//! Tests of temporary overrides of a zone or a key.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::support::{Client, Gateway, Origin, all_pass, eventually, fetch, now, 
 
 const ZONE: &str = "/api/zones/z/override";
 
-/// Requests that wait, of one key.
+/// Sends requests of one key that wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
     let target = format!("/?key={key}");
     (0..count)
@@ -49,7 +49,7 @@ fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
     origin.wait_for(11);
     let shown = || gateway.count("drip_zone_override", &[("zone", "z"), ("kind", "rate")]);
     assert_eq!(shown(), 1);
-    // A reload keeps it.
+    // A reload keeps the override.
     let file = one_zone(&origin, "1r/m", "burst = 101");
     gateway.site.write(&file);
     eventually("the file is in force", || {
@@ -76,7 +76,7 @@ fn a_dry_run_lets_everything_pass_and_counts() {
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     let totals = json(&gateway, "/api/zones/z")["totals"].clone();
     assert_eq!(totals["rejected_dry_run"], 1, "{totals}");
-    // Of a key: as the file says, whatever the zone says.
+    // An override of a key applies whatever the zone's override says.
     put(
         &gateway,
         "/api/zones/z/keys/a/override",
@@ -168,7 +168,7 @@ fn so_many_keys_and_no_more_have_overrides() {
     let answer = send(&gateway, "PUT", &path("more"), body);
     assert_eq!(answer.status, 409);
     assert!(answer.text().contains("1000 keys"), "{}", answer.text());
-    // One that has one gets another.
+    // A key with an override gets another one.
     put(&gateway, &path("7"), r#"{"dry_run": true, "for": "1h"}"#);
     undo(&gateway, &path("7"));
     put(&gateway, &path("more"), body);

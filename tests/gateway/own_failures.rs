@@ -1,4 +1,4 @@
-//! Requests that fail by themselves, and take no server from others.
+//! Tests of requests that fail by themselves: they take no server out for others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,13 @@ use crate::support::{
 
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// A file with these servers, any failure of which counts.
+/// Returns a file with these servers, on which any failure counts.
 fn file(urls: &[String], fail_timeout: &str) -> String {
     let fields = format!("max_fails = 1\nfail_timeout = \"{fail_timeout}\"");
     format!("workers = 1\n{}", servers(urls, &fields))
 }
 
-/// Answers all but two targets: one ends the connection, and one has an answer that is none.
+/// Starts an origin that fails two targets: no response, or an invalid one.
 fn picky() -> Origin {
     Origin::answering(|exchange| match exchange.target() {
         "/ends" => Exchange::close(),
@@ -32,7 +32,7 @@ fn healthy(gateway: &Gateway, servers: &[String]) -> Vec<Option<f64>> {
     servers.iter().map(of).collect()
 }
 
-/// How often each was asked for a target.
+/// Returns the number of requests for a target at each origin.
 fn asked(origins: &[Origin; 2], target: &str) -> [usize; 2] {
     let of = |origin: &Origin| {
         let arrivals = origin.arrivals().into_iter();
@@ -93,7 +93,7 @@ fn a_stream_that_alone_is_reset_takes_out_no_server_that_answers_others() {
         }
     }
     check_all_in(&gateway, &servers);
-    // No request was sent twice, and the connections go on.
+    // No request was sent twice, and the connections stay open.
     let asked = origins.each_ref().map(FrameOrigin::requests);
     assert_eq!(asked.iter().sum::<usize>(), 2 + 20 * 4);
     assert_eq!(origins.map(|it| it.connections()), [1, 1]);
@@ -122,7 +122,7 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
     });
     gateway.wait_for_line("taken out");
 
-    // Nobody was answered before: it would be out at once.
+    // No request was answered before: a failure would take the server out at once.
     let origins = [picky(), picky()];
     let servers = urls(&origins.each_ref().map(|it| it.address));
     let gateway = Gateway::start(&file(&servers, "1h"));
@@ -134,7 +134,7 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
     assert_eq!(fetch(gateway.address(), "/").status, 200);
 }
 
-/// Answers 502 to a target, and nothing at all for long to another one.
+/// Starts an origin that answers 502 to one target, and hangs on another.
 fn failing() -> Origin {
     Origin::answering(|exchange| match exchange.target() {
         "/fails" => exchange.send(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"),
@@ -160,7 +160,7 @@ fn fetch_as(gateway: &Gateway, client: &str, target: &str) -> Answer {
     fetch_with(gateway.address(), target, &fields)
 }
 
-/// Both servers answer another client.
+/// Checks that both servers answer another client.
 fn answer_other(gateway: &Gateway) {
     for _ in 0..2 {
         assert_eq!(fetch_as(gateway, "10.0.0.2", "/").status, 200);
@@ -179,7 +179,7 @@ fn answers_that_fail_for_one_client_alone_take_out_no_server_that_answers_others
         answer_other(&gateway);
     }
     check_all_in(&gateway, &servers);
-    // Clients that fail one after the other take one out, at once.
+    // Requests of several clients that fail in a row take a server out at once.
     for nth in 3..15 {
         fetch_as(&gateway, &format!("10.0.0.{nth}"), "/fails");
     }

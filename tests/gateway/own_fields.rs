@@ -1,4 +1,4 @@
-//! Fields that a route sets and removes: towards the origin, in all responses, in drip's own.
+//! Tests of header fields that a route sets or removes in requests and responses.
 
 use std::io;
 use std::thread;
@@ -8,7 +8,7 @@ use crate::support::{
     fetch_with, http2, one_h2c_origin, one_origin, zone,
 };
 
-/// An origin whose answers have these lines.
+/// Starts an origin whose responses have these lines.
 fn origin(lines: &'static str) -> Origin {
     Origin::answering(move |exchange: &mut Exchange| -> io::Result<()> {
         exchange.send(format!(
@@ -17,7 +17,7 @@ fn origin(lines: &'static str) -> Origin {
     })
 }
 
-/// What the file has of an origin that is not there.
+/// Part of a file with an origin that does not exist.
 const DEAD: &str = "[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n";
 
 fn file(origin: &Origin, route: &str) -> String {
@@ -30,7 +30,7 @@ fn file(origin: &Origin, route: &str) -> String {
     )
 }
 
-/// All values of a field.
+/// Returns all values of a field.
 fn values<'a>(fields: &'a [(String, String)], name: &str) -> Vec<&'a str> {
     let named = fields.iter().filter(|(found, _)| found == name);
     named.map(|(_, value)| value.as_str()).collect()
@@ -70,7 +70,7 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
     let answer = client.answer();
     assert_eq!((answer.status, answer.text()), (403, "Forbidden\n".into()));
     assert_eq!(answer.field("x-own"), Some("refused"));
-    // A refused request is a request of its route, and goes to no origin.
+    // A refused request counts for its route, and goes to no origin.
     assert_eq!(origin.arrivals().len(), 1);
     let route = [("route", "/refused"), ("code", "403")];
     eventually("it is counted", || {
@@ -132,7 +132,7 @@ fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
     assert_eq!(request.trailers, [("x-sum".to_owned(), "1".to_owned())]);
 }
 
-/// Over HTTP/1 and HTTP/2. What a route sets in the head is no trailer of the origin either.
+/// No trailer of a response has a name that the route changes, over HTTP/1 and HTTP/2.
 #[test]
 fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
     let origin = RawOrigin::start();
@@ -167,7 +167,9 @@ fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
     check(&answer.head.fields, &told.trailers);
 }
 
-/// The origin speaks HTTP/2: it is another gateway, which passes on what it gets.
+/// An HTTP/2 origin gets the path and the fields of the route.
+///
+/// The origin is another gateway, which forwards what it gets.
 #[test]
 fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
     let origin = Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
@@ -185,7 +187,7 @@ fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
     assert_eq!(told.text(), expected);
 }
 
-/// A refused call of gRPC has the fields of its route, and keeps those of the protocol.
+/// A refused gRPC call has the fields of its route, and keeps those of the protocol.
 #[test]
 fn a_refused_call_of_grpc_has_the_fields_of_its_route() {
     let gateway = Gateway::start(

@@ -1,4 +1,4 @@
-//! Pages: what clients get in place of the gateway's short texts, and of some responses of the origin.
+//! Tests of pages that replace the gateway's short texts and some responses of the origin.
 
 mod bed;
 
@@ -12,7 +12,7 @@ use crate::support::{
     now, one_h2c_origin, one_origin,
 };
 
-/// Routes that answer with many statuses of their own: 429 for a second request, 502, 503, 413.
+/// Returns routes with drip's own statuses: 429 for a second request, 502, 503, 413.
 fn file(origin: &Origin, pages: &str) -> String {
     format!(
         "max_body_size = 10\n[origins.app]\nservers = [\"http://{}\"]\n\
@@ -74,7 +74,7 @@ fn each_status_has_its_page_with_its_type_and_values() {
         assert_eq!(answer.field("content-type"), Some(media));
         assert_eq!(answer.field("vary"), None);
     }
-    // The origin's own responses stay as they are.
+    // The origin's own responses stay unchanged.
     assert_eq!(fetch(gateway.address(), "/?key=b").text(), "ok");
 }
 
@@ -125,7 +125,7 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
     client.send(b"HEAD /dead HTTP/1.1\r\nHost: a\r\n\r\n");
     let head = client.head();
     assert_eq!(head.length(), Some(expected.len() as u64));
-    // The next response begins right behind it.
+    // The next response follows directly.
     for _ in 0..2 {
         client.get("/dead");
         let answer = client.answer();
@@ -149,7 +149,7 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
     fs::write(&page, "second").expect("a file");
     eventually("it is in force", || shown() == "second");
     gateway.wait_for_line("by=\"page file\" what=\"page file down.html content changed");
-    // A file that cannot be used changes nothing, and the log says what to do.
+    // A file that cannot be used changes nothing, and the log names the remedy.
     fs::write(&page, vec![b'x'; 256 * 1024 + 1]).expect("a file");
     let line = gateway.wait_for_line("down.html cannot be read: it is larger than 256KB");
     assert!(
@@ -207,9 +207,9 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     }
     client.send(b"HEAD /503 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.head().length(), Some("<p>503 7</p>".len() as u64));
-    // All of these went over one connection.
+    // All of these used one connection.
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
-    // Other statuses are the application's.
+    // Other statuses belong to the application.
     for target in ["/500", "/404", "/200"] {
         client.get(target);
         let answer = client.answer();
@@ -248,7 +248,7 @@ fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
         &(one_h2c_origin(origin.address, "workers = 1\n", "") + fields),
     );
     let begin = |stream| head(stream, 0, &[(":status", "503")]);
-    // One body is whole at once, and one never ends: its stream is reset.
+    // One body is complete at once, and one never ends: its stream is reset.
     origin.next(move |to, stream| {
         to.send(begin(stream))?;
         to.send(frame(DATA, END_STREAM, stream, b"own"))

@@ -1,4 +1,4 @@
-//! `max_in_flight` and `backup` of single servers: who gets what the others cannot take.
+//! Tests of `max_in_flight` and `backup` of single servers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::support::{Client, Gateway, MS, Origin, all_pass, eventually, fetch, free_address};
 
-/// Time in which a request that does not wait is long at its server.
+/// Time after which a request that does not wait has long been at its server.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
 
-/// A file with servers: each an address and more fields of it.
+/// Returns a file with servers, each given by an address and further fields.
 fn file(servers: &[(SocketAddr, &str)], more: &str) -> String {
     let server =
         |(address, more): &(SocketAddr, &str)| format!("{{ url = \"http://{address}\"{more} }}");
@@ -23,7 +23,7 @@ fn file(servers: &[(SocketAddr, &str)], more: &str) -> String {
     )
 }
 
-/// An origin that counts how many requests are there at once.
+/// An origin that counts how many requests it has at once.
 struct Counting {
     origin: Origin,
     peak: Arc<AtomicUsize>,
@@ -37,7 +37,7 @@ impl Counting {
             let count = here.fetch_add(1, Ordering::SeqCst) + 1;
             most.fetch_max(count, Ordering::SeqCst);
             thread::sleep(10 * MS);
-            // Before the answer: the gateway knows of its end later than this.
+            // Counted down before the response: the gateway learns of the end later than this.
             here.fetch_sub(1, Ordering::SeqCst);
             exchange.reply(b"ok")
         });
@@ -49,7 +49,7 @@ impl Counting {
     }
 }
 
-/// An origin whose requests wait until they are let go, one for each call.
+/// Starts an origin that holds requests. Each call of the function releases one.
 fn held() -> (Origin, impl Fn()) {
     let (let_go, wait) = mpsc::channel();
     let wait = Mutex::new(wait);
@@ -64,7 +64,7 @@ fn held() -> (Origin, impl Fn()) {
     })
 }
 
-/// Sends so many requests from each of `clients` connections at once; all must get 200.
+/// Sends this many requests from each of `clients` connections at once. All must get 200.
 fn flood(gateway: &Gateway, clients: usize, requests: usize) {
     thread::scope(|scope| {
         for _ in 0..clients {
@@ -139,7 +139,7 @@ fn a_backup_gets_what_the_others_cannot_take() {
     assert_eq!((first.arrivals().len(), backup.arrivals().len()), (4, 2));
 }
 
-/// Where each server has a limit, the sum over those that are no backups bounds the gate.
+/// If each server has a limit, the sum over those that are not backups bounds the gate.
 #[test]
 fn a_backup_with_a_limit_takes_nothing_while_the_others_are_in() {
     let ((first, free_first), (backup, _)) = (held(), held());
@@ -210,7 +210,7 @@ fn a_reload_that_changes_a_weight_keeps_what_is_at_the_server() {
     assert_eq!(arrived(), (1, 2));
     gateway.site.write(&with(", weight = 3"));
     gateway.wait_for_line("weight 1 -> 3");
-    // One of weight 3 and two of weight 2 are there: the next two are for the first.
+    // One request of weight 3 and two of weight 2 are there: the next two go to the first server.
     clients.extend((4..=5).map(ask));
     assert_eq!(arrived(), (3, 2));
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Plans: other numbers for some keys, from the file and from files of keys.
+//! Tests of plans: other numbers for some keys, from the file and from lists of keys.
 
 use std::fs;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::support::{
     one_zone,
 };
 
-/// A zone of one request an hour, `burst` 4, with these plans.
+/// Returns a zone of one request per hour, `burst` 4, with these plans.
 fn file(origin: &Origin, plans: &str) -> String {
     one_zone(origin, "1r/h", "burst = 4, nodelay = true") + plans
 }
@@ -43,7 +43,7 @@ fn a_plan_gives_its_keys_their_own_rate_and_burst() {
         assert_eq!(limit(&gateway, key), burst + 1, "{key}");
         for left in (0..burst).rev() {
             let left_now = remaining(&gateway, key);
-            // The bucket of gold leaks while this goes on.
+            // The bucket of gold leaks meanwhile.
             assert!(left_now == left || (burst == 9 && left_now > left), "{key}");
         }
     }
@@ -72,13 +72,13 @@ fn a_file_of_keys_that_changes_takes_effect_and_paces_those_who_wait() {
     gateway.wait_for_depth(6);
     origin.wait_for(2);
     assert_eq!(origin.arrivals().len(), 2);
-    // What has leaked stays: less than a thousandth of a request, so the next leaves after 50 ms.
+    // The leaked part stays: less than a thousandth of a request, so the next leaves after 50 ms.
     let began = now();
     write_keys(&gateway, "alice\n");
     origin.wait_for(5);
     assert!(began.elapsed() > 100 * MS, "they keep their pace");
     all_pass(&mut clients);
-    // Nobody else has moved.
+    // No other request has moved.
     gateway.wait_for_depth(3);
     assert_eq!(origin.moments("eve").len(), 1);
 }
@@ -137,7 +137,7 @@ fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
     fs::rename(draft, gateway.site.folder().join("gold.txt")).expect("a file");
     eventually("it is in force", || limit(&gateway, "key-149999") == 100);
     assert_eq!(limit(&gateway, "key-0"), 5);
-    // Keys that keep their plan, or have none, go on where they were.
+    // Keys that keep their plan, or have none, keep their level.
     assert_eq!(remaining(&gateway, "key-60000"), spent - 1);
     assert_eq!(remaining(&gateway, "eve"), own - 1);
 }
@@ -174,7 +174,7 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
         .map(|key| Client::ask(gateway.address(), &format!("/?key={key}")))
         .collect();
     all_pass(&mut clients);
-    // While all wait: a has three turns for each of b, and both together four for each of c.
+    // While all wait, key a has three slots for each of b, and both together four for each of c.
     let arrivals = origin.arrivals();
     let of = |key: &str| {
         let taken = arrivals[5..35].iter();
@@ -187,7 +187,7 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
     );
 }
 
-/// How many requests of a plan had this status.
+/// Returns how many requests of a plan had this status.
 fn counted(gateway: &Gateway, plan: &str, status: &str) -> i64 {
     let labels = [("zone", "z"), ("plan", plan), ("status", status)];
     gateway.count("drip_plan_requests_total", &labels)
@@ -215,7 +215,7 @@ fn requests_are_counted_for_the_plan_of_their_key() {
         (of("passed"), of("rejected"))
     };
     assert_eq!((both("gold"), both("silver")), ((2, 1), (3, 0)));
-    // The rest of the zone's are those of keys without a plan.
+    // The rest of the zone's requests are those of keys without a plan.
     let zone = |status| {
         let labels = [("zone", "z"), ("status", status)];
         gateway.count("drip_zone_requests_total", &labels)
@@ -227,7 +227,7 @@ fn requests_are_counted_for_the_plan_of_their_key() {
     eventually("it is counted", || {
         counted(&gateway, "silver", "cancelled") == 1
     });
-    // A plan that leaves the file takes its series with it, and counts anew if it comes back.
+    // A removed plan loses its series, and counts from zero if it returns.
     gateway.site.write(&text(silver));
     eventually("it has left", || {
         !gateway.metrics().0.contains("plan=\"gold\"")
@@ -249,7 +249,7 @@ fn the_plan_of_each_key_that_waits_is_told() {
     let text = file(&origin, plans).replace(", nodelay = true", "");
     let gate = "rate = \"2r/m\"\nshare = \"z\"\nqueue_timeout = \"1h\"\n\n[zones.z]";
     let gateway = Gateway::start(&text.replacen("[zones.z]", gate, 1));
-    // One of each passes its zone and waits at the gate, where also those of the other route are.
+    // One request of each passes its zone and waits at the gate, as do those of the other route.
     let targets = ["/?key=alice", "/?key=eve", "/gate?key=bob", "/gate?key=bob"];
     let ask = |target| Client::ask(gateway.address(), target);
     let _waiting = targets.map(|target| [target; 2].map(ask));
@@ -299,7 +299,7 @@ fn the_log_names_the_plan_that_decided_at_the_gate() {
     let gate =
         "rate = \"1000r/s\"\nshare = \"z\"\nclasses = { interactive = 4, batch = 1 }\n\n[zones.z]";
     let gateway = Gateway::start(&file(&origin, plans).replacen("[zones.z]", gate, 1));
-    // Zone and key of the limit, the plan, its zone if it is not that one, and the class.
+    // Zone and key of the limit, the plan, its zone if it is another one, and the class.
     for (nth, (path, key, expected)) in [
         ("/", "alice", "z alice gold - batch"),
         ("/free", "alice", "- alice gold z batch"),

@@ -1,4 +1,4 @@
-//! Which requests wait, in which order, which are rejected, and how a place is given back.
+//! Tests of the queue: order, rejections, and slots that disconnected clients free.
 
 use std::thread;
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn an_excess_above_the_burst_is_told_when_a_retry_is_accepted_and_then_it_is() {
     }
     thread::sleep(Duration::from_secs(1));
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    // The origin never saw the rejected one.
+    // The origin never received the rejected one.
     assert_eq!(origin.arrivals().len(), 4);
 }
 
@@ -106,7 +106,9 @@ fn a_request_that_would_wait_longer_than_max_wait_is_rejected_on_arrival() {
     all_pass(&mut clients);
 }
 
-/// One that shuts its sending side has hung up, too.
+/// A waiting client that disconnects frees its slot for those behind it.
+///
+/// A client that shuts its sending side counts as disconnected.
 #[test]
 fn a_waiting_client_that_hangs_up_gives_its_place_to_those_behind_it() {
     let origin = Origin::start();

@@ -1,4 +1,4 @@
-//! `request_buffer`: a client that sends its body slowly holds no permit of the origin.
+//! Tests of `request_buffer`: a client that sends its body slowly holds no permit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::support::{
 const KB: usize = 1 << 10;
 const MB: usize = 1 << 20;
 
-/// An origin that answers with the body of the request.
+/// Starts an origin that answers with the body of the request.
 fn echo() -> Origin {
     Origin::answering(|exchange| {
         let body = exchange.body()?;
@@ -25,12 +25,12 @@ fn held(gateway: &Gateway) -> usize {
     usize::try_from(held).expect("a count")
 }
 
-/// The head of a POST with so many bytes.
+/// Returns the head of a POST with this many bytes.
 fn post(length: usize) -> String {
     format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n")
 }
 
-/// How a client sends its body.
+/// Protocol and framing with which a client sends its body.
 #[derive(Clone, Copy)]
 enum By {
     Length,
@@ -38,7 +38,7 @@ enum By {
     Http2,
 }
 
-/// Sends 20 KB of `body` a second until `is_over`, and then the rest. Returns the body of the response.
+/// Sends 20 KB/s of `body` until `is_over`, and then the rest. Returns the body of the response.
 fn upload(gateway: &Gateway, by: By, target: &str, body: &[u8], is_over: &AtomicBool) -> Vec<u8> {
     let framing = match by {
         By::Chunks => "Transfer-Encoding: chunked".to_owned(),
@@ -86,10 +86,10 @@ fn upload(gateway: &Gateway, by: By, target: &str, body: &[u8], is_over: &Atomic
     answer.body
 }
 
-/// Ten uploads while others are served, at a gateway with this file.
+/// Checks that ten uploads do not delay other requests, with this file.
 fn check_uploads(origin: &Origin, file: &str) {
     let gateway = Gateway::start(file);
-    // Those over HTTP/2 fit into the window that a client has at first.
+    // Uploads over HTTP/2 fit into a client's initial window.
     let body = noise(60 * KB);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -138,7 +138,7 @@ fn uploads_of_20_kb_a_second_hold_no_permit_of_their_key() {
 
 #[test]
 fn a_client_that_waits_for_100_gets_it_before_the_origin_is_asked() {
-    // An origin that would say so once more.
+    // An origin that would send 100 Continue once more.
     let origin = Origin::answering(|exchange| {
         if exchange.field("expect").is_some() {
             exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -181,7 +181,7 @@ fn a_body_that_is_longer_leaves_when_the_buffer_is_full_and_the_rest_follows() {
     client.send(&body[100 * KB..]);
     let answer = client.answer();
     assert!(answer.status == 200 && answer.body == body);
-    // And the connection serves the next request.
+    // The connection serves the next request.
     client.get("/");
     assert_eq!(client.answer().status, 200);
     assert_eq!(held(&gateway), 0);
@@ -200,7 +200,8 @@ fn all_bodies_together_stay_within_buffers_and_every_request_is_whole() {
         client.send(&body[..200 * KB]);
         assert!(held(&gateway) <= MB);
     }
-    // Four fit. Those that found no memory for all of it have left already, and hold nothing.
+    // Four fit. Uploads without memory for all of their bodies have been forwarded, and hold
+    // nothing.
     eventually("four are held", || held(&gateway) > MB * 3 / 4);
     eventually("they are at the origin", || origin.arrivals().len() > 20);
     for client in &mut clients {

@@ -1,4 +1,4 @@
-//! The id of a request: on the way to the origin, in the response, in the log, and in pages.
+//! Tests of a request's id: towards the origin, in the response, in the log, and in pages.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::support::{Answer, Exchange, Gateway, Origin, fetch_with, http2, one_origin};
 
-/// The values of the field with the id that an origin was sent.
+/// Values of the id field that an origin received.
 type Sent = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// An origin that has an id of its own.
+/// Starts an origin that has its own id.
 fn origin() -> (Origin, Sent) {
     let sent = Sent::default();
     let seen = Arc::clone(&sent);
@@ -36,19 +36,19 @@ fn gateway(origin: &Origin, server: &str) -> Gateway {
     Gateway::start_beside(&pages, &format!("{file}{refused}"))
 }
 
-/// All values of the field in a response.
+/// Returns all values of the field in a response.
 fn ids(answer: &Answer) -> Vec<&str> {
     answer.fields("x-request-id")
 }
 
-/// The only one.
+/// Returns the only value.
 fn id(answer: &Answer) -> String {
     let ids = ids(answer);
     assert_eq!(ids.len(), 1, "{ids:?}");
     ids[0].to_owned()
 }
 
-/// The ids in the log, once it has so many lines, in their alphabetical order.
+/// Returns the sorted ids in the log, once it has this many lines.
 fn logged(gateway: &Gateway, lines: usize) -> Vec<Option<String>> {
     let lines = gateway.access_log(lines).into_iter();
     let mut ids: Vec<_> = lines
@@ -73,7 +73,7 @@ fn is_uuid_of_version_7(id: &str) -> bool {
 fn an_id_is_made_and_the_origin_the_client_and_the_log_get_the_same() {
     let (origin, sent) = origin();
     let gateway = gateway(&origin, "request_id = \"X-Request-ID\"");
-    // Nobody is trusted, so a client's own id counts as little as one in another spelling.
+    // No client is trusted, so its own id is ignored in any spelling.
     let answers = [
         ("/", ""),
         ("/", "X-Request-Id: mine\r\nX_Request_Id: mine\r\n"),

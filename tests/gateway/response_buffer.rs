@@ -1,4 +1,4 @@
-//! `response_buffer`: a client that takes its response slowly holds no permit and no connection of the origin.
+//! Tests of `response_buffer`: a client that reads slowly holds no permit and no connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::support::{
 const KB: usize = 1 << 10;
 const MB: usize = 1 << 20;
 
-/// An origin whose `/large` has as many bytes of noise as `size`, in chunks if the target asks for that.
+/// Starts an origin whose `/large` has `size` bytes of noise, in chunks if the target says so.
 fn origin(size: usize) -> (Origin, Arc<Vec<u8>>) {
     let content = Arc::new(noise(size));
     let sent = Arc::clone(&content);
@@ -62,7 +62,7 @@ fn held(gateway: &Gateway) -> usize {
     usize::try_from(held).expect("a count")
 }
 
-/// Reads 20 KB a second until `is_over`, and then the rest. Returns the body.
+/// Reads 20 KB/s until `is_over`, and then the rest. Returns the body.
 fn read_slowly(gateway: &Gateway, target: &str, is_over: &AtomicBool) -> Vec<u8> {
     let mut client = Client::ask(gateway.address(), target);
     let head = client.head();
@@ -83,7 +83,7 @@ fn read_slowly(gateway: &Gateway, target: &str, is_over: &AtomicBool) -> Vec<u8>
 #[test]
 fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
     let _quarter = quarter_alone();
-    // More than the kernel takes of one.
+    // More than the kernel buffers.
     let (origin, content) = origin(8 * MB);
     let gate = "max_in_flight = 2\nqueue_timeout = \"20s\"\nresponse_buffer = \"9MB\"\n";
     let buffered = Gateway::start(&one_origin(origin.address, "buffers = \"128MB\"", gate));
@@ -98,9 +98,9 @@ fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
         for nth in 0..20 {
             assert_eq!(fetch(buffered.address(), "/").status, 200, "{nth}");
         }
-        // All of them still read.
+        // All of them are still reading.
         assert!(held(&buffered) > 10 * MB, "{}", held(&buffered));
-        // The others use the connections of the slow ones, and there were no more than permits.
+        // Other requests reuse the slow ones' connections, and there were no more than permits.
         let connections = origin.arrivals().iter().map(|it| it.connection).max();
         assert!(connections < Some(2 + 2), "{connections:?}");
         is_over.store(true, Ordering::Relaxed);
@@ -128,7 +128,7 @@ fn all_buffers_together_stay_within_buffers_and_every_response_is_whole() {
     let most = |held: usize| assert!(held <= 4 * MB, "{held}");
     most(held(&gateway));
     assert!(held(&gateway) > 3 * MB, "{}", held(&gateway));
-    // Who gets no memory is served as without a buffer.
+    // A request without buffer memory is served as without a buffer.
     for _ in 0..3 {
         let answer = fetch(gateway.address(), "/large?chunks");
         assert!(answer.status == 200 && answer.body == *content);
@@ -162,7 +162,7 @@ fn an_event_reaches_its_client_while_the_next_one_is_not_there() {
     let gateway = Gateway::start(&file);
     let mut client = Raw::connect(gateway.address());
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    // The origin sends no more until this has come.
+    // The origin sends no more until this has arrived.
     client.wait_for("data: 1\n\n");
     has_come.store(true, Ordering::Relaxed);
     client.wait_for("data: 2\n\n\r\n0\r\n\r\n");

@@ -1,4 +1,4 @@
-//! A Retry-After of the origin that is an order: nothing is sent after the first one.
+//! Tests of an origin's Retry-After that is obeyed: no request is sent until it ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{Answer, Client, Gateway, MS, Origin, fetch, one_origin};
 
-/// Two keys take turns. `backoff`: fields of the back-off.
+/// Starts a gateway where two keys alternate. `backoff`: fields of the back-off.
 fn gated(origin: &Origin, backoff: &str) -> Gateway {
     let gate = format!(
         "rate = \"100r/s\"\nmax_in_flight = 1\nmax_queue = 100\nqueue = 100\nshare = \"key\"\n\
@@ -16,7 +16,7 @@ fn gated(origin: &Origin, backoff: &str) -> Gateway {
     Gateway::start(&one_origin(origin.address, "", &gate))
 }
 
-/// An origin whose third response is `status` with `retry_after`; all others are 200.
+/// Starts an origin whose third response is `status` with `retry_after`. All others are 200.
 fn refusing_once(status: u16, retry_after: impl Fn() -> String + Send + Sync + 'static) -> Origin {
     let count = Arc::new(AtomicUsize::new(0));
     Origin::answering(move |exchange| {
@@ -29,7 +29,7 @@ fn refusing_once(status: u16, retry_after: impl Fn() -> String + Send + Sync + '
     })
 }
 
-/// Sends ten requests of two keys. Returns the time between the third and the fourth at the origin.
+/// Sends ten requests of two keys. Returns the pause after the third at the origin.
 fn pause(gateway: &Gateway, origin: &Origin) -> Duration {
     let ask = |nth: usize| Client::ask(gateway.address(), &format!("/?key={}", nth % 2));
     let mut clients: Vec<_> = (0..10).map(ask).collect();
@@ -44,7 +44,7 @@ fn count(gateway: &Gateway, name: &str, labels: &[(&str, &str)]) -> i64 {
     gateway.count(name, labels)
 }
 
-/// The second second from now that begins, in a form of `strftime`; another text as it is.
+/// Formats the start of the second full second from now by `strftime`. Keeps any other text.
 fn written(form: &str) -> String {
     let then = jiff::Timestamp::now() + Duration::from_secs(2);
     then.strftime(form).to_string()
@@ -60,7 +60,7 @@ fn nothing_is_sent_after_the_first_429_or_503_with_retry_after_however_it_is_wri
         (503, "%a %b %e %H:%M:%S %Y"),
     ] {
         let origin = refusing_once(status, move || written(retry_after));
-        // 429 is no trouble here: it is an order all the same.
+        // 429 does not trigger back-off here, but its Retry-After is obeyed.
         let gateway = gated(&origin, "retry_after = true");
         let paused = pause(&gateway, &origin);
         assert!(

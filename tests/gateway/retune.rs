@@ -1,4 +1,4 @@
-//! The file changes while the gateway runs.
+//! Tests of changes to the file while the gateway runs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use crate::support::{
     longest_pause, now, one_zone,
 };
 
-/// How long after the last write the file comes into force.
+/// Delay between the last write and the file coming into force.
 const IN_FORCE: Duration = Duration::from_millis(100);
 
 const RELOADS: &str = "drip_config_reloads_total";
@@ -45,7 +45,7 @@ fn rate(gateway: &Gateway) -> i64 {
     gateway.zone("drip_zone_rate")
 }
 
-/// How many requests have joined the zone, whether they wait or have left.
+/// Returns the number of requests that have joined the zone, waiting or departed.
 fn joined(gateway: &Gateway) -> i64 {
     let metrics = gateway.metrics();
     let left = |status| {
@@ -55,8 +55,11 @@ fn joined(gateway: &Gateway) -> i64 {
     left("passed") + left("delayed") + metrics.count("drip_zone_queue_depth", &[("zone", "z")])
 }
 
-/// Starts a gateway with the rate `before`, queues 14 requests, saves `after` with `save`, and computes from the
-/// departures at the origin when the new rate began to count.
+/// Saves a new rate while requests wait, and checks when it comes into force.
+///
+/// Starts a gateway with the rate `before`, queues 14 requests, saves `after` with `save`, and
+/// computes
+/// the instant from the departures at the origin.
 fn check_retune(save: Save, before: u32, after: u32) {
     const WAITING: usize = 14;
     let origin = Origin::start();
@@ -66,7 +69,7 @@ fn check_retune(save: Save, before: u32, after: u32) {
     let mut clients = Vec::new();
     for nth in 0..=WAITING {
         clients.push(Client::ask(gateway.address(), &format!("/{nth}?key=a")));
-        // So that they arrive in this order, no matter which worker takes their connections.
+        // So that they arrive in this order, whichever worker accepts their connections.
         let what = format!("request {nth} has joined");
         let before = i64::try_from(nth).expect("few");
         eventually(&what, || joined(&gateway) > before);
@@ -77,7 +80,7 @@ fn check_retune(save: Save, before: u32, after: u32) {
     save(&gateway, &gateway.site.text(&file(after)));
     let saved = now();
 
-    // The first of those measured may still leave at the old rate on a busy machine.
+    // On a busy machine the first of those measured may still leave at the old rate.
     let measured = if before > after { 11 } else { WAITING + 1 };
     origin.wait_for(measured);
     let moments = origin.moments("key=a");
@@ -90,8 +93,9 @@ fn check_retune(save: Save, before: u32, after: u32) {
     let paced = Duration::from_secs(1) / after;
     check_pace(&moments[measured - 3..measured], paced).expect("the new pace");
 
-    // The slow ones are measured; the others can be faster. They must still be so far apart that the origin sees
-    // them in order on a busy machine: each comes over a connection of its own.
+    // The slow departures are measured; the others can be faster. Their distance must still let the
+    // origin
+    // see them in order on a busy machine, because each uses its own connection.
     if before > after {
         save(&gateway, &gateway.site.text(&file(20)));
     }
@@ -100,9 +104,10 @@ fn check_retune(save: Save, before: u32, after: u32) {
     assert_eq!(reloads(&gateway, "failure"), 0, "no half of a file counts");
 }
 
-/// Nobody is lost, and each arrived before those who joined after it.
+/// Checks that no request is lost, and each arrived before those that joined later.
 ///
-/// Of requests that the origin sees at the same moment, as after a pause of the machine, it cannot tell the order.
+/// The origin cannot order requests that it sees at the same moment, as after a pause of the
+/// machine.
 fn check_order(arrivals: &[Arrival], last: usize) {
     const SAME_MOMENT: Duration = Duration::from_millis(5);
     let nth = |arrival: &Arrival| {
@@ -122,8 +127,11 @@ fn check_order(arrivals: &[Arrival], last: usize) {
     }
 }
 
-/// When the rate changed, in seconds from `saved`: by the departure of number `nth`, `nth` requests have leaked since
-/// the first departure, at the old rate until that moment, and at the new one from then on.
+/// Returns the instant of the new rate, in seconds from `saved`.
+///
+/// By the departure of number `nth`, `nth` requests have leaked since the first departure: at the
+/// old
+/// rate until that instant, and at the new rate afterwards.
 fn in_force_from(moments: &[Instant], nth: usize, before: u32, after: u32, saved: Instant) -> f64 {
     let seconds = |moment: Instant| match moment.checked_duration_since(saved) {
         Some(later) => later.as_secs_f64(),
@@ -150,7 +158,7 @@ fn a_broken_file_changes_nothing_and_is_told_by_its_line_until_it_is_repaired() 
     let good = one_zone(&origin, "1r/m", "burst = 4, nodelay = true");
     let gateway = Gateway::start(&good);
     let is_successful = || gateway.count(SUCCESSFUL, &[]) == 1;
-    // The limit in force, and what remains of it: the bucket goes on.
+    // The limit in force, and the rest of it: the bucket keeps its level.
     let ask = || {
         let answer = fetch(gateway.address(), "/?key=a");
         assert_eq!(answer.status, 200);
@@ -199,7 +207,9 @@ fn a_file_that_sighup_finds_broken_changes_nothing_until_it_is_repaired() {
     assert_eq!(rate(&gateway), 3);
 }
 
-/// As Kubernetes mounts a `ConfigMap`: the file is a link into `..data`, which is itself a link that is swapped.
+/// Mounts a version as Kubernetes mounts a `ConfigMap`.
+///
+/// The file is a link into `..data`, which is itself a link that is swapped.
 fn mount(site: &Site, version: &str, rest: &str) {
     let (new, draft) = (
         site.folder().join(version),
@@ -222,7 +232,7 @@ fn a_file_behind_a_swapped_link_is_read_and_an_unchanged_one_is_no_reload() {
     gateway.wait_until_ready();
     mount(&gateway.site, "..2", &file);
     in_place(&gateway, &gateway.site.text(&file));
-    // A test cannot wait for nothing to happen; this is twice as long as a reload may take.
+    // A test cannot prove that nothing happens. This waits twice as long as a reload may take.
     thread::sleep(2 * IN_FORCE);
     mount(&gateway.site, "..3", &file.replace("2r/s", "3r/s"));
     eventually("the changed file is in force", || rate(&gateway) == 3);
@@ -232,7 +242,7 @@ fn a_file_behind_a_swapped_link_is_read_and_an_unchanged_one_is_no_reload() {
     );
 }
 
-/// A gateway where `/0` has passed and five others wait, and its origin.
+/// Starts a gateway where `/0` has passed and five other requests wait. Also returns its origin.
 fn five_waiting() -> (Origin, Gateway, Vec<Client>) {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "4r/s", "burst = 5"));

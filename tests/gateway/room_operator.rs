@@ -1,4 +1,4 @@
-//! What the operator sees of a waiting room, and does in it.
+//! Tests of what the operator sees of a waiting room, and does in it.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ const WORD: &str = "/api/rooms/app/word";
 const CALL: &str = "/api/rooms/app/call";
 const EMPTY: &str = "/api/rooms/app/empty";
 
-/// A gateway whose origin `app` has a room with these fields.
+/// Starts a gateway whose origin `app` has a room with these fields.
 fn start(origin: &Origin, fields: &str) -> Gateway {
     let room = format!("[origins.app.room]\nsecret = \"0123456789abcdef\"\n{fields}\n");
     Gateway::start(&one_origin(origin.address, "", &room))
@@ -21,7 +21,7 @@ fn room(gateway: &Gateway) -> Value {
     json(gateway, "/api/origins")["origins"][0]["room"].clone()
 }
 
-/// Visitors who come with nothing, and the status of each.
+/// Sends new visitors. Returns the status of each.
 fn visit<const COUNT: usize>(gateway: &Gateway) -> [u16; COUNT] {
     [(); COUNT].map(|()| fetch(gateway.address(), "/").status)
 }
@@ -61,7 +61,7 @@ fn who_waits_and_who_is_inside_is_shown() {
     assert!((value("drip_room_admit") - 2.0 / 60.0).abs() < 1e-9);
     assert!(value("drip_room_pace") > 0.0);
     let mut live = Listener::connect(&gateway, "", "");
-    // The history, and perhaps the second in which they came.
+    // The history, and perhaps the second in which they arrived.
     live.next();
     live.next();
     let sample = live.next().data["origins"][0]["room"].clone();
@@ -78,7 +78,7 @@ fn an_origin_without_a_room_says_nothing_of_one() {
     assert!(!text.contains("drip_room_visitors"), "{text}");
 }
 
-/// The tickets of visitors who come with nothing and must wait.
+/// Returns the tickets of new visitors who must wait.
 fn tickets<const COUNT: usize>(gateway: &Gateway) -> [String; COUNT] {
     [(); COUNT].map(|()| {
         let answer = fetch(gateway.address(), "/");
@@ -169,7 +169,7 @@ fn visitors_are_called_by_hand() {
     assert_eq!(told, expected);
     let line = gateway.wait_for_line("visitors called");
     assert!(line.contains("from=\"3 waiting\""), "{line}");
-    // One place is free, and one visitor waits.
+    // One session is free, and one visitor waits.
     let told = post(&gateway, CALL, r#"{"count": 9}"#).1;
     assert_eq!(told["called"], 1, "{told}");
     let told = post(&gateway, CALL, r#"{"count": 9}"#).1;

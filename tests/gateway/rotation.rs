@@ -1,4 +1,4 @@
-//! Logs that are renamed while the gateway runs, as logrotate does.
+//! Tests of logs that are renamed while the gateway runs, as logrotate does.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_zone};
 
-/// A gateway that logs to `access.log` in its folder, and the paths of that file and of a renamed one.
+/// Starts a gateway that logs to `access.log`. Returns the paths of that file and a renamed one.
 fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
     let file = one_zone(origin, "1000r/s", "burst = 9") + "[log]\naccess = \"access.log\"\n";
     let gateway = Gateway::start(&file);
@@ -40,7 +40,8 @@ fn sigusr1_follows_a_renamed_log_and_reads_no_file() {
     let old = fs::read_to_string(&renamed).expect("a file");
     assert_eq!(old.lines().count(), 2, "{old}");
     assert!(!gateway.log().contains("in force"), "{}", gateway.log());
-    // A folder cannot be opened as a file: the lines stay in the old file until it can.
+    // A folder cannot be opened as a file: lines go to the old file until the new one can be
+    // opened.
     fs::rename(&log, &renamed).expect("a file");
     fs::create_dir(&log).expect("a folder");
     gateway.signal(Signal::USR1);
@@ -101,7 +102,7 @@ fn a_log_that_is_copied_and_cut_goes_on_at_its_beginning() {
     let origin = Origin::start();
     let (gateway, log, _) = logging(&origin);
     request_logged_in(&gateway, "/before", &log);
-    // What logrotate does with `copytruncate`.
+    // Truncates as logrotate does with `copytruncate`.
     let file = File::options().write(true).open(&log).expect("a file");
     file.set_len(0).expect("cut");
     request_logged_in(&gateway, "/after", &log);

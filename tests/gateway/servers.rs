@@ -1,4 +1,4 @@
-//! An origin of several servers: which server gets a request, and which does not while it fails.
+//! Tests of an origin with several servers: the choice of a server, and failing servers.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -11,7 +11,7 @@ fn several(servers: &[SocketAddr], more: &str) -> String {
     support::servers(&urls(servers), more)
 }
 
-/// An origin that answers no request until it is released.
+/// Starts an origin that answers no request until it is released.
 fn held() -> (Origin, impl FnOnce()) {
     let hold = Hold::default();
     let held = hold.clone();
@@ -123,7 +123,7 @@ fn the_origin_is_called_by_the_name_that_the_file_says() {
     }
 }
 
-/// Memory of a gateway with so many servers, each of which has answered twice.
+/// Returns the memory of a gateway with this many servers, each after two responses.
 fn memory_with(servers: usize, origin: &Origin) -> u64 {
     let port = origin.address.port();
     let url = |nth| format!("http://127.1.{}.{}:{port}", nth / 200, nth % 200 + 1);
@@ -138,7 +138,7 @@ fn memory_with(servers: usize, origin: &Origin) -> u64 {
     Process::of(gateway.id()).memory()
 }
 
-/// The addresses of a name may be hundreds of servers.
+/// A server that has answered takes a few kilobytes: a name may have hundreds of addresses.
 #[test]
 fn a_server_that_has_answered_takes_a_few_kilobytes() {
     let origin = Origin::at("0.0.0.0:0", |exchange| exchange.reply(b"ok"));
@@ -169,7 +169,7 @@ fn an_answer_that_is_late_for_a_route_alone_takes_no_server_out() {
     assert!(origins.iter().all(|it| !it.moments("/quick").is_empty()));
 }
 
-/// A route whose `response_timeout` is its own.
+/// Returns a route with its own `response_timeout`.
 fn timed(path: &str, timeout: &str) -> String {
     format!("[[routes]]\npath = \"{path}\"\norigin = \"app\"\nresponse_timeout = \"{timeout}\"\n")
 }

@@ -1,4 +1,4 @@
-//! The time that a client takes to send its request, or to take its response, is not the origin's.
+//! Tests that a client's slow request or slow reading does not count as time of the origin.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::support::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sends the head of an upload and one byte each 200 ms until `is_over`, and then the last one. Returns the status.
+/// Sends an upload, one byte every 200 ms until `is_over`, and then the last. Returns the status.
 fn upload(gateway: &Gateway, is_over: &AtomicBool) -> u16 {
     let mut client = Client::connect(gateway.address());
     client.send("POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -23,7 +23,9 @@ fn upload(gateway: &Gateway, is_over: &AtomicBool) -> u16 {
     client.answer().status
 }
 
-/// Twenty clients that upload slowly hold their places, and nobody else gets fewer for it.
+/// Slow uploads do not make an origin count as slow.
+///
+/// Twenty clients that upload slowly hold their permits, and no other client gets fewer.
 #[test]
 fn an_origin_is_not_slow_because_uploads_are() {
     let _quarter = quarter_alone();
@@ -51,12 +53,12 @@ fn an_origin_is_not_slow_because_uploads_are() {
             assert_eq!(upload.join().expect("no panic"), 200);
         }
     });
-    // Nor did they count once they were answered.
+    // They did not count after they were answered, either.
     thread::sleep(2 * SECOND);
     fetch(gateway.address(), "/");
     let slow = [("origin", "app"), ("reason", "slow")];
     assert_eq!(gateway.count("drip_origin_backoffs_total", &slow), 0);
-    // The metric and the log have the time of the origin, too.
+    // The metric and the log also have the time of the origin.
     let lines = gateway.access_log(20);
     let uploads: Vec<_> = lines.iter().filter(|it| it["method"] == "POST").collect();
     assert_eq!(uploads.len(), 20);
@@ -70,7 +72,7 @@ fn an_origin_is_not_slow_because_uploads_are() {
     assert!(sum.is_some_and(|sum| sum < 60.0), "{sum:?}");
 }
 
-/// `response_timeout` is the origin's: a client that pauses is ended by its own timeouts.
+/// A client that pauses is ended by its own timeouts, not by the origin's `response_timeout`.
 #[test]
 fn a_client_that_pauses_is_no_origin_that_does_not_answer() {
     let origin = Origin::answering(|exchange| {
@@ -102,7 +104,7 @@ fn a_client_that_pauses_is_no_origin_that_does_not_answer() {
     assert_eq!(fetch(gateway.address(), "/").status, 200);
 }
 
-/// What the origin has sent, and its client does not take, is done.
+/// Time in which the client does not read the response is not work of the origin.
 #[test]
 fn a_response_that_is_taken_slowly_is_no_work() {
     const SIZE: usize = 32 * 1024 * 1024;
@@ -117,15 +119,17 @@ fn a_response_that_is_taken_slowly_is_no_work() {
     assert_eq!(count, SIZE);
     let line = &gateway.access_log(1)[0];
     let cost = line["cost"].as_u64().expect("a cost");
-    // Were the four seconds the origin's, it would be the highest: 200.
+    // If the four seconds counted for the origin, the cost would be the maximum: 200.
     assert!(cost < 200, "{line}");
 }
 
-/// An origin that answers before the client has sent all: nobody knows what all of it would have taken.
+/// A response to half of a request is charged the known cost.
+///
+/// The cost of the complete request stays unknown.
 #[test]
 fn an_answer_to_half_of_a_request_is_charged_what_was_known() {
     let origin = Origin::answering(|exchange| {
-        // As an origin that waits for the client in vain.
+        // Like an origin that waits for the client in vain.
         thread::sleep(SECOND);
         exchange.send(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
     });

@@ -1,4 +1,4 @@
-//! A stop: no new connection, every request answered.
+//! Tests of a stop: no new connection, every request answered.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use crate::support::{
     Answer, Client, Gateway, MS, Origin, all_pass, check_pace, eventually, now, one_zone, statuses,
 };
 
-/// A gateway where one request has passed and `waiting` others wait.
+/// Starts a gateway where one request has passed and `waiting` others wait.
 fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Client>) {
     let origin = Origin::start();
     let file = one_zone(&origin, rate, &format!("burst = {waiting}"));
@@ -51,7 +51,7 @@ fn a_full_queue_drains_at_its_pace_after_sigterm_and_sigint_and_new_connections_
 
 #[test]
 fn a_worker_without_connections_of_its_own_still_drains_its_keys() {
-    // With many more workers than clients, some client's key lives on a worker without a connection.
+    // With many more workers than clients, some client's key is on a worker without a connection.
     let origin = Origin::start();
     let file = one_zone(&origin, "1r/s", "burst = 1");
     let mut gateway = Gateway::start(&format!("workers = 16\n{file}"));

@@ -1,4 +1,4 @@
-//! Origins behind socket files, TLS and names.
+//! Tests of origins behind socket files, TLS and names.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use crate::support::{
     Client, Exchange, Gateway, Origin, PATIENCE, SOON, eventually, fetch, now, servers,
 };
 
-/// A file that only forwards; `more` are further fields of the origin.
+/// Returns a file that only forwards. `more`: further fields of the origin.
 fn forwarding(server: &str, more: &str) -> String {
     servers(&[server], more)
 }
@@ -38,7 +38,7 @@ impl Authority {
         self.folder.path().join("roots.pem")
     }
 
-    /// The TLS configuration of a server for `name` that speaks `protocols`.
+    /// Returns the TLS configuration of a server for `name` that supports `protocols`.
     fn server(&self, name: &str, protocols: &[&str]) -> Arc<ServerConfig> {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
@@ -49,7 +49,7 @@ impl Authority {
     }
 }
 
-/// The gateway in front of `server`, trusting the certificates in `roots`.
+/// Starts the gateway in front of `server`, trusting the certificates in `roots`.
 fn believing(roots: &Path, server: &str, more: &str) -> Gateway {
     Gateway::start_with(&forwarding(server, more), &[("SSL_CERT_FILE", roots)])
 }
@@ -86,7 +86,7 @@ fn a_server_with_a_certificate_for_its_name_or_address_is_asked_over_tls() {
     let authority = Authority::new("known");
     let large: Vec<u8> = (0..3_000_000_u32).map(|it| it.to_le_bytes()[1]).collect();
     for host in ["localhost", "127.0.0.1"] {
-        // It would choose HTTP/2 if it were offered it.
+        // The server would choose HTTP/2 if the gateway offered it.
         let tls = authority.server(host, &["h2", "http/1.1"]);
         let sent = large.clone();
         let origin = Origin::with_tls("127.0.0.1:0", tls, move |exchange| {
@@ -194,12 +194,12 @@ fn idle_connections_to_a_server_that_left_the_file_are_closed() {
     let stays = Origin::start();
     let file = |origin: &Origin| forwarding(&format!("http://{}", origin.address), "");
     let gateway = Gateway::start(&file(&left));
-    // The client's own connection stays, with what the gateway knows about it.
+    // The client's connection stays open, with what the gateway knows about it.
     let mut client = Client::ask(gateway.address(), "/");
     assert_eq!(client.answer().text(), "left");
     gateway.site.write(&file(&stays));
     is_closed.recv_timeout(PATIENCE).expect("it is closed");
-    // Each worker hears of the new file by itself.
+    // Each worker learns of the new file separately.
     eventually("the other server answers", || {
         client.get("/");
         client.answer().text() == "ok"

@@ -1,4 +1,4 @@
-//! `POST /api/zones/{zone}/what-if`: what other numbers would have done to the last arrivals.
+//! Tests of `POST /api/zones/{zone}/what-if`: effect of other numbers on the last arrivals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ const LOG: &str = "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
 const LIMIT: &str = "burst = 4, delay = 3";
 const KEYS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// The seconds in the month of a time such as `2026-11-21T03:33:01.5Z`.
+/// Returns the seconds in the month of a time such as `2026-11-21T03:33:01.5Z`.
 fn seconds(time: &str) -> f64 {
     let (date, time) = time.trim_end_matches('Z').split_once('T').expect("a time");
     let day: f64 = date[8..].parse().expect("a day");
@@ -25,7 +25,7 @@ fn seconds(time: &str) -> f64 {
     day * 86_400.0 + parts.fold(0.0, |all, part| all * 60.0 + part)
 }
 
-/// The requests of an access log as a trace of times and keys.
+/// Returns the requests of an access log as a trace of times and keys.
 fn trace(log: &[Value]) -> String {
     let line = |line: &Value| {
         let ended = seconds(line["time"].as_str().expect("a text"));
@@ -39,7 +39,7 @@ fn trace(log: &[Value]) -> String {
     lines.collect()
 }
 
-/// How many requests `drip simulate` gives each verdict at this rate.
+/// Returns how many requests `drip simulate` gives each verdict at this rate.
 fn simulated(gateway: &Gateway, origin: &Origin, rate: &str, trace: &str) -> Value {
     let folder = gateway.site.folder();
     let (file, path) = (folder.join("other.toml"), folder.join("trace.csv"));
@@ -58,7 +58,7 @@ fn simulated(gateway: &Gateway, origin: &Origin, rate: &str, trace: &str) -> Val
     value!({"passed": of("passed"), "delayed": of("delayed"), "rejected": of("rejected")})
 }
 
-/// The same counts of one side of the answer, or of the totals of a zone.
+/// Returns the same counts from one side of the response, or from the totals of a zone.
 fn counts(of: &Value) -> Value {
     value!({"passed": of["passed"], "delayed": of["delayed"], "rejected": of["rejected"]})
 }
@@ -68,8 +68,9 @@ fn now_is_what_happened_and_then_is_what_simulate_says() {
     let origin = Origin::start();
     let zone = one_zone(&origin, "30r/m", LIMIT);
     let gateway = Gateway::start(&format!("workers = 4\n\n{zone}{LOG}"));
-    // Two crowds of each key. The second one comes in the middle between two departures, so that a
-    // busy machine decides alike.
+    // Two crowds of each key. The second one arrives midway between two departures, so that a busy
+    // machine
+    // decides alike.
     let mut clients = Vec::new();
     for (crowd, size) in [(0, 20), (1, 10)] {
         sleep(Duration::from_millis(1_500 * crowd));

@@ -1,4 +1,4 @@
-//! Costs that are learned from the time at the origin, over real sockets: an origin of four workers.
+//! Tests of costs learned from the time at the origin, with an origin of four workers.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::support::operator::json;
 use crate::support::workers::{LEARNED, Workers, ask, file, route};
 use crate::support::{Gateway, eventually, exchange};
 
-/// What `/api/routes` says of a method of a route.
+/// Returns what `/api/routes` reports about a method of a route.
 fn cost(gateway: &Gateway, route: &str, method: &str) -> Value {
     let routes = json(gateway, "/api/routes");
     let mut routes = routes["routes"].as_array().expect("routes").iter();
@@ -38,7 +38,7 @@ fn a_cost_is_learned_by_route_and_method_and_outlives_a_reload() {
     let post = b"POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nX-Work: 1\r\n\r\n";
     assert_eq!(exchange(gateway.address(), post).status, 200);
     assert_eq!(cost(&gateway, "/page", "POST")["source"], "median");
-    // The metrics say it, too.
+    // The metrics report it, too.
     let labels = [("route", "/page"), ("method", "GET")];
     assert_eq!(page["cost"], gateway.count("drip_route_cost", &labels));
 
@@ -61,7 +61,7 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
     let routes = route("/page", LEARNED) + &route("/shadow", &shadow);
     let gateway = Gateway::start(&file(&origin, "1000r/s", &routes));
     let stream = "X-Work: 1\r\nX-Type: Text/Event-Stream; a=b\r\nX-Then: 600\r\n";
-    // Nothing is known of the first one, so it is sent at once for 1, and billed afterwards.
+    // Nothing is known of the first request, so it is sent at once for 1, and billed afterwards.
     for fields in ["X-Work: 500\r\n", "X-Work: 1\r\n", stream] {
         assert_eq!(ask(&gateway, "/page", fields), 200);
     }
@@ -80,7 +80,7 @@ fn a_request_is_charged_what_it_took_and_a_stream_to_its_head() {
     eventually("the rate counts units", || gate()["costs"] == true);
 }
 
-/// Nothing is learned, nor billed, while the back-off holds the origin's rate down.
+/// Nothing is learned or billed while the back-off lowers the origin's rate.
 #[test]
 fn nothing_is_learned_while_the_back_off_holds() {
     let workers = Workers::new();
@@ -96,7 +96,7 @@ fn nothing_is_learned_while_the_back_off_holds() {
         assert_eq!(ask(&gateway, "/page", "X-Work: 100\r\n"), 200);
     }
     let before = cost(&gateway, "/page", "GET");
-    // Enough trouble for a window.
+    // Enough failures for a window.
     let is_lowered = || {
         let metrics = gateway.metrics();
         let rate = metrics.value("drip_origin_rate", &[("origin", "app"), ("of", "now")]);

@@ -1,4 +1,4 @@
-//! How long requests wait for an origin, and how many.
+//! Tests of how long, and how many, requests wait for an unreachable origin.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
     let blocked = gateway.value("drip_origin_blocked_seconds_total", &[("by", "outage")]);
     assert!(blocked > Some(1.0), "{blocked:?}");
     assert_eq!(gateway.count("drip_origin_in_flight", &[]), 0);
-    // It comes back after all.
+    // The origin returns after all.
     let _origin = origin_at(address);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
 }
@@ -49,7 +49,7 @@ fn a_server_that_takes_no_connection_in_time_is_a_504_after_hold() {
     let began = now();
     let mut clients = ask_all(&gateway, &["/1", "/2"]);
     assert_eq!(clients[0].answer().status, 504);
-    // Its own attempt comes before.
+    // The request's own attempt comes before the hold.
     let took = began.elapsed();
     assert!(took >= 900 * MS && took < 900 * MS + LATE, "{took:?}");
     assert_eq!(clients[1].answer().status, 504);
@@ -118,13 +118,13 @@ fn a_stop_answers_who_waits_for_the_origin() {
     assert!(gateway.wait(Duration::from_secs(20)).success());
 }
 
-/// Takes connections and closes them before TLS is set up, so that each try is counted.
+/// Accepts connections and closes them before TLS is set up. Counts each attempt.
 fn closing() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&taken);
-    // It ends with the process.
+    // The thread ends with the process.
     thread::spawn(move || {
         for connection in listener.incoming() {
             drop(connection);
@@ -157,7 +157,7 @@ fn however_many_wait_the_origin_is_tried_a_few_times_a_second() {
     // The shortest pause is 80 ms.
     let (tries, most) = (tries() as u128, 1 + began.elapsed().as_millis() / 80);
     assert!(tries <= most, "{tries} tries, of {most}");
-    // Nobody gives up, and yet alerts see that the origin is down.
+    // No request gives up, but alerts can see that the origin is down.
     let labels = [("origin", "app"), ("outcome", "unreachable")];
     assert!(gateway.count("drip_origin_requests_total", &labels) >= 6);
 }
@@ -167,7 +167,7 @@ fn no_more_than_max_queue_wait_again() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let gateway = Gateway::start(&over_tls(address, "hold = \"1s\"\nmax_queue = 3"));
-    // All of them have left the gate when the first finds out.
+    // All requests have left the gate when the first detects the outage.
     let ask = |nth| Client::ask(gateway.address(), &format!("/{nth}"));
     let mut asking: Vec<_> = (0..8).map(ask).collect();
     let taken: Vec<_> = asking.iter().map(|_| listener.accept()).collect();

@@ -1,4 +1,4 @@
-//! Requests that were sent to a server that restarts, and got no byte of an answer.
+//! Tests of requests lost with a restarting server, without a byte of a response.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
@@ -7,9 +7,9 @@ use super::{echo_at, held, origin_at};
 use crate::support::frames::{RST_STREAM, frame};
 use crate::support::{Client, Exchange, FrameOrigin, Gateway, Origin, Raw, close, fetch};
 
-/// Takes so many requests, each on a connection of its own, and closes each without an answer.
+/// Accepts this many requests, each on its own connection, and closes each without a response.
 ///
-/// Its port is closed before the last is lost: whoever sends it again at once finds nobody there.
+/// Its port is closed before the last request is lost, so an immediate retry finds no server.
 fn lose(listener: &TcpListener, requests: usize) -> Vec<String> {
     let lose = |nth| {
         let (stream, _) = listener.accept().expect("a connection");
@@ -40,7 +40,7 @@ fn a_get_that_was_lost_waits_for_the_server_and_is_sent_once_more() {
     let origin = origin_at(address);
     assert_eq!(client.answer().status, 200);
     assert_eq!(origin.arrivals().len(), 1);
-    // The loss is counted as the server's failure.
+    // The loss counts as a failure of the server.
     let broken = [("origin", "app"), ("outcome", "broken")];
     assert_eq!(gateway.count("drip_origin_requests_total", &broken), 1);
 }

@@ -1,4 +1,4 @@
-//! An origin that cannot be reached for a while, and requests that wait for it.
+//! Tests of `hold`: requests wait for an origin that cannot be reached for a while.
 
 mod bounds;
 mod lost;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::support::hold::held;
 use crate::support::{Client, Exchange, Gateway, MS, Origin};
 
-/// How much longer than `hold` an answer may take on a busy machine.
+/// Delay of a response beyond `hold` on a busy machine.
 const LATE: Duration = Duration::from_secs(2);
 
-/// An origin at an address that may have been used before. Each connection has one request.
+/// Starts an origin at an address that may have been used before. A connection has one request.
 fn origin_at(address: SocketAddr) -> Origin {
     Origin::at(&address.to_string(), |exchange: &mut Exchange| {
         exchange.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")?;
@@ -22,7 +22,7 @@ fn origin_at(address: SocketAddr) -> Origin {
     })
 }
 
-/// An origin that answers with the body of the request.
+/// Starts an origin that answers with the body of the request.
 fn echo_at(address: SocketAddr) -> Origin {
     Origin::at(&address.to_string(), |exchange: &mut Exchange| {
         let body = exchange.body()?;

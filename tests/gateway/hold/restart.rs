@@ -1,4 +1,4 @@
-//! A server that comes up after an outage, and the requests that waited for it.
+//! Tests of a server that starts after an outage, and of the requests that waited for it.
 
 use std::io::Write;
 use std::sync::atomic::AtomicUsize;
@@ -20,7 +20,7 @@ fn keys_take_turns_after_an_outage_and_who_had_left_goes_first() {
         let address = free_address();
         let fields = "rate = \"20r/s\"\nshare = \"key\"\nqueue_timeout = \"60s\"\nhold = \"30s\"";
         let gateway = Gateway::start(&held(&[address], fields, ""));
-        // The first passes, is refused, and waits again.
+        // The first request passes, is refused, and waits again.
         let keys = ["x", "a", "a", "a", "b", "b", "x"];
         let targets: Vec<String> = keys.iter().map(|key| format!("/?key={key}")).collect();
         let targets: Vec<&str> = targets.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Several servers of which none, or not all, can be reached.
+//! Tests of several servers of which none, or only some, can be reached.
 
 use super::{LATE, MS, ask_all, held, origin_at};
 use crate::support::{Gateway, Origin, eventually, fetch, free_address, now, statuses};
@@ -66,7 +66,7 @@ fn new_servers_in_the_file_end_an_outage_for_the_requests_that_come() {
     let gateway = Gateway::start(&text(free_address()));
     let mut old = ask_all(&gateway, &["/old"]);
     gateway.site.write(&text(origin.address));
-    // It knows only the server that is gone.
+    // The old settings have only the lost server.
     assert_eq!(old[0].answer().status, 502);
     gateway.wait_for_line("the changed file is in force");
     let began = now();

@@ -1,4 +1,4 @@
-//! Files of gateways that listen in more than one way.
+//! Files of gateways that listen in several ways.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use crate::support::{Gateway, Origin, Site, file, free_address, zone};
 pub const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
 pub const TLS: &str = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
 
-/// A place with a certificate, and a file that listens as `listen` says, with `more` of `[server]`.
+/// Creates a site with a certificate, and a file with `listen` and `more` of `[server]`.
 pub fn site(listen: &str, more: &str, rest: &str) -> Site {
     let site = Site::new();
     write_pair(site.folder(), "a", &["a.test"]);
@@ -21,7 +21,7 @@ pub fn site(listen: &str, more: &str, rest: &str) -> Site {
     site
 }
 
-/// A gateway that redirects at one address to TLS at another, and these addresses.
+/// Starts a gateway that redirects from one address to TLS at another. Returns both addresses.
 pub fn redirecting(origin: &Origin, redirect: &str) -> (Gateway, SocketAddr, SocketAddr) {
     let (plain, tls) = (free_address(), free_address());
     let listen = format!("{{ address = \"{plain}\", redirect = \"{redirect}\" }}, \"{tls}\"");

@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::support::{Exchange, Origin, SOON};
 
-/// An origin that answers with the status in the target, as the rest of the target says.
+/// Starts an origin that answers with the status in the target, as the rest of the target says.
 pub fn failing() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let target = exchange.target().to_owned();

@@ -1,4 +1,4 @@
-//! Headers as bytes: in pieces, wrong, missing, and from peers that may not send them.
+//! Tests of PROXY protocol headers: in pieces, invalid, missing, or from untrusted peers.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use super::*;
 use crate::support::process::Process;
 use crate::support::{MS, SOON, eventually, now};
 
-/// The version that a header has, and its bytes.
+/// Returns a valid header of each version.
 fn both() -> [Vec<u8>; 2] {
     [TEXT.to_vec(), binary(0x21, 0x11, &ADDRESSES)]
 }
@@ -81,7 +81,7 @@ fn a_header_in_pieces_loses_no_byte_behind_it() {
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\", \"unix:\"", "");
     let socket = gateway.site.folder().join("drip.sock");
     let mut headers = Vec::from(both());
-    // The longest one: its further fields come in many segments.
+    // The longest header: its further fields arrive in many segments.
     let field = [&[4, 0x0f, 0xe1][..], &[7; 0x0fe1]].concat();
     headers.push(binary(0x21, 0x11, &[&ADDRESSES[..], &field].concat()));
     assert_eq!(headers[2].len(), 4096);
@@ -117,7 +117,9 @@ fn a_header_in_pieces_loses_no_byte_behind_it() {
     assert!(has_key(&gateway, "192.0.2.1 443"));
 }
 
-/// What is wrong in bytes is in the unit tests of the header.
+/// An invalid header closes the connection, and the log says why.
+///
+/// The unit tests of the header cover all kinds of invalid bytes.
 #[test]
 fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
     let origin = telling();
@@ -141,7 +143,7 @@ fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
         let began = now();
         for _ in 0..2 {
             let mut client = Raw::connect(gateway.address());
-            // It may close before all bytes are sent.
+            // The gateway may close before all bytes are sent.
             let _closed = client.try_send(&header);
             if why.contains("ended") {
                 client.shut_sending();
@@ -156,7 +158,7 @@ fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
             "{line}"
         );
         assert!(line.contains(why), "{line}");
-        // One line a second at most.
+        // At most one line per second.
         let lines = gateway.log().matches("PROXY protocol").count() as u64;
         assert!(lines <= 1 + began.elapsed().as_secs(), "{}", gateway.log());
     }
@@ -181,7 +183,7 @@ fn nobody_else_is_read_for_a_header() {
     let mut client = UnixStream::connect(&socket).expect("a connection");
     client.write_all(REQUEST).expect("sent");
     let mut answer = Vec::new();
-    // A reset is an end, too.
+    // A reset ends the connection, too.
     let _reset = client.read_to_end(&mut answer);
     assert_eq!(answer, b"");
     let line = gateway.wait_for_line("PROXY protocol");
@@ -209,7 +211,7 @@ fn a_header_that_does_not_come_in_time_ends_the_connection() {
     }
     let line = gateway.wait_for_line("PROXY protocol");
     assert!(line.contains("within header_timeout"), "{line}");
-    // Behind the header a head has the same time again, and its own answer.
+    // After the header, the request head has the same time again, and its own response.
     let mut client = Raw::connect(gateway.address());
     client.send(TEXT);
     assert_eq!(client.answer().status(), 408);
@@ -225,7 +227,7 @@ fn parts_of_headers_cost_nothing_while_the_rest_is_awaited() {
         client
     });
     let mut waiting: Vec<Raw> = waiting.collect();
-    // They are all looked at before the load is measured.
+    // All of them are processed before the load is measured.
     assert_eq!(told(gateway.address(), TEXT), "192.0.2.1");
     let load = Process::of(gateway.id()).load();
     assert!(
@@ -236,7 +238,7 @@ fn parts_of_headers_cost_nothing_while_the_rest_is_awaited() {
         client.send([&TEXT[20..], REQUEST].concat());
         assert_eq!(client.answer().body, b"192.0.2.1");
     }
-    // One that sends no more than a part is closed at once, and does not spin.
+    // A connection that ends after a part of a header is closed at once, without a busy loop.
     for client in &waiting {
         client.shut_sending();
     }

@@ -1,4 +1,6 @@
-//! The PROXY protocol: bytes that no proxy sends. Real proxies are in `tests/counterparts/haproxy`.
+//! Tests of PROXY protocol bytes that no proxy sends.
+//!
+//! `tests/counterparts/haproxy` has real proxies.
 
 mod abuse;
 
@@ -7,7 +9,7 @@ use std::net::SocketAddr;
 use crate::support::Raw;
 use crate::support::proxy_protocol::*;
 
-/// A header of version 2: a command, a protocol, and what follows.
+/// Returns a header of version 2: a command, a protocol, and the rest.
 fn binary(command: u8, protocol: u8, block: &[u8]) -> Vec<u8> {
     let length = u16::try_from(block.len()).expect("a short block");
     let fixed = [command, protocol];
@@ -22,10 +24,10 @@ fn binary(command: u8, protocol: u8, block: &[u8]) -> Vec<u8> {
 
 /// From `192.0.2.1:4711` to `198.51.100.2:443`.
 const ADDRESSES: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x67, 0x01, 0xbb];
-/// The same as a text.
+/// The same addresses as text.
 const TEXT: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n";
 
-/// What the origin was told for a header and a request in one write.
+/// Returns the addresses that the origin received for a header and a request in one write.
 fn told(to: SocketAddr, header: &[u8]) -> String {
     let mut client = Raw::connect(to);
     client.send([header, REQUEST].concat());

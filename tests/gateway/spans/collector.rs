@@ -1,4 +1,4 @@
-//! A collector that reads as much of OTLP as the tests look at.
+//! A trace collector that parses the parts of OTLP that the tests need.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub struct Span {
     pub begin: u64,
     pub end: u64,
     pub attributes: BTreeMap<String, String>,
-    /// The message of an error.
+    /// Message of an error.
     pub error: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Collector {
         self.got.lock().expect("no panic").clone()
     }
 
-    /// Waits until it has this many spans, and returns them.
+    /// Waits until the collector has this many spans, and returns them.
     pub fn wait_for(&self, count: usize) -> Vec<Span> {
         eventually(&format!("{count} spans arrive"), || {
             self.spans().len() >= count
@@ -84,7 +84,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     }
 }
 
-/// The fields of a message: each an id, and a number or bytes.
+/// Returns the fields of a message: each an id, and a number or bytes.
 fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -107,7 +107,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     found
 }
 
-/// The values of one field.
+/// Returns the values of one field.
 fn all(message: &[u8], id: u64) -> Vec<&[u8]> {
     let wanted = fields(message).into_iter().filter(|field| field.0 == id);
     wanted.map(|field| field.2).collect()
@@ -131,7 +131,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-/// The attributes in this field: each a `KeyValue`, of a text or a whole number.
+/// Returns the attributes in this field: each a `KeyValue` with a text or a whole number.
 fn attributes(message: &[u8], id: u64) -> BTreeMap<String, String> {
     let attribute = |pair: &[u8]| {
         let value = one(pair, 2);
@@ -141,7 +141,7 @@ fn attributes(message: &[u8], id: u64) -> BTreeMap<String, String> {
     all(message, id).into_iter().map(attribute).collect()
 }
 
-/// The spans of an `ExportTraceServiceRequest`, each with the attributes of its resource.
+/// Returns the spans of an `ExportTraceServiceRequest`, with the attributes of their resources.
 fn spans(request: &[u8]) -> Vec<Span> {
     let mut found = Vec::new();
     for of_resource in all(request, 1) {

@@ -1,4 +1,4 @@
-//! Spans of sampled requests, as a collector gets them.
+//! Tests of spans of sampled requests, as a collector receives them.
 
 mod collector;
 
@@ -18,7 +18,7 @@ use collector::{Collector, Span};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
-/// One zone of 5 requests a second with a burst of 1, and a collector.
+/// Returns a file with a zone of 5r/s with a burst of 1, and a collector.
 fn file(origin: &Origin, collector: SocketAddr) -> String {
     one_zone(origin, "5r/s", "burst = 1") + &format!("[log]\notlp = \"http://{collector}\"\n")
 }
@@ -38,7 +38,7 @@ fn ask(client: &mut Client, target: &str, flags: &str) -> u16 {
     client.answer().status
 }
 
-/// The fields of the trace of each request at an origin, in their order.
+/// Trace fields of each request at an origin, in order.
 type Traces = Arc<Mutex<Vec<[String; 2]>>>;
 
 fn tracing_origin() -> (Origin, Traces) {
@@ -118,11 +118,11 @@ fn a_request_that_is_not_sampled_has_no_spans_and_keeps_its_traceparent() {
     assert_eq!(ask(&mut client, "/?key=a", "00"), 200);
     assert_eq!(ask(&mut client, "/?key=b", "0x"), 200, "not valid");
     assert_eq!(fetch(gateway.address(), "/?key=c").status, 200, "no trace");
-    // Spans are sent in order: those of the requests above would come with these.
+    // Spans are sent in order: those of the requests above would arrive with these.
     assert_eq!(ask(&mut client, "/?key=d", "01"), 200);
     let spans = collector.wait_for(2);
     assert_eq!(spans.len(), 2, "{spans:#?}");
-    // Without a collector nothing is changed, either.
+    // Without a collector nothing changes, either.
     let without = Gateway::start(&one_zone(&origin, "5r/s", "burst = 5"));
     let mut client = Client::connect(without.address());
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
@@ -228,7 +228,7 @@ fn an_origin_that_fails_is_an_error_in_its_span() {
     }
 }
 
-/// Waits until the collector has had its 3 seconds.
+/// Waits until the collector's time limit of 3 seconds has passed.
 fn wait_until_late(gateway: &Gateway) {
     let line = gateway.wait_for_line("did not answer in 3s");
     assert!(
@@ -276,7 +276,7 @@ fn a_collector_that_does_not_answer_costs_spans_and_no_request() {
             });
         }
     });
-    // Of 6000 spans 4096 may wait, and 512 are on their way.
+    // Of 6000 spans 4096 may wait, and 512 are being sent.
     eventually("spans are dropped", || dropped() >= 6000 - 4096 - 512);
     wait_until_late(&gateway);
     assert!(dropped() < 6000, "spans still wait at the end");

@@ -1,4 +1,4 @@
-//! Processes that follow each other at one address, with or without `state`.
+//! A chain of processes at one address, with or without `state`.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use crate::support::launch::start_on;
 use crate::support::{Gateway, Origin, Site, free_address, half_alone, one_origin};
 
-/// What the processes have in common that follow each other.
+/// Common parts of the processes of a chain.
 pub struct Chain {
-    /// Where clients connect.
+    /// Address for clients.
     pub address: SocketAddr,
-    /// Held as a service manager does; `None`: each process opens its own.
+    /// Socket held as by a service manager; `None`: each process opens its own.
     pub socket: Option<TcpListener>,
     pub folder: Arc<TempDir>,
     /// Whether the file has `state`.
@@ -41,7 +41,7 @@ impl Chain {
         self.folder.path().join("drip.state")
     }
 
-    /// Processes at another address with the same folder.
+    /// Returns a chain at another address with the same folder.
     pub fn beside(&self) -> Self {
         Self {
             address: free_address(),
@@ -52,7 +52,7 @@ impl Chain {
         }
     }
 
-    /// The next process, which may not be ready yet.
+    /// Starts the next process, which may not be ready yet.
     pub fn begin(&self) -> Gateway {
         let site = Site::new();
         let path = self.state();
@@ -91,7 +91,7 @@ pub fn gate(origin: &Origin, rate: &str) -> String {
     )
 }
 
-/// Runs `check` for all cases, each with and without `state`, side by side: they mostly wait.
+/// Runs `check` for all cases, each with and without `state`, in parallel: they mostly wait.
 pub fn side_by_side<C: Sync>(cases: &[C], check: impl Fn(&C, bool) + Sync) {
     let _alone = half_alone();
     let check = &check;
@@ -104,10 +104,10 @@ pub fn side_by_side<C: Sync>(cases: &[C], check: impl Fn(&C, bool) + Sync) {
     });
 }
 
-/// The most requests in any window beyond `rate` times its length.
+/// Returns the maximum number of requests in a window beyond `rate` times its length.
 #[allow(clippy::cast_precision_loss)]
 pub fn excess(stamps: &[Instant], per_second: f64) -> f64 {
-    // From each stamp on: the least that the line of the rate was above the count so far.
+    // Minimum and maximum distance of the rate's line above the count so far.
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for (nth, at) in stamps.iter().enumerate() {
         let line = nth as f64 - at.duration_since(stamps[0]).as_secs_f64() * per_second;

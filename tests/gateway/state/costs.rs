@@ -1,4 +1,4 @@
-//! What was learned of the costs of requests, over a restart.
+//! Tests that learned costs survive a restart.
 
 use std::thread;
 
@@ -22,7 +22,7 @@ fn route(path: &str, unit: &str) -> String {
     )
 }
 
-/// What `/api/routes` says of the cost of a GET.
+/// Returns what `/api/routes` reports about the cost of a GET.
 fn cost(gateway: &Gateway, name: &str) -> Value {
     let routes = json(gateway, "/api/routes");
     let mut routes = routes["routes"].as_array().expect("routes").iter();
@@ -68,12 +68,12 @@ fn what_was_learned_of_costs_outlives_a_restart_and_is_learned_on() {
     }
     let labels = [("route", "/report"), ("method", "GET")];
     assert_eq!(report["cost"], gateway.count("drip_route_cost", &labels));
-    // It learns on from there: a fifth time is no first one.
+    // Learning continues: the next measurement is not treated as a first one.
     assert_eq!(fetch(chain.address, "/report").status, 200);
     assert_eq!(cost(&gateway, "/report")["source"], "quiet");
     Chain::stop(&mut gateway);
 
-    // Another unit, and another route in place of one: only what is still there goes on.
+    // Another unit, and a route replaced by another: only unchanged routes keep their costs.
     chain.rest = file(
         &origin,
         &(route("/pages", "10ms") + &route("/report", "100ms")),

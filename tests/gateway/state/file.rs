@@ -1,4 +1,4 @@
-//! The file itself: when it is written, what it keeps, and who may use it.
+//! Tests of the state file: when it is written, its content, and who may use it.
 
 use std::fs;
 use std::ops::Range;
@@ -31,14 +31,15 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
         if keeps {
             gateway.wait_for_line("the state is written");
         } else {
-            // Connections learn of the stop a moment after the line.
+            // Connections learn of the stop a moment after the log line.
             thread::sleep(100 * MS);
         }
         late.send(b"Host: test\r\n\r\n");
         let answer = late.answer();
-        // On a busy machine the rest of the head may come after the time for a first request.
+        // On a busy machine the rest of the head may arrive after the time limit of a first
+        // request.
         let is_too_late = keeps && answer.status == 408;
-        // Without `state`, nobody counts on what it would change.
+        // Without `state`, the request is still served.
         let expected = if keeps { 503 } else { 200 };
         assert!(answer.status == expected || is_too_late, "{answer:?}");
         assert_eq!(answer.field("connection"), Some("close"));
@@ -49,7 +50,7 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
     }
 }
 
-/// A zone for each algorithm, at which five requests of a key pass in a day.
+/// Returns a zone for each algorithm that admits five requests of a key per day.
 fn algorithms(origin: &Origin) -> String {
     let zones = ALGORITHMS.map(|(name, _)| {
         let zone = support::zone(name, "$arg_key", "5r/d");
@@ -129,11 +130,11 @@ fn a_second_signal_waits_until_the_state_is_written() {
     let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 1"));
     let mut gateway = chain.start();
     assert_eq!(fetch(chain.address, "/?key=a").status, 200);
-    // It waits for hours, and nobody else may.
+    // The request waits for hours, and no other one may wait.
     let _waiting = Client::ask(chain.address, "/?key=a");
     gateway.wait_for_depth(1);
     assert_eq!(fetch(chain.address, "/?key=a").status, 429);
-    // With an open connection, the state is not written at once.
+    // While a connection is open, the state is not written at once.
     let _idle = Client::connect(chain.address);
     gateway.signal(Signal::TERM);
     gateway.wait_for_line("stopping");
@@ -155,7 +156,7 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
     let other = chain.beside();
     let mut second = other.begin();
     second.wait_for_line("waiting until the process before has written the state");
-    // It waits for ten seconds, in case the first one stops.
+    // The second process waits for ten seconds, in case the first one stops.
     second.wait_for_line("another process uses the state file: this one starts without it");
     second.wait_until_ready();
     assert_eq!(fetch(other.address, "/?key=a").status, 200);
@@ -169,7 +170,7 @@ fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
     assert!(other.state().exists());
 }
 
-/// A start that waits for the process before ends at the first signal.
+/// A start that waits for the previous process ends at the first signal.
 #[test]
 fn a_start_that_waits_for_the_lock_ends_at_once() {
     let origin = Origin::start();
@@ -180,7 +181,7 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
         let mut second = other.begin();
         second.wait_for_line("waiting until the process before has written the state");
         second.signal(signal);
-        // It would wait for ten seconds.
+        // Without the signal it would wait for ten seconds.
         assert_eq!(second.wait(Duration::from_secs(5)).code(), Some(0));
         let log = second.whole_log();
         assert!(log.contains("stopped before the gateway listens"), "{log}");
@@ -188,7 +189,10 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
     }
 }
 
-/// A link into a volume stays one, and a gateway that has the file by its own name waits for it.
+/// A link to the state file is followed, also for its lock.
+///
+/// A link into a volume stays a link. A gateway that uses the file by its own name waits for the
+/// lock.
 #[test]
 fn a_link_is_followed_to_the_file_and_its_lock() {
     let origin = Origin::start();

@@ -1,4 +1,4 @@
-//! Restarts under load, again and again.
+//! Tests of repeated restarts under load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,10 +10,10 @@ use super::{Chain, MS, Rest, excess, gate, side_by_side};
 use crate::support::night::day_or_night;
 use crate::support::{Client, MARGIN, Origin, best_of_three, gaps, longest_pause, now, one_zone};
 
-/// From when one process is ready to the signal that stops it.
+/// Time from the readiness of a process to the signal that stops it.
 const BETWEEN: Duration = Duration::from_millis(700);
 
-/// The stamps at the origin, and the longest time from a signal to stop until the next process was
+/// Returns arrivals at the origin, and the longest time from a stop until the next process is
 /// ready.
 fn stamps_under_load(
     restarts: u32,
@@ -29,7 +29,7 @@ fn stamps_under_load(
         while !over.load(Ordering::SeqCst) {
             match Client::try_fetch(address, "/?key=a").map(|answer| answer.status) {
                 Ok(200) => {}
-                // It would otherwise be a flood.
+                // Without the pause the client would send a flood.
                 Ok(429 | 503) => thread::sleep(20 * MS),
                 other => panic!("{other:?}"),
             }
@@ -56,8 +56,9 @@ fn stamps_under_load(
     })
 }
 
-/// Restarts under load keep the bound of 20r/s over all windows, and leave no gap, with `state`;
-/// without it they exceed the bound.
+/// Restarts under load with `state` keep the limit of 20r/s in all windows and leave no gap.
+///
+/// Without `state` they exceed the limit.
 #[test]
 #[ignore = "loads both cores: tests/run.sh long"]
 fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
@@ -82,8 +83,9 @@ fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
             // The queue of a second bridges the start, unless that takes longer.
             let bridged = start_up.saturating_sub(800 * MS);
             let gap = gaps(&stamps).into_iter().max().expect("requests");
-            // A stamp may be late by a pause of the machine, those behind it not. Threads may pause for
-            // longer than was seen: then the stream has a gap as long, which two streams have not.
+            // An arrival may be late by a pause of the machine, later ones not. Threads may pause
+            // for longer than
+            // was measured. Then one stream has a gap as long, but two streams have not.
             let late = pause.max(gap.saturating_sub(50 * MS));
             let slack = (MARGIN + late).as_secs_f64() * 20.0;
             let most = excess(&stamps, 20.0);

@@ -1,4 +1,4 @@
-//! A restart with `state`: the next process goes on where the one before stops.
+//! Tests of a restart with `state`: the next process continues from the previous one's state.
 
 mod chain;
 mod costs;
@@ -15,5 +15,5 @@ fn zone(origin: &Origin) -> String {
     one_zone(origin, "5r/s", "burst = 30")
 }
 
-/// What the file has besides its server.
+/// Content of the file besides its server.
 type Rest = fn(&Origin) -> String;

@@ -1,4 +1,4 @@
-//! The stamps at an origin over one restart of the gateway.
+//! Records the arrivals at an origin over one restart of the gateway.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,11 +8,10 @@ use rustix::process::Signal;
 use super::chain::{Chain, excess, gate};
 use crate::support::{Client, MARGIN, MS, Origin, all_pass, check_gaps, longest_pause, now};
 
-/// Requests of key `a` to the process before, and what is asked of the next one while 12 of them
-/// still wait.
+/// Number of requests of key `a` to the first process, of which 12 still wait at the restart.
 pub const BEFORE: usize = 13;
 
-/// The stamps of both, all in one order.
+/// Returns the arrivals from both processes, in order.
 ///
 /// Also returns how long the next process took to be ready.
 pub fn stamps_over_a_restart(
@@ -36,7 +35,7 @@ pub fn stamps_over_a_restart(
     let mut new = chain.begin();
     let ask = |target: &&str| Client::ask(chain.address, target);
     if is_held {
-        // The old process accepts nobody any more.
+        // The old process accepts no more connections.
         thread::sleep(200 * MS);
         clients.extend(newcomers.iter().map(ask));
     }
@@ -55,7 +54,9 @@ pub fn stamps_over_a_restart(
     (origin.moments("key="), start_up)
 }
 
-/// A zone of 5r/s for each key, perhaps in the Redis at this URL, and behind it a gate of 10r/s.
+/// Returns a zone of 5r/s for each key, and behind it a gate of 10r/s.
+///
+/// `redis`: the zone is kept in the Redis at this URL.
 fn zone_and_gate(origin: &Origin, redis: Option<&str>) -> String {
     let (store, redis) = redis.map_or_else(Default::default, |url| {
         let table = format!("[redis]\nurl = \"{url}\"\ntimeout = \"2s\"\n");
@@ -68,10 +69,13 @@ fn zone_and_gate(origin: &Origin, redis: Option<&str>) -> String {
     format!("{gate}limits = [{{ zone = \"z\", burst = 30 }}]\n")
 }
 
-/// Those who still wait in a zone of the old process pass its gate later, each 200 ms; newcomers
-/// of other keys need not wait in the zone, and fill the gate of the new process meanwhile.
+/// Checks that the gates of both processes give the origin one stream with `state`.
 ///
-/// Panics unless both gates give the origin one stream with `state`, and two without it.
+/// Waiters of the old process's zone pass its gate later, one every 200 ms. New requests of other
+/// keys do
+/// not wait in the zone, and fill the gate of the new process meanwhile. Without `state` the origin
+/// must
+/// get two streams.
 pub fn check_both_gates(is_held: bool, keeps: bool, redis: Option<&str>) {
     let origin = Origin::start();
     let newcomers: Vec<_> = (0..16).map(|key| format!("/?key=new{key}")).collect();
@@ -87,7 +91,7 @@ pub fn check_both_gates(is_held: bool, keeps: bool, redis: Option<&str>) {
     let pause = longest_pause(stamps[0], stamps[stamps.len() - 1]);
     let slack = (MARGIN + pause).as_secs_f64() * 10.0;
     assert!(most <= 1.0 + slack, "{most} in a window beyond the rate");
-    // From the first newcomer to the last one somebody always waits at the new gate.
+    // From the first to the last new request, some request always waits at the new gate.
     let (new, all) = (origin.moments("key=new"), stamps);
     let is_busy = |at: &&Instant| (new[0]..=new[new.len() - 1]).contains(*at);
     let busy: Vec<_> = all.iter().filter(is_busy).copied().collect();

@@ -1,4 +1,4 @@
-//! One even stream at the origin, through one restart.
+//! Tests that the origin gets one even stream over a restart.
 
 use std::panic::catch_unwind;
 
@@ -6,8 +6,11 @@ use super::restart::{check_both_gates, stamps_over_a_restart};
 use super::{MS, Rest, excess, gate, side_by_side, zone};
 use crate::support::{MARGIN, Origin, best_of_three, check_gaps, longest_pause};
 
-/// Over a restart, a zone or a gate of 5r/s gives the origin one even stream with `state`, and two
-/// streams at once without it.
+/// Over a restart, new requests leave behind those that wait in the old process.
+///
+/// With `state`, a zone or a gate of 5r/s gives the origin one even stream. Without it, the origin
+/// gets
+/// two streams at once.
 #[test]
 fn newcomers_leave_behind_those_who_wait_in_the_process_before() {
     let cases: [(bool, Rest); 3] = [
@@ -34,7 +37,7 @@ fn newcomers_leave_behind_those_who_wait_in_the_process_before() {
         let slack = (MARGIN + pause).as_secs_f64() * 5.0;
         assert!(most <= 1.0 + slack, "{most} in a window beyond the rate");
     };
-    // A process that gets no time is late with a departure, and the other one cannot know.
+    // A process without processor time departs late, and the other one cannot know.
     best_of_three(|_| {
         let measured = catch_unwind(|| side_by_side(&cases, check));
         measured.map_err(|_| "no even stream".to_owned())

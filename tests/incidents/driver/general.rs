@@ -1,4 +1,4 @@
-//! What holds for all headlines.
+//! Rules that hold for all headlines.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,18 +8,24 @@ use serde_json::Value;
 use super::rule::{has, whole};
 use crate::support::drip;
 
-/// In no headline: durations of nothing, numbers with more than two decimals that are no times, and reassurance.
+/// Patterns that are in no headline.
+///
+/// These are durations of nothing, numbers with more than two decimals that are no times, and
+/// reassurance.
 const NEVER: [&str; 3] = [
     r"(^|[^.\d])0 ms",
     r"(^|[^.\d])\d+\.\d{3,}($|[^.\dZ]|\.($|[^\d]))",
     "all is well",
 ];
 
-/// From this duration on, an origin that has requests and ends none answers nothing. A sample is up to a second old, so it is
-/// longer than the three seconds of the headline.
+/// Time without a completed request after which an origin counts as stuck.
+///
+/// A sample is up to a second old, so this is longer than the three seconds of the headline.
 const STUCK: Duration = Duration::from_millis(4500);
 
-/// Returns what is wrong in a headline, whatever happens. `stuck`: how long origins have had requests and ended none.
+/// Returns what is wrong in a headline in any incident.
+///
+/// `stuck`: time for which origins have had requests and completed none.
 pub fn forbidden(headline: &Value, stuck: Duration) -> Vec<String> {
     let remedy = headline["remedy"].as_str().unwrap_or_default();
     let title = headline["title"].as_str().unwrap_or_default();
@@ -49,13 +55,15 @@ pub fn forbidden(headline: &Value, stuck: Duration) -> Vec<String> {
     found
 }
 
-/// The words in backticks that are written as settings are.
+/// Returns the words in backticks that look like settings.
 fn settings_of(remedy: &str) -> impl Iterator<Item = &str> {
     let quoted = remedy.split('`').skip(1).step_by(2);
     quoted.filter(|word| has(word, "^[a-z][a-z0-9_.]*$") && !word.contains(char::is_uppercase))
 }
 
-/// Returns whether the schema of the file has such a field or table. Parameters of the kernel are not of the file.
+/// Returns whether the schema of the file has such a field or table.
+///
+/// Parameters of the kernel are not in the file.
 fn is_setting(name: &str) -> bool {
     static SCHEMA: LazyLock<String> = LazyLock::new(|| {
         let output = drip().arg("schema").output().expect("it runs");

@@ -12,11 +12,11 @@ use super::watch::{Seen, Watch};
 use super::{general, lines};
 use crate::support::{Gateway, Metrics, all_pauses, note_pauses, now};
 
-/// Calm traffic before each incident.
+/// Duration of calm traffic before each incident.
 const CALM_BEFORE: Duration = Duration::from_secs(3);
-/// How long the first seconds of a gateway are measured, at most.
+/// Maximum duration for which a gateway measures its first seconds.
 const FIRST_SECONDS: u64 = 10;
-/// Longer than a warning may be gone before the log says that it ended.
+/// Time after which the log must report the end of a warning.
 const ENDS_WITHIN: u64 = 16;
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -26,22 +26,23 @@ pub struct Incident<'a> {
     rule: &'a Rule,
     watch: Watch,
     began: Instant,
-    /// The metrics at its begin.
+    /// Metrics at its begin.
     before: Option<Metrics>,
-    /// Patterns of the rule that only the test knows, such as addresses.
+    /// Patterns that only the test knows, such as addresses.
     more: Vec<String>,
     reported: Option<Value>,
-    /// Whether the log must say that it ended.
+    /// Whether the log must report its end.
     waits_for_end: bool,
 }
 
-/// How much longer something may take since `began`: what the machine has not given to this process, which the gateway may
-/// have missed as well.
+/// Returns the time since `began` in which this process had no processor time.
+///
+/// The gateway may have missed the same time.
 pub fn pauses(began: Instant) -> Duration {
     2 * all_pauses(began, now())
 }
 
-/// How long an incident lasts after it was reported: `DRIP_INCIDENT_SECONDS`, none by default.
+/// Returns how long an incident lasts after it was reported: `DRIP_INCIDENT_SECONDS`, default 0.
 pub fn lasts() -> Duration {
     let seconds = env::var("DRIP_INCIDENT_SECONDS").ok();
     let seconds = seconds.map(|it| it.parse().expect("a whole number"));
@@ -69,7 +70,7 @@ impl<'a> Incident<'a> {
         incident
     }
 
-    /// An incident that is there since `began`, without calm before it.
+    /// Returns an incident that has existed since `began`, without calm before it.
     pub fn since(gateway: &'a Gateway, rule: &'a Rule, began: Instant) -> Self {
         Self {
             gateway,
@@ -83,19 +84,19 @@ impl<'a> Incident<'a> {
         }
     }
 
-    /// One more pattern for what the headline says.
+    /// Adds a pattern that the headline must contain.
     pub fn saying(mut self, pattern: impl Into<String>) -> Self {
         self.more.push(pattern.into());
         self
     }
 
-    /// Also waits for the line that says that the incident ended.
+    /// Also waits for the log line that reports the end of the incident.
     pub fn waiting_for_end(mut self) -> Self {
         self.waits_for_end = true;
         self
     }
 
-    /// Waits until the gateway reports the incident as its rule says, and returns the headline that does.
+    /// Waits until the gateway reports the incident as its rule says. Returns the headline.
     pub fn reported(&mut self) -> Value {
         let limit = Duration::from_secs(self.rule.within);
         let mut headline = None;
@@ -122,7 +123,7 @@ impl<'a> Incident<'a> {
         }
     }
 
-    /// What is not reported yet. `headline`: the one that satisfies the rule.
+    /// Returns what is not reported yet. `headline`: the one that satisfies the rule.
     fn lacks(&self, headline: Option<&Value>) -> Vec<String> {
         let mut lacks = Vec::new();
         if headline.is_none() {
@@ -151,13 +152,13 @@ impl<'a> Incident<'a> {
         lacks
     }
 
-    /// All headlines since the begin.
+    /// Returns all headlines since the begin.
     pub fn seen(&self) -> Vec<Seen> {
         let seen = self.watch.seen().into_iter();
         seen.filter(|it| it.at >= self.began).collect()
     }
 
-    /// The headline now.
+    /// Returns the current headline.
     pub fn latest(&self) -> Value {
         let since = now();
         loop {
@@ -168,7 +169,7 @@ impl<'a> Incident<'a> {
         }
     }
 
-    /// Ends the incident by `action`, waits for calm, and judges all that was seen.
+    /// Ends the incident by `action`, waits for calm, and checks all headlines and lines.
     pub fn end(self, action: impl FnOnce()) {
         let ended = now();
         action();
@@ -176,7 +177,7 @@ impl<'a> Incident<'a> {
         self.judge(ended);
     }
 
-    /// Judges all that was seen of an incident that goes on.
+    /// Checks all headlines and lines of an incident that is not over.
     pub fn leave(self) {
         let ended = now();
         self.judge(ended);
@@ -185,7 +186,7 @@ impl<'a> Incident<'a> {
     fn wait_calm(&self, since: Instant, within: u64) {
         loop {
             let last = self.watch.last(since);
-            // A sample of the time before may be the last one still.
+            // The last sample may still be one from before the incident.
             if last.as_ref().is_some_and(is_calm) {
                 return;
             }
@@ -225,7 +226,8 @@ impl<'a> Incident<'a> {
         }
     }
 
-    /// Checks the lines that say what began. One that follows another of its cause may be a part of it.
+    /// Checks the log lines about begins. A line that follows another of its cause may be part of
+    /// it.
     fn check_begin(&self, reported: &Value) {
         let cause = reported["cause"].as_str().unwrap_or_default();
         let all = self.gateway.log_lines();
@@ -238,7 +240,7 @@ impl<'a> Incident<'a> {
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
-    /// Waits for the line that says that the incident ended.
+    /// Waits for the log line that reports the end of the incident.
     fn wait_for_end(&self, reported: &Value, ended: Instant) {
         while lines::ended(&self.gateway.log_lines(), reported, now()).is_empty() {
             let limit = Duration::from_secs(ENDS_WITHIN) + pauses(ended);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::rule::{Line, Severity, has};
 
-/// The level of a line: the word behind its time.
+/// Returns the level of a line: the word after its time.
 fn level(line: &str) -> &str {
     line.split_whitespace().nth(1).unwrap_or_default()
 }
@@ -17,26 +17,29 @@ pub fn is_loud(line: &str) -> bool {
 }
 
 impl Line {
-    /// Returns whether this is such a line.
+    /// Returns whether this line matches.
     pub fn is(&self, line: &str) -> bool {
         let is_level = self.levels.contains(&level(line));
         is_level && self.parts.iter().all(|part| has(line, part))
     }
 }
 
-/// The value of a field with a text.
+/// Returns the value of a text field.
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(&format!(" {name}=\""))?;
     rest.split('"').next()
 }
 
-/// Returns whether this line says that an incident of this cause began.
+/// Returns whether this line reports the begin of an incident of this cause.
 pub fn begins(line: &str, cause: &str) -> bool {
     line.contains(" began: ") && field(line, "cause") == Some(cause)
 }
 
-/// Returns what is wrong with the lines that say what began: an error for what is bad, a warning for the rest, each with the
-/// remedy. `headlines`: all that were seen.
+/// Returns what is wrong with the lines that report begins.
+///
+/// A bad headline needs an error and others a warning, each with the remedy. `headlines`: all that
+/// were
+/// seen.
 pub fn began(lines: &[String], headlines: &[Value]) -> Vec<String> {
     let mut wrong = Vec::new();
     for line in lines.iter().filter(|line| line.contains(" began: ")) {
@@ -47,7 +50,7 @@ pub fn began(lines: &[String], headlines: &[Value]) -> Vec<String> {
             Severity::Warn => level(line) == "WARN",
             _ => false,
         };
-        // A headline may have passed between two looks.
+        // A headline may have passed between two reads.
         if !seen.is_empty() && !seen.iter().any(is_level) {
             wrong.push(format!("the level does not fit its severity: {line}"));
         }
@@ -64,7 +67,7 @@ pub fn began(lines: &[String], headlines: &[Value]) -> Vec<String> {
     wrong
 }
 
-/// The lines that say that this cause and subject ended, of those before `until`.
+/// Returns the lines before `until` that report the end of this cause and subject.
 pub fn ended<'a>(
     lines: &'a [(Instant, String)],
     headline: &Value,

@@ -1,4 +1,4 @@
-//! Very many connections that do nothing.
+//! Tests of very many idle connections.
 
 use crate::load::abuse::crowd::{One, raise_descriptors};
 use crate::load::abuse::{KB, MORE_DESCRIPTORS, open_gateway};
@@ -6,13 +6,13 @@ use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{Origin, alone, eventually};
 
-/// As many as the limit of file descriptors allows, minus some for the test and the gateway.
+/// Maximum number of connections. The limit of file descriptors may allow fewer.
 const MOST: usize = 20_000;
 const SPARE: usize = 500;
 
 const REQUEST: &[u8] = b"GET /unlimited HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// How much of a core the connections may take, over what the gateway took without them.
+/// Share of a core that the connections may take, beyond the load without them.
 const LOAD: f64 = 0.05;
 
 /// Waits until the clients that sent a request, one in ten, have their response.
@@ -45,7 +45,8 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
             assert_eq!(one.send(REQUEST), REQUEST.len());
         }
         crowd.push(one);
-        // Each request in flight takes two more descriptors of this process, at the origin, which keeps them.
+        // Each request in flight takes two more descriptors of this process, at the origin, which
+        // keeps them.
         if nth % 500 == 499 {
             answered(&mut crowd);
         }
@@ -56,7 +57,8 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let each = grown / u64::try_from(count).expect("few");
     println!("{count} idle connections, {each} bytes each");
     assert!(each < 32 * KB, "{each} bytes for an idle connection");
-    // The last of them may still be on their way to their worker, and on a busy machine the same work takes longer at times.
+    // The last connections may not have reached their worker yet, and a busy machine is slower at
+    // times.
     eventually("they take no time", || {
         let load = process.load();
         println!("{load:.2} of a core, without them {without:.2}");

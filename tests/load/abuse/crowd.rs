@@ -13,9 +13,9 @@ use crate::support::{connect_from, now};
 #[derive(Debug)]
 pub struct One {
     stream: TcpStream,
-    /// The bytes received so far.
+    /// Bytes received so far.
     pub got: Vec<u8>,
-    /// When the connection was seen to have ended.
+    /// Instant at which the end of the connection was seen.
     pub ended: Option<Instant>,
 }
 
@@ -34,21 +34,21 @@ impl One {
         }
     }
 
-    /// Sends what the kernel takes at once, and returns how much that was.
+    /// Sends as much as the kernel takes at once. Returns the number of bytes.
     pub fn send(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         while sent < bytes.len() {
             match self.stream.write(&bytes[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The buffer is full, or the connection has ended; reading will show which.
+                // The buffer is full, or the connection has ended. Reading shows which.
                 Err(_) => break,
             }
         }
         sent
     }
 
-    /// Reads what has arrived, at most about `most` bytes, and returns how much that was.
+    /// Reads what has arrived, up to about `most` bytes. Returns the number of bytes.
     pub fn take(&mut self, most: usize) -> usize {
         let mut piece = [0; 16 << 10];
         let mut taken = 0;
@@ -67,19 +67,19 @@ impl One {
         taken
     }
 
-    /// The status of the response, if one came.
+    /// Returns the status of the response, if one has arrived.
     pub fn status(&self) -> Option<u16> {
         let text = String::from_utf8_lossy(&self.got);
         text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
     }
 
-    /// Ends the connection with a reset, at once.
+    /// Resets the connection at once.
     pub fn reset(self) {
         set_socket_linger(&self.stream, Some(Duration::ZERO)).expect("a socket");
     }
 }
 
-/// Polls all connections until each has ended, or until `limit`; returns how many have not.
+/// Polls all connections until each has ended, or until `limit`. Returns how many have not.
 pub fn watch(crowd: &mut [One], limit: Duration) -> usize {
     let deadline = now() + limit;
     loop {
@@ -94,7 +94,7 @@ pub fn watch(crowd: &mut [One], limit: Duration) -> usize {
     }
 }
 
-/// Raises the limit of file descriptors of this process, and of the programs that it starts, to the maximum.
+/// Raises the limit of file descriptors of this process and its children to the maximum.
 pub fn raise_descriptors() -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,4 +1,4 @@
-//! No file descriptors left.
+//! Tests of a gateway that has no file descriptors left.
 
 use std::fs;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::support::{
     Client, Gateway, Metrics, Origin, Site, drip, eventually, now, one_origin, quarter_alone,
 };
 
-/// How many more descriptors the gateway may open.
+/// Number of descriptors that the gateway may still open.
 const MORE: usize = 24;
 
 fn limit_descriptors(gateway: &Gateway, most: usize) {
@@ -53,7 +53,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_it_is_told_and_i
     for part in [" ERROR ", "LimitNOFILE=", "ulimit -n"] {
         assert!(line.contains(part), "{line}");
     }
-    // It tries again twice a second.
+    // The gateway retries twice per second.
     let load = process.load();
     assert!(load < 0.3, "{load:.2} of a core without descriptors");
     others.check();
@@ -102,7 +102,8 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
         process.descriptors() >= 30
     });
     thread::sleep(Duration::from_millis(100));
-    // From now on no descriptor is left for a new connection to the origin; all share one kept connection.
+    // No descriptor is left for a new connection to the origin: all requests share one kept
+    // connection.
     limit_descriptors(&gateway, process.descriptors());
     for one in &mut crowd {
         assert!(one.send(b"GET /?key=b HTTP/1.1\r\nHost: a\r\n\r\n") > 0);
@@ -148,7 +149,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
         admin.get("/metrics");
         Metrics(admin.answer().text())
     };
-    // Connected before there is no descriptor left for it.
+    // Connected before the last descriptor is used.
     let mut admin = Client::connect(gateway.site.admin);
     let connected = |metrics: &Metrics| metrics.count("drip_connections", &[]) == 6;
     eventually("they are connected", || connected(&metrics_of(&mut admin)));
@@ -159,7 +160,8 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     eventually("seconds are measured", || {
         headline(&mut admin).contains("\"idle\"")
     });
-    // All lower numbers are in use, so no other one is given, also not for health checks.
+    // All lower numbers are in use, so no other descriptor is available, also not for health
+    // checks.
     limit_descriptors(&gateway, 10);
     for client in &mut clients {
         client.get("/");
@@ -212,19 +214,19 @@ fn check_warns_of_max_connections_that_do_not_fit() {
     assert!(says.iter().all(|it| told.contains(it)), "{told}");
     site.write(&format!("max_connections = 50\n{rest}"));
     assert_eq!(check(), "");
-    // Who leaves the default as it is has no need of as many.
+    // A file with the default does not need as many.
     site.write(&rest);
     assert_eq!(check(), "");
 }
 
-/// The command that runs the gateway of `site` under a limit: see [`launch`].
+/// Returns the command that runs the gateway of `site` under a limit: see [`launch`].
 fn under(limit: &str, site: &Site) -> Command {
     let mut program = drip();
     program.arg("-c").arg(site.file());
     launch(&program, limit)
 }
 
-/// A gateway without zones, under a limit.
+/// Starts a gateway without zones, under a limit.
 fn started_under(limit: &str, origin: &Origin) -> Gateway {
     let site = Site::new();
     site.write(&one_origin(origin.address, "workers = 2", ""));
@@ -306,7 +308,7 @@ fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed()
         let number = rest.split(' ').next().expect("a number");
         needed = number.parse().expect("a number");
     }
-    // As many are enough for some clients.
+    // This number is enough for some clients.
     let gateway = started_under(&format!("nofile={needed}"), &origin);
     let mut clients: Vec<_> = (0..2).map(|_| Client::connect(gateway.address())).collect();
     for client in &mut clients {

@@ -1,4 +1,4 @@
-//! Floods of HTTP/2 frames, from a client that writes each frame itself.
+//! Tests of floods of HTTP/2 frames, from a client that writes each frame itself.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,13 +15,14 @@ use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{Gateway, Origin, eventually, half_alone, now};
 
-/// A gateway that takes nothing for so long has stopped reading.
+/// Time without reading after which a gateway counts as stalled.
 const STALL: Duration = Duration::from_millis(500);
 
 const CANCEL: u32 = 8;
 
-/// The fields of a request for a target of less than 127 bytes, without an index or Huffman's code. `method`: 0x82 is GET,
-/// 0x83 POST.
+/// Returns the fields of a request for a target of less than 127 bytes.
+///
+/// They use neither an index nor Huffman's code. `method`: 0x82 is GET, 0x83 POST.
 fn fields(method: u8, target: &str) -> Vec<u8> {
     let mut fields = vec![method, 0x86];
     for (index, value) in [(4, target), (1, "a.test")] {
@@ -35,19 +36,19 @@ fn get(target: &str) -> Vec<u8> {
     fields(0x82, target)
 }
 
-/// The stream of the `nth` request.
+/// Returns the stream of the `nth` request.
 fn stream(nth: u32) -> u32 {
     2 * nth + 1
 }
 
-/// How a flood ended.
+/// End of a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The gateway closed the connection.
     Closed,
-    /// The gateway read no more.
+    /// The gateway stopped reading.
     Stalled,
-    /// The gateway read all that came in time.
+    /// The gateway read everything in time.
     Read,
 }
 
@@ -58,7 +59,7 @@ enum Reads {
     Nothing,
 }
 
-/// Connects without TLS, by prior knowledge, with these settings of the client.
+/// Connects without TLS, with prior knowledge and these settings of the client.
 fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     let mut tcp = TcpStream::connect(gateway.address()).expect("a connection");
     tcp.set_nodelay(true).expect("no delay");
@@ -69,10 +70,11 @@ fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     tcp
 }
 
-/// Sends `first`, and then what `next` makes of its count, for a while, or until nobody reads it.
+/// Sends `first`, then the output of `next` for each count, until the time or the reading ends.
 ///
-/// Meanwhile others are served, and memory stays within `most` bytes more than before. In the end
-/// the gateway is as it was.
+/// Other clients are served meanwhile, and memory grows by at most `most` bytes. In the end the
+/// gateway
+/// is as before.
 fn flood(
     reads: Reads,
     most: u64,
@@ -101,7 +103,7 @@ fn flood(
         });
     }
     let (began, mut peak, mut end, mut sent) = (now(), memory, End::Read, 0);
-    // What nobody reads fills the kernel's buffers first, which takes a while on a busy machine.
+    // Unread bytes fill the kernel's buffers first, which takes a while on a busy machine.
     let most_time = match reads {
         Reads::All => span,
         Reads::Nothing => Duration::from_secs(30),
@@ -127,7 +129,7 @@ fn flood(
         }
     }
     if end != End::Read {
-        // The rest is waiting.
+        // The rest only waits.
         drop(machine);
     }
     while began.elapsed() < span {
@@ -150,7 +152,7 @@ fn flood(
     end
 }
 
-/// So many frames in one write.
+/// Returns this many frames in one write.
 fn many(count: u32, nth: u32, mut next: impl FnMut(u32) -> Vec<u8>) -> Vec<u8> {
     (nth * count..(nth + 1) * count)
         .flat_map(&mut next)
@@ -175,11 +177,11 @@ fn requests_that_are_reset_at_once_cost_bounded_memory_and_leave_their_queues() 
 
 #[test]
 fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
-    /// How many requests come between one and its reset: less than may run at once.
+    /// Number of requests between a request and its reset: less than may run at once.
     const BETWEEN: u32 = 100;
-    // Where the gateway reads many at once, some are reset before they are taken, as above.
+    // If the gateway reads many at once, some are reset before they are processed, as above.
     flood(Reads::All, 16 * MB, &[], &[], |nth| {
-        // Time for the gateway to take them.
+        // Time for the gateway to process them.
         thread::sleep(Duration::from_millis(1));
         many(4, nth, |nth| {
             let head = get("/?key=flood");
@@ -207,7 +209,7 @@ fn a_head_that_never_ends_closes_the_connection() {
 #[test]
 fn settings_and_pings_whose_answers_nobody_reads_are_read_no_more() {
     let settings = |nth: u32| {
-        // An initial window, another one each time.
+        // An initial window, a different one each time.
         let window = [&[0, 4][..], &(65_535 + nth).to_be_bytes()].concat();
         frame(SETTINGS, 0, 0, &window)
     };

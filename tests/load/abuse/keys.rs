@@ -1,4 +1,4 @@
-//! Floods of one key.
+//! Tests of floods of one key.
 
 use std::thread;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
             })
         })
         .collect();
-    // Requests of another key wait for their own turns: five at once leave 50 ms apart, each time.
+    // Requests of another key wait for their own slots: five at once leave 50 ms apart, each time.
     for _ in 0..4 {
         let began = now();
         let mut five = [(); 5].map(|()| Client::ask(gateway.address(), "/?key=five"));
@@ -57,7 +57,8 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
     others.check();
     let moments = origin.moments("key=hot");
     let last = moments.last().expect("some of the flood has passed");
-    // Measured from before the first was sent: it may reach the origin late while the others do not.
+    // Measured from before the first was sent: it may reach the origin late while the others do
+    // not.
     let most = (*last - began).as_secs_f64() * f64::from(RATE) + 2.0;
     let passed = u32::try_from(moments.len()).expect("few");
     assert!(f64::from(passed) <= most, "{passed} passed, not {most}");

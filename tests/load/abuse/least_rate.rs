@@ -1,4 +1,6 @@
-//! `min_body_rate`: bodies that move byte by byte, in both directions, and what it does not end.
+//! Tests of `min_body_rate`: bodies that move byte by byte, in both directions.
+//!
+//! Also tests what it does not end.
 
 use std::io::Write;
 use std::thread;
@@ -15,7 +17,7 @@ use crate::support::{
     Client, Exchange, Gateway, Origin, eventually, fetch, now, one_zone, quarter_alone,
 };
 
-/// A byte now and then, and pieces that are worth more than the whole span.
+/// Settings: single bytes are too slow, and large pieces count for more than one span.
 const FLOOR: &str = "body_timeout = \"1s\"\nmin_body_rate = \"1KB/1s\"";
 const A_BYTE: Duration = Duration::from_millis(100);
 const PIECE: usize = 4096;
@@ -24,7 +26,7 @@ const EVERY: Duration = Duration::from_millis(250);
 /// No client is cut off before the span is over.
 const EARLIEST: Duration = Duration::from_millis(900);
 
-/// An origin that answers with the length of the request's body.
+/// Starts an origin that answers with the length of the request's body.
 fn counting() -> Origin {
     Origin::answering(|exchange| {
         let length = exchange.body()?.len();
@@ -121,9 +123,9 @@ fn over_http_2_only_the_stream_that_comes_by_the_byte_is_cut_off() {
     assert_eq!(client.body(3), Ok(sent.to_string().into_bytes()));
 }
 
-/// Frames of a response whose client lets so many bytes through at a time, until it is over.
+/// Reads frames of a response, letting `count` bytes through at a time.
 ///
-/// Returns the number of bytes, and how it ended if it is not complete.
+/// Returns the number of bytes, and how the response ended if it is not complete.
 fn read_by(client: &mut Frames, count: u32, most: usize) -> (usize, Option<Outcome>) {
     let mut got = 0;
     while got < most {
@@ -147,7 +149,7 @@ fn read_by(client: &mut Frames, count: u32, most: usize) -> (usize, Option<Outco
     (got, None)
 }
 
-/// A client over HTTP/2 that has asked for 64 KB, and lets nothing through yet.
+/// Connects an HTTP/2 client that has requested 64 KB, and gives no window yet.
 fn reader(gateway: &Gateway) -> Frames {
     let mut client = Frames::connect(gateway.address());
     let closed = settings(&[(INITIAL_WINDOW_SIZE, 0)]);
@@ -158,6 +160,8 @@ fn reader(gateway: &Gateway) -> Frames {
     client
 }
 
+/// A client that reads by the byte is cut off, and one that reads slowly at the rate is not.
+///
 /// At the rate, a piece of 16 KB takes longer than `body_timeout`, and bytes move all the time.
 #[test]
 fn who_reads_by_the_byte_is_cut_off_and_who_reads_slowly_at_the_rate_is_not() {
@@ -168,7 +172,7 @@ fn who_reads_by_the_byte_is_cut_off_and_who_reads_slowly_at_the_rate_is_not() {
     assert_eq!(read_by(&mut reader(&gateway), 300, 9_000), (9_000, None));
 }
 
-/// A floor that no byte by byte traffic keeps.
+/// A minimum rate that no byte by byte traffic reaches.
 const STRICT: &str = "body_timeout = \"100ms\"\nmin_body_rate = \"1MB/100ms\"";
 
 #[test]

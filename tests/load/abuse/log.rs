@@ -1,4 +1,4 @@
-//! An access log whose disk takes nothing, or whose reader has gone.
+//! Tests of an access log whose disk is stuck, or whose reader has closed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use crate::support::{Client, Gateway, Origin, SOON, fetch, make_fifo, one_zone};
 
-/// Length of a line, so that some hundred lines fill the backlog.
+/// Length of a line: some hundred lines fill the backlog.
 const LONG: usize = 30_000;
 
-/// A named pipe, and the folder that it is in.
+/// Creates a named pipe. Returns its folder and path.
 fn pipe() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let pipe = folder.path().join("access.log");
@@ -20,7 +20,7 @@ fn pipe() -> (TempDir, PathBuf) {
     (folder, pipe)
 }
 
-/// The reading end. The pipe holds 64 KB, and blocks a writer of more until something is read.
+/// Opens the reading end. The pipe holds 64 KB, and then blocks writers until something is read.
 fn reader(pipe: &Path) -> File {
     let reader = File::options().read(true).write(true).open(pipe);
     reader.expect("the pipe")
@@ -47,7 +47,7 @@ fn a_pipe_that_nobody_reads_stops_neither_a_reload_nor_the_end() {
     gateway.signal(Signal::HUP);
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
-    // The line before may still be in the pipe.
+    // The previous line may still be in the pipe.
     assert!(second.any(|line| line.expect("text").contains("key=\"b\"")));
     drop(second);
     gateway.signal(Signal::TERM);

@@ -1,8 +1,12 @@
-//! Every kind of abuse that a gateway must withstand: slow heads and bodies, very many connections, floods of keys,
-//! pipelined requests and frames, and no file descriptors left.
+//! Tests of abuse that a gateway must withstand.
 //!
-//! In each test a well-behaved client sends requests all the time, and each gets 200 within [`BOUND`](crate::support::others::BOUND). Memory
-//! stays below a bound computed from the number of abusers. When they have gone, the gateway is as it was before.
+//! The kinds are slow heads and bodies, very many connections, floods of keys, pipelined requests
+//! and
+//! frames, and no file descriptors left. In each test a well-behaved client sends requests all the
+//! time,
+//! and each gets 200 within [`BOUND`](crate::support::others::BOUND). Memory stays below a bound
+//! computed
+//! from the number of abusers. Afterwards the gateway is as before.
 
 mod connections;
 mod crowd;
@@ -20,10 +24,10 @@ use crate::support::{Gateway, Origin, one_zone};
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 
-/// How many more descriptors may be open than before: kept connections to the origin, and one or two of the admin port.
+/// Number of additional descriptors: kept connections to the origin, and some of the admin port.
 const MORE_DESCRIPTORS: usize = 12;
 
-/// A gateway on this origin whose limit is never reached; `server` are fields of `[server]`.
+/// Starts a gateway whose limit is never reached. `server`: fields of `[server]`.
 fn open_gateway(origin: &Origin, server: &str) -> Gateway {
     let zone = one_zone(origin, "1000r/s", "burst = 1000");
     let zone = zone.replace("servers =", "keep_alive = 4\nservers =");

@@ -1,4 +1,4 @@
-//! Thousands of requests on one connection, behind one that waits.
+//! Tests of thousands of requests on one connection, behind one that waits.
 
 use crate::load::abuse::crowd::One;
 use crate::load::abuse::{MB, MORE_DESCRIPTORS};
@@ -9,7 +9,9 @@ use crate::support::{Client, Gateway, Origin, SOON, eventually, half_alone, now,
 
 const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A gateway where the first request of the crowd passes and all others wait; requests without `crowd` are not limited.
+/// Starts a gateway where the first request with `crowd` passes and further ones wait.
+///
+/// Requests without `crowd` are not limited.
 fn gateway(origin: &Origin) -> Gateway {
     let zone = one_zone(origin, "1r/h", "burst = 2").replace("$arg_key", "$arg_crowd");
     let gateway = Gateway::start(&format!("workers = 2\n{zone}"));
@@ -29,7 +31,7 @@ fn ten_thousand_requests_behind_one_that_waits_cost_nothing_and_a_reset_frees_it
     let mut one = One::connect(gateway.address(), 0);
     let flood = REQUEST.repeat(10_000);
     let (mut sent, deadline) = (0, now() + SOON / 2);
-    // What the gateway does not read stays with the kernel, or here.
+    // Bytes that the gateway does not read stay in the kernel's buffers, or here.
     while sent < flood.len() && now() < deadline {
         sent += one.send(&flood[sent..]);
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -54,7 +56,7 @@ fn ten_thousand_requests_behind_one_that_waits_cost_nothing_and_a_reset_frees_it
         process.descriptors() <= descriptors + MORE_DESCRIPTORS
     });
     assert_eq!(origin.moments("crowd").len(), 1, "nobody asks for them now");
-    // Both places are free: two more wait, and only the third is rejected.
+    // Both positions in the queue are free: two more requests wait, and only the third is rejected.
     let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?crowd=a"));
     gateway.wait_for_depth(2);
     let mut third = Client::ask(gateway.address(), "/?crowd=a");

@@ -1,4 +1,4 @@
-//! Clients that send almost nothing.
+//! Tests of clients that send almost nothing.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::support::process::Process;
 use crate::support::secure::{started, write_pair};
 use crate::support::{Gateway, Origin, Site, eventually, free_address, half_alone, one_zone};
 
-/// A gateway with TLS at the second address; a peer at 127.0.0.9 must name its client.
+/// Starts a gateway with TLS at the second address. A peer at 127.0.0.9 must name its client.
 fn behind_proxies(origin: &Origin) -> (Gateway, SocketAddr) {
     let (site, tls) = (Site::new(), free_address());
     write_pair(site.folder(), "a", &["a.test"]);

@@ -1,4 +1,4 @@
-//! Standard error that nobody reads, that is full, or that is closed.
+//! Tests of standard error that is not read, full, or closed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, Write, pipe};
@@ -13,7 +13,7 @@ use crate::support::{
     Client, Gateway, Origin, PATIENCE, SOON, Site, drip, eventually, fetch, now, one_zone,
 };
 
-/// A running program of which this holds no standard stream.
+/// A running program whose standard streams are not held by this test.
 struct Running {
     site: Site,
     process: Child,
@@ -49,7 +49,7 @@ impl Running {
         client.answer()
     }
 
-    /// Tells it to stop, and returns its status.
+    /// Stops the program, and returns its status.
     fn stop(&mut self) -> Option<i32> {
         let id = i32::try_from(self.process.id())
             .ok()
@@ -68,13 +68,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ended = self.process.kill();
         let _ended = self.process.wait();
     }
 }
 
-/// Starts it with both standard streams on one pipe.
+/// Starts the program with both standard streams on one pipe.
 fn on_one_pipe(rest: &str) -> (Running, PipeReader) {
     let (reader, writer) = pipe().expect("a pipe");
     let running = Running::start(rest, |command| {
@@ -86,7 +86,7 @@ fn on_one_pipe(rest: &str) -> (Running, PipeReader) {
 
 const MISTAKES: usize = 1500;
 
-/// A file whose reload logs [`MISTAKES`] lines.
+/// Returns a file whose reload logs [`MISTAKES`] lines.
 fn mistakes() -> String {
     let lines = (0..MISTAKES).map(|nth| format!("mistake_{nth} = 1\n"));
     lines.collect()
@@ -97,7 +97,7 @@ fn a_pipe_that_nobody_reads_stops_nothing_and_once_it_is_read_whole_lines_come()
     let origin = Origin::start();
     let file = one_zone(&origin, "1000r/s", "burst = 9");
     let target = format!("/?key=a&long={}", "x".repeat(30_000));
-    // Lines of the access log that long come in pieces.
+    // Lines of the access log that long are written in pieces.
     for (is_read, log) in [(false, "[log]\naccess = \"stdout\"\n"), (true, "")] {
         let (mut gateway, reader) = on_one_pipe(&format!("shutdown_timeout = \"1s\"\n{file}{log}"));
         // The pipe holds 64 KB.

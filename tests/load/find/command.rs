@@ -1,4 +1,4 @@
-//! What the command says of a gateway that is restarted.
+//! Tests of `drip find` with a gateway that is restarted.
 
 use std::process::Child;
 
@@ -9,7 +9,7 @@ use super::{FILE, SECOND, body, command, ended, experiment, rate};
 use crate::support::operator::{post, send};
 use crate::support::{Gateway, Origin, Site, eventually, now, one_origin};
 
-/// JSON at the begin of a text, and the rest of it.
+/// Returns JSON at the beginning of a text, and the rest of it.
 pub fn json_before(text: &str) -> (Value, &str) {
     let mut all = serde_json::Deserializer::from_str(text).into_iter();
     let first = all.next().and_then(Result::ok);
@@ -24,7 +24,7 @@ fn after_a_restart_an_old_command_leaves_the_experiment_of_another_one_alone() {
     let child = command(&gateway, &["--json"]);
     eventually("it has begun", || rate(&gateway) == "50r/s");
     let old = experiment(&gateway)["id"].clone();
-    // Stopped, so that it asks only once the other experiment runs.
+    // Stopped, so that it sends its request only once the other experiment runs.
     signal(&child, Signal::STOP);
     let mut site = Site::new();
     (site.address, site.admin) = (gateway.site.address, gateway.site.admin);

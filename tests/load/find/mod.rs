@@ -1,4 +1,4 @@
-//! `drip find`: an experiment on real traffic that finds what an origin can take.
+//! Tests of `drip find`: an experiment on real traffic that finds the capacity of an origin.
 
 mod command;
 mod pages;
@@ -34,7 +34,7 @@ fn body(more: &str) -> String {
     )
 }
 
-/// An origin that takes 5 ms, and half a second while more than so many came in the last second.
+/// Starts an origin that takes 5 ms, or half a second above `most` requests per second.
 fn origin_of(most: usize) -> Origin {
     let came = Mutex::new(VecDeque::<Instant>::new());
     Origin::answering(move |exchange| {
@@ -71,7 +71,7 @@ fn command_within(gateway: &Gateway, [from, to]: [&str; 2], arguments: &[&str]) 
         .expect("the program")
 }
 
-/// Whether a command succeeded, and what it printed.
+/// Waits for a command. Returns whether it succeeded, and its output.
 fn ended(mut child: Child) -> (bool, String) {
     let mut text = String::new();
     let stdout = child.stdout.as_mut().expect("a pipe");
@@ -97,7 +97,7 @@ fn what_an_origin_can_take_is_found_on_real_traffic_and_the_file_counts_again() 
     assert_eq!(outcome["outcome"], "found", "{text}");
     let level = outcome["level"].as_str().expect("a rate");
     let level: f64 = level.trim_end_matches("r/s").parse().expect("a number");
-    // Its arrivals are counted in whole requests, and the gate is a little uneven.
+    // Arrivals are counted in whole requests, and the gate is slightly uneven.
     assert!((54.0..=68.0).contains(&level), "{level}: {text}");
     assert!(
         text.contains("  ok  ") && text.contains("  broke  "),

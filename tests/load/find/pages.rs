@@ -1,4 +1,4 @@
-//! Answers that a page of the route replaces are answers of the origin all the same.
+//! Tests that responses replaced by a page of the route still count as the origin's.
 
 use std::fs;
 use std::thread;
@@ -9,7 +9,9 @@ use super::{SECOND, body, experiment};
 use crate::support::operator::post;
 use crate::support::{Gateway, MS, Origin, Site, fetch, now, one_origin};
 
-/// None of them is a whole one without an error, which nobody would know of abandoned ones.
+/// A response that a page replaces counts with its own status.
+///
+/// None of these responses is complete without an error, as abandoned ones would be.
 #[test]
 fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
     let origin = Origin::answering(|exchange| {

@@ -31,8 +31,9 @@ pub enum Trouble {
     Close,
     /// Answers 503, with or without Retry-After.
     Shed,
-    /// The machine keeps a runnable thread waiting. Excuses a timeout, and may explain other
-    /// failures.
+    /// The machine keeps a runnable thread waiting.
+    ///
+    /// Excuses a timeout only, but may explain other failures.
     Halt,
 }
 
