@@ -81,7 +81,7 @@ fn line_12_a_client_of_http_1_0_is_reset_where_it_could_not_tell() {
     let bed = Bed::drip("", "");
     for (lines, expected) in [
         ("Transfer-Encoding: chunked\r\n\r\n4\r\n", End::Reset),
-        // HTTP/1.0 responses without a length cannot show the difference. Here the client can.
+        // With a length, the client detects the missing bytes itself.
         ("Content-Length: 100\r\n\r\n", End::Closed),
     ] {
         let mut client = bed.ask("GET / HTTP/1.0\r\nHost: test\r\n\r\n");

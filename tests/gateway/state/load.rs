@@ -13,8 +13,9 @@ use crate::support::{Client, MARGIN, Origin, best_of_three, gaps, longest_pause,
 /// Time from the readiness of a process to the signal that stops it.
 const BETWEEN: Duration = Duration::from_millis(700);
 
-/// Returns arrivals at the origin, and the longest time from a stop until the next process is
-/// ready.
+/// Returns arrivals at the origin, and the longest restart.
+///
+/// A restart lasts from a stop until the next process is ready.
 fn stamps_under_load(
     restarts: u32,
     keeps: bool,

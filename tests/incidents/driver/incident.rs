@@ -226,8 +226,9 @@ impl<'a> Incident<'a> {
         }
     }
 
-    /// Checks the log lines about begins. A line that follows another of its cause may be part of
-    /// it.
+    /// Checks the log lines about begins.
+    ///
+    /// A line that follows another one of its cause may be part of it.
     fn check_begin(&self, reported: &Value) {
         let cause = reported["cause"].as_str().unwrap_or_default();
         let all = self.gateway.log_lines();
