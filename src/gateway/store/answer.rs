@@ -114,10 +114,12 @@ pub struct Retuned {
     pub in_force: InForce,
 }
 
+/// Converts Redis's microseconds to an instant.
 fn moment(micros: u64) -> Moment {
     Moment::from_nanos(micros.saturating_mul(1000))
 }
 
+/// Converts a count, capped at `u32::MAX`.
 fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -130,6 +132,7 @@ pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<R
     })
 }
 
+/// Returns the rate in force by a reply: another gateway's rate, or that of `pace`.
 fn in_force(pace: &Pace, done: &Done) -> Result<InForce, Error> {
     let rate = match &done.other_rate {
         None => pace.rate(),
@@ -186,6 +189,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Returns whether the script accepted the join.
     fn is_accepted(&self) -> bool {
         self.nth < self.entry.done
     }

@@ -119,6 +119,7 @@ fn packed(learned: &Learned) -> Vec<u8> {
     packed
 }
 
+/// Reads what [`packed`] wrote.
 fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
     let mut spans = [None; 8];
     for span in &mut spans {
@@ -170,6 +171,7 @@ fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
     })
 }
 
+/// Reads a duration; `None` if it is not valid or stands for none.
 fn read_span(seconds: f64) -> Option<Duration> {
     (0.0..MAX_SPAN)
         .contains(&seconds)

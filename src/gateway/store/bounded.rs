@@ -67,6 +67,7 @@ impl Received {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
+    /// Counts received bytes. Fails if the reply is too large or does not begin like one of Redis.
     fn add(&self, received: &[u8], is_first: bool) -> Result<(), BadReply> {
         if is_first && received.first().is_some_and(|byte| !is_type(*byte)) {
             let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));

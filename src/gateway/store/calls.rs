@@ -115,6 +115,7 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns whether an operation has the same algorithm, rate and time as this call.
     fn is_for(&self, other: &Operation<'_>) -> bool {
         (self.algorithm, self.at) == (other.algorithm, other.at)
             && (std::ptr::eq(self.pace, other.pace) || self.pace == other.pace)

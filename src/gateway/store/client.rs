@@ -208,6 +208,7 @@ impl Store {
         self.call(call).await
     }
 
+    /// Calls a script about one thing. Returns its reply.
     async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
         let command = |_, sent: Option<&_>| {
             let (keys, packed) = (call.keys(), call.packed());
@@ -314,6 +315,7 @@ impl Store {
         self.connection.borrow_mut().take();
     }
 
+    /// Runs one command, and drops its reply.
     async fn alone(&self, command: Cmd) -> Result<(), Error> {
         let replies = self.run(1, |_, _| command.clone()).await;
         replies.into_iter().try_for_each(|reply| reply.map(drop))
@@ -359,6 +361,7 @@ impl Store {
             .collect()
     }
 
+    /// Runs all calls in one round trip. Returns a reply for each.
     async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
         let calls = &calls.calls;
         let command = |index: usize, sent: Option<&_>| {
@@ -402,11 +405,13 @@ impl Store {
         vec![Err(error); count]
     }
 
+    /// Drops the connection if it is still the one with this number.
     fn drop_connection(&self, number: u64) {
         let mut connection = self.connection.borrow_mut();
         connection.take_if(|known| known.number == number);
     }
 
+    /// Sends commands over the connection. Sets `used` to the number of the connection.
     async fn ask(
         &self,
         count: usize,
@@ -449,6 +454,7 @@ impl Store {
             .collect())
     }
 
+    /// Returns the open connection, or opens one.
     async fn connection(&self) -> RedisResult<Opened> {
         let known = || self.connection.borrow().clone();
         if let Some(known) = known() {

@@ -29,6 +29,7 @@ pub struct Trip {
 #[derive(Debug, Default)]
 pub struct StoreClock(Cell<Known>);
 
+/// Bounds of the difference, and the start of the present span of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     /// Bounds from the present span of time, and from the span before it.
@@ -94,6 +95,7 @@ impl Known {
 }
 
 impl Bounds {
+    /// Returns the narrower bounds of both.
     fn narrowed(self, other: Self) -> Self {
         Self {
             least: self.least.max(other.least),
@@ -101,12 +103,14 @@ impl Bounds {
         }
     }
 
+    /// Returns whether no difference fits both bounds.
     fn contradicts(self, other: Self) -> bool {
         let both = self.narrowed(other);
         both.least - both.most > DRIFT
     }
 }
 
+/// Returns `told` on a clock that is ahead by `ahead` nanoseconds.
 fn shifted(told: Moment, ahead: i128) -> Moment {
     let own = i128::from(told.as_nanos()) + ahead;
     Moment::from_nanos(u64::try_from(own.max(0)).unwrap_or(u64::MAX))

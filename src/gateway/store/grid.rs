@@ -156,6 +156,7 @@ impl Grant {
     }
 }
 
+/// Reads the part of the reply about keys.
 fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     let [is_noted] = rest.take()?;
     let generation = number(rest)?.max(0.0);
@@ -173,6 +174,7 @@ fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     })
 }
 
+/// Reads a finite number.
 fn number(rest: &mut Packed<'_>) -> Option<f64> {
     Some(f64::from_le_bytes(rest.take()?)).filter(|number| number.is_finite())
 }

@@ -28,6 +28,7 @@ pub struct StoreHealth {
     round_trips: Durations,
 }
 
+/// State of the present or last outage.
 #[derive(Debug, Default)]
 struct Outage {
     /// Number of workers that cannot reach the store.

@@ -41,6 +41,7 @@ impl Store {
         replies
     }
 
+    /// Makes all calls, with at most `most_keys` keys in each call of the script.
     async fn carry_places(
         &self,
         asked: &InFlightCalls<'_>,

@@ -10,6 +10,7 @@ pub(super) fn is_across_nodes(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
 
+/// Returns whether the server does not know a script by its hash.
 pub(super) fn is_forgotten(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }

@@ -54,12 +54,14 @@ impl Reply {
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl Packed<'_> {
+    /// Reads the next `N` bytes.
     pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*taken)
     }
 
+    /// Reads a length of two bytes.
     pub(super) fn length(&mut self) -> Option<usize> {
         self.take().map(u16::from_le_bytes).map(usize::from)
     }
@@ -73,11 +75,13 @@ impl Packed<'_> {
         is_whole.then_some(double as u64)
     }
 
+    /// Reads an instant in microseconds.
     pub(super) fn moment(&mut self) -> Option<Moment> {
         let micros = self.whole()?;
         Some(Moment::from_nanos(micros.saturating_mul(1000)))
     }
 
+    /// Reads a text with its length before it.
     pub(super) fn text(&mut self) -> Option<String> {
         let length = self.length()?;
         let (text, rest) = self.0.split_at_checked(length)?;
@@ -85,6 +89,7 @@ impl Packed<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
+    /// Reads the result for one key.
     fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<Result<Done, Error>> {
         let [state] = self.take()?;
         if state == 0 {
@@ -104,6 +109,7 @@ impl Packed<'_> {
         }))
     }
 
+    /// Reads the result of equal operations on a key.
     fn entry(&mut self, asked: ScriptCommand) -> Option<EntryReply> {
         let mut entry = EntryReply {
             done: u32::from_le_bytes(self.take()?),

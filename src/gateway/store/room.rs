@@ -99,6 +99,7 @@ pub struct RoomReply {
     pub done: Option<Vec<RoomDone>>,
 }
 
+/// Argument of the script, as JSON. Durations and times are in milliseconds.
 #[derive(Serialize)]
 struct Argument {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,6 +119,7 @@ struct Argument {
     ops: Vec<serde_json::Value>,
 }
 
+/// Reply of the script, as JSON. Times are in milliseconds.
 #[derive(Deserialize)]
 struct Reply {
     now: f64,
@@ -269,6 +271,7 @@ fn millis(moment: Moment) -> f64 {
     (moment.as_nanos() / 1_000_000) as f64
 }
 
+/// Converts a duration to milliseconds.
 fn span(span: Duration) -> f64 {
     span.as_secs_f64() * 1000.0
 }
@@ -282,6 +285,7 @@ fn moment(millis: f64) -> Option<Moment> {
     clippy::cast_sign_loss,
     reason = "it is checked"
 )]
+/// Converts a whole number; `None` if it is negative or too large.
 fn whole(number: f64) -> Option<u64> {
     (0.0..9e15).contains(&number).then_some(number as u64)
 }

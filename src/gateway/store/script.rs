@@ -190,6 +190,7 @@ fn hashed_part(key: &[u8]) -> &[u8] {
     tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
 }
 
+/// Returns the command that deletes a key.
 pub(super) fn forget(key: &[u8], prefix: &[u8]) -> Cmd {
     let mut command = redis::cmd("UNLINK");
     command.arg([prefix, key].concat());

@@ -30,6 +30,7 @@ impl Shared {
         Self::Rooms,
     ];
 
+    /// Returns whether gateways share this feature under these settings.
     fn is_in(self, settings: &Settings) -> bool {
         let is_shared = |store| store != StoreKind::Memory;
         let mut origins = settings.origins.iter();

@@ -35,6 +35,7 @@ pub(crate) trait Wire {
     ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>>;
 }
 
+/// Connection that its users share.
 pub(crate) type Connection = Rc<dyn Wire>;
 
 thread_local! {

@@ -64,6 +64,7 @@ fn refused(authorities: Option<&Authorities>) -> Refused<'_> {
     }
 }
 
+/// Connects to the first address of a host that answers.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = lookup_host((host, port)).await?;
     let connecting: Vec<_> = addresses

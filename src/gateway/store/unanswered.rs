@@ -17,6 +17,7 @@ pub(super) struct UnderWay<'a> {
 }
 
 impl UnansweredKey {
+    /// Returns the guard of a command in flight.
     pub(super) fn watch<'a>(&'a self, command: &'a Cmd) -> UnderWay<'a> {
         UnderWay {
             command,
@@ -24,16 +25,19 @@ impl UnansweredKey {
         }
     }
 
+    /// Notes a key whose node did not answer.
     pub(super) fn note(&self, key: Vec<u8>) {
         *self.0.borrow_mut() = Some(key);
     }
 
+    /// Takes the noted key.
     pub(super) fn take(&self) -> Option<Vec<u8>> {
         self.0.borrow_mut().take()
     }
 }
 
 impl UnderWay<'_> {
+    /// Notes that the command was answered.
     pub(super) fn is_answered(&mut self) {
         self.unanswered = None;
     }

@@ -20,6 +20,7 @@ pub struct Deadline {
     armed: Option<(Moment, Pin<Box<Sleep>>)>,
 }
 
+/// Stands for no deadline.
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 impl Default for Deadline {

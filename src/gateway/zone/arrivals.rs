@@ -39,10 +39,13 @@ pub struct Arrivals {
 ///
 /// A full chunk is shared with its readers, so that collecting it takes no time.
 pub(super) struct ArrivalLog {
+    /// Full chunks, the oldest first.
     full: VecDeque<Arc<Chunk>>,
+    /// Chunk that new arrivals are added to.
     last: Chunk,
     /// Start of the span in which no arrival is missing.
     since: Moment,
+    /// Upper bound of the full chunks.
     most_chunks: usize,
 }
 
@@ -56,6 +59,7 @@ struct Chunk {
     limits: Vec<(Limit, bool)>,
 }
 
+/// Arrival in a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Moment,

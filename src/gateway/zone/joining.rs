@@ -83,6 +83,7 @@ impl<'z> Joining<'z> {
         Self::answered_by(coming(shards.join(&join)), shards, plan, join)
     }
 
+    /// Creates the request that waits for this answer.
     fn answered_by(
         answer: oneshot::Receiver<Answer>,
         shards: &'z Shards,

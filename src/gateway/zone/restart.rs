@@ -87,6 +87,7 @@ struct Restarting<A: Restart> {
     pauses: Option<Pauses>,
 }
 
+/// State of an actor's pauses.
 struct Pauses {
     paused: Paused,
     /// Time of the last panic.
@@ -131,6 +132,7 @@ impl<A: Restart> Future for Restarting<A> {
 }
 
 impl Pauses {
+    /// Notes a panic. Begins a pause if the previous panic was very recent.
     fn panicked(&mut self) {
         let now = clock::now();
         let last = self.last.replace(now);

@@ -69,6 +69,7 @@ impl Shards {
         self.paused.any()
     }
 
+    /// Counts a rejection in the metrics of the zone and of the plan.
     pub(super) fn count_rejection(
         &self,
         plan: Option<&PlanMetrics>,

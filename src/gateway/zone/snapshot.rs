@@ -198,12 +198,14 @@ impl Shard {
         self.busy.set(busy.saturating_sub(usize::from(was_busy)));
     }
 
+    /// Adds a key to the keys with waiters.
     fn add(&self, snapshot: &Rc<Snapshot>) {
         let mut waiting = self.waiting.borrow_mut();
         snapshot.index.set(waiting.len());
         waiting.push(Rc::clone(snapshot));
     }
 
+    /// Removes a key from the keys with waiters.
     fn remove(&self, snapshot: &Snapshot) {
         let (mut waiting, index) = (self.waiting.borrow_mut(), snapshot.index.get());
         if index < waiting.len() {
@@ -249,6 +251,7 @@ pub(super) struct Snapshot {
     pub(super) elsewhere: Cell<PlacesElsewhere>,
     /// Sum of the waiters' charges.
     pub(super) costs: Cell<u64>,
+    /// Bucket, converted to the rate of this gateway's file.
     pub(super) bucket: Cell<Bucket>,
     /// Time of the join of the waiter that has waited longest.
     pub(super) oldest: Cell<Option<Moment>>,

@@ -88,6 +88,7 @@ impl Top {
         self.kept.into_values().rev().collect()
     }
 
+    /// Returns the numbers by which keys are ordered.
     fn rank(&self, state: &KeyState) -> (u64, u64) {
         // For non-negative floats, the order of the bits is the order of the numbers.
         let excess = state.excess.max(0.0).to_bits();

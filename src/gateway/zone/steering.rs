@@ -18,6 +18,7 @@ pub(super) struct Steering {
     has_dry_run: AtomicBool,
 }
 
+/// Parameters of a zone's supervisors.
 pub(super) struct CurrentNumbers {
     pub(super) settings: config::Zone,
     pub(super) sharing: Option<Sharing>,
@@ -44,6 +45,7 @@ impl Steering {
         }
     }
 
+    /// Locks the parameters. The caller sends a change to the supervisors before it unlocks.
     pub(super) fn told(&self) -> MutexGuard<'_, CurrentNumbers> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,6 +54,7 @@ impl Steering {
         Arc::clone(&self.told().overrides)
     }
 
+    /// Sets the overrides. The caller sends them to the supervisors.
     pub(super) fn set_overrides(&self, told: &mut CurrentNumbers, overrides: Overrides) {
         let has_dry_run = overrides.has_dry_run();
         self.has_dry_run.store(has_dry_run, Ordering::Relaxed);

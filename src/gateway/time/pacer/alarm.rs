@@ -24,6 +24,7 @@ pub struct Bell {
     setting: Rc<Setting>,
 }
 
+/// State that an alarm, its bell and its reminders share.
 #[derive(Debug, Default)]
 pub(super) struct Setting {
     due: Cell<Option<Moment>>,

@@ -102,6 +102,7 @@ impl Pacer {
         Self::driven(Clock::Simulated(Rc::clone(time)), Timer::simulated(time))
     }
 
+    /// Creates a pacer, and starts the task that drives it.
     fn driven(clock: Clock, timer: Timer) -> Rc<Self> {
         let pacer = Rc::new(Self::new(clock, Some(timer)));
         let driven = Rc::downgrade(&pacer);
@@ -176,6 +177,7 @@ impl Pacer {
         }
     }
 
+    /// Adds a reminder to the heap, and sets the timer if it is the earliest one.
     fn remind(&self, due: Moment, setting: &Rc<Setting>) {
         let mut alarms = self.alarms.borrow_mut();
         if alarms.len() >= self.crowded.get() {
@@ -192,6 +194,7 @@ impl Pacer {
         }
     }
 
+    /// Sets the timer.
     fn arm(&self, due: Moment) {
         if let Some(timer) = &self.timer {
             timer.arm(due);
@@ -220,11 +223,13 @@ impl Pacer {
         }
     }
 
+    /// Returns whether the first reminder is due.
     fn is_overdue(&self, now: Moment) -> bool {
         let alarms = self.alarms.borrow();
         alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
     }
 
+    /// Sets the timer for the first reminder.
     fn arm_for_next(&self) {
         self.armed.set(None);
         if let Some(Reverse(next)) = self.alarms.borrow().peek() {

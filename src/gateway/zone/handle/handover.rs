@@ -98,6 +98,7 @@ impl Zone {
     }
 }
 
+/// Waits until every supervisor has answered or ended.
 async fn all_done(told: Vec<oneshot::Receiver<()>>) {
     for told in told {
         let _ended = told.await;

@@ -276,6 +276,7 @@ impl Zone {
         self.shards.tell_all(ZoneSupervisor::reject_all);
     }
 
+    /// Returns the metrics of the plan with this index.
     fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {
         self.plans.get(index?).map(|plan| &**plan)
     }

@@ -229,6 +229,7 @@ impl KeyActor {
         self.shard.waited(&self.snapshot.key, span, real);
     }
 
+    /// Publishes the present state to the supervisor.
     fn publish(&self, now: Moment) {
         let bucket = self.queue.bucket_of_file(now);
         let lag = self.real(now).since(now);

@@ -203,6 +203,7 @@ impl KeyActor {
     }
 }
 
+/// Converts a maximum to `usize`.
 pub(super) fn most(count: impl Into<u32>) -> usize {
     usize::try_from(count.into()).unwrap_or(usize::MAX)
 }

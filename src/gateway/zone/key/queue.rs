@@ -53,6 +53,7 @@ impl KeyQueue {
         bucket
     }
 
+    /// Returns the number of waiters.
     pub(super) fn depth(&self) -> usize {
         match self {
             Self::Own(queue) => queue.depth(),
@@ -60,6 +61,7 @@ impl KeyQueue {
         }
     }
 
+    /// Returns when the oldest waiter joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.first_waiters().map(|it| it.since).min(),
@@ -67,6 +69,7 @@ impl KeyQueue {
         }
     }
 
+    /// Returns the first departure time.
     pub(super) fn due(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.due(),
@@ -82,6 +85,7 @@ impl KeyQueue {
         }
     }
 
+    /// Takes the next waiter that is due.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<Departure<Waiter, Charge>> {
         match self {
             Self::Own(queue) => queue.take_due(now).map(|departure| Departure {

@@ -181,6 +181,7 @@ impl KeyActor {
         self.grant(waiter, charge, due.or(lacks.then_some(now)), now);
     }
 
+    /// Returns the maximum number of waiters under this limit.
     fn ceiling(&self, limit: Limit) -> usize {
         most(limit.ceiling(self.queue.rate()))
     }
@@ -212,6 +213,7 @@ impl KeyActor {
         }
     }
 
+    /// Rejects a request for which no permit is free, and refunds its charge.
     pub(super) fn refuse_place(
         &mut self,
         waiter: Waiter,
@@ -277,6 +279,7 @@ impl KeyActor {
         at.into_iter().chain(ahead.filter(|at| *at > real)).min()
     }
 
+    /// Makes the call for permits if it is due.
     fn call_for_places(&mut self) {
         let (KeyQueue::Shared(queue), Some(shared)) = (&self.queue, &self.shared_places) else {
             return;

@@ -18,6 +18,7 @@ use crate::store;
 pub(super) struct SharedQueue {
     zone: Rc<StoreLink>,
     key: Key,
+    /// Waiters, with slots from the store.
     line: ExternalSchedule<Waiter, Charge>,
     /// Sum of the waiters' charges.
     costs: u64,
@@ -57,6 +58,7 @@ impl SharedQueue {
         &self.zone
     }
 
+    /// Returns the waiters with their slots.
     pub(super) fn line(&self) -> &ExternalSchedule<Waiter, Charge> {
         &self.line
     }
@@ -117,6 +119,7 @@ impl SharedQueue {
         self.line.is_busy(delay)
     }
 
+    /// Adds a waiter with its slot. If it has disconnected meanwhile, it leaves at once.
     pub(super) fn seat(&mut self, delay: u32, waiter: Waiter, due: Moment, charge: Charge) {
         let (ticket, has_gone) = (waiter.ticket, waiter.reply.is_closed());
         self.costs += charged(&charge);
@@ -206,6 +209,7 @@ impl SharedQueue {
         gone
     }
 
+    /// Removes a waiter that leaves before its slot. Refunds the last slot that is then free.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         let is_of = |waiter: &Waiter, charge: &Charge| charge.cost() == waiter.limit.cost;
         if let Some(charge) = self.line.leave(ticket, is_of) {
@@ -278,6 +282,7 @@ impl SharedQueue {
         }
     }
 
+    /// Refunds a charge without moving waiters.
     fn refund(&mut self, charge: Charge) {
         match charge {
             Charge::Store(charge) => self.zone.refund(&self.key, charge),
@@ -308,6 +313,7 @@ impl SharedQueue {
     }
 }
 
+/// Returns the cost of a charge; 0 for none.
 fn charged(charge: &Charge) -> u64 {
     match charge {
         Charge::Nothing => 0,

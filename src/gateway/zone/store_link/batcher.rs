@@ -28,6 +28,7 @@ use crate::time::pacer::Pacer;
 
 /// Number of batches in flight from which on a new batch waits for a reply, or for `GATHERED`.
 const ENOUGH_UNDER_WAY: usize = 4;
+/// Time for which a batch waits while enough batches are in flight.
 const GATHERED: Duration = Duration::from_millis(1);
 /// Upper bound of one kind's operations in a batch, so that it does not block Redis for long.
 const MAX_OPERATIONS: usize = 256;
@@ -47,16 +48,23 @@ pub(super) struct Batcher {
     link: Rc<Link>,
     clock: Rc<StoreClock>,
     pacer: Rc<Pacer>,
+    /// Charges that wait for their batch.
     joins: RefCell<Vec<Ask>>,
+    /// Batches in flight.
     carried: Carried,
+    /// Calls for permits.
     places: PlacesCalls,
+    /// Refunds that wait for their batch.
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
+    /// Retunes that wait for their batch.
     retunes: RefCell<Vec<(SharedKey, Reply<InForce>)>>,
     /// Whether refunds or retunes are in flight.
     tidying: Cell<bool>,
     /// Whether the next batch is about to be sent.
     gathering: Cell<bool>,
+    /// Number of batches of charges in flight.
     under_way: Cell<usize>,
+    /// Notifies that a batch has returned.
     back: Notify,
 }
 
@@ -84,10 +92,12 @@ impl Batcher {
         self.pacer.now()
     }
 
+    /// Returns whether the store is unavailable.
     pub(super) fn is_out(&self) -> bool {
         self.link.is_out()
     }
 
+    /// Adds a charge to the next batch. Answers it at once if the store is unavailable.
     pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
         if self.is_out() {
             ask.key.zone.count(StoreResult::Skipped);
@@ -115,6 +125,7 @@ impl Batcher {
         self.add(&self.refunds, (key, charge), &zone);
     }
 
+    /// Asks the store to put the rate of this gateway's file into force for a key.
     pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply: Reply<InForce>) {
         let zone = Rc::clone(&key.zone);
         self.add(&self.retunes, (key, reply), &zone);
@@ -129,6 +140,7 @@ impl Batcher {
         self.tidy();
     }
 
+    /// Asks the store to forget a key's charges, or only those behind `last`.
     pub(super) fn forget(self: &Rc<Self>, key: SharedKey, last: Option<Charge>) {
         if self.is_out() {
             return key.zone.count(StoreResult::Skipped);
@@ -167,6 +179,7 @@ impl Batcher {
         });
     }
 
+    /// Sends a batch of joins and calls for permits, and passes on the answers.
     async fn carry_batch(self: &Rc<Self>) {
         let places = |ask: &Ask| ask.places;
         let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
@@ -314,6 +327,7 @@ impl Batcher {
         self.clock.latest(told)
     }
 
+    /// Converts an answer of the store to the gateway's clock.
     fn decision(&self, key: &SharedKey, answer: &StoreAnswer, trip: Trip) -> Decision {
         let at = self.at(answer.now, trip);
         Decision {
@@ -334,6 +348,7 @@ impl Batcher {
         }
     }
 
+    /// Counts an operation. Logs a refusal.
     fn count(&self, zone: &StoreLink, error: Option<&Error>) {
         zone.count(store_result(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {

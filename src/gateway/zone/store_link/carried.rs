@@ -26,6 +26,7 @@ pub(super) struct Carried {
 type Answered<'a, T> = Vec<(&'a Ask, T)>;
 
 impl Carried {
+    /// Adds a batch in flight.
     pub fn add(&self, batch: &Rc<[Ask]>) {
         let mut batches = self.batches.borrow_mut();
         batches.retain(|other| other.strong_count() > 0);

@@ -21,7 +21,9 @@ pub(super) struct LeasingJoin {
 
 /// Lease of a key, and what is known of the key.
 pub(super) struct KeyLease {
+    /// Leased slots, and the store's last refusal.
     pub(super) lease: Lease<Decision>,
+    /// Last use of the key.
     pub(super) used: Moment,
     /// Rate under which the slots were taken.
     pub(super) rate: Option<Rate>,
@@ -29,6 +31,7 @@ pub(super) struct KeyLease {
     pub(super) under_way: usize,
     /// Whether leased slots are on their way with one of these joins.
     pub(super) is_refilled: bool,
+    /// Joins that wait for slots in transit, in their order.
     pub(super) waiting: VecDeque<LeasingJoin>,
     /// Number of times that all slots were removed.
     pub(super) version: u64,
@@ -50,6 +53,7 @@ impl KeyLease {
         }
     }
 
+    /// Returns whether the key has no slots, no waiting joins and no joins at the store.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
     }

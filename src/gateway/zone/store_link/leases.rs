@@ -30,7 +30,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// While slots are on their way to this gateway, later joins wait for them in their order.
 #[derive(Default)]
 pub(super) struct Leases {
+    /// Leases of the keys.
     keys: RefCell<HashMap<Key, KeyLease, RandomState>>,
+    /// Number of leased slots of all keys.
     places: Cell<usize>,
     /// Time of the last search for unused keys.
     swept: Cell<Moment>,
@@ -109,6 +111,7 @@ impl Leases {
         }
     }
 
+    /// Updates the number of leased slots after that of one key has changed.
     fn counted(&self, before: usize, after: usize) {
         self.places.set(self.places.get() + after - before);
     }
@@ -232,6 +235,7 @@ impl Leases {
         next
     }
 
+    /// Forgets keys that were not used for several lease lengths.
     fn forget_unused(
         &self,
         link: &StoreLink,
@@ -322,7 +326,9 @@ pub(super) struct Refill {
     pub(super) limit: Limit,
     /// Number of slots to take ahead.
     pub(super) ahead: u32,
+    /// Version of the key's lease when the refill was requested.
     pub(super) version: u64,
+    /// Whether the refill is complete.
     pub(super) is_told: bool,
 }
 
@@ -330,10 +336,12 @@ pub(super) struct Refill {
 pub(super) struct Refilled {
     /// Time of the request to the store.
     pub(super) asked: Moment,
+    /// Decisions of the store.
     pub(super) decisions: Vec<Decision>,
 }
 
 impl Refill {
+    /// Completes the refill with the store's answer; `None` if there is none.
     pub(super) fn tell(mut self, told: Option<Refilled>) {
         self.is_told = true;
         self.link.leases.refilled(&self, told);

@@ -1,7 +1,7 @@
 //! Zones shared by several gateways: the buckets are in a store, the waiters are here.
 //!
 //! ```text
-//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
+//! KeyActor, ZoneSupervisor ──join──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
 //!            ▲                          │
 //!            └───────────Reply──────────┘
 //! ```
@@ -49,6 +49,7 @@ use shared_key::SharedKey;
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
+    /// Rates of the zone and its plans.
     pub(super) paces: Paces,
     pub(super) on_store_failure: OnStoreFailure,
     /// Whether the log and the API mask keys.
@@ -88,6 +89,7 @@ pub(super) struct Decision {
     pub(super) account: Account,
     /// Charge of the request; `None` if it was rejected.
     pub(super) charge: Option<store::Charge>,
+    /// Rate used for the decision.
     pub(super) in_force: InForce,
     /// Instant before which other requests may use the slot.
     ///

@@ -13,6 +13,7 @@ pub(crate) enum Crash {
 }
 
 impl ZoneSupervisor {
+    /// Panics, or makes the actor of a key panic.
     pub(in crate::zone) fn crash(&self, crash: Crash) {
         match crash {
             Crash::Key(key) => self.if_active(&key, |_, _, _| panic!("a test crashes the key")),

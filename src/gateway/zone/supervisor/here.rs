@@ -46,10 +46,12 @@ thread_local! {
 #[rtype(result = "()")]
 pub(super) struct Panicked(pub(super) Box<dyn Any + Send>);
 
+/// Makes a supervisor reachable on this thread.
 pub fn add(id: SupervisorId, here: Rc<Here>) {
     HERE.with_borrow_mut(|all| all.insert(id, here));
 }
 
+/// Removes a supervisor that has ended.
 pub(super) fn remove(id: SupervisorId) {
     // On a thread that is ending the map may be gone already.
     let _ended = HERE.try_with(|all| all.borrow_mut().remove(&id));

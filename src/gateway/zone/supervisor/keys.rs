@@ -43,6 +43,7 @@ pub(super) struct Known<A> {
     newer: u32,
 }
 
+/// State of a remembered key.
 pub(super) enum State<A> {
     /// The key has an actor.
     Active(A),
@@ -178,6 +179,7 @@ impl<A> Keys<A> {
         before
     }
 
+    /// Forgets the key at an index. Returns its state.
     pub(super) fn remove(&mut self, index: u32) -> Option<State<A>> {
         if index as usize >= self.known.len() {
             return None;
@@ -255,6 +257,7 @@ impl<A> Keys<A> {
             })
     }
 
+    /// Returns the order of a key's state.
     fn order(&mut self, index: u32) -> &mut Order {
         match self[index].state {
             State::Active(_) => &mut self.active,

@@ -103,6 +103,7 @@ impl ZoneSupervisor {
         Some(self.state_of(key, self.keys.get(key)?, now))
     }
 
+    /// Returns the present state of a known key.
     fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
         let mut state = match &known.state {
             State::Active(active) => active.snapshot.state(self.rates.of(key), now),

@@ -78,6 +78,7 @@ struct Active {
     snapshot: Rc<Snapshot>,
 }
 
+/// Phase of a supervisor's life.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -182,6 +183,7 @@ impl ZoneSupervisor {
         }
     }
 
+    /// Returns whether the zone may remember one more key.
     fn has_room(&self) -> bool {
         self.keys.len() < self.tuning.max_keys.get()
     }

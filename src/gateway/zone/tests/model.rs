@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// Event of a trace.
 #[derive(Clone, Debug)]
 enum Step {
     Advance(Duration),
@@ -60,6 +61,7 @@ struct Model {
     departed: Vec<(u64, Moment)>,
 }
 
+/// Answer of the model to a join.
 #[derive(Debug, PartialEq)]
 enum Said {
     Passed(Excess),

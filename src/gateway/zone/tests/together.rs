@@ -142,6 +142,7 @@ async fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
     assert!(left.running.is_some() && right.running.is_some());
 }
 
+/// Event of a trace.
 #[derive(Clone, Debug)]
 enum Step {
     /// Starts a request that needs permits in the zones of these bits.
@@ -169,6 +170,7 @@ struct Zones {
     running: Vec<(usize, Places)>,
 }
 
+/// `in_flight` of the three zones.
 const PLACES: [u32; 3] = [1, 2, 1];
 
 impl Zones {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Change of the table; the number selects a key.
 #[derive(Clone, Debug)]
 enum Step {
     Touch(u8),
