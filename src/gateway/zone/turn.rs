@@ -264,7 +264,7 @@ pub async fn take_places<'z>(
     }
 }
 
-/// Takes all permits. Repeats until every zone had one free at the same time.
+/// Takes all permits, in as many attempts as needed.
 async fn take_all(turns: &mut [Turn<'_>], limits: &[Limit]) -> Result<(), (usize, Rejection)> {
     let (mut in_vain, mut first) = (0, 0);
     loop {

@@ -198,7 +198,7 @@ impl ZoneSupervisor {
         self.show_keys();
     }
 
-    /// Updates the metrics of the numbers of keys.
+    /// Updates the gauges of the number of keys.
     fn show_keys(&mut self) {
         let (active, parked) = (self.keys.active(), self.keys.parked());
         let metrics = &self.shard.metrics;
