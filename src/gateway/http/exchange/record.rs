@@ -56,7 +56,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) cost: Cost,
     /// Key of the request at the origin's gate, if it has a plan there.
     pub(super) planned: Option<Box<Planned>>,
-    /// Server that got the request. `origin_took`: its time until the head of its response.
+    /// Server that got the request.
     pub(super) server: Option<&'r ServerUrl>,
     /// Time of the origin until the head of its response, once it ended.
     pub(super) origin_took: Option<Duration>,

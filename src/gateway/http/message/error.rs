@@ -56,7 +56,7 @@ pub enum InvalidResponse {
     /// The response has several different lengths (RFC 9110, section 8.6).
     #[error("it has several lengths")]
     Length,
-    /// The response switches to a protocol that was not requested, or fakes a WebSocket.
+    /// The response switches to a protocol that was not requested, or opens a WebSocket wrongly.
     ///
     /// A client over HTTP/2 takes any 2xx for the start of its WebSocket.
     #[error("it switches to a protocol that was not asked for, or not to the one that was")]
