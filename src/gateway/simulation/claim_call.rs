@@ -1,27 +1,29 @@
-//! A claim of slots and its reply, read as `grid.lua` documents them.
+//! A gateway's claim of slots and its reply, parsed as `grid.lua` documents them.
 
 use limit::{KeyChange, Rate};
 
 use super::redis::Reply;
 use super::script_call::Packed;
 
-/// What a gateway claimed, and what it was granted. Times are nanoseconds on the store's clock.
+/// A claim with its reply. Times are in nanoseconds on the store's clock.
 #[derive(Debug)]
 pub(super) struct ClaimCall {
-    /// The number of the origin.
+    /// Index of the origin.
     pub(super) origin: usize,
-    /// Which process it is.
+    /// Id of the gateway's process.
     pub(super) gateway: Vec<u8>,
-    /// Since when its file has had its rate, in microseconds on its own clock, and this rate.
+    /// The file's rate, and the time since which the file has it.
+    ///
+    /// The time is in microseconds on the gateway's own clock.
     pub(super) since: f64,
     pub(super) rate: Rate,
     pub(super) wanted: f64,
     pub(super) part_taken: f64,
     pub(super) lead: f64,
-    /// The name's hash, the weight, and the weights of keys that wait.
+    /// Waiting classes: hash of the name, weight, and sum of the weights of waiting keys.
     pub(super) classes: Vec<(u32, f64, f64)>,
-    /// The generation of keys that it knows, the numbers of the claim and of the last one that was
-    /// answered.
+    /// Generation of keys that the gateway knows, number of this claim, and of the last answered
+    /// one.
     pub(super) known: f64,
     pub(super) number: f64,
     pub(super) answered: f64,
@@ -32,19 +34,19 @@ pub(super) struct ClaimCall {
     pub(super) in_force: Rate,
     pub(super) pieces: u32,
     pub(super) slots: Vec<i64>,
-    /// Whether the changes were noted, and the generation of keys from now on.
+    /// Whether the store recorded the changes, and the new generation of keys.
     pub(super) is_noted: bool,
     pub(super) generation: f64,
-    /// Keys, and at how many gateways they wait.
+    /// Keys, each with the number of gateways at which it waits.
     pub(super) news: Vec<(u64, u16)>,
 }
 
 impl ClaimCall {
-    /// Reads a claim; `None` if the command is none, or has failed.
+    /// Parses a claim; `None` if the command is not a claim, or has failed.
     ///
     /// # Errors
     ///
-    /// Returns an error if the claim or the reply has another form.
+    /// Returns an error if the claim or the reply has another format.
     pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
         let [name, _, _, key, packed] = command else {
             return Ok(None);
@@ -63,7 +65,7 @@ impl ClaimCall {
     }
 
     fn read_packed(origin: usize, mut asked: Packed, mut told: Packed) -> Option<Self> {
-        // Redis's own time counts.
+        // A negative time means that the store uses Redis's own clock.
         asked.double().filter(|now| *now < 0.0)?;
         let since = asked.double()?;
         let rate = rate(asked.text()?.get(32..)?)?;
@@ -84,7 +86,7 @@ impl ClaimCall {
         }
         let now = time(told.double()?);
         let (gateways, part) = (told.double()?, told.double()?);
-        // The first free slot, and when another claim would be granted more.
+        // First free slot, and the time from which another claim would be granted more.
         (told.double()?, told.double()?);
         let in_force = match told.byte()? {
             1 => rate,
@@ -136,7 +138,7 @@ fn rate(written: &[u8]) -> Option<Rate> {
     std::str::from_utf8(written).ok()?.parse().ok()
 }
 
-/// Nanoseconds, of microseconds with decimals.
+/// Converts microseconds with decimals to nanoseconds.
 fn time(micros: f64) -> i64 {
     micros.trunc() as i64 * 1000 + (micros.fract() * 1000.0) as i64
 }

@@ -1,4 +1,4 @@
-//! What a client does: it joins, waits or leaves, and uses its turn or gives it back.
+//! A simulated client of a zone: it joins, waits or leaves, and uses its slot or returns it.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -12,26 +12,26 @@ use super::invariants::{Invariants, Request};
 use super::world::World;
 use crate::zone::{Join, Joining, Key, Turn};
 
-/// A request, and what its client will do.
+/// A request, with the future behaviour of its client.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     pub(super) zone: usize,
     pub(super) key: &'static str,
     pub(super) limit: Limit,
-    /// How long the client waits at most.
+    /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,
     pub(super) then: Then,
 }
 
-/// What becomes of a turn.
+/// Use of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     Used,
-    /// It is dropped at once: another zone has rejected the request.
+    /// Dropped at once, because another zone has rejected the request.
     GivenBack,
-    /// It is used, and given back after a time.
+    /// Used, and refunded after this time.
     Refunded(Duration),
-    /// It is used, and after a time the answer tells another cost.
+    /// Used. After this time the response reports another cost.
     Settled(Duration, Cost),
 }
 
@@ -51,7 +51,7 @@ pub(super) fn visit(
         let plans = &zone.settings().plans;
         let (plan, mut visit) = (plans.index_of(visit.key.as_bytes()), visit);
         if zone.settings().algorithm.has_windows() {
-            // The count is part of the rate.
+            // The rate includes the count.
             let rate = plans.of(visit.key.as_bytes()).and_then(|plan| plan.rate);
             let rate = rate.unwrap_or(zone.settings().rate);
             visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
@@ -94,7 +94,7 @@ async fn stay(
     }
 }
 
-/// Waits for an answer; `None` if the client leaves before it comes.
+/// Waits for an admission; `None` if the client leaves before.
 pub(super) async fn patiently<T>(
     world: &Rc<World>,
     answer: impl Future<Output = T>,

@@ -1,3 +1,5 @@
+//! The clocks of simulated gateways, which are wrong and drift.
+
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,29 +12,28 @@ use super::random::Random;
 use super::world::World;
 use crate::time::simulated::SimulatedTime;
 
-/// Where all clocks would stand at the beginning if they were right.
+/// Time that a correct clock shows at the beginning.
 pub(super) const EPOCH: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
 
-/// The clock of a gateway: it is wrong from the start, and goes too fast or too slow.
+/// Clock of a gateway: wrong from the start, and too fast or too slow.
 ///
-/// It does not jump, as the machine's monotonic clock does not. A gateway that starts anew may have
-/// another clock.
+/// Like the machine's monotonic clock it does not jump. A restarted gateway may have another clock.
 pub(super) struct SkewedClock {
     world: Rc<World>,
     skew: Skew,
 }
 
-/// How a clock is wrong.
+/// Error of a clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Skew {
-    /// How far it is ahead at the beginning, in nanoseconds.
+    /// Error at the beginning, in nanoseconds. Positive values are ahead.
     pub(super) ahead: i64,
-    /// How much faster it goes, in millionths.
+    /// Drift in millionths. Positive values are too fast.
     pub(super) ppm: i32,
 }
 
 impl Skew {
-    /// A clock that is up to ten seconds wrong.
+    /// Returns a clock that is up to ten seconds wrong.
     pub(super) fn new(random: &mut Random, has_drift: bool) -> Self {
         let ahead = random.number(0..20_000_000_000);
         let ppm = if has_drift { random.number(0..101) } else { 50 };
@@ -42,7 +43,7 @@ impl Skew {
         }
     }
 
-    /// What the clock shows at a time of the simulation.
+    /// Returns the time that the clock shows at a time of the simulation.
     fn shows(self, time: Duration) -> i128 {
         let time = i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
         i128::from(EPOCH.as_nanos())
@@ -51,7 +52,7 @@ impl Skew {
             + (time * i128::from(self.ppm)).div_euclid(1_000_000)
     }
 
-    /// The first time of the simulation at which the clock shows `moment`.
+    /// Returns the first time of the simulation at which the clock shows `moment`.
     fn time_of(self, moment: Moment) -> Duration {
         let moment = i128::from(moment.as_nanos());
         let passed = moment - i128::from(EPOCH.as_nanos()) - i128::from(self.ahead);

@@ -1,4 +1,4 @@
-//! What clients do at shared gates: they join, wait or leave, and are at the origin for a while.
+//! Simulated clients of shared gates: they join, wait or leave, and occupy the origin.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::world::World;
 use crate::gate::{Admission, NoTurn};
 use crate::time::pacer::Pacer;
 
-/// A request for an origin with a gate, and what its client will do.
+/// A request for an origin with a gate, with the future behaviour of its client.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     pub(super) origin: usize,
@@ -22,27 +22,27 @@ pub(super) struct Passage {
     pub(super) key: usize,
     pub(super) class: usize,
     pub(super) cost: Cost,
-    /// How long it may wait at most, as far as that can be foreseen.
+    /// Maximum predicted wait at which the request still joins.
     pub(super) most: Option<Duration>,
-    /// How long the client waits at most.
+    /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,
-    /// How long it is at the origin, the status of the answer, and what it cost in the end.
+    /// Time at the origin, status of the response, and final cost.
     pub(super) takes: Duration,
     pub(super) status: u16,
     pub(super) settled: Option<Cost>,
 }
 
 impl Simulation {
-    /// Sends requests to the gates of a gateway while requests come.
+    /// Sends requests to the gates of a gateway, until the scenario sends no more.
     pub(super) async fn crowd(self: Rc<Self>, gateway: usize, mut random: Random) {
-        // Before its file is read, a gateway takes no requests.
+        // A gateway accepts requests only after it has read its file.
         self.world.sleep(Duration::from_millis(1)).await;
         let scenario = Rc::clone(&self.scenario);
         let crowd = scenario.crowd;
         // Some gateways have only some of the keys.
         let keys = random.number(1..5);
         if random.chance(30) {
-            // Others were there before.
+            // Other gateways have started before.
             self.world.sleep(random.millis(0..300)).await;
         }
         if crowd.is_full {
@@ -66,7 +66,7 @@ impl Simulation {
         }
     }
 
-    /// Sends enough of all keys that each waits for a while.
+    /// Sends so many requests of all keys that each key waits for a while.
     fn fill(&self, gateway: usize, keys: u64, random: &mut Random) {
         let there = Rc::clone(&self.gateways.borrow()[gateway]);
         for (origin, plan) in self.scenario.origins.iter().enumerate() {

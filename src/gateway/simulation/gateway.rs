@@ -1,4 +1,4 @@
-//! What a gateway does: it has zones and gates in the store, on a clock of its own.
+//! A simulated gateway with zones and gates in the store, and its own clock.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
 use crate::zone::{Key, StoreHealth, Waiters, Zone};
 
-/// A gateway from its start to its death.
+/// A gateway, from its start to its death.
 pub(super) struct Gateway {
     pub(super) number: usize,
     pub(super) host: HostId,
@@ -78,28 +78,28 @@ impl Gateway {
         gate
     }
 
-    /// The gate of the origin with this index, once the gateway has started.
+    /// Returns the gate of the origin with this index, once the gateway has started.
     pub(super) fn gate(&self, index: usize) -> Option<Arc<OriginGate>> {
         self.gates.borrow().get(index).cloned()
     }
 
-    /// How the gate of an origin gets its slots; `None`: there is no such origin.
+    /// Returns how the gate of an origin gets its slots; `None` if there is no such origin.
     pub(super) fn sharing(&self, index: usize) -> Option<GateSharing> {
         self.gate(index)?.sharing()
     }
 
-    /// What its first gate knows of the places that it shares.
+    /// Returns the state of the permits that its first gate shares.
     pub(super) fn places(&self) -> Option<PlaceSharing> {
         self.gate(0)?.place_sharing()
     }
 
-    /// Which part of an origin's rate its gate lets through; `None`: it has not started.
+    /// Returns the share of an origin's rate that its gate passes; `None` before the start.
     pub(super) fn lets_through(&self, index: usize) -> Option<f64> {
         let rate = self.gate(index)?.state(0).rate?;
         Some(rate.per_second() / self.scenario.origins[index].rate.per_second())
     }
 
-    /// The file is saved with another rate for an origin.
+    /// Saves the file with another rate for an origin.
     pub(super) fn retune_origin(self: &Rc<Self>, world: &Rc<World>, index: usize, rate: Rate) {
         let its = Rc::clone(self);
         world.spawn(self.host, async move {
@@ -113,17 +113,17 @@ impl Gateway {
         });
     }
 
-    /// When a file that is saved now was saved, by the gateway's clock.
+    /// Returns the current time by the gateway's clock, as the time of saving a file.
     fn saved(&self) -> Moment {
         self.time.now()
     }
 
-    /// The zone with this index, once the gateway has started.
+    /// Returns the zone with this index, once the gateway has started.
     pub(super) fn zone(&self, index: usize) -> Option<&'static Zone> {
         self.zones.borrow().get(index).copied()
     }
 
-    /// The file is saved with another rate for a zone.
+    /// Saves the file with another rate for a zone.
     pub(super) fn retune(&self, index: usize, rate: Rate) {
         let Some(zone) = self.zone(index) else {
             return;
@@ -137,14 +137,14 @@ impl Gateway {
         self.zones.borrow_mut()[index] = Box::leak(Box::new(zone));
     }
 
-    /// An operator has a zone forget a key. Those who wait keep their times.
+    /// Makes a zone forget a key, as an operator does. Waiting requests keep their slots.
     pub(super) async fn forget(&self, index: usize, key: &str) {
         if let Some(zone) = self.zone(index) {
             zone.forget(Key::from(key.as_bytes()), Waiters::Stay).await;
         }
     }
 
-    /// What it has of keys: their zones.
+    /// Returns the zones that remember a key.
     pub(super) async fn remembers(&self) -> Vec<String> {
         let mut left = Vec::new();
         let zones = self.zones.borrow().clone();
@@ -158,7 +158,7 @@ impl Gateway {
         left
     }
 
-    /// Whether the gateway knows that it cannot reach the store.
+    /// Returns whether the gateway knows that it cannot reach the store.
     pub(super) fn is_out(&self) -> bool {
         self.store_health.outage().is_some()
     }

@@ -1,23 +1,24 @@
-//! Many gateways, the network and the store in one process, on a virtual time, all from one seed.
+//! Simulates many gateways, the network and the store in one process, from one seed.
 //!
-//! The zones, the gates, the store links and the scripts are the real ones. What is simulated is around
-//! them:
+//! The time is virtual. The zones, the gates, the store links and the scripts are the real ones.
+//! The rest
+//! is simulated:
 //!
 //! ```text
 //! scenario ── what a seed makes happen
-//!    │
-//!    ├──▶ client ──▶ gateway (zones, gates, links, on a clock of its own) ──▶ network ──▶ store
-//!    ├──▶ faults                                                                            │
-//!    └──▶ invariants ◀── joins, departures, rejections ◀── what the scripts were asked ◀────┘
+//! │
+//! ├──▶ client ──▶ gateway (zones, gates, links, on a clock of its own) ──▶ network ──▶ store
+//! ├──▶ faults                                                                            │
+//! └──▶ invariants ◀── joins, departures, rejections ◀── what the scripts were asked ◀────┘
 //! ```
 //!
 //! Everything runs on one thread in a [`World`](world::World), so the same seed gives the same
 //! steps. A seed that fails prints its last steps, and how to run it alone.
 //!
-//! A seed stands for a scenario with zones, and for another one with gates that gateways share.
+//! A seed defines one scenario with zones, and another one with shared gates.
 //!
-//! Everyday runs take a few random seeds, long ones thousands: see `tests/testing/search.rs`. `DRIP_SEEDS=5000`
-//! runs so many, `DRIP_SEED=42` one.
+//! Everyday runs use a few random seeds, long runs thousands: see `tests/testing/search.rs`.
+//! `DRIP_SEEDS=5000` runs that many seeds, `DRIP_SEED=42` a single one.
 
 #![allow(
     clippy::cast_precision_loss,

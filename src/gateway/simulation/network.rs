@@ -1,4 +1,4 @@
-//! The network between the gateways and the store: TCP connections, with delay, loss and partitions.
+//! The simulated network: TCP connections to the store, with delay, loss and partitions.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::world::{HostId, World};
 use crate::store::Url;
 use crate::store::simulated;
 
-/// How long TCP waits before it sends a lost segment again, at least.
+/// Minimum time after which TCP sends a lost segment again.
 const RETRANSMITTED: Duration = Duration::from_millis(200);
 
 /// The links of all gateways to the store.
@@ -29,47 +29,48 @@ pub(super) struct Network {
     random: RefCell<Random>,
 }
 
-/// The way between one gateway and the store.
+/// The link between one gateway and the store.
 pub(super) struct Link {
     gateway: usize,
-    /// How long a message takes, at least and at most.
+    /// Minimum and maximum delay of a message.
     least: Cell<Duration>,
     most: Cell<Duration>,
-    /// How many of a hundred messages are lost at first.
+    /// Percentage of messages that are lost at the first attempt.
     pub(super) loss: Cell<u64>,
-    /// Until when nothing gets through.
+    /// No message passes until this time.
     pub(super) blocked_until: Cell<Duration>,
     connections: RefCell<Vec<Weak<Connection>>>,
-    /// Since when the gateway has dialed, and when it last stopped.
+    /// Time since which the gateway has been dialing, and time of the last dial's end.
     dials_since: Cell<Duration>,
     dialed_until: Cell<Duration>,
 }
 
-/// A TCP connection: what is sent arrives in order, once, or the connection breaks.
+/// A TCP connection: bytes arrive in order and once, or the connection breaks.
 struct Connection {
     network: Rc<Network>,
     link: Rc<Link>,
-    /// Since when the gateway had dialed, and when the connection was open.
+    /// Begin of dialing, and time at which the connection was open.
     dialed: Duration,
     opened: Duration,
-    /// When commands were first sent whose script the store does not know, by their keys: they are
-    /// sent again in full.
+    /// Times at which commands with unknown scripts were first sent, by their keys.
+    ///
+    /// These commands are sent again in full.
     forgotten: RefCell<BTreeMap<Vec<u8>, Duration>>,
     is_broken: Cell<bool>,
-    /// When the last message to the store, and the last one from it, arrives.
+    /// Arrival of the last message to the store, and of the last one from it.
     arrives: Cell<Duration>,
     returns: Cell<Duration>,
-    /// Who wait for replies.
+    /// Senders for expected replies.
     waiting: RefCell<BTreeMap<u64, oneshot::Sender<Replies>>>,
     sent: Cell<u64>,
 }
 
-/// Where in the words of a call of a script its first key is.
+/// Index of the first key in the words of a script call.
 const KEY: usize = 3;
 
 type Replies = RedisResult<Vec<RedisResult<Value>>>;
 
-/// The address of the store as the gateway with this number writes it.
+/// Returns the address of the store, as written by the gateway with this number.
 pub(super) fn url(gateway: usize) -> Url {
     format!("redis://gateway-{gateway}:6379")
         .parse()
@@ -110,7 +111,7 @@ impl Network {
         self.links.borrow().clone()
     }
 
-    /// When a message that is sent now over a link arrives.
+    /// Returns the arrival time of a message that is sent over a link now.
     fn arrival(&self, link: &Link) -> Duration {
         let mut random = self.random.borrow_mut();
         let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -119,7 +120,7 @@ impl Network {
         if random.chance(link.loss.get()) {
             arrival += RETRANSMITTED;
         }
-        // What arrives while nothing gets through is sent again afterwards.
+        // Messages that would arrive during a partition are sent again afterwards.
         if arrival < link.blocked_until.get() {
             arrival = link.blocked_until.get() + random.millis(0..200);
         }
@@ -128,7 +129,7 @@ impl Network {
 
     async fn connect(self: Rc<Self>, link: Rc<Link>) -> RedisResult<simulated::Connection> {
         let dial = Dial::begin(&self.world, &link);
-        // A handshake: a round trip.
+        // The handshake takes a round trip.
         for _ in 0..2 {
             let arrival = self.arrival(&link);
             self.world.sleep_until(arrival).await;
@@ -155,15 +156,18 @@ impl Network {
     }
 }
 
-/// A gateway dials, until this is dropped: it is connected, was refused, or has given up.
+/// A dial of a gateway, until dropped: it is connected, refused, or given up.
 struct Dial<'a> {
     world: &'a World,
     link: &'a Link,
 }
 
 impl<'a> Dial<'a> {
-    /// Who waits for the connection dials as soon as the one before has failed. So it has waited
-    /// at most since the first of such an unbroken row of dials.
+    /// Begins a dial.
+    ///
+    /// A gateway dials again as soon as the previous dial has failed. So a command has waited at
+    /// most since the
+    /// first of an unbroken series of dials.
     fn begin(world: &'a World, link: &'a Link) -> Self {
         let now = world.now();
         if link.dialed_until.get() < now {
@@ -184,13 +188,13 @@ impl Drop for Dial<'_> {
 }
 
 impl Link {
-    /// Sets how long a message takes, at least and at most.
+    /// Sets the minimum and maximum delay of a message.
     pub(super) fn set_delay(&self, least: Duration, most: Duration) {
         self.least.set(least);
         self.most.set(most);
     }
 
-    /// Breaks all connections. What is on its way to the store may still be done there.
+    /// Breaks all connections. The store may still process messages in flight.
     pub(super) fn reset(&self) {
         for connection in self.connections.take() {
             if let Some(connection) = connection.upgrade() {
@@ -245,13 +249,13 @@ impl Connection {
         Some(receiver)
     }
 
-    /// Since when the gateway waits for the answer to commands that it sends now.
+    /// Returns the time since which the gateway waits for the reply to commands that it sends now.
     fn sent(&self, commands: &[Vec<Vec<u8>>]) -> Duration {
         let now = self.network.world.now();
         let mut forgotten = self.forgotten.borrow_mut();
         let keys = commands.iter().filter_map(|command| command.get(KEY));
         let before = keys.filter_map(|key| forgotten.remove(key)).min();
-        // All who send something in the moment in which the connection opens have waited for it.
+        // All commands sent at the instant at which the connection opens have waited for it.
         let waited = (self.opened == now).then_some(self.dialed);
         before.or(waited).unwrap_or(now)
     }
@@ -295,12 +299,12 @@ impl Connection {
 
     fn break_off(&self) {
         self.is_broken.set(true);
-        // Who waits for a reply sees that the sender is gone.
+        // A gateway that waits for a reply notices that the sender was dropped.
         self.waiting.take();
     }
 }
 
-/// The words of a command.
+/// Returns the words of a command.
 pub(super) fn words(command: &Cmd) -> Vec<Vec<u8>> {
     let words = command.args_iter().map(|arg| match arg {
         Arg::Simple(word) => word.to_vec(),

@@ -1,7 +1,9 @@
+//! The random numbers of a simulation.
+
 use std::ops::Range;
 use std::time::Duration;
 
-/// A source of random numbers that is the same for the same seed (`SplitMix64`).
+/// A generator of random numbers with a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -18,34 +20,34 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Another source, with its own sequence.
+    /// Returns another generator, with its own sequence.
     pub(super) fn fork(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// A number in a range that is not empty.
+    /// Returns a number in a range that is not empty.
     pub(super) fn number(&mut self, range: Range<u64>) -> u64 {
         range.start + self.next() % (range.end - range.start)
     }
 
-    /// A small number in a range that is not empty.
+    /// Returns a small number in a range that is not empty.
     pub(super) fn small(&mut self, range: Range<u32>) -> u32 {
         let number = self.number(range.start.into()..range.end.into());
         u32::try_from(number).unwrap_or(range.start)
     }
 
-    /// An index of so many: 0 if there are none.
+    /// Returns an index below `count`; 0 if `count` is 0.
     pub(super) fn index(&mut self, count: usize) -> usize {
         let index = self.number(0..count.max(1) as u64);
         usize::try_from(index).unwrap_or(0)
     }
 
-    /// A time in a range of microseconds that is not empty.
+    /// Returns a duration in a range of microseconds that is not empty.
     pub(super) fn micros(&mut self, range: Range<u64>) -> Duration {
         Duration::from_micros(self.number(range))
     }
 
-    /// A time in a range of milliseconds that is not empty, to the nanosecond.
+    /// Returns a duration in a range of milliseconds that is not empty, to the nanosecond.
     pub(super) fn millis(&mut self, range: Range<u64>) -> Duration {
         Duration::from_nanos(self.number(range.start * 1_000_000..range.end * 1_000_000))
     }
@@ -54,7 +56,7 @@ impl Random {
         self.number(0..100) < percent
     }
 
-    /// One of several.
+    /// Returns one of several values.
     pub(super) fn pick<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.index(all.len())].clone()
     }

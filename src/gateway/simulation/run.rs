@@ -1,4 +1,4 @@
-//! Runs the scenario of a seed.
+//! Runs the scenario of a seed with zones and shared gates.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,19 +20,20 @@ use super::suffer::suffer;
 use super::world::{HostId, World};
 use crate::store::simulated;
 
-/// How a seed ended.
+/// Result of a seed.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// How many steps there were, and what they hash to.
+    /// Number of steps, and their hash.
     pub(super) digest: (u64, u64),
-    /// How many requests joined.
+    /// Number of requests that joined.
     pub(super) joins: u64,
-    /// How many of them departed at once, by a lease.
+    /// Number of requests that a lease decided at once.
     pub(super) leased: u64,
-    /// How many passed shared gates in slots of the grid, how many by gateways that were alone, and
-    /// how often fairness, and gates that back off, could be checked.
+    /// Counts of shared gates: departures in slots, departures alone, and checks.
+    ///
+    /// The checks are those of fairness, and those of gates that back off.
     pub(super) at_gates: [u64; 4],
-    /// What was wrong, and the last steps; `None` if nothing was.
+    /// Description of a failure with the last steps; `None` if nothing failed.
     pub(super) failure: Option<String>,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct Simulation {
     pub(super) is_over: Cell<bool>,
 }
 
-/// What a seed stands for.
+/// Kind of scenario that a seed generates.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     name: &'static str,
@@ -62,7 +63,7 @@ const fn kind(name: &'static str, new: fn(&mut Random) -> Scenario) -> Kind {
 pub(super) const ZONES: Kind = kind("zones", Scenario::new);
 pub(super) const GATES: Kind = kind("gates", Scenario::of_gates);
 pub(super) const BACKOFF: Kind = kind("backoff", Scenario::of_backoff);
-/// Those of a gateway share its link to the store.
+/// Zones and gates. Those of a gateway share its link to the store.
 pub(super) const BOTH: Kind = kind("both", Scenario::of_both);
 
 pub(super) fn run(kind: Kind, seed: u64, change: Change) -> Outcome {
@@ -78,7 +79,7 @@ pub(super) fn run(kind: Kind, seed: u64, change: Change) -> Outcome {
     Outcome { failure, ..outcome }
 }
 
-/// Runs a scenario. `change` is what becomes of each script before it runs.
+/// Runs a scenario. `change`: modification of each script before it runs.
 pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -> Outcome {
     let ran = run_with(scenario, random, change, |simulation, random| {
         let play = Rc::clone(&simulation).play(random);
@@ -96,14 +97,14 @@ pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -
     }
 }
 
-/// What is known of a simulation that is over.
+/// Result of a completed simulation.
 pub(super) struct Ran<T> {
     pub(super) known: Option<T>,
     pub(super) digest: (u64, u64),
     pub(super) failure: Option<String>,
 }
 
-/// Runs what `play` makes of a simulation whose gateways have not started.
+/// Runs the future that `play` makes of a simulation whose gateways have not started.
 pub(super) fn run_with<T: 'static>(
     scenario: Scenario,
     mut random: Random,
@@ -143,7 +144,7 @@ pub(super) fn run_with<T: 'static>(
 }
 
 impl Simulation {
-    /// Starts all gateways, and lets happen what fails.
+    /// Starts all gateways, and the faults.
     pub(super) fn begin(self: &Rc<Self>) {
         let (least, most) = self.scenario.delay;
         for (number, skew) in self.scenario.clocks.iter().enumerate() {
@@ -190,7 +191,7 @@ impl Simulation {
         self.expect_nothing_left().await;
     }
 
-    /// Notes when gateways go alone, until all is over.
+    /// Records when gateways are alone, until the simulation is over.
     async fn watch(self: Rc<Self>) {
         let mut alone = vec![false; self.gateways.borrow().len()];
         while !self.is_over.get() {
@@ -205,7 +206,7 @@ impl Simulation {
         }
     }
 
-    /// Looks what gates let through, until all is over.
+    /// Records the share that gates pass, until the simulation is over.
     async fn watch_backoffs(self: Rc<Self>) {
         while !self.is_over.get() {
             for gateway in self.gateways.borrow().iter() {
@@ -221,11 +222,11 @@ impl Simulation {
 
     /// Checks that all gateways reach the store again, and that keys are forgotten.
     async fn expect_nothing_left(&self) {
-        // After five seconds, a gateway that has died does not count any more at shared gates.
+        // After five seconds, shared gates do not count a dead gateway any more.
         let seconds = if self.scenario.origins.is_empty() {
             3
         } else if self.scenario.crowd.shed.is_some() {
-            // All have grown back.
+            // All rates have grown back.
             100
         } else {
             7
@@ -241,7 +242,7 @@ impl Simulation {
         }
         self.invariants.over(&gateways);
         if !self.scenario.origins.is_empty() {
-            // They would tell for ever that they are there.
+            // Gateways would report their presence forever.
             for gateway in &gateways {
                 self.world.kill(gateway.host);
             }
@@ -263,7 +264,7 @@ impl Simulation {
     }
 
     async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
-        // Before its file is read, a gateway takes no requests.
+        // A gateway accepts requests only after it has read its file.
         self.world.sleep(Duration::from_millis(1)).await;
         while self.world.now() < self.scenario.lasts {
             let many = if random.chance(20) {
@@ -290,7 +291,7 @@ impl Simulation {
         let key = hot.map_or_else(|| random.pick(plan.keys), |_| plan.keys[0]);
         let limit = random.pick(&plan.limits);
         let [leaves, given_back, refunded, settled] = self.scenario.moods;
-        // Some leave while the store is being asked.
+        // Some clients leave during a call to the store.
         let soon = if random.chance(40) { 6 } else { 400 };
         let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
         let then = if random.chance(given_back) {

@@ -1,4 +1,4 @@
-//! What a seed makes happen: gateways, zones, traffic, and faults.
+//! The scenario of a seed: gateways, zones, traffic, and faults.
 
 mod faults;
 mod origins;
@@ -16,27 +16,27 @@ pub(super) use zones::ZonePlan;
 use super::clock::Skew;
 use super::random::Random;
 
-/// How requests come to shared gates.
+/// Traffic at shared gates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Crowd {
-    /// Whether all keys wait at the beginning, each with enough for a while.
+    /// Whether all keys wait at the beginning, each with enough requests for a while.
     pub(super) is_full: bool,
-    /// How many come to each gateway at once at the beginning.
+    /// Number of requests that arrive at each gateway at once at the beginning.
     pub(super) first: u64,
-    /// How many of a hundred times several come at once, and how many at most.
+    /// Percentage of arrivals that are bursts, and the maximum size of a burst.
     pub(super) bursts: u64,
     pub(super) most: u64,
-    /// How many of a hundred requests cost more than one.
+    /// Percentage of requests that cost more than one.
     pub(super) costly: u64,
-    /// How long a request is at the origin, at most, in milliseconds.
+    /// Maximum time of a request at the origin, in milliseconds.
     pub(super) takes: u64,
-    /// How many of a hundred requests wait only for so long.
+    /// Percentage of requests with a bounded wait.
     pub(super) hurried: u64,
-    /// The gateway that gets 503 from all origins in a span of time, if there is one.
+    /// Gateway that gets 503 from all origins for a while, if any.
     pub(super) shed: Option<Shed>,
 }
 
-/// An origin answers 503 to requests of this gateway from a moment up to another.
+/// Period in which an origin answers 503 to requests of this gateway.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shed {
     pub(super) gateway: usize,
@@ -45,7 +45,7 @@ pub(super) struct Shed {
 }
 
 impl Crowd {
-    /// `rate`: the part of one gateway, in requests a second.
+    /// Returns traffic for a gateway's share `rate`, in requests per second.
     fn new(random: &mut Random, rate: f64, is_full: bool) -> Self {
         let in_tenths = |tenths: f64| ((rate * tenths / 10.0) as u64).clamp(4, 200);
         let some = |random: &mut Random, percent: u64, most: u64| {
@@ -65,28 +65,28 @@ impl Crowd {
     }
 }
 
-/// All that a seed decides at the beginning.
+/// All random choices of a seed that are made at the beginning.
 #[derive(Debug, Default)]
 pub(super) struct Scenario {
     pub(super) clocks: Vec<Skew>,
     pub(super) zones: Vec<ZonePlan>,
     /// Origins with a shared gate.
     pub(super) origins: Vec<OriginPlan>,
-    /// How requests come to them.
+    /// Traffic at the origins.
     pub(super) crowd: Crowd,
-    /// How long a message takes between a gateway and the store, at least and at most.
+    /// Minimum and maximum delay of a message between a gateway and the store.
     pub(super) delay: (Duration, Duration),
     /// `redis.timeout` of all gateways.
     pub(super) timeout: Duration,
-    /// How long requests come.
+    /// Time in which requests arrive.
     pub(super) lasts: Duration,
-    /// Mean time between the requests at one gateway.
+    /// Mean interval between the requests at one gateway.
     pub(super) pause: Duration,
-    /// The zone whose first key has most of the requests, if there is one.
+    /// Zone whose first key gets most of the requests, if any.
     pub(super) hot: Option<usize>,
-    /// How many of a hundred requests leave early, are given back, refunded, and settled.
+    /// Percentages of requests that leave early, return their slot, are refunded, and are settled.
     pub(super) moods: [u64; 4],
-    /// What fails, and when.
+    /// Faults with their times.
     pub(super) faults: Vec<(Duration, Fault)>,
 }
 
@@ -104,7 +104,7 @@ impl Scenario {
         let moods = moods(random, 50);
         let hot = zones.iter().position(|zone| !zone.lease.is_zero());
         let hot = hot.filter(|_| random.chance(75));
-        // So many requests, at so many times the rates together.
+        // Number of requests, and their rate as a multiple of the sum of rates.
         let (requests, load) = (random.number(60..220), random.number(5..40));
         let requests = hot.map_or(requests, |_| 2 * requests);
         let rates: f64 = hot.map_or_else(
@@ -131,7 +131,7 @@ impl Scenario {
         }
     }
 
-    /// One with shared gates.
+    /// Generates a scenario with shared gates.
     pub(super) fn of_gates(random: &mut Random) -> Self {
         let gateways = match random.number(0..15) {
             0 => 10,
@@ -152,7 +152,7 @@ impl Scenario {
         }
         let rates: f64 = origins.iter().map(|it| it.rate.per_second()).sum();
         let crowd = Crowd::new(random, rates / gateways as f64, is_full);
-        // So many requests, at so many times the rates together.
+        // Number of requests, and their rate as a multiple of the sum of rates.
         let (requests, load) = (random.number(100..400), random.number(5..40));
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
         let lasts = Duration::from_secs_f64(lasts.clamp(0.3, 1.5));
@@ -177,7 +177,8 @@ impl Scenario {
         }
     }
 
-    /// One with shared gates that back off, because the origin sheds what comes by one of them.
+    /// Generates a scenario with gates that back off, because the origin sheds one gateway's
+    /// requests.
     pub(super) fn of_backoff(random: &mut Random) -> Self {
         let gateways = random.number(2..5);
         let gates = Self::of_gates(random);
@@ -191,7 +192,7 @@ impl Scenario {
             until: from + random.millis(1500..5000),
         };
         let mut faults = Fault::plan_for_gates(random, clocks.len(), 1, lasts);
-        // Then a part of the rate would be another one.
+        // Another rate would change the meaning of a share of it.
         faults.retain(|(_, fault)| !matches!(fault, Fault::RetuneOrigin { .. }));
         if random.chance(30) {
             faults.clear();
@@ -214,7 +215,7 @@ impl Scenario {
         }
     }
 
-    /// One with shared gates, and with zones that come through the same links.
+    /// Generates a scenario with shared gates, and with zones that use the same links.
     pub(super) fn of_both(random: &mut Random) -> Self {
         let gates = Self::of_gates(random);
         let zones = (0..random.number(1..3)).map(|index| ZonePlan::new(index, random));
@@ -224,35 +225,35 @@ impl Scenario {
         }
     }
 
-    /// All rates that an origin has in any file at any time.
+    /// Returns all rates that an origin has in any file at any time.
     pub(super) fn origin_rates(&self, origin: usize) -> impl Iterator<Item = Rate> {
         let retuned = self.faults.iter();
         let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_origin(origin));
         std::iter::once(self.origins[origin].rate).chain(retuned)
     }
 
-    /// The lowest rate that a key has at any time.
+    /// Returns the lowest rate that a key has at any time.
     pub(super) fn slowest(&self, zone: usize, key: &str) -> Rate {
         self.rates(zone, key)
             .max_by_key(|rate| rate.interval())
             .expect("one")
     }
 
-    /// The highest rate that a key has at any time.
+    /// Returns the highest rate that a key has at any time.
     pub(super) fn fastest(&self, zone: usize, key: &str) -> Rate {
         self.rates(zone, key)
             .min_by_key(|rate| rate.interval())
             .expect("one")
     }
 
-    /// Whether nothing but the pace of an origin keeps requests from it, and each takes one slot.
+    /// Returns whether only the pace of an origin delays requests, and each takes one slot.
     pub(super) fn is_plain(&self, origin: usize) -> bool {
         let plan = &self.origins[origin];
         let is_alone_paced = plan.max_in_flight.get().is_none() && !plan.backs_off;
         self.is_calm() && is_alone_paced && self.crowd.costly == 0
     }
 
-    /// How many times the rate of a zone is changed in a file.
+    /// Returns how many times the rate of a zone is changed in a file.
     pub(super) fn retunes(&self, zone: usize) -> usize {
         let retunes = self.faults.iter();
         retunes
@@ -260,50 +261,50 @@ impl Scenario {
             .count()
     }
 
-    /// How long nobody comes to a gateway after so many have come at once.
+    /// Returns the pause at a gateway after `many` requests have arrived at once.
     pub(super) fn pause_after(&self, many: u64, random: &mut Random) -> Duration {
         let nanos = u64::try_from(self.pause.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1))
     }
 
-    /// When the last fault is over.
+    /// Returns the end of the last fault.
     pub(super) fn healed(&self) -> Duration {
         let ends = self.faults.iter().map(|(at, fault)| *at + fault.lasts());
         ends.max().unwrap_or_default()
     }
 
-    /// How long a request of a key may wait at most, once it was accepted.
+    /// Returns the maximum wait of an admitted request of a key.
     ///
-    /// `billed` is what was billed to the key, in requests.
+    /// `billed`: sum of the bills of the key, in requests.
     pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
         let places = u64::from(self.zones[zone].max_burst() + 1);
-        // A bill may move a request behind all others: to the end of the schedule.
+        // A bill may move a request behind all others, to the end of the schedule.
         let mut schedules = 1 + u64::from(billed);
         if self.moods.iter().any(|percent| *percent > 0) {
-            // Places that were given back do not count for those who come behind them.
+            // Refunded slots do not count for requests behind them.
             schedules += 1;
         }
         if !self.is_calm() {
-            // Those who were let in by gateways that went alone get times one behind the other.
+            // Requests admitted by gateways that were alone get slots one after the other.
             schedules *= (self.clocks.len() as u64 + 1) * (self.faults.len() as u64 + 1);
         }
         self.slowest(zone, key).time_for(places * schedules)
     }
 
-    /// All rates that a key has at any time.
+    /// Returns all rates that a key has at any time.
     pub(super) fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
         let retuned = self.faults.iter();
         let retuned = retuned.filter_map(move |(_, fault)| fault.rate_of_zone(zone));
         std::iter::once(self.zones[zone].rate_of(key)).chain(retuned)
     }
 
-    /// Whether nothing fails: then all departures are on the shared schedule.
+    /// Returns whether nothing fails: then all departures are on the shared schedule.
     pub(super) fn is_calm(&self) -> bool {
         self.faults.iter().all(|(_, fault)| fault.is_harmless())
     }
 }
 
-/// A zone and an origin with these fields, as a gateway reads them from its file.
+/// Returns a zone and an origin with these fields, as a gateway reads them from its file.
 fn parsed(zone: &str, origin: &str) -> (config::Zone, config::Origin) {
     let text = format!(
         "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n{zone}\
@@ -314,14 +315,14 @@ fn parsed(zone: &str, origin: &str) -> (config::Zone, config::Origin) {
     (settings.zones[0].clone(), settings.origins[0].clone())
 }
 
-/// The clock of each gateway. In half of the scenarios they drift.
+/// Returns the clock of each gateway. In half of the scenarios the clocks drift.
 pub(super) fn clocks(gateways: u64, random: &mut Random) -> Vec<Skew> {
     let has_drift = random.chance(50);
     let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
     clocks.collect()
 }
 
-/// How long a message takes at least, and by how much more it may take.
+/// Returns the minimum delay of a message, and the maximum additional delay.
 pub(super) fn delays(random: &mut Random) -> (Duration, Duration) {
     let least = random.micros(20..1500);
     let spread = if random.chance(30) {
@@ -332,7 +333,7 @@ pub(super) fn delays(random: &mut Random) -> (Duration, Duration) {
     (least, spread)
 }
 
-/// Percentages of clients, each of which is above zero in `likely` percent of the scenarios.
+/// Returns percentages of clients. Each is above zero in `likely` percent of the scenarios.
 fn moods(random: &mut Random, likely: u64) -> [u64; 4] {
     [(); 4].map(|()| {
         let some = random.number(1..30);

@@ -1,8 +1,8 @@
-//! A call of a script and its reply, read as `common.lua` and `bucket.lua` document them.
+//! A call of a zone's script and its reply, parsed as `common.lua` and `bucket.lua` document them.
 
 use super::redis::Reply;
 
-/// What a script was asked, and what it did.
+/// A script call with its result.
 #[derive(Debug)]
 pub(super) struct ScriptCall {
     asked: u8,
@@ -12,17 +12,17 @@ pub(super) struct ScriptCall {
 /// Equal operations on a key.
 #[derive(Debug)]
 pub(super) struct CallEntry {
-    /// The name of the key in the store.
+    /// Name of the key in the store.
     pub(super) key: String,
     pub(super) many: u32,
     pub(super) cost: u32,
-    /// Of a refund: the place.
+    /// First slot, of a refund.
     pub(super) first: u64,
-    /// How many were done, the first ones.
+    /// Number of operations that succeeded, always the first ones.
     pub(super) done: u32,
-    /// Of a join: the next place at the end of the schedule, and the free places that were taken.
+    /// Of a join: next slot at the end of the schedule, and the free slots that were taken.
     pub(super) end: u64,
-    /// How many requests the bucket holds before that place.
+    /// Number of requests in the bucket before that slot.
     pub(super) end_level: f64,
     pub(super) free: Vec<u64>,
 }
@@ -32,11 +32,11 @@ const REFUND: u8 = 2;
 const FORGET: u8 = 3;
 
 impl ScriptCall {
-    /// Reads a call; `None` if the command has failed, or is no script for keys of zones.
+    /// Parses a call; `None` if the command failed, or is not a script for keys of zones.
     ///
     /// # Errors
     ///
-    /// Returns an error if the call or the reply has another form.
+    /// Returns an error if the call or the reply has another format.
     pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
         match (command, reply) {
             ([name, _, _, keys @ .., packed], Reply::Text(reply))
@@ -55,7 +55,7 @@ impl ScriptCall {
             asked: asked.byte()?,
             entries: Vec::new(),
         };
-        // The time and since when the gateway has had its rate; its rate; the time.
+        // The time and the age of the gateway's rate; the rate; the time.
         asked.double()?;
         asked.double()?;
         asked.text()?;
@@ -85,7 +85,7 @@ impl ScriptCall {
                 if state > 0 {
                     entry.done = told.long()?;
                     if call.is_join() {
-                        // The level with the first one, in requests and ticks.
+                        // Level with the first request, in requests and ticks.
                         (0..2).try_for_each(|_| told.double().map(drop))?;
                         entry.end_level = told.double()?;
                         entry.end = told.whole()?;
@@ -107,19 +107,19 @@ impl ScriptCall {
         self.asked == REFUND
     }
 
-    /// Whether places are forgotten.
+    /// Returns whether the call forgets slots.
     pub(super) fn is_forget(&self) -> bool {
         self.asked == FORGET
     }
 }
 
 impl CallEntry {
-    /// Whether its key is a leaky bucket, which has a schedule.
+    /// Returns whether its key is a leaky bucket, which has a schedule.
     pub(super) fn has_places(&self) -> bool {
         self.key.contains("leaky_bucket")
     }
 
-    /// The number of its zone, and what the gateways call the key.
+    /// Returns the index of its zone, and the gateways' name of the key.
     pub(super) fn zone_and_key(&self) -> Option<(usize, &str)> {
         zone_and_key(&self.key)
     }
@@ -129,7 +129,7 @@ fn has(key: &[u8], part: &[u8]) -> bool {
     key.windows(part.len()).any(|window| window == part)
 }
 
-/// The number of the zone, and what the gateways call the key with this name in the store.
+/// Returns the zone's index and the gateways' name of a key, from its name in the store.
 pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
     let (_, rest) = name.split_once(":zone")?;
     let (zone, rest) = rest.split_once(':')?;
@@ -137,7 +137,7 @@ pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
     Some((zone.parse().ok()?, key))
 }
 
-/// What is left to read, little-endian.
+/// Remaining bytes to parse, little-endian.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl<'a> Packed<'a> {

@@ -1,4 +1,4 @@
-//! The server of the store: what it does with commands, and how it fails.
+//! The simulated server of the store: it runs commands, and fails.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,34 +9,34 @@ use super::invariants::{ClaimId, Invariants};
 use super::redis::{FakeRedis, Reply, Snapshot};
 use super::world::World;
 
-/// How the server is.
+/// State of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreState {
     Works,
-    /// Its process does not run: whoever connects is refused.
+    /// The process does not run: connections are refused.
     Dead,
-    /// It loads its data, and refuses all else.
+    /// The server loads its data, and refuses all commands.
     Loading,
 }
 
-/// What a gateway is sent.
+/// Result of serving a gateway's commands.
 pub(super) struct Served {
     pub(super) replies: Vec<Reply>,
-    /// The claim of slots among the commands, if there was one.
+    /// Claim of slots among the commands, if any.
     pub(super) claim: Option<ClaimId>,
 }
 
-/// A Redis on a host of its own.
+/// A Redis on its own host.
 pub(super) struct StoreServer {
     world: Rc<World>,
     redis: RefCell<FakeRedis>,
     invariants: Rc<Invariants>,
     pub(super) state: Cell<StoreState>,
-    /// How long it takes for each command.
+    /// Time for each command.
     pub(super) takes: Cell<Duration>,
-    /// When it is done with all commands that have arrived.
+    /// Time at which all commands that have arrived are done.
     busy_until: Cell<Duration>,
-    /// How far its clock is ahead, in microseconds.
+    /// Error of its clock in microseconds. Positive values are ahead.
     ahead: Cell<i64>,
 }
 
@@ -53,7 +53,7 @@ impl StoreServer {
         }
     }
 
-    /// Its clock jumps.
+    /// Makes the clock jump.
     pub(super) fn jump(&self, micros: i64) {
         self.ahead.set(self.ahead.get() + micros);
     }
@@ -66,40 +66,39 @@ impl StoreServer {
         self.redis.borrow().snapshot()
     }
 
-    /// Has the data of then: what was written since is lost.
+    /// Restores the data of a snapshot: later writes are lost.
     pub(super) fn restore(&self, snapshot: Snapshot) {
         self.redis.borrow_mut().restore(snapshot);
         self.redis.borrow().begin_anew();
         self.invariants.store_forgot();
     }
 
-    /// Starts anew, without data.
+    /// Starts without data.
     pub(super) fn start_empty(&self) {
         self.flush();
         self.redis.borrow().begin_anew();
     }
 
-    /// Loses all data.
+    /// Deletes all data.
     pub(super) fn flush(&self) {
         self.redis.borrow_mut().flush();
         self.invariants.store_forgot();
     }
 
-    /// The names of the keys that it has.
+    /// Returns the names of its keys.
     pub(super) fn names(&self) -> Vec<String> {
         self.redis.borrow().names(self.now())
     }
 
-    /// Its clock, in microseconds since the Unix epoch.
+    /// Returns its clock, in microseconds since the Unix epoch.
     pub(super) fn now(&self) -> u64 {
         let now = (EPOCH + self.world.now()).as_nanos() / 1000;
         now.saturating_add_signed(self.ahead.get())
     }
 
-    /// Runs commands of a gateway that arrive now, one after another, once it has done all before
-    /// them.
+    /// Runs commands of a gateway that arrive now, one after another, behind all earlier ones.
     ///
-    /// `None` if it dies before that.
+    /// Returns `None` if the server dies before.
     pub async fn serve(&self, gateway: usize, commands: Vec<Vec<Vec<u8>>>) -> Option<Served> {
         let work = self.takes.get() * u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let done = self.busy_until.get().max(self.world.now()) + work;
@@ -122,7 +121,7 @@ impl StoreServer {
         Some(Served { replies, claim })
     }
 
-    /// The gateway has got the reply to a claim, which it had begun to send at `sent`.
+    /// Records that the gateway has received the reply to a claim, sent at `sent`.
     pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
         self.invariants.told(claim, sent);
     }

@@ -1,4 +1,4 @@
-//! What a fault does to the network, the store and the gateways.
+//! Applies a fault to the network, the store and the gateways.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::run::Simulation;
 use super::scenario::Fault;
 use super::store::StoreState;
 
-/// Lets a fault happen, until it is over.
+/// Applies a fault, until it is over.
 pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
     let Simulation {
         world,
@@ -36,7 +36,7 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
             let key = scenario.zones[zone].keys[0];
             invariants.store_forgot();
             at(gateway).forget(zone, key).await;
-            // Until the store has done it.
+            // Time until the store has done it.
             world.sleep(scenario.timeout).await;
             invariants.store_forgot();
         }
@@ -111,7 +111,7 @@ pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
     }
 }
 
-/// A gateway loses its power, and starts again after a while.
+/// Kills a gateway, and starts it again after a while.
 async fn crash(simulation: &Simulation, number: usize, lasts: Duration, clock: Skew) {
     let world = &simulation.world;
     let kill = || {
@@ -122,7 +122,7 @@ async fn crash(simulation: &Simulation, number: usize, lasts: Duration, clock: S
     kill();
     simulation.network.link(number).reset();
     world.sleep(lasts).await;
-    // Another fault may have killed its successor meanwhile, or not.
+    // Another fault may have killed its successor meanwhile.
     kill();
     let anew = Gateway::start(world, &simulation.scenario, number, clock);
     simulation.gateways.borrow_mut()[number] = anew;

@@ -1,3 +1,5 @@
+//! Tests of zones and shared gates with random faults.
+
 use std::time::Duration;
 
 use testing::{Seeds, is_long_run, seeds, some_of};
@@ -8,10 +10,12 @@ use super::redis::Change;
 use super::run::{BACKOFF, BOTH, GATES, Kind, Outcome, ZONES, run, run_scenario};
 use super::scenario::{Crowd, Fault, OriginPlan, Scenario, ZonePlan};
 
-/// How many seeds find a break at the latest.
+/// Maximum number of seeds until a broken script is detected.
 const SEEDS_OF_BREAKS: u64 = 100;
 
-/// Runs all seeds on all processors. Panics with the whole of the first failure, and a line of each.
+/// Runs all seeds on all processors.
+///
+/// Panics with the complete first failure, and a line for each further one.
 pub(super) fn search<T: Send>(
     seeds: impl IntoIterator<Item = u64>,
     run: impl Fn(u64) -> T + Sync,
@@ -29,9 +33,9 @@ pub(super) fn search<T: Send>(
     outcomes
 }
 
-/// The seeds of a long run or of `DRIP_SEED`; else as many from the first one on that `is_short`.
+/// Returns the seeds of a long run or of `DRIP_SEED`, or else the first ones that `is_short`.
 ///
-/// Some seeds take ten seconds: an everyday run leaves them to long ones.
+/// Some seeds take ten seconds: only long runs include them.
 pub(super) fn everyday_seeds(seeds: &Seeds, is_short: impl Fn(u64) -> bool) -> Vec<u64> {
     if seeds.is_single() || is_long_run() {
         return seeds.range().collect();
@@ -105,14 +109,14 @@ fn every_seed_keeps_the_invariants_of_gates_that_back_off_together() {
     }
 }
 
-/// Whether a seed of gates that back off is run in about two seconds.
+/// Returns whether a seed of gates that back off runs in about two seconds.
 fn backs_off_shortly(seed: u64) -> bool {
     let scenario = Scenario::of_backoff(&mut Random::new(seed));
     let is_slow = scenario.origins[0].rate.per_second() <= 60.0;
     is_slow && scenario.clocks.len() <= 2 && scenario.lasts <= Duration::from_secs(10)
 }
 
-/// Of all outcomes: see [`Outcome`].
+/// Sums over all outcomes: see [`Outcome`].
 #[derive(Debug, Default)]
 struct Sums {
     seeds: u64,
@@ -121,7 +125,7 @@ struct Sums {
     at_gates: [u64; 4],
 }
 
-/// Runs the seeds. Returns their sums if there are enough for bounds on them.
+/// Runs the seeds. Returns their sums if there are enough seeds for bounds on the sums.
 fn run_seeds(seeds: &Seeds, is_short: fn(u64) -> bool, kind: Kind) -> Option<Sums> {
     let run = |seed| run(kind, seed, str::to_owned);
     let chosen = everyday_seeds(seeds, is_short);
@@ -151,8 +155,9 @@ fn the_same_seed_gives_the_same_steps() {
     }
 }
 
-/// Panics unless a seed finds what is broken. The known `seed` comes first: another one is searched if
-/// the simulation has changed since.
+/// Panics unless a seed detects the broken script.
+///
+/// The known `seed` is tried first. Others are tried in case the simulation has changed since.
 pub(super) fn expect_found(what: &str, seed: u64, is_found: impl Fn(u64) -> bool) {
     let seeds = std::iter::once(seed).chain(0..SEEDS_OF_BREAKS);
     let found = { seeds }.find(|seed| is_found(*seed));
@@ -160,12 +165,12 @@ pub(super) fn expect_found(what: &str, seed: u64, is_found: impl Fn(u64) -> bool
     assert!(found.is_some(), "{what}");
 }
 
-/// A script with one thing changed.
+/// Returns a script with one change.
 pub(super) fn broken(code: &str, right: &str, wrong: &str) -> String {
     code.replace(right, wrong)
 }
 
-/// Each of these breaks a script: which must not go unnoticed.
+/// Each of these changes breaks a script, and the simulation must detect it.
 #[test]
 fn a_broken_script_is_found() {
     let breaks: [(&str, u64, Change); 6] = [
@@ -207,7 +212,7 @@ fn a_broken_script_is_found() {
     }
 }
 
-/// Each of these breaks the script of grids.
+/// Each of these changes breaks the script of grids, and the simulation must detect it.
 #[test]
 fn a_broken_grid_is_found() {
     let breaks: [(&str, u64, Change); 12] = [
@@ -267,7 +272,7 @@ fn a_broken_grid_is_found() {
     }
 }
 
-/// One gateway with one key in one zone, and what fails there.
+/// Returns a scenario of one gateway with one key in one zone, and these faults.
 fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
     Scenario {
         clocks: vec![Skew::default()],
@@ -281,7 +286,7 @@ fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
     }
 }
 
-/// Requests that come while the last ones wait for the store are not decided before them.
+/// Requests that arrive while earlier ones wait for the store are not decided before them.
 #[test]
 fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
     let lasts = Duration::from_millis(300);
@@ -292,8 +297,11 @@ fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
     }
 }
 
-/// A gate whose claim is late ends the connection. Joins that were sent over it are decided before
-/// those that come over the next one.
+/// A late claim lets no request overtake another.
+///
+/// A gate whose claim is late closes the connection. Joins sent over it are decided before joins
+/// over the
+/// next connection.
 #[test]
 fn a_late_claim_lets_no_request_overtake_another() {
     let origin = OriginPlan {
@@ -318,7 +326,7 @@ fn a_late_claim_lets_no_request_overtake_another() {
     }
 }
 
-/// These have failed in longer runs. Those that take some seconds run in long runs alone.
+/// Seeds that have failed in longer runs pass. Only long runs include those that take seconds.
 #[test]
 fn seeds_that_have_failed_keep_the_invariants() {
     expect(&run(ZONES, 4461, str::to_owned));

@@ -1,10 +1,12 @@
-//! Origins whose end is known, behind a gate that the experiment of [`find`](limit::find) drives.
+//! Simulates the experiment of [`find`](limit::find) on origins with known capacity.
 //!
-//! The gate is a plain pace: requests leave evenly at the level that the experiment sets, more wait
-//! than the origin can take. The truth about an origin comes from long runs at fixed rates.
+//! The gate is a plain pace: requests leave evenly at the level set by the experiment, and more
+//! requests
+//! wait than the origin can process. The true capacity comes from long runs at fixed rates.
 //!
-//! Everyday runs take one of the seeds that are known to hold, long ones hundreds of random ones: see
-//! `tests/testing/search.rs`. `DRIP_SEED=42` runs one of them, and prints its steps.
+//! Everyday runs use one of the seeds that are known to succeed, long runs hundreds of random
+//! seeds: see
+//! `tests/testing/search.rs`. `DRIP_SEED=42` runs a single seed, and prints its steps.
 
 mod origins;
 mod run;

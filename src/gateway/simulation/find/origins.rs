@@ -1,11 +1,11 @@
-//! The seven origins.
+//! Simulated origins of seven kinds, each with its true capacity.
 
 use crate::simulation::random::Random;
 
-/// An answer of a simulated origin.
+/// A response of a simulated origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
-    /// Seconds until its head, which is its end, too.
+    /// Time until its head in seconds. The response ends with the head.
     pub took: f64,
     pub status: u16,
 }
@@ -16,23 +16,25 @@ impl Answer {
     }
 }
 
-/// An origin that serves requests in their order.
+/// An origin that processes requests in order.
 pub(super) trait Origin {
-    /// The answer to a request that arrives at `at`, seconds since the start. Times do not go back.
+    /// Returns the response to a request that arrives at `at`, in seconds since the start.
+    ///
+    /// Times must not go back.
     fn answer(&mut self, at: f64, random: &mut Random) -> Answer;
 }
 
-/// A number from 0 to 1, without 0.
+/// Returns a number above 0 and up to 1.
 fn uniform(random: &mut Random) -> f64 {
     (random.number(0..1 << 53) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// An exponential time with this mean.
+/// Returns an exponentially distributed time with this mean.
 pub(super) fn exponential(random: &mut Random, mean: f64) -> f64 {
     -uniform(random).ln() * mean
 }
 
-/// When each of some servers is free, which take requests in their order.
+/// Servers that process requests in order: the time at which each becomes free.
 struct Servers(Vec<f64>);
 
 impl Servers {
@@ -40,7 +42,9 @@ impl Servers {
         Self(vec![0.0; count])
     }
 
-    /// The server that is free first takes a request that comes at `at`. `end` says when it is done, from when it begins.
+    /// Gives a request that arrives at `at` to the server that becomes free first.
+    ///
+    /// `end` returns the end of the request from its begin.
     fn serve(&mut self, at: f64, end: impl FnOnce(f64) -> f64) -> f64 {
         let first = (self.0.iter_mut()).min_by(|one, other| one.total_cmp(other));
         let free = first.expect("a server");
@@ -52,14 +56,14 @@ impl Servers {
 /// Upper bound of all searches.
 pub(super) const TO: &str = "400r/s";
 
-/// A kind of origin, with the objective and the lower bound that it is searched with.
+/// A kind of origin, with the objective and the lower bound of its search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub name: &'static str,
     pub make: fn(&mut Random) -> Box<dyn Origin>,
     pub objective: &'static str,
     pub from: &'static str,
-    /// The highest rate that keeps the objective in long runs: `truths_are_those_of_long_runs`.
+    /// Highest rate that keeps the objective in long runs: see `truths_are_those_of_long_runs`.
     pub truth: f64,
 }
 
@@ -143,11 +147,11 @@ pub(super) const KINDS: [Kind; 7] = [
     ),
 ];
 
-/// Servers with one queue, and exponential times: M/M/k where requests come at random.
+/// Servers with one queue and exponential times: M/M/k if requests arrive at random.
 struct Queue {
     servers: Servers,
     mean: f64,
-    /// How long each request takes before it queues.
+    /// Time that each request takes before it queues.
     before: f64,
 }
 
@@ -170,7 +174,7 @@ impl Origin for Queue {
     }
 }
 
-/// Eight workers; each request holds a lock for a part of its time: 4 ms on average.
+/// Eight workers. A request holds a lock for part of its time: 4 ms on average.
 struct Lock {
     workers: Servers,
     lock: Servers,
@@ -186,7 +190,7 @@ impl Origin for Lock {
     }
 }
 
-/// Four workers before a cache: a miss takes 50 ms, a hit 10 ms; nine of ten hit when it is full.
+/// Four workers behind a cache. A miss takes 50 ms, a hit 10 ms; nine of ten hit when it is full.
 struct Cache {
     workers: Servers,
     served: f64,
@@ -202,7 +206,7 @@ impl Origin for Cache {
     }
 }
 
-/// Four workers that stand still for 300 ms each 10 s.
+/// Four workers that pause for 300 ms every 10 s.
 struct Pauses {
     workers: Servers,
     phase: f64,
@@ -230,7 +234,7 @@ impl Origin for Pauses {
     }
 }
 
-/// Answers 503 above a rate, with a burst of 20.
+/// An origin that answers 503 above a rate, with a burst of 20.
 struct Shedding {
     rate: f64,
     level: f64,

@@ -1,3 +1,5 @@
+//! Runs the experiment of `find` on a simulated origin.
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
@@ -8,18 +10,18 @@ use limit::{Moment, Rate};
 use super::origins::{Origin, exponential};
 use crate::simulation::random::Random;
 
-/// The requests that wait at the gate.
+/// Requests that wait at the gate.
 #[derive(Debug)]
 pub(super) enum Demand {
-    /// Always more than leave.
+    /// More requests than ever leave.
     Endless,
     Arrivals(Arrivals),
 }
 
-/// Requests that come at random.
+/// Requests that arrive at random.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// How many come a second.
+    /// Arrivals per second.
     rate: f64,
     waiting: VecDeque<f64>,
     next: f64,
@@ -40,7 +42,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes the request that leaves at `now`, and how long it has waited; `None` if none waits.
+    /// Removes the request that leaves at `now`, and returns its wait; `None` if none waits.
     pub fn take(&mut self, now: f64) -> Option<f64> {
         while self.next <= now {
             self.waiting.push_back(self.next);
@@ -61,7 +63,7 @@ impl Demand {
         }
     }
 
-    /// Whether a request waited all the time since the last call.
+    /// Returns whether a request waited all the time since the last call.
     fn has_waited(&mut self) -> bool {
         match self {
             Self::Endless => true,
@@ -70,22 +72,22 @@ impl Demand {
     }
 }
 
-/// How often the experiment is asked.
+/// Interval between calls of the experiment, in seconds.
 const TICK: f64 = 0.1;
 
 /// Longest run, in seconds.
 const MAX_RUN: f64 = 20_000.0;
 
-/// What an experiment did to an origin.
+/// Result of an experiment on an origin.
 #[derive(Debug)]
 pub(super) struct Run {
     pub report: FindReport,
-    /// From which second on which level was set.
+    /// Levels that were set, each with its second.
     pub levels: Vec<(f64, Levels)>,
     pub seconds: f64,
 }
 
-/// An answer on its way: nanoseconds at which it comes and at which its request left, and its status.
+/// A response in flight: nanoseconds of its arrival and of the request's departure, and status.
 type Pending = Reverse<(u64, u64, u16)>;
 
 /// Runs an experiment to its end.
@@ -100,7 +102,7 @@ pub(super) fn run(
     let (mut now, mut next_tick, mut next_departure) = (0.0_f64, TICK, 0.0_f64);
     let mut seen = Observed::default();
     let mut last_wait = None;
-    // Levels change in a tick alone.
+    // Levels change only in a tick.
     let mut set = it.levels();
     while !it.is_over() && now < MAX_RUN {
         let has_place = set

@@ -1,3 +1,5 @@
+//! Tests of the experiment of `find` on simulated origins.
+
 use limit::find::{
     Criterion, Experiment, FindSettings, Found, Level, Levels, Objective, Observed, Outcome,
     Target, Timing,
@@ -46,7 +48,7 @@ fn found(run: &Run) -> Option<Found> {
     }
 }
 
-/// The longest time on end that a run was more than a step above the truth.
+/// Returns the longest time for which a run was more than a step above the true capacity.
 fn above(run: &Run, truth: f64) -> f64 {
     let ends = run.levels.iter().skip(1).map(|(at, _)| *at);
     let (mut since, mut longest) = (None, 0.0_f64);
@@ -60,11 +62,13 @@ fn above(run: &Run, truth: f64) -> f64 {
     longest
 }
 
-/// Runs the experiments with one origin, and checks and prints what they found. Returns the mean of the
-/// seconds that they took.
+/// Runs the experiments with one origin, checks and prints their results.
+///
+/// Returns the mean duration in seconds.
 fn find_all(kind: &Kind) -> f64 {
-    // The bounds are on the share of experiments, and few of them miss one now and then: with seed 1 the
-    // end of the origin that pauses lies outside the printed range.
+    // The bounds are for the share of experiments, and a few experiments exceed one. With seed 1
+    // the
+    // result of the pausing origin lies outside the printed range.
     let seeds = known_seeds(1, 2..5, 350);
     let count = seeds.count() as f64;
     let (mut within, mut in_range, mut over, mut took) = (0.0, 0.0, 0.0, 0.0);
@@ -96,7 +100,7 @@ fn find_all(kind: &Kind) -> f64 {
     let name = kind.name;
     assert!(within >= 0.95 * count, "{name}: {within} within 10 %");
     assert!(in_range >= 0.75 * count, "{name}: {in_range} in range");
-    // What breaks only in a pause each ten seconds may show itself later than that.
+    // A failure that happens only in a pause every ten seconds may appear later than that.
     assert!(over <= 0.03 * count, "{name}: {over} too high for long");
     took
 }
@@ -133,14 +137,17 @@ fn the_end_of_an_origin_that_sheds_is_found() {
 
 #[test]
 fn the_end_of_an_origin_that_is_slow_at_any_rate_is_found() {
-    // Nearly 50 steps of 5 % lead there. Were its 200 ms of 300 near the end, each were a quarter and
-    // twice as long: 70 minutes.
+    // Nearly 50 steps of 5 % lead there. If its 200 ms of 300 were near the end, each step would be
+    // a
+    // quarter and twice as long: 70 minutes.
     assert!(find_all(&KINDS[6]) < 40.0 * 60.0);
 }
 
-/// The largest share of bad answers against the allowed one, in a long run at a fixed rate.
+/// Returns the largest share of bad responses relative to the allowed one, at a fixed rate.
 ///
-/// At most 1 if the rate keeps the objective. The first ten minutes do not count: a cache fills, and what it has held up drains.
+/// The value is at most 1 if the rate keeps the objective. The first ten minutes do not count: a
+/// cache
+/// fills, and its backlog drains.
 fn closeness(kind: &Kind, rate: f64) -> f64 {
     const WARM_UP: f64 = 600.0;
     let objective: Objective = kind.objective.parse().unwrap();
@@ -186,7 +193,7 @@ fn no_more_wait_at_the_gate_than_at_the_first_rate() {
         let Demand::Arrivals(demand) = demand else {
             unreachable!()
         };
-        // At the first rate, 100r/s, the queue grows by 90 a second.
+        // At the first rate, 100r/s, the queue grows by 90 per second.
         assert!(run.seconds > 300.0);
         let (mut fixed, mut at) = (arrivals(), 0.0);
         while at < run.seconds {
@@ -198,8 +205,10 @@ fn no_more_wait_at_the_gate_than_at_the_first_rate() {
     }
 }
 
+/// Searches for permits give the same capacity as searches for rates.
+///
 /// Four servers of 20 ms answer a request that finds 65 others in 400 ms at the 95th percentile: 62
-/// services at 200 a second and its own, 330 ms on average with a deviation of 44 ms.
+/// services at 200 per second and its own, 330 ms on average with a deviation of 44 ms.
 #[test]
 fn places_are_found_as_rates_are() {
     for seed in known_seeds(1, 0..5, 40).range() {

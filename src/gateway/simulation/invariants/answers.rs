@@ -1,3 +1,5 @@
+//! Invariant: every join is answered.
+
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,11 +10,11 @@ use super::{Checked, Request};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::world::HostId;
 
-/// Every join is answered exactly once, and in time.
+/// Invariant: every join is answered exactly once, and in time.
 pub(super) struct Answers {
     scenario: Rc<Scenario>,
     waiting: BTreeMap<u64, Request>,
-    /// What was billed to each zone and key, in requests.
+    /// Costs billed to each zone and key, in requests.
     billed: HashMap<(usize, &'static str), u32>,
 }
 
@@ -54,7 +56,7 @@ impl Answers {
         self.waiting.len()
     }
 
-    /// Checks that none has waited too long for an answer.
+    /// Checks that no request has waited too long.
     pub(super) fn check(&self, now: Duration) -> Checked {
         let mut waiting = self.waiting.values();
         waiting.try_for_each(|request| self.check_one(request, now))
@@ -71,7 +73,7 @@ impl Answers {
         ))
     }
 
-    /// The longest time until a request is answered.
+    /// Returns the maximum time until a request is answered.
     fn longest(&self, request: &Request) -> Duration {
         let zone = &self.scenario.zones[request.zone];
         // tokio's timers have whole milliseconds.

@@ -1,3 +1,5 @@
+//! Invariant: the store's charges match the use.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -7,16 +9,18 @@ use super::{Checked, Request};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::ScriptCall;
 
-/// What the store was told to charge is what was used: nothing is lost on the way.
+/// Invariant: the store charged exactly what was used.
 ///
-/// It holds once all is over, if nothing has failed meanwhile. Where costs are mixed, a request may
-/// take the time of one that costs more, and the rest is lost; so it is not checked there. Places of
-/// leases may lapse: then less is used than was charged, but never more.
+/// It is checked at the end, if nothing has failed. It is not checked with mixed costs: a request
+/// may take
+/// the slot of one that costs more, and the rest is lost. Slots of leases may expire: then less is
+/// used
+/// than was charged, but never more.
 pub(super) struct Books {
     scenario: Rc<Scenario>,
-    /// What was charged in the store and not given back: of each zone.
+    /// Charges in the store that were not refunded, by zone.
     charged: BTreeMap<usize, i64>,
-    /// What departed requests cost in the end: of each zone.
+    /// Final costs of departed requests, by zone.
     used: BTreeMap<usize, i64>,
 }
 
@@ -39,7 +43,7 @@ impl Books {
             if call.is_join() {
                 *charged += i64::from(entry.done) * cost;
             } else if call.is_refund() {
-                // Whether or not it could be given back.
+                // Counted whether or not the refund succeeded.
                 *charged -= i64::from(entry.many) * cost;
             }
         }
@@ -55,7 +59,7 @@ impl Books {
         *used += i64::from(cost.map_or(0, Cost::get)) - i64::from(request.limit.cost.get());
     }
 
-    /// Checks that both are the same, once all is over.
+    /// Checks that charges and use are equal at the end.
     pub(super) fn check(&self) -> Checked {
         if !self.scenario.is_calm() {
             return Ok(());

@@ -1,3 +1,5 @@
+//! Invariant: requests are decided by the store, or by the zone's fallback.
+
 use std::rc::Rc;
 
 use config::OnStoreFailure;
@@ -7,7 +9,7 @@ use crate::observe::metrics::Rejected;
 use crate::simulation::scenario::Scenario;
 use crate::zone::Charge;
 
-/// The store decides all requests while nothing fails, and otherwise what the zone falls back to.
+/// Invariant: while nothing fails the store decides all requests, otherwise the zone's fallback.
 pub(super) struct Fallback(Rc<Scenario>);
 
 impl Fallback {

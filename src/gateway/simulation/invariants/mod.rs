@@ -1,4 +1,4 @@
-//! What must hold after each step, whatever the seed.
+//! Invariants: conditions that must hold after each step of the simulation, for any seed.
 
 mod answers;
 mod books;
@@ -36,10 +36,10 @@ use sharing::Sharing;
 /// A request of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    /// Counts up, in the order in which requests join.
+    /// Number of the request, in the order of joining.
     id: u64,
     gateway: usize,
-    /// Tells a gateway from the one before its restart.
+    /// Host of the gateway. A restarted gateway has another host.
     host: HostId,
     zone: usize,
     key: &'static str,
@@ -47,7 +47,7 @@ pub(super) struct Request {
     since: Duration,
 }
 
-/// All invariants. Each of them says what is wrong as an error.
+/// All invariants. Each returns an error if it does not hold.
 pub(super) struct Invariants {
     world: Rc<World>,
     next: Cell<u64>,
@@ -63,7 +63,7 @@ pub(super) struct Invariants {
     scenario_has_zones: bool,
 }
 
-/// Whether an invariant holds, or what is wrong.
+/// Result of a check; the error describes the violation.
 type Checked = Result<(), String>;
 
 impl Invariants {
@@ -84,7 +84,7 @@ impl Invariants {
         })
     }
 
-    /// A client joins at a gateway.
+    /// Records that a client joins at a gateway.
     pub(super) fn joined(&self, gateway: &Gateway, visit: &Visit) -> Request {
         let id = self.next.get();
         self.next.set(id + 1);
@@ -102,7 +102,7 @@ impl Invariants {
         request
     }
 
-    /// Its turn has come.
+    /// Records that a request departs in its slot.
     pub(super) fn departed(&self, request: &Request, grant: &Grant) {
         let now = self.world.now();
         self.note(request, format_args!("departs: {:?}", grant.charge));
@@ -119,7 +119,7 @@ impl Invariants {
         self.check(self.pace.borrow_mut().departed(request, grant.charge, now));
     }
 
-    /// It was rejected.
+    /// Records that a request was rejected.
     pub(super) fn rejected(&self, request: &Request, rejection: &Rejection) {
         self.note(request, format_args!("is rejected: {:?}", rejection.reason));
         let now = self.world.now();
@@ -127,13 +127,13 @@ impl Invariants {
         self.check(self.fallback.rejected(request, rejection.reason));
     }
 
-    /// Its client left while it waited.
+    /// Records that a client left while it waited.
     pub(super) fn left(&self, request: &Request) {
         self.note(request, format_args!("leaves"));
         self.answers.borrow_mut().left(request);
     }
 
-    /// What it was charged is changed to this cost; `None`: it is given back.
+    /// Records that a request's charge changes to this cost; `None`: it is refunded.
     pub(super) fn settled(&self, request: &Request, cost: Option<Cost>) {
         self.note(request, format_args!("costs {cost:?}"));
         self.answers.borrow_mut().settled(request, cost);
@@ -143,7 +143,7 @@ impl Invariants {
         self.pace.borrow_mut().settled(request, cost, now);
     }
 
-    /// The store has run a command of a gateway. Returns the claim of slots that it was, if any.
+    /// Records a command that the store has run. Returns its claim of slots, if any.
     pub(super) fn store_ran(
         &self,
         gateway: usize,
@@ -183,7 +183,7 @@ impl Invariants {
         }
     }
 
-    /// The store has lost data, or an operator has it forget a key.
+    /// Records that the store has lost data, or that an operator made it forget a key.
     pub(super) fn store_forgot(&self) {
         self.world.note(format_args!("store: has forgotten"));
         self.places.borrow_mut().store_forgot();
@@ -193,7 +193,7 @@ impl Invariants {
         gates.turns.forget();
     }
 
-    /// The store's clock has jumped.
+    /// Records that the store's clock has jumped.
     pub(super) fn jumped(&self, micros: i64) {
         let ahead = u64::try_from(micros).unwrap_or(0);
         self.pace.borrow_mut().jumped(Duration::from_micros(ahead));
@@ -203,7 +203,7 @@ impl Invariants {
         gates.turns.forget();
     }
 
-    /// A gateway goes alone from now on, or not any more.
+    /// Records whether a gateway is alone from now on.
     pub(super) fn goes_alone(&self, gateway: usize, is_alone: bool) {
         self.world
             .note(format_args!("gateway {gateway}: goes alone: {is_alone}"));
@@ -217,12 +217,12 @@ impl Invariants {
         }
     }
 
-    /// A gateway knows that it cannot reach the store, and may decide alone from this moment on.
+    /// Records that a gateway knows that it cannot reach the store, and may decide alone.
     pub(super) fn is_out(&self, gateway: usize) {
         self.sharing.borrow_mut().goes_alone(gateway);
     }
 
-    /// All is over: nobody waits, and the store has what it was sent.
+    /// Checks the end: no request waits, and the store has received everything.
     pub(super) fn over(&self, gateways: &[Rc<Gateway>]) {
         for gateway in gateways {
             self.look_at_gates(gateway);
@@ -235,47 +235,48 @@ impl Invariants {
         self.check(self.places.borrow().check());
     }
 
-    /// Something does not go away.
+    /// Fails because something was not forgotten.
     pub(super) fn stays(&self, what: &str) {
         self.check(Err(format!("{what} long after all is over")));
     }
 
-    /// A gateway has died: its requests get no answer.
+    /// Records that a gateway has died: its requests get no response.
     pub(super) fn died(&self, gateway: usize, host: HostId) {
         self.answers.borrow_mut().died(host);
         self.gates.borrow_mut().died(gateway, host);
     }
 
-    /// All faults are over, and no more requests come.
+    /// Records that all faults are over, and no more requests arrive.
     pub(super) fn healed(&self) {
         self.gates.borrow_mut().answers.healed(self.world.now());
     }
 
-    /// How many requests wait for an answer.
+    /// Returns the number of waiting requests.
     pub(super) fn waiting(&self) -> usize {
         self.answers.borrow().waiting() + self.gates.borrow().answers.waiting()
     }
 
-    /// Checks that nobody has waited too long.
+    /// Checks that no request has waited too long.
     pub(super) fn check_waiting(&self) {
         self.check(self.answers.borrow().check(self.world.now()));
         self.check(self.gates.borrow().answers.check(self.world.now()));
     }
 
-    /// How many requests departed at the moment at which they joined, with a place of the store.
+    /// Returns the number of requests that a lease decided.
     ///
-    /// An answer of the store takes longer, so these had places of leases.
+    /// These departed at once with a slot of the store, although a reply of the store takes longer.
     pub(super) fn leased(&self) -> u64 {
         self.leased.get()
     }
 
-    /// How many requests have joined.
+    /// Returns the number of requests that have joined.
     pub(super) fn joins(&self) -> u64 {
         self.next.get() + self.gates.borrow().count
     }
 
-    /// How many requests have passed shared gates in slots of the grid, how many while their gateway
-    /// was alone, and how often fairness, and gates that back off, could be checked.
+    /// Returns the counts of shared gates: departures in slots, departures alone, and checks.
+    ///
+    /// The checks are those of fairness, and those of gates that back off.
     pub(super) fn gate_counts(&self) -> [u64; 4] {
         self.gates.borrow().counts()
     }
@@ -295,7 +296,7 @@ impl Invariants {
     }
 }
 
-/// Whether a gateway decided it without the store.
+/// Returns whether a gateway decided the charge without the store.
 fn is_alone(charge: Charge) -> bool {
     matches!(charge, Charge::Alone(_) | Charge::Own(_))
 }

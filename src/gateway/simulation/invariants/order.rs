@@ -1,3 +1,5 @@
+//! Invariant: first come, first served in a zone.
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -8,10 +10,10 @@ use crate::simulation::scenario::{Fault, Scenario};
 use crate::simulation::world::HostId;
 use crate::zone::{Charge, Grant};
 
-/// First come, first served: at each gateway, among the requests of a key with the same `delay`.
+/// Invariant: first come, first served at a gateway, per key and `delay`.
 pub(super) struct Order {
     scenario: Rc<Scenario>,
-    /// The last one that departed: of a host, zone, key and `delay`.
+    /// Last departed request, by host, zone, key and `delay`.
     last: HashMap<(usize, usize, &'static str, u32), (HostId, u64)>,
 }
 
@@ -24,7 +26,7 @@ impl Order {
     }
 
     pub(super) fn departed(&mut self, request: &Request, grant: &Grant) -> Checked {
-        // Where others pass while the store is out, nobody waits behind anybody.
+        // If requests pass while the store is out, none waits behind another.
         let Delay::Above(delay) = request.limit.delay else {
             return Ok(());
         };

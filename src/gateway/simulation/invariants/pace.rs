@@ -1,3 +1,5 @@
+//! Invariant: the limit holds over all gateways.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,31 +11,33 @@ use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::ScriptCall;
 use crate::zone::Charge;
 
-/// The limit holds over all gateways, in every window of time, and departures keep their distance.
+/// Invariant: the limit holds over all gateways in every window, and departures keep their
+/// distance.
 ///
-/// What the store decided is bounded for all gateways together, what a gateway decided alone for
-/// each of them.
+/// Decisions of the store are bounded for all gateways together, and decisions of a gateway that is
+/// alone
+/// for each gateway.
 pub(super) struct Pace {
     scenario: Rc<Scenario>,
     departures: BTreeMap<Stream, Vec<Departure>>,
-    /// The tokens that the store took back, and when: of each zone and key.
+    /// Tokens that the store took back, with their times, by zone and key.
     tokens_back: BTreeMap<(usize, &'static str), Vec<(Duration, u32)>>,
-    /// When the store has lost data.
+    /// Times at which the store lost data.
     forgot: Vec<Duration>,
-    /// When a gateway began to go alone, and when it ended; for ever, if it has not.
+    /// Periods in which gateways were alone: gateway, begin and end. The end may be in the future.
     alone: Vec<(usize, Duration, Duration)>,
-    /// How far the store's clock has jumped ahead.
+    /// Sum of forward jumps of the store's clock.
     jumped: Duration,
 }
 
-/// A zone and a key, and the gateway if that went alone.
+/// A zone and a key, and the gateway if it was alone.
 type Stream = (usize, &'static str, Option<usize>);
 
 struct Departure {
     id: u64,
     at: Duration,
     cost: u32,
-    /// What was given back of it, and when.
+    /// Number of requests refunded of it, with the time.
     given_back: Option<(Duration, u32)>,
 }
 
@@ -119,12 +123,12 @@ impl Pace {
         let (mut sum, given_back) = (0, self.given_back(stream));
         for (index, first) in departures.iter().enumerate().rev() {
             sum += first.cost;
-            // Only the widest window that has these.
+            // Only the widest window with these departures matters.
             let before = index.checked_sub(1).map(|index| departures[index].at);
             if before == Some(first.at) {
                 continue;
             }
-            // What the store was told before the window cannot be used in it.
+            // Tokens refunded before the window cannot be used in it.
             let since = first.at.saturating_sub(self.settling());
             let within = given_back.iter().filter(|(at, _)| *at >= since);
             let more: u32 = within.map(|(_, cost)| cost).sum();
@@ -140,12 +144,15 @@ impl Pace {
         Ok(())
     }
 
-    /// What was given back of a stream, and when.
+    /// Returns the refunds of a stream, with their times.
     ///
-    /// A token that the store took back lets one more request go, also if the bucket was full since
-    /// that token was taken: it has no places, so the store cannot know that. The one who gave it
-    /// back need not have departed: its client may have left before the answer came. So in a window
-    /// at most `burst + 1` tokens, those that came in it, and those that came back are used.
+    /// A refunded token admits one more request, even if the bucket has refilled since the token
+    /// was taken: it
+    /// has no slots, so the store cannot know that. The request that refunds it need not have
+    /// departed: its
+    /// client may have left before the reply. So a window has at most `burst + 1` tokens, the
+    /// tokens added in
+    /// it, and the refunded ones.
     fn given_back(&self, stream: Stream) -> Vec<(Duration, u32)> {
         let (index, key, gateway) = stream;
         let is_token_bucket = self.scenario.zones[index].algorithm == Algorithm::TokenBucket;
@@ -160,7 +167,7 @@ impl Pace {
         departures.filter_map(|it| it.given_back).collect()
     }
 
-    /// How long it takes at most until the store has what is given back.
+    /// Returns the maximum time until a refund reaches the store.
     fn settling(&self) -> Duration {
         if self.scenario.is_calm() {
             8 * self.scenario.delay.1
@@ -169,19 +176,19 @@ impl Pace {
         }
     }
 
-    /// How many requests may depart from one time to another.
+    /// Returns the maximum number of departures between two times.
     fn most(&self, stream: Stream, from: Duration, to: Duration) -> f64 {
         let (index, key, gateway) = stream;
         let zone = &self.scenario.zones[index];
         let span = (to.saturating_sub(from) + self.error() + self.jumped).as_secs_f64();
         let rate = self.scenario.fastest(index, key);
         let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
-        // What the store forgot is forgiven once, and what a gateway let in alone each time.
+        // Data lost by the store are forgiven once, and requests admitted alone each time.
         let waits = self.scenario.longest_wait(index, key, 0) + self.scenario.timeout;
         let touches = |began: Duration, ended: Duration| {
             began <= to + self.scenario.timeout && ended.saturating_add(waits) >= from
         };
-        // Those who wait at other gateways learn of a new rate with the next request there.
+        // Waiters at other gateways learn of a new rate with the next request there.
         let schedules = 1 + self.scenario.retunes(index);
         let times = match gateway {
             None => schedules + self.forgot.iter().filter(|at| touches(**at, **at)).count(),
@@ -194,7 +201,7 @@ impl Pace {
         };
         let mut times = times as f64;
         if zone.has_mixed_costs() && !self.scenario.is_calm() {
-            // The first who waits takes the first time, also that of one who costs less.
+            // The first waiter gets the first slot, even if it costs less.
             times *= cost;
         }
         let alone = if zone.algorithm.has_windows() {
@@ -210,18 +217,18 @@ impl Pace {
         most + 1e-6
     }
 
-    /// How many requests may depart within a span, in seconds, by one schedule that loses nothing.
+    /// Returns the maximum number of departures within a span in seconds, by a single schedule.
     fn most_once(&self, (index, key, _): Stream, span: f64) -> f64 {
         let zone = &self.scenario.zones[index];
         let by_rate = self.scenario.fastest(index, key).per_second() * span;
         let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
         match zone.algorithm {
-            // A gateway that learns late of a higher rate lets those go whose time has passed.
+            // A gateway that learns late of a higher rate releases waiters whose slots have passed.
             Algorithm::LeakyBucket if self.scenario.retunes(index) > 0 => {
                 by_rate + burst + 2.0 * cost
             }
             Algorithm::LeakyBucket => {
-                // Those who wait depart at the rate; where costs are mixed, in another order.
+                // Waiters depart at the rate; with mixed costs in another order.
                 let delay = zone.limits.iter().map(|limit| match limit.delay {
                     Delay::Above(delay) => delay,
                     Delay::Never => limit.burst,
@@ -245,13 +252,13 @@ impl Pace {
         }
     }
 
-    /// How much nearer than on the schedule two departures may be: what the clocks are wrong by.
+    /// Returns by how much the distance of two departures may fall short, due to clock errors.
     fn error(&self) -> Duration {
         let (least, most) = self.scenario.delay;
         let spread = if self.scenario.is_calm() {
             most.saturating_sub(least)
         } else {
-            // Before or behind its time.
+            // Before or after its time.
             2 * (self.scenario.timeout + Duration::from_millis(2))
         };
         // A sample counts for up to twenty seconds.
@@ -265,7 +272,7 @@ impl Pace {
         spread + 2 * drift + Duration::from_micros(2)
     }
 
-    /// Where all wait in one lane, one departs an interval behind the other.
+    /// Checks that requests of one lane depart an interval apart.
     fn check_distance(&self, stream: Stream) -> Checked {
         let (index, key, gateway) = stream;
         let zone = &self.scenario.zones[index];

@@ -1,3 +1,5 @@
+//! Invariant: each slot of a schedule is used once.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,28 +11,28 @@ use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::{CallEntry, ScriptCall, zone_and_key};
 use crate::zone::{Charge, Grant};
 
-/// No place of a schedule is handed out twice, and no place is used twice.
+/// Invariant: no slot of a schedule is handed out twice or used twice.
 ///
-/// If nothing fails, a place that a lease took and nobody used goes back, unless its time passed
-/// before the lease was over. Where costs are mixed or change, this is not checked: see
-/// [`Books`](super::books::Books).
+/// If nothing fails, an unused slot of a lease is returned, unless the slot passed before the lease
+/// ended.
+/// This is not checked if costs are mixed or change: see [`Books`](super::books::Books).
 pub(super) struct Places {
     scenario: Rc<Scenario>,
-    /// The places that are taken: of each key in the store.
+    /// Slots in use, by key in the store.
     taken: BTreeMap<String, BTreeMap<u64, Taken>>,
-    /// Who departed at a place: of each zone, key and place.
+    /// Requests that departed in a slot, by zone, key and slot.
     used: BTreeMap<(usize, &'static str, u64), u64>,
     has_forgotten: bool,
 }
 
-/// A place that is taken.
+/// A slot that is in use.
 #[derive(Clone, Copy)]
 struct Taken {
-    /// When the store gave it.
+    /// Time at which the store granted it.
     at: Duration,
-    /// How many requests the bucket held before it, at least.
+    /// Lower bound of the number of requests in the bucket before it.
     level: f64,
-    /// Whether it was asked back, but its time had passed.
+    /// Whether its return was refused because its time had passed.
     is_returned: bool,
 }
 
@@ -59,14 +61,14 @@ impl Places {
             } else if call.is_refund() {
                 given_back.for_each(|place| _ = taken.remove(&place));
             } else if call.is_forget() {
-                // All behind the last who waits are handed out again.
+                // All slots behind the last waiter are handed out again.
                 taken.clear();
             }
         }
         Ok(())
     }
 
-    /// A key was deleted in the store: its places may be handed out again, also at once.
+    /// Records that a key was deleted in the store: its slots may be handed out again at once.
     pub(super) fn deleted(&mut self, key: &str) {
         self.taken.remove(key);
     }
@@ -76,12 +78,12 @@ impl Places {
         self.has_forgotten = true;
     }
 
-    /// A request departs at its place, which nobody else has used.
+    /// Checks that a request departs in its slot, and no other request has used the slot.
     pub(super) fn departed(&mut self, request: &Request, grant: &Grant) -> Checked {
         let Charge::Store(charge) = grant.charge else {
             return Ok(());
         };
-        // Other algorithms have no places. A store that has forgotten begins with any place.
+        // Other algorithms have no slots. After a loss of data, the store begins with any slot.
         if charge.place() == 0 || self.has_forgotten {
             return Ok(());
         }
@@ -97,10 +99,10 @@ impl Places {
         Ok(())
     }
 
-    /// Checks what became of the places that nobody used, once all is over.
+    /// Checks the unused slots at the end.
     pub(super) fn check(&self) -> Checked {
         let [.., settled] = self.scenario.moods;
-        // Those who wait may pay a bill of another request with their places.
+        // Waiters may pay the bill of another request with their slots.
         if !self.scenario.is_calm() || settled > 0 {
             return Ok(());
         }
@@ -109,7 +111,7 @@ impl Places {
                 continue;
             };
             let plan = &self.scenario.zones[zone];
-            // A new rate changes the times of all places.
+            // A new rate changes the times of all slots.
             if plan.has_mixed_costs() || self.scenario.retunes(zone) > 0 {
                 continue;
             }
@@ -132,7 +134,7 @@ impl Places {
         Ok(())
     }
 
-    /// A request gives its places back, or some of them.
+    /// Records that a request returns some or all of its slots.
     pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>) {
         let kept = usize::try_from(cost.map_or(0, Cost::get)).unwrap_or(0);
         let own = self.used.iter().filter(|(_, id)| **id == request.id);
@@ -143,9 +145,9 @@ impl Places {
     }
 }
 
-/// How long after the store gave a place the gateway gives it back, if it is not used.
+/// Returns the time after a grant at which the gateway returns an unused slot.
 fn looked_for(lease: Duration) -> Duration {
-    // It looks every eighth of the lease, and tokio's timers have whole milliseconds.
+    // The gateway checks every eighth of the lease, and tokio's timers have whole milliseconds.
     lease + (lease / 8).max(Duration::from_millis(1)) + Duration::from_millis(2)
 }
 
@@ -153,7 +155,7 @@ fn take(taken: &mut BTreeMap<u64, Taken>, entry: &CallEntry, now: Duration) -> C
     let behind = u64::from(entry.done) - entry.free.len() as u64;
     let end = entry.end..entry.end + behind * u64::from(entry.cost);
     for place in entry.free.iter().copied().chain(end) {
-        // Places are one request apart, also the free ones before the end.
+        // Slots are one request apart, including the free ones before the end.
         let level = entry.end_level + place as f64 - entry.end as f64;
         let new = Taken {
             at: now,

@@ -1,3 +1,5 @@
+//! Invariant: gateways share the schedule again after an outage.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,17 +8,18 @@ use super::{Checked, Request, is_alone};
 use crate::simulation::scenario::Scenario;
 use crate::zone::Charge;
 
-/// Once the store is back, requests that were let in alone get times of the shared schedule.
+/// Invariant: after an outage, requests admitted alone get slots of the shared schedule.
 ///
-/// A key finds out when the first of them is due; those that are due before the store has answered
-/// leave in addition.
+/// A key notices the store's return when the first of these requests is due. Requests that are due
+/// before
+/// the store has replied leave in addition.
 pub(super) struct Sharing {
     scenario: Rc<Scenario>,
-    /// The gateways that have reached the store again.
+    /// Gateways that have reached the store again.
     back: BTreeMap<usize, Since>,
 }
 
-/// When the first request departed that was let in alone: of each zone and key.
+/// First departure of a request that was admitted alone, by zone and key.
 type Since = BTreeMap<(usize, &'static str), Duration>;
 
 impl Sharing {

@@ -1,3 +1,5 @@
+//! A simulated gateway that shares the permits of a key.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -5,19 +7,19 @@ use limit::{KeyPlaces, KeyPlacesCall, KeyPlacesReply, Moment, PlacesWanted};
 
 use crate::simulation::random::Random;
 
-/// A gateway: those who run, those who wait, and the messages between it and the store.
+/// A gateway: running and waiting requests, and its messages to and from the store.
 pub(super) struct Gateway {
     pub(super) id: [u8; 8],
     places: KeyPlaces,
     most: NonZeroU32,
     number: u64,
-    /// When each request that runs here ends.
+    /// Ends of the running requests.
     pub(super) running: Vec<Moment>,
-    /// Since when each request waits, the first one first.
+    /// Times since which requests wait, the oldest first.
     pub(super) waiting: Vec<Moment>,
-    /// It stands still until then.
+    /// The gateway is stopped until this time.
     pub(super) stands_until: Moment,
-    /// It is split from the store until then.
+    /// The gateway is split from the store until this time.
     pub(super) split_until: Moment,
     pub(super) to_store: Vec<(Moment, KeyPlacesCall)>,
     pub(super) from_store: Vec<(Moment, u64, Option<KeyPlacesReply>)>,
@@ -39,7 +41,7 @@ impl Gateway {
         }
     }
 
-    /// Whether neither the store nor this gateway counts anything.
+    /// Returns whether neither the store nor this gateway counts any request.
     pub(super) fn is_settled(&self, now: Moment) -> bool {
         self.places.is_settled(now) && self.running.is_empty() && self.waiting.is_empty()
     }
@@ -53,8 +55,9 @@ impl Gateway {
         }
     }
 
-    /// Takes what has arrived, ends and starts requests, and calls. Returns when those that it
-    /// started end.
+    /// Processes replies, ends and starts requests, and calls the store.
+    ///
+    /// Returns the ends of the requests that it started.
     pub(super) fn step(
         &mut self,
         now: Moment,
@@ -96,7 +99,7 @@ impl Gateway {
         let is_split = now < self.split_until;
         if is_split || random.chance(1) {
             self.from_store.push((now + timeout, call.number, None));
-            // It may come late all the same.
+            // The message may still arrive late.
             if random.chance(50) {
                 self.to_store.push((now + random.millis(1..2000), call));
             }

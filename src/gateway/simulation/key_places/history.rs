@@ -1,3 +1,5 @@
+//! Random histories of gateways that share the permits of a key.
+
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -11,37 +13,38 @@ use crate::simulation::random::Random;
 use crate::simulation::redis::{Change, FakeRedis, answer_with};
 use crate::store::{InFlightCalls, Store};
 
-/// In nanoseconds since the Unix epoch.
+/// Start of the history, in nanoseconds since the Unix epoch.
 const BEGIN: u64 = 1_800_000_000_000_000_000;
 const TICK: Duration = Duration::from_millis(1);
 const ORPHAN: Duration = Duration::from_millis(600);
-/// Faults happen until then.
+/// Faults happen until this time.
 const FAULTY: Duration = Duration::from_secs(8);
-/// Requests come until then.
+/// Requests arrive until this time.
 const BUSY: Duration = Duration::from_secs(13);
-/// At most so long it takes until nothing is left: of four gateways, eight wait at each.
+/// Maximum time until nothing is left: four gateways with eight waiters each.
 const QUIET: Duration = Duration::from_secs(20);
-/// Within this time a gateway has told again what the store has forgotten, and what started
-/// before has ended.
+/// Time after which gateways have reported again what the store lost.
+///
+/// Requests that started before have ended by then.
 const TELLS_AGAIN: Duration = Duration::from_millis(2500);
-/// A waiter of a gateway that reaches the store waits no longer, in calm times.
+/// Maximum wait at a gateway that reaches the store, in calm times.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
-/// What a history came to.
+/// Result of a history.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) started: usize,
-    /// The mean of what ran while somebody waited, as a part of what may, in calm times.
+    /// Mean use of the permits while requests waited, as a share, in calm times.
     pub(super) used: Option<f64>,
     pub(super) failure: Option<String>,
 }
 
-/// Which faults a history has.
+/// Kinds of faults in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Faults {
-    /// Gateways are killed, stand still and are split from the store.
+    /// Gateways are killed, stopped, and split from the store.
     OfGateways,
-    /// The store forgets everything, too. What it forgets is forgiven once.
+    /// The store also loses all data. Lost data are forgiven once.
     OfTheStore,
     None,
 }
@@ -49,15 +52,15 @@ pub(super) enum Faults {
 struct History {
     random: Random,
     store: Store,
-    /// The store, and its clock, in microseconds since the Unix epoch.
+    /// The store with its clock, in microseconds since the Unix epoch.
     there: Rc<RefCell<(FakeRedis, u64)>>,
     gateways: Vec<Gateway>,
     most: NonZeroU32,
-    /// When each request at the origin ends.
+    /// Ends of the requests at the origin.
     at_origin: Vec<Moment>,
     faults: Faults,
     ids: u64,
-    /// Until then what the store has forgotten may be exceeded.
+    /// Until this time the limit may be exceeded by what the store lost.
     forgiven_until: Moment,
     used: (usize, usize),
     started: usize,
@@ -128,7 +131,7 @@ impl History {
         unsettled.map(|nth| format!("gateway {nth} still counts something"))
     }
 
-    /// Something may go wrong.
+    /// Makes a random fault happen, or none.
     fn fail(&mut self, now: Moment) {
         let at = self.random.index(self.gateways.len());
         let gateway = &mut self.gateways[at];
@@ -142,7 +145,7 @@ impl History {
             8..12 => gateway.split_until = now + self.random.millis(10..6000),
             12..14 if self.faults == Faults::OfTheStore => {
                 self.there.borrow_mut().0.flush();
-                // Each tells again what it has, when it calls next.
+                // Each gateway reports its permits with its next call.
                 self.forgiven_until = now + TELLS_AGAIN;
             }
             _ => {}
@@ -154,7 +157,7 @@ impl History {
             if gateway.stands_until > now {
                 continue;
             }
-            // At times nobody comes here.
+            // At times no request arrives here.
             let phase = now.as_nanos() / 700_000_000 + u64::from(gateway.id[0]);
             let is_busy = !phase.is_multiple_of(3);
             if is_busy && gateway.waiting.len() < 8 && self.random.chance(4) {
@@ -167,7 +170,7 @@ impl History {
         }
     }
 
-    /// The store does what has arrived.
+    /// Lets the store process the commands that have arrived.
     async fn serve(&mut self, now: Moment) {
         self.there.borrow_mut().1 = now.as_nanos() / 1000;
         for gateway in &mut self.gateways {
@@ -182,7 +185,7 @@ impl History {
                     at: None,
                 };
                 let reply = self.store.key_places(&asked).await.remove(0);
-                // A reply to a call that was given up comes to nobody.
+                // A reply to a call that was given up is dropped.
                 let is_given_up = gateway
                     .from_store
                     .iter()
@@ -215,7 +218,7 @@ impl History {
         );
         let is_away = |it: &Gateway| it.stands_until.max(it.split_until) > now;
         if now < self.forgiven_until && self.gateways.iter().any(is_away) {
-            // It can tell nothing yet.
+            // The gateway cannot report anything yet.
             self.forgiven_until = self.forgiven_until.max(now + TELLS_AGAIN);
         }
         if here > most && now >= self.forgiven_until {
@@ -229,7 +232,7 @@ impl History {
             }
             let longest = self.gateways.iter().filter_map(|it| it.waiting.first());
             let longest = longest.map(|since| now.since(*since)).max();
-            // At most four gateways with eight waiters each, one place: 32 requests.
+            // At most four gateways with eight waiters each and one permit: 32 requests.
             let most = MAX_WAIT + ORPHAN * 32;
             if longest.is_some_and(|it| it > most) {
                 return Some(format!("one has waited for {longest:?}"));

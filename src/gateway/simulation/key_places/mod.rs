@@ -1,6 +1,6 @@
-//! Gateways that share the places of a key, while calls are lost and gateways die or stand still.
+//! Simulates gateways that share the permits of a key, with lost calls and failing gateways.
 //!
-//! The arithmetic of the gateways and the script are the real ones; what is between them is here.
+//! The gateways' arithmetic and the script are the real ones. This folder replaces the rest.
 
 mod gateway;
 mod history;

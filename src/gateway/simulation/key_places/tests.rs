@@ -1,3 +1,5 @@
+//! Tests of permits of a key that gateways share, with random faults.
+
 use testing::{Seeds, known_seeds, seeds};
 
 use super::history::{Faults, Outcome, run};
@@ -9,7 +11,9 @@ fn all(seeds: &Seeds, faults: Faults) -> Vec<Outcome> {
     search(seeds.range(), run, |outcome| outcome.failure.as_deref())
 }
 
-/// Gateways are killed, stand still and are split from the store; calls are lost and come late.
+/// Whatever happens to gateways, a key never has more running requests than allowed.
+///
+/// Gateways are killed, stopped and split from the store; calls are lost or delayed.
 #[test]
 fn never_more_of_a_key_run_than_may_whatever_happens_to_gateways() {
     let outcomes = all(&seeds(2, 1000), Faults::OfGateways);
@@ -17,7 +21,7 @@ fn never_more_of_a_key_run_than_may_whatever_happens_to_gateways() {
     assert!(started > outcomes.len() * 20, "only {started} have run");
 }
 
-/// What the store forgets is forgiven once, and told again within a second.
+/// Data that the store loses are reported again within a second.
 #[test]
 fn what_the_store_forgets_is_told_again() {
     all(&seeds(2, 1000), Faults::OfTheStore);
@@ -25,7 +29,7 @@ fn what_the_store_forgets_is_told_again() {
 
 #[test]
 fn places_are_used_while_somebody_waits() {
-    // The mean of few seeds is below the bound now and then.
+    // The mean of few seeds is sometimes below the bound.
     let seeds = known_seeds(2, 0..2, 1000);
     let outcomes = all(&seeds, Faults::None);
     let used: Vec<f64> = outcomes.iter().filter_map(|it| it.used).collect();
@@ -38,7 +42,7 @@ fn places_are_used_while_somebody_waits() {
     assert!(seeds.is_single() || mean > 0.9, "{mean}");
 }
 
-/// Each of these breaks the script.
+/// Each of these changes breaks the script, and the simulation must detect it.
 #[test]
 fn a_broken_script_of_places_is_found() {
     let breaks: [(&str, u64, Change); 5] = [

@@ -1,4 +1,4 @@
-//! What clients do: they join, wait or leave, and are at the origin for a while.
+//! Simulated clients of an origin with shared permits: they join, wait or leave.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::simulation::world::HostId;
 use crate::time::pacer::Pacer;
 
 impl Pool {
-    /// A client of a gateway asks again and again while requests come.
+    /// Runs a client of a gateway that sends requests until the scenario ends.
     ///
-    /// It runs on no gateway's host: if the gateway dies, it asks the next one.
+    /// It runs on no gateway's host: if the gateway dies, the client uses the next one.
     pub(super) async fn client(self: Rc<Self>, gateway: usize, mut random: Random) {
         let world = &self.simulation.world;
         world.sleep(random.millis(1..50)).await;
@@ -69,7 +69,7 @@ impl Pool {
             }
         };
         if !self.simulation.scenario.faults.is_empty() && random.chance(20) {
-            // It has to connect.
+            // The request has to connect.
             let _connects = self.origin.connects(gateway);
             world.sleep(random.millis(0..20)).await;
         }
@@ -87,7 +87,7 @@ impl Pool {
     fn takes(&self, random: &mut Random) -> Duration {
         if random.chance(self.plan.long) {
             let orphan = u64::try_from(self.orphan().as_millis()).unwrap_or(1);
-            // The time to connect counts.
+            // The time to connect counts too.
             return random.millis(1..orphan - 30);
         }
         random.millis(self.plan.takes.0..self.plan.takes.1)

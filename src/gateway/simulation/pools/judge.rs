@@ -1,5 +1,6 @@
-//! What is promised of the use of places while nothing fails: nearly all are used while requests
-//! wait, and no gateway waits for too long.
+//! Checks the use of shared permits while nothing fails.
+//!
+//! Nearly all permits must be used while requests wait, and no gateway may wait for too long.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,17 +8,18 @@ use std::time::Duration;
 
 use super::run::Pool;
 
-/// How often it looks.
+/// Interval between samples.
 const LOOKS: Duration = Duration::from_millis(2);
-/// Use is judged over spans of this length in which requests wait all the time.
+/// Length of a span whose use is checked. Requests must wait all the time.
 const JUDGED: Duration = Duration::from_secs(2);
-/// Time after a fault in which nothing is promised: leases end, it is found out who holds what, and
-/// the others are told of a new gateway.
+/// Time after a fault in which nothing is checked.
+///
+/// Leases end, the store learns the holders, and other gateways are informed of a new one.
 const RECOVERS: Duration = Duration::from_secs(6);
-/// The longest turn of a gateway with short requests, at the delays of the simulation.
+/// Longest time for which a gateway with short requests keeps a permit, at simulated delays.
 const MAX_TURN: Duration = Duration::from_millis(400);
 
-/// Places in use and places that could be, summed up over looks.
+/// Permits in use and usable permits, summed over samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
     used: f64,
@@ -30,7 +32,7 @@ impl Use {
         self.free += free as f64;
     }
 
-    /// The part that is used; 1 if nothing could be.
+    /// Returns the used share; 1 if no permit was usable.
     pub(super) fn part(self) -> f64 {
         if self.free > 0.0 {
             self.used / self.free
@@ -40,25 +42,25 @@ impl Use {
     }
 }
 
-/// What was judged so far.
+/// Sums over the spans checked so far.
 #[derive(Debug, Default)]
 pub(super) struct UseTotals {
-    /// Spans whose use was judged.
+    /// Number of spans that were checked.
     pub(super) spans: Cell<u64>,
-    /// All looks at which requests waited and nothing failed.
+    /// All samples at which requests waited and nothing failed.
     pub(super) all: Cell<Use>,
 }
 
 impl Pool {
-    /// Whether nothing fails at this time, nor has of late.
+    /// Returns whether nothing fails at this time, or has failed shortly before.
     fn is_quiet(&self, at: Duration) -> bool {
-        // At first it is found out who holds what.
+        // At first the store must learn the holders.
         let has_begun = at >= Duration::from_millis(3500);
         let mut faults = self.simulation.scenario.faults.iter();
         has_begun && !faults.any(|(from, it)| (*from..*from + it.lasts() + RECOVERS).contains(&at))
     }
 
-    /// Places that are not withheld, as a gateway was last told.
+    /// Returns the number of permits that are not withheld, as last reported to a gateway.
     fn free_places(&self) -> usize {
         let gateways = self.simulation.gateways.borrow();
         let told = gateways.iter().filter_map(|it| it.places()?.pool);
@@ -69,11 +71,12 @@ impl Pool {
             .saturating_sub(withheld.unwrap_or_default())
     }
 
-    /// Which part of the places must be in use while requests wait.
+    /// Returns the minimum share of permits that must be in use while requests wait.
     ///
-    /// A gateway with a client or two has nobody else to use a place while they think. Where places
-    /// go round, one is then on its way again after each request: nobody can use it for two round
-    /// trips and a half.
+    /// A gateway with one or two clients cannot use a permit while its clients pause. If permits
+    /// move between
+    /// gateways, each moves again after every request and is unusable for two and a half round
+    /// trips.
     fn least_use(&self) -> f64 {
         let mut clients = self.plan.clients.iter().filter(|clients| **clients > 0);
         let all: u64 = clients.clone().sum();
@@ -90,8 +93,9 @@ impl Pool {
         0.95 * takes / (takes + 1.0 + travels)
     }
 
-    /// How long a gateway may wait without a start: twice what is fair, as each of all clients has
-    /// the same part.
+    /// Returns the maximum time for which a gateway may wait without starting a request.
+    ///
+    /// It is twice the fair time, with the same share for each client.
     fn longest_wait(&self) -> Duration {
         let takes = Duration::from_millis(self.plan.takes.1).max(MAX_TURN);
         let takes = if self.plan.long > 0 {
@@ -104,7 +108,7 @@ impl Pool {
         takes * 2 * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
-    /// Fails if too few of the places are used while requests wait, or a gateway starts none.
+    /// Fails if too few permits are used while requests wait, or if a gateway starts no request.
     pub(super) async fn judge_use(self: Rc<Self>) {
         let world = &self.simulation.world;
         let (mut span, mut since) = (Use::default(), world.now());
@@ -112,7 +116,7 @@ impl Pool {
         while world.now() < self.simulation.scenario.lasts {
             world.sleep(LOOKS).await;
             let now = world.now();
-            // While all places are withheld, nobody can start.
+            // While all permits are withheld, no request can start.
             if !self.is_quiet(now) || self.free_places() == 0 {
                 quiet_since = now;
             }

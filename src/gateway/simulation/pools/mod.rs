@@ -1,8 +1,8 @@
-//! Gateways that share the places of an origin: [`plan`] says what a seed makes happen, [`origin`]
-//! what must hold.
+//! Simulates gateways that share the permits of an origin.
 //!
-//! The gates, their tasks, the links and the script are the real ones, in the same world, network
-//! and store as the other simulations.
+//! [`plan`] has the scenario of a seed, [`origin`] the invariants. The gates, their tasks, the
+//! links and
+//! the script are the real ones, in the same world, network and store as the other simulations.
 
 mod crowd;
 mod judge;

@@ -1,4 +1,4 @@
-//! The origin, which counts what is at once, and what must hold there.
+//! A simulated origin that counts its simultaneous requests and checks the invariants.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,30 +8,32 @@ use std::time::Duration;
 use crate::simulation::scenario::OriginPlan;
 use crate::simulation::world::World;
 
-/// Longest time after which a lower maximum is in force everywhere, before what runs has ended.
+/// Maximum time until a lower maximum is in force at all gateways.
+///
+/// Running requests may take longer.
 const SPREADS: Duration = Duration::from_millis(2500);
 
-/// An origin that breaks if it gets more than it takes at once.
+/// An origin that fails the simulation if it gets too many requests at once.
 pub(super) struct CountingOrigin {
     world: Rc<World>,
-    /// When each request that is here ends.
+    /// Ends of the requests at the origin.
     ends: RefCell<Vec<Duration>>,
-    /// The maximum, and until when another one may have been in force.
+    /// The maximum, and the time until which another one may have been in force.
     pub(super) most: Cell<usize>,
     before: RefCell<Vec<(Duration, usize)>>,
     orphan: Duration,
     is_exact: Cell<bool>,
-    /// Requests that have a place and do not have a connection yet.
+    /// Requests that have a permit but no connection yet.
     connecting: RefCell<BTreeMap<u64, Since>>,
     /// Requests that wait at gateways.
     waits: RefCell<BTreeMap<u64, Since>>,
     next: Cell<u64>,
     pub(super) started: Cell<u64>,
-    /// When each gateway last started a request.
+    /// Last start of a request, by gateway.
     last_start: RefCell<BTreeMap<usize, Duration>>,
 }
 
-/// A gateway, and since when a request is there.
+/// A gateway, and the time since which a request is there.
 type Since = (usize, Duration);
 
 impl CountingOrigin {
@@ -51,7 +53,7 @@ impl CountingOrigin {
         }
     }
 
-    /// Another maximum is in all files from now on.
+    /// Records another maximum in all files.
     pub(super) fn retuned(&self, most: usize) {
         let until = self.world.now() + SPREADS + self.orphan;
         let before = self.most.replace(most);
@@ -59,12 +61,13 @@ impl CountingOrigin {
         self.before.borrow_mut().extend(both);
     }
 
-    /// A gateway takes places without asking from now on: more may be here.
+    /// Records that a gateway uses permits without asking from now on, so the maximum may be
+    /// exceeded.
     pub(super) fn may_exceed(&self) {
         self.is_exact.set(false);
     }
 
-    /// How many are here.
+    /// Returns the number of requests at the origin.
     fn in_use(&self) -> usize {
         let now = self.world.now();
         let mut ends = self.ends.borrow_mut();
@@ -72,12 +75,12 @@ impl CountingOrigin {
         ends.len()
     }
 
-    /// How many places are used.
+    /// Returns the number of permits in use.
     pub(super) fn used(&self) -> usize {
         self.in_use() + self.connecting.borrow().len()
     }
 
-    /// The most that may be here now.
+    /// Returns the maximum number of requests allowed now.
     fn allowed(&self) -> usize {
         let now = self.world.now();
         let before = self.before.borrow();
@@ -86,7 +89,7 @@ impl CountingOrigin {
         before.unwrap_or(0).max(self.most.get())
     }
 
-    /// A request comes, and is here for so long, whatever becomes of its gateway.
+    /// Records a request that stays for this long, even if its gateway dies.
     pub(super) fn starts(&self, gateway: usize, takes: Duration) {
         self.started.set(self.started.get() + 1);
         let now = self.world.now();
@@ -103,13 +106,14 @@ impl CountingOrigin {
         }
     }
 
-    /// A request uses a place, but is not here yet, until the value is dropped.
+    /// Records a request that has a permit and no connection, until the value is dropped.
     pub(super) fn connects(&self, gateway: usize) -> Listed<'_> {
         self.list(&self.connecting, gateway)
     }
 
-    /// A request waits at a gateway, until the value is dropped: its turn has come, its client has left, or the gateway has
-    /// died.
+    /// Records a request that waits at a gateway, until the value is dropped.
+    ///
+    /// The value is dropped when the request is admitted, its client leaves, or the gateway dies.
     pub(super) fn waits(&self, gateway: usize) -> Listed<'_> {
         self.list(&self.waits, gateway)
     }
@@ -126,7 +130,7 @@ impl CountingOrigin {
         self.waits.borrow().len()
     }
 
-    /// The gateway that has waited longest since its last start, or since then.
+    /// Returns the gateway with the longest wait since its last start, or since `since`.
     pub(super) fn longest_without_start(&self, since: Duration) -> Option<(usize, Duration)> {
         let (now, last) = (self.world.now(), self.last_start.borrow());
         let waits = self.waits.borrow();

@@ -1,3 +1,5 @@
+//! The scenarios of gateways that share the permits of an origin.
+
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -7,24 +9,23 @@ use crate::simulation::clock::Skew;
 use crate::simulation::random::Random;
 use crate::simulation::scenario::{Fault, OriginPlan, Scenario, clocks, delays};
 
-/// How clients use the places of the one origin of a scenario.
+/// Use of the permits by clients, in a scenario with one origin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PoolPlan {
-    /// How many clients each gateway has, which ask again after a pause.
+    /// Number of clients of each gateway. A client sends again after a pause.
     pub(super) clients: Vec<u64>,
-    /// How long requests are at the origin, in milliseconds, and how many of a hundred take up to
-    /// `orphan`.
+    /// Time of requests at the origin in ms, and the percentage that takes up to `orphan`.
     pub(super) takes: (u64, u64),
     pub(super) long: u64,
-    /// How long a client waits before its next request, in milliseconds, at most; 0: not at all.
+    /// Maximum pause of a client before its next request in ms; 0: no pause.
     pub(super) rests: u64,
-    /// How many of a hundred leave while they wait.
+    /// Percentage of clients that leave while they wait.
     pub(super) leave: u64,
-    /// No request may wait longer; `None`: that is not judged.
+    /// Maximum wait of a request; `None`: not checked.
     pub(super) longest: Option<Duration>,
 }
 
-/// An origin whose places all gateways share, and no rate.
+/// Returns an origin whose permits all gateways share, without a rate.
 pub(super) fn origin(most: usize, orphan: Duration, is_closed: bool) -> OriginPlan {
     OriginPlan {
         is_fair: false,
@@ -52,7 +53,7 @@ impl PoolPlan {
             _ => random.number(1..12),
         });
         let clients = clients.collect();
-        // A file counts by the clock of its gateway.
+        // The time of a file is by the clock of its gateway.
         let clocks: Vec<_> = clocks(gateways, random).into_iter().map(in_step).collect();
         let timeout = Duration::from_millis(random.number(40..100));
         let most = if random.chance(40) {
@@ -139,7 +140,7 @@ fn fault(random: &mut Random, gateways: usize) -> Fault {
     }
 }
 
-/// The same clock, which is right at the beginning.
+/// Returns the same clock, correct at the beginning.
 fn in_step(skew: Skew) -> Skew {
     Skew { ahead: 0, ..skew }
 }

@@ -1,4 +1,4 @@
-//! Runs the plan of a seed.
+//! Runs the scenario of a seed with shared permits.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,19 +16,19 @@ use crate::simulation::run::{Simulation, run_with};
 use crate::simulation::scenario::{Fault, Scenario};
 use crate::simulation::world::HostId;
 
-/// How a seed ended.
+/// Result of a seed.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) digest: (u64, u64),
-    /// How many requests were at the origin.
+    /// Number of requests that were at the origin.
     pub(super) started: u64,
-    /// How often the use of places could be judged.
+    /// How often the use of permits was checked.
     pub(super) judged: u64,
-    /// The part of the places that was used while requests waited and nothing failed.
+    /// Share of the permits that was used while requests waited and nothing failed.
     pub(super) used: f64,
-    /// The longest wait at each gateway.
+    /// Longest wait at each gateway.
     pub(super) waits: Vec<Duration>,
-    /// Why it failed; `None`: it did not.
+    /// Reason of a failure; `None` if it did not fail.
     pub(super) failure: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn run(seed: u64, change: Change) -> Outcome {
     Outcome { failure, ..outcome }
 }
 
-/// Runs a plan. `change` is what becomes of each script before it runs.
+/// Runs a plan. `change`: modification of each script before it runs.
 pub(super) fn run_plan(
     scenario: Scenario,
     plan: PoolPlan,
@@ -111,7 +111,7 @@ impl Pool {
         world.spawn(HostId::FIRST, Rc::clone(&self).judge_use());
         let healed = scenario.healed().max(scenario.lasts);
         world.sleep_until(healed).await;
-        // All that waited has its turn, once what was withheld is free.
+        // All waiters are admitted once withheld permits are free.
         let takes = self.orphan().max(Duration::from_millis(self.plan.takes.1));
         let late = healed + self.orphan() * 2 + Duration::from_secs(10);
         let clients: u64 = self.plan.clients.iter().sum();
@@ -129,7 +129,7 @@ impl Pool {
 
     pub(super) fn note_wait(&self, gateway: usize, waited: Duration) {
         let world = &self.simulation.world;
-        // At first it is found out who holds what.
+        // At first the store must learn the holders.
         if world.now() < Duration::from_secs(4) + waited {
             return;
         }
@@ -140,7 +140,7 @@ impl Pool {
         }
     }
 
-    /// At the end nothing is withheld, and gateways that leave give all back.
+    /// Checks that nothing is withheld at the end, and leaving gateways return all permits.
     async fn expect_nothing_left(&self) {
         let world = &self.simulation.world;
         world.sleep(self.orphan() + Duration::from_secs(4)).await;

@@ -1,3 +1,5 @@
+//! Tests of shared permits of an origin, with random faults.
+
 use std::time::Duration;
 
 use testing::{is_long_run, seeds, some_of};
@@ -10,7 +12,7 @@ use crate::simulation::redis::Change;
 use crate::simulation::scenario::Scenario;
 use crate::simulation::tests::{broken, everyday_seeds, expect_found, on_all_processors, search};
 
-/// Whether a seed is run in about a second, and has requests.
+/// Returns whether a seed runs in about a second, and has requests.
 fn is_short(seed: u64) -> bool {
     let (scenario, plan) = PoolPlan::new(&mut Random::new(seed));
     let is_small = scenario.lasts <= Duration::from_secs(10) && scenario.clocks.len() <= 3;
@@ -33,7 +35,9 @@ fn every_seed_keeps_the_invariants_of_shared_places() {
     }
 }
 
-/// These have failed in longer runs. The second one takes six seconds, and runs in long runs alone.
+/// Seeds that have failed in longer runs pass.
+///
+/// The second seed takes six seconds, so only long runs include it.
 #[test]
 fn seeds_that_have_failed_keep_the_invariants_of_shared_places() {
     let seeds: &[u64] = if is_long_run() {
@@ -55,11 +59,14 @@ fn the_same_seed_gives_the_same_steps() {
     }
 }
 
-/// The shortest turn: requests that are shorter share one.
+/// Shortest time for which a gateway keeps a permit. Shorter requests share it.
 const TURN: Duration = Duration::from_millis(40);
 
-/// More gateways than places, each with one client: none waits longer than twice what is fair, and
-/// nearly all places are used.
+/// Permits move between gateways that outnumber them.
+///
+/// Each gateway has one client. No client waits longer than twice the fair time, and nearly all
+/// permits
+/// are used.
 #[test]
 fn places_go_round() {
     const PLANS: [(usize, usize, u64); 8] = [
@@ -90,8 +97,9 @@ fn places_go_round() {
         let plan = PoolPlan {
             clients: vec![1; gateways],
             takes: (takes, takes + 1),
-            // Who comes just after all places were taken at once waits for a whole request. A place is on its way
-            // for a moment at each turn.
+            // A request that arrives just after all permits were taken waits for a complete
+            // request. A permit is
+            // in transit for a moment each time it moves.
             longest: Some((fair * 2).max(takes_longest) + Duration::from_millis(10)),
             ..PoolPlan::default()
         };
@@ -106,7 +114,7 @@ fn places_go_round() {
         );
         assert_eq!(outcome.failure, None);
         assert!(!longest.is_zero(), "nobody waited");
-        // A client thinks for up to 2 ms: they are lost if another request fits into its turn.
+        // A client pauses for up to 2 ms. This time is lost if another request fits into its turn.
         let least = if takes < 40 { 0.9 } else { 0.95 };
         assert!(
             outcome.used >= least,
@@ -116,7 +124,7 @@ fn places_go_round() {
     }
 }
 
-/// Each of these breaks the script.
+/// Each of these changes breaks the script, and the simulation must detect it.
 #[test]
 fn a_broken_pool_is_found() {
     let breaks: [(&str, u64, Change); 2] = [

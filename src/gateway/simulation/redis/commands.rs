@@ -1,3 +1,5 @@
+//! The commands of the fake Redis, without scripts.
+
 use super::keys::Content;
 use super::{Database, Reply};
 
@@ -6,7 +8,7 @@ const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
 const WRITES: [&[u8]; 6] = [b"SET", b"UNLINK", b"DEL", b"HSET", b"HDEL", b"PEXPIRE"];
 
 impl Database {
-    /// Runs a command that is no script.
+    /// Runs a command that is not a script.
     pub(super) fn run(&mut self, command: &[Vec<u8>]) -> Reply {
         self.keys.expire(self.now);
         let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
@@ -122,7 +124,7 @@ impl Database {
         Reply::Status("OK")
     }
 
-    /// A time in milliseconds since the Unix epoch: so many from now on.
+    /// Returns the time `millis` from now, in milliseconds since the Unix epoch.
     fn in_millis(&self, millis: i64) -> i64 {
         i64::try_from(self.now / 1000)
             .unwrap_or(i64::MAX)

@@ -1,3 +1,5 @@
+//! The keys of the fake Redis, with their values and lifetimes.
+
 use std::collections::BTreeMap;
 
 /// Keys, their values, and when they expire.
@@ -7,7 +9,7 @@ pub(super) struct Keys(BTreeMap<Vec<u8>, Entry>);
 #[derive(Clone)]
 struct Entry {
     content: Content,
-    /// In milliseconds since the Unix epoch; `None`: never.
+    /// Expiry in milliseconds since the Unix epoch; `None`: never.
     expires: Option<i64>,
 }
 
@@ -21,7 +23,7 @@ pub(super) enum Content {
 }
 
 impl Keys {
-    /// Forgets what has expired at `now`, in microseconds.
+    /// Removes the keys that have expired at `now`, in microseconds.
     pub(super) fn expire(&mut self, now: u64) {
         self.0.retain(|_, entry| entry.is_there(now));
     }
@@ -56,7 +58,7 @@ impl Keys {
 
     /// Changes a hash, or an empty one if there is no such key.
     ///
-    /// `None` if something else has the key.
+    /// Returns `None` if the key has a value of another type.
     pub(super) fn change<T>(
         &mut self,
         key: &[u8],

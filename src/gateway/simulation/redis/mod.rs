@@ -1,6 +1,6 @@
-//! A Redis in this process: as much of it as drip uses, on a clock that the caller tells.
+//! A fake Redis in this process with the commands that drip uses. The caller sets its clock.
 //!
-//! It runs the scripts of the store as they are. The tests of `redis_server` compare it with a real one.
+//! It runs the real scripts of the store. The tests of `redis_server` compare it with a real Redis.
 
 mod commands;
 mod keys;
@@ -23,7 +23,7 @@ use keys::Keys;
 pub(super) use reply::Reply;
 use scripts::Scripts;
 
-/// What becomes of a script before it runs: nothing, unless a test breaks it.
+/// Modification of a script before it runs. Only some tests modify scripts.
 pub(super) type Change = fn(&str) -> String;
 
 /// The data and the scripts of a Redis.
@@ -32,18 +32,18 @@ pub(super) struct FakeRedis {
     scripts: Scripts,
 }
 
-/// What commands work on, also those of scripts.
+/// State that commands use, including those of scripts.
 #[derive(Default)]
 struct Database {
     keys: Keys,
-    /// In microseconds since the Unix epoch. It stands still while a script runs.
+    /// Time in microseconds since the Unix epoch. Constant while a script runs.
     now: u64,
     is_read_only: bool,
-    /// What its replication ID ends with: another one after each start and failover.
+    /// End of its replication ID, which changes with each start and failover.
     replication: u64,
 }
 
-/// Answers each command at once, in place of a network.
+/// Answers each command at once, instead of a network.
 struct Direct<F>(Rc<F>);
 
 impl<F: Fn(&Cmd) -> RedisResult<Value> + 'static> Network for Direct<F> {
@@ -63,16 +63,16 @@ impl<F: Fn(&Cmd) -> RedisResult<Value>> Wire for Direct<F> {
     }
 }
 
-/// Has this answer all commands of this thread at once, until the guard is dropped.
+/// Answers all commands of this thread at once, until the guard is dropped.
 pub(super) fn answer_with(answer: impl Fn(&Cmd) -> RedisResult<Value> + 'static) -> Guard {
     set_network(Rc::new(Direct(Rc::new(answer))))
 }
 
-/// The data of a Redis at some time.
+/// The data of a Redis at one time.
 pub(super) struct Snapshot(Keys);
 
 impl FakeRedis {
-    /// An empty one.
+    /// Returns an empty Redis.
     pub(super) fn new(change: Change) -> Self {
         let database = Rc::<RefCell<Database>>::default();
         Self {
@@ -81,7 +81,7 @@ impl FakeRedis {
         }
     }
 
-    /// Runs a command when its clock shows `now`, in microseconds since the Unix epoch.
+    /// Runs a command while its clock shows `now`, in microseconds since the Unix epoch.
     pub(super) fn run(&mut self, now: u64, command: &[Vec<u8>]) -> Reply {
         self.database.borrow_mut().now = now;
         let [name, args @ ..] = command else {
@@ -94,12 +94,12 @@ impl FakeRedis {
         }
     }
 
-    /// Whether it refuses to write, as a replica does.
+    /// Sets whether it refuses writes, as a replica does.
     pub(super) fn set_read_only(&self, is_read_only: bool) {
         self.database.borrow_mut().is_read_only = is_read_only;
     }
 
-    /// It has another replication ID from now on, as after a start or a failover.
+    /// Changes its replication ID, as a start or a failover does.
     pub(super) fn begin_anew(&self) {
         self.database.borrow_mut().replication += 1;
     }
@@ -108,18 +108,18 @@ impl FakeRedis {
         Snapshot(self.database.borrow().keys.clone())
     }
 
-    /// Has the data of then, and no scripts.
+    /// Restores the data of a snapshot, without scripts.
     pub(super) fn restore(&mut self, snapshot: Snapshot) {
         self.database.borrow_mut().keys = snapshot.0;
         self.scripts.forget();
     }
 
-    /// Has no data and no scripts.
+    /// Deletes all data and scripts.
     pub(super) fn flush(&mut self) {
         self.restore(Snapshot(Keys::default()));
     }
 
-    /// The names of all keys that have not expired by `now`.
+    /// Returns the names of all keys that have not expired by `now`.
     pub(super) fn names(&self, now: u64) -> Vec<String> {
         self.database.borrow().keys.names(now)
     }

@@ -1,6 +1,6 @@
-//! The fake Redis beside a real one: the same calls have the same replies, to the byte.
+//! Compares the fake Redis with a real one: the same calls have the same replies.
 //!
-//! These tests need the program `redis-server`, so they run only if asked for:
+//! These tests need the program `redis-server`, so they run only on request:
 //! `cargo test --lib redis_server -- --ignored`. They fail if it cannot be started.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use super::super::random::Random;
 use super::{FakeRedis, answer_with};
 use crate::store::{Charge, Claim, Join, Pace, Refund, Store};
 
-/// A real Redis without persistence, on a socket of its own.
+/// A real Redis without persistence, on its own socket.
 struct RealRedis {
     folder: TempDir,
     process: Child,
@@ -66,14 +66,14 @@ impl Drop for RealRedis {
     }
 }
 
-/// Asks both, and compares their replies.
+/// Sends commands to both, and compares their replies.
 struct Both {
     real: RefCell<Connection>,
     fake: RefCell<FakeRedis>,
     compared: RefCell<usize>,
 }
 
-/// What a Redis says, as far as both must say the same: of an error only its kind.
+/// Returns the comparable part of a reply: of an error only its kind.
 fn said(reply: RedisResult<Value>) -> Result<Value, String> {
     reply.map_err(|error| error.code().unwrap_or_default().to_owned())
 }
@@ -88,7 +88,7 @@ impl Both {
     }
 
     fn run(&self, command: &Cmd) -> RedisResult<Value> {
-        // Lifetimes are far longer than the test, so the fake one's clock may stand.
+        // Lifetimes are far longer than the test, so the fake clock may stand still.
         let fake = self.fake.borrow_mut().run(NOW, &words(command)).read();
         let real = command.query::<Value>(&mut self.real.borrow_mut());
         *self.compared.borrow_mut() += 1;
@@ -102,10 +102,10 @@ impl Both {
     }
 }
 
-/// In microseconds since the Unix epoch.
+/// Time of the test, in microseconds since the Unix epoch.
 const NOW: u64 = 1_800_000_000_000_000;
 
-/// This time, which now and then is set back.
+/// Returns this time, or rarely an earlier one.
 fn clock(micros: u64, most: u64, random: &mut Random) -> Moment {
     let back = random.number(0..most);
     let back = if random.chance(5) { back } else { 0 };
@@ -118,12 +118,12 @@ fn pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> Pace {
     Pace::new(rate, algorithm, since).expect("a rate for Redis")
 }
 
-/// What one gateway asks in a while.
+/// Sends the commands of one gateway for a zone.
 async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
     let key = format!("zone:{}:{}", algorithm.name(), random.number(0..1_000_000));
     let rates = ["10r/s", "3r/2s", "0.7r/s", "333r/s", "100r/m", "1r/h"];
     let (mut micros, mut charges) = (NOW, Vec::<Charge>::new());
-    // A log is kept in another way when it is long.
+    // A long log is stored in another way.
     let is_long = algorithm == Algorithm::SlidingWindowLog && random.chance(30);
     let (steps, bursts) = if is_long { (400, 600) } else { (40, 30) };
     for _ in 0..random.number(1..steps) {
@@ -170,7 +170,7 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
     }
 }
 
-/// What gateways claim of one grid in a while.
+/// Sends the claims of gateways for one grid.
 async fn claim(store: &Store, random: &mut Random) {
     let grid = format!("gate:{}", random.number(0..1_000_000));
     let rates = ["10r/s", "333r/s", "8000r/s", "7r/3s"];

@@ -1,3 +1,5 @@
+//! The replies of the fake Redis.
+
 use redis::{RedisResult, Value, parse_redis_value};
 
 /// A reply of Redis.
@@ -20,12 +22,12 @@ impl Reply {
         Self::Text(text.to_vec())
     }
 
-    /// Whether the store does not know the script of a command.
+    /// Returns whether the command failed because its script is unknown.
     pub(in crate::simulation) fn is_unknown_script(&self) -> bool {
         matches!(self, Self::Error(error) if error.starts_with("NOSCRIPT"))
     }
 
-    /// As it goes over the wire (RESP2).
+    /// Writes the reply in the wire format (RESP2).
     fn write(&self, wire: &mut Vec<u8>) {
         let text = match self {
             Self::Status(status) => format!("+{status}\r\n"),
@@ -46,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// As the client reads it.
+    /// Returns the reply as the client parses it.
     pub(in crate::simulation) fn read(&self) -> RedisResult<Value> {
         let mut wire = Vec::new();
         self.write(&mut wire);

@@ -1,3 +1,5 @@
+//! Runs Lua scripts as Redis does.
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +9,7 @@ use redis::Script;
 
 use super::{Change, Database, Reply, struct_library};
 
-/// The Lua of a Redis, and the scripts that it knows.
+/// The Lua interpreter of a Redis, and its known scripts.
 pub(super) struct Scripts {
     lua: Lua,
     known: BTreeMap<Vec<u8>, Function>,
@@ -85,7 +87,7 @@ impl Scripts {
 
 type Words = [Vec<u8>];
 
-/// The keys and the other arguments of a call.
+/// Splits the arguments of a call into keys and other arguments.
 fn keys_of(args: &Words) -> Option<(&Words, &Words)> {
     let (count, args) = args.split_first()?;
     let count = std::str::from_utf8(count).ok()?.parse().ok()?;
@@ -96,7 +98,7 @@ fn one_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Gives a Lua what Redis gives its scripts.
+/// Adds the functions and globals that Redis gives its scripts.
 fn prepare(lua: &Lua, database: Rc<RefCell<Database>>) -> mlua::Result<()> {
     let same = Rc::clone(&database);
     let call = lua.create_function(move |lua, words: Variadic<Value>| {

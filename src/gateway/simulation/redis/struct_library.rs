@@ -1,8 +1,10 @@
-//! `struct.pack` and `struct.unpack` of Redis, for the formats of the scripts.
+//! Redis's `struct.pack` and `struct.unpack`, for the formats that the scripts use.
 //!
-//! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four and
-//! seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is read, the
-//! number before it is its length).
+//! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four
+//! and
+//! seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is read,
+//! its
+//! length is the number before it).
 
 use mlua::{Error, FromLua, Lua, MultiValue, Value};
 
@@ -62,7 +64,7 @@ pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// Reads from the position `from` on, which counts from 1. The last value is the next position.
+/// Reads values from position `from`, counted from 1. The last value is the next position.
 pub(super) fn unpack(
     lua: &Lua,
     format: &str,

@@ -1,3 +1,5 @@
+//! The faults and changes of a scenario.
+
 use std::time::Duration;
 
 use limit::Rate;
@@ -6,42 +8,41 @@ use super::{origins, zones::rate};
 use crate::simulation::clock::Skew;
 use crate::simulation::random::Random;
 
-/// Something that fails or changes.
+/// A fault, or a change of settings.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simulation) enum Fault {
-    /// A gateway's file is saved with another rate for a zone.
+    /// Saves a gateway's file with another rate for a zone.
     Retune {
         gateway: usize,
         zone: usize,
         rate: Rate,
     },
-    /// A gateway's file is saved with another rate for an origin.
+    /// Saves a gateway's file with another rate for an origin.
     RetuneOrigin {
         gateway: usize,
         origin: usize,
         rate: Rate,
     },
-    /// An operator has a zone forget a key.
+    /// An operator makes a zone forget a key.
     Forget { gateway: usize, zone: usize },
-    /// Messages of a gateway take so much longer, and some are lost at first.
+    /// Messages of a gateway are delayed, and some are lost at the first attempt.
     Slow {
         gateway: usize,
         more: Duration,
         loss: u64,
         lasts: Duration,
     },
-    /// Nothing gets through between a gateway and the store.
+    /// No message passes between a gateway and the store.
     Partition { gateway: usize, lasts: Duration },
-    /// Nothing gets through between all gateways and the store.
+    /// No message passes between all gateways and the store.
     Island { lasts: Duration },
     /// The connection of a gateway breaks.
     Reset { gateway: usize },
-    /// The store takes so long for each command.
+    /// The store takes this long for each command.
     Busy { takes: Duration, lasts: Duration },
     /// The store dies, starts empty, and loads for a while.
     Death { lasts: Duration, loads: Duration },
-    /// A replica takes over that has nothing of what was written for a while before. It takes no
-    /// writes at first.
+    /// A replica takes over without the writes of the last time. At first it refuses writes.
     Failover {
         loses: Duration,
         read_only: Duration,
@@ -56,14 +57,14 @@ pub(in crate::simulation) enum Fault {
         lasts: Duration,
         clock: Skew,
     },
-    /// The process of a gateway stands still.
+    /// The process of a gateway is stopped for a while.
     Stop { gateway: usize, lasts: Duration },
-    /// The files of all gateways are saved with another `max_in_flight` for the first origin, one after another.
+    /// Saves all files, one after another, with another `max_in_flight` for the first origin.
     RetuneAll { most: usize },
 }
 
 impl Fault {
-    /// Plans what fails while requests come.
+    /// Plans the faults while requests arrive.
     pub(super) fn plan(
         random: &mut Random,
         gateways: usize,
@@ -88,7 +89,7 @@ impl Fault {
         plan.collect()
     }
 
-    /// Plans what fails while requests come to gates.
+    /// Plans the faults while requests arrive at gates.
     pub(super) fn plan_for_gates(
         random: &mut Random,
         gateways: usize,
@@ -154,12 +155,12 @@ impl Fault {
         }
     }
 
-    /// Whether all requests are decided by one store that forgets nothing.
+    /// Returns whether one store that loses no data decides all requests.
     pub(super) fn is_harmless(&self) -> bool {
         matches!(self, Self::Retune { .. } | Self::RetuneOrigin { .. })
     }
 
-    /// The rate that a zone has in a file from then on, if that changes.
+    /// Returns the rate that a zone has in a file from then on, if it changes.
     pub(super) fn rate_of_zone(&self, of: usize) -> Option<Rate> {
         match *self {
             Self::Retune { zone, rate, .. } if zone == of => Some(rate),
@@ -167,7 +168,7 @@ impl Fault {
         }
     }
 
-    /// The rate that an origin has in a file from then on, if that changes.
+    /// Returns the rate that an origin has in a file from then on, if it changes.
     pub(super) fn rate_of_origin(&self, of: usize) -> Option<Rate> {
         match *self {
             Self::RetuneOrigin { origin, rate, .. } if origin == of => Some(rate),
@@ -175,7 +176,7 @@ impl Fault {
         }
     }
 
-    /// How long it lasts.
+    /// Returns the duration of the fault.
     pub(in crate::simulation) fn lasts(&self) -> Duration {
         match *self {
             Self::Slow { lasts, .. }

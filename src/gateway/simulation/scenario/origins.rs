@@ -1,3 +1,5 @@
+//! The origins of a scenario, whose gates are shared.
+
 use std::cell::Cell;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,33 +12,33 @@ use crate::gate::KeyAtGate;
 use crate::simulation::random::Random;
 use crate::zone::Key;
 
-/// The keys that share an origin, with their weights.
+/// Keys that share an origin, with their weights.
 const KEYS: [(&str, u32); 4] = [("ada", 1), ("bob", 2), ("cyd", 1), ("dan", 4)];
 
-/// An origin whose gate all gateways share, as their files have it at first.
+/// An origin whose gate all gateways share, as in the first files.
 #[derive(Clone, Debug)]
 pub(in crate::simulation) struct OriginPlan {
     pub(in crate::simulation) name: String,
     pub(in crate::simulation) rate: Rate,
-    /// `gateways` in the file.
+    /// Field `gateways` in the file.
     pub(in crate::simulation) gateways: Option<u32>,
-    /// Whether keys share the gate fairly, and not requests.
+    /// Whether keys share the gate fairly. Otherwise there is one queue of requests.
     pub(in crate::simulation) is_fair: bool,
     pub(in crate::simulation) keys: &'static [(&'static str, u32)],
     pub(in crate::simulation) classes: &'static [(&'static str, u32)],
     pub(in crate::simulation) queue: usize,
     pub(in crate::simulation) max_queue: usize,
-    /// It may change in all files.
+    /// Field `max_in_flight`, which may change in all files.
     pub(in crate::simulation) max_in_flight: Cell<Option<usize>>,
     pub(in crate::simulation) queue_timeout: Duration,
     pub(in crate::simulation) backs_off: bool,
-    /// How long places of a gateway that has vanished stay withheld, in whole seconds.
+    /// Time for which permits of a vanished gateway are withheld, in whole seconds.
     pub(in crate::simulation) orphan: Duration,
     pub(in crate::simulation) is_closed: bool,
 }
 
 impl OriginPlan {
-    /// One key in one class, whose requests wait as long as it takes.
+    /// Returns an origin with one key in one class, whose requests wait as long as needed.
     pub(in crate::simulation) fn of(rate: Rate) -> Self {
         Self {
             name: "origin0".to_owned(),
@@ -88,7 +90,7 @@ impl OriginPlan {
         }
     }
 
-    /// Nothing but the pace keeps requests from the origin, and all may wait.
+    /// Changes the origin so that only the pace delays requests, and all may wait.
     pub(super) fn let_all_wait(&mut self) {
         (self.queue, self.max_queue) = (1000, 10_000);
         (self.max_in_flight, self.backs_off) = (Cell::new(None), false);
@@ -96,7 +98,7 @@ impl OriginPlan {
         self.queue_timeout = Duration::from_mins(1);
     }
 
-    /// One that backs off, and whose requests wait as long as that takes.
+    /// Returns an origin that backs off, and whose requests wait as long as needed.
     pub(super) fn that_backs_off(gateways: u64, random: &mut Random) -> Self {
         let rates = ["40r/s", "60r/s", "100r/s"];
         Self {
@@ -110,7 +112,7 @@ impl OriginPlan {
         }
     }
 
-    /// How many requests of a key in a class leave in a while, if all keys wait at so many gateways.
+    /// Returns how many requests of a key leave in a while if all keys wait at `gateways` gateways.
     pub(in crate::simulation) fn enough(&self, key: usize, class: usize, gateways: usize) -> u64 {
         let part = |all: &[(&str, u32)], nth: usize| {
             let sum: u32 = all.iter().map(|(_, weight)| weight).sum();
@@ -122,7 +124,7 @@ impl OriginPlan {
         many + 3
     }
 
-    /// As a gateway's file has it, at this rate.
+    /// Returns the origin as in a gateway's file, at this rate.
     pub(in crate::simulation) fn settings(&self, rate: Rate) -> config::Origin {
         let (queue, max_queue) = (self.queue, self.max_queue);
         let mut text = format!(
@@ -161,7 +163,7 @@ impl OriginPlan {
         }
     }
 
-    /// The share of a key in a class.
+    /// Returns the share of a key in a class.
     pub(in crate::simulation) fn share(&self, key: usize, class: usize) -> Share<KeyAtGate> {
         let (name, weight) = self.keys[key];
         let key = if self.is_fair { name } else { "" };
@@ -176,7 +178,7 @@ impl OriginPlan {
     }
 }
 
-/// The rate of an origin.
+/// Returns the rate of an origin.
 pub(super) fn rate(random: &mut Random) -> Rate {
     let rates = [
         "20r/s", "50r/s", "100r/s", "200r/s", "200r/s", "333r/s", "500r/s", "1000r/s", "8000r/s",

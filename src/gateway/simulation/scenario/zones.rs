@@ -1,3 +1,5 @@
+//! The zones of a scenario.
+
 use std::time::Duration;
 
 use config::OnStoreFailure::{Closed, Local, Open};
@@ -9,19 +11,19 @@ use crate::simulation::random::Random;
 
 const KEYS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 
-/// A zone as the files of all gateways have it at first.
+/// A zone as in the first files of all gateways.
 #[derive(Debug)]
 pub(in crate::simulation) struct ZonePlan {
     pub(in crate::simulation) name: String,
     pub(in crate::simulation) algorithm: Algorithm,
     pub(in crate::simulation) rate: Rate,
-    /// The rate of the first key, if it has a plan.
+    /// Rate of the first key, if it has a plan.
     plan: Option<Rate>,
     pub(in crate::simulation) keys: &'static [&'static str],
-    /// The limits of its routes.
+    /// Limits of its routes.
     pub(in crate::simulation) limits: Vec<Limit>,
     pub(in crate::simulation) on_store_failure: OnStoreFailure,
-    /// How long places of busy keys are taken ahead; zero: not at all.
+    /// Duration of leases of busy keys; zero: no leases.
     pub(in crate::simulation) lease: Duration,
 }
 
@@ -63,7 +65,7 @@ impl ZonePlan {
         }
     }
 
-    /// A leaky bucket with one key, whose requests wait.
+    /// Returns a leaky bucket with one key, whose requests wait.
     pub(in crate::simulation) fn of(rate: &str, burst: u32) -> Self {
         Self {
             name: "zone0".to_owned(),
@@ -97,21 +99,22 @@ impl ZonePlan {
         costs.max().unwrap_or(1)
     }
 
-    /// Whether not all requests cost the same.
+    /// Returns whether requests have different costs.
     pub(in crate::simulation) fn has_mixed_costs(&self) -> bool {
         let mut costs = self.limits.iter().map(|limit| limit.cost);
         let first = costs.next();
         costs.any(|cost| Some(cost) != first)
     }
 
-    /// Whether places may be taken ahead that then can neither be used nor given back.
+    /// Returns whether slots of a lease may expire unused and unreturned.
     ///
-    /// What came in a sliding window always goes back, as it counts in the next one, too.
+    /// Requests of a sliding window can always be returned, because they count in the next window,
+    /// too.
     pub(in crate::simulation) fn leases_may_lapse(&self) -> bool {
         !self.lease.is_zero() && self.algorithm != Algorithm::SlidingWindowCounter
     }
 
-    /// The rates of all keys together, each second.
+    /// Returns the sum of the rates of all keys, per second.
     pub(super) fn rates(&self) -> f64 {
         self.keys
             .iter()
@@ -119,7 +122,7 @@ impl ZonePlan {
             .sum()
     }
 
-    /// As a gateway has it.
+    /// Returns the zone as in a gateway's file.
     pub(in crate::simulation) fn settings(&self) -> config::Zone {
         let plan = self.plan.map_or_else(String::new, |rate| {
             let key = self.keys[0];
@@ -138,7 +141,7 @@ impl ZonePlan {
     }
 }
 
-/// A rate that all algorithms can have.
+/// Returns a rate that all algorithms can have.
 pub(super) fn rate(random: &mut Random) -> Rate {
     let rates = [
         "5r/s", "10r/s", "30r/s", "100r/s", "7r/s", "20r/2s", "333r/s",
@@ -146,13 +149,13 @@ pub(super) fn rate(random: &mut Random) -> Rate {
     random.pick(&rates).parse().expect("a rate")
 }
 
-/// A rate of a zone in which leases pay.
+/// Returns a rate of a zone in which leases pay off.
 fn fast(random: &mut Random) -> Rate {
     let rates = ["100r/s", "333r/s", "1000r/s", "1500r/s"];
     random.pick(&rates).parse().expect("a rate")
 }
 
-/// How long places are taken ahead: the check of the file allows none of a log.
+/// Returns the duration of leases. The check of the file allows no lease of a log.
 fn lease(algorithm: Algorithm, random: &mut Random) -> Duration {
     let lease = random.pick(&[0, 0, 5, 20, 100].map(Duration::from_millis));
     if algorithm == Algorithm::SlidingWindowLog {
@@ -168,7 +171,7 @@ fn limit(algorithm: Algorithm, rate: Rate, random: &mut Random, has_costs: bool)
         Cost::ONE
     };
     if algorithm.has_windows() {
-        // As the check of the file has it.
+        // As the check of the file requires.
         let burst = rate.whole_count().unwrap_or(1).saturating_sub(1);
         let unlimited = Limit::unlimited(Delay::Never, cost);
         return Limit { burst, ..unlimited };

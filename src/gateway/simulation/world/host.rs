@@ -1,3 +1,5 @@
+//! The hosts of a simulation, each with its tasks.
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -17,23 +19,23 @@ use crate::time::simulated::{self, SimulatedTime};
 pub(in crate::simulation) struct HostId(usize);
 
 impl HostId {
-    /// The host of the simulation itself: of its plan, the network and the store.
+    /// The host of the simulation itself, with its plan, the network and the store.
     pub(in crate::simulation) const FIRST: Self = Self(0);
 }
 
 /// All hosts, each with its tasks.
 #[derive(Default)]
 pub(super) struct Hosts {
-    /// `None` for a host that was killed, and for the one whose tasks run.
+    /// `None` for a killed host, and for the host whose tasks run.
     tasks: RefCell<Vec<Option<LocalSet>>>,
-    /// What the thread of each host has, while none of its tasks runs.
+    /// Thread-local state of each host, while none of its tasks runs.
     threads: RefCell<Vec<Thread>>,
-    /// Hosts that stand still: their tasks do not run.
+    /// Stopped hosts: their tasks do not run.
     stopped: RefCell<BTreeSet<usize>>,
     stirred: Arc<Stirred>,
 }
 
-/// What a real gateway has once for each thread, and here each host.
+/// State that a real gateway has per thread, and the simulation per host.
 #[derive(Default)]
 struct Thread {
     time: Option<Rc<dyn SimulatedTime>>,
@@ -41,14 +43,14 @@ struct Thread {
 }
 
 impl Thread {
-    /// Exchanges this for what the thread of the simulation has.
+    /// Exchanges this with the thread-local state of the simulation.
     fn exchange(&mut self) {
         self.time = simulated::replace(self.time.take());
         self.pacer = Pacer::replace_here(self.pacer.take());
     }
 }
 
-/// Whether any task was woken.
+/// Whether a task was woken.
 #[derive(Default)]
 struct Stirred {
     is_set: AtomicBool,
@@ -68,7 +70,7 @@ impl Hosts {
         if let Some(tasks) = &self.tasks.borrow()[host.0] {
             tasks.spawn_local(task);
         } else if host == HostId::FIRST {
-            // It is the one that runs.
+            // This is the host that runs.
             tokio::task::spawn_local(task);
         }
         self.stirred.is_set.store(true, Ordering::Relaxed);
@@ -76,14 +78,14 @@ impl Hosts {
 
     pub(super) fn remove(&self, host: HostId) {
         let tasks = self.tasks.borrow_mut()[host.0].take();
-        // What is dropped here may look for other hosts.
+        // Dropped values may access other hosts.
         let mut thread = std::mem::take(&mut self.threads.borrow_mut()[host.0]);
         thread.exchange();
         drop(tasks);
         thread.exchange();
     }
 
-    /// Lets a host stand still, or go on.
+    /// Stops a host, or lets it continue.
     pub(super) fn stop(&self, host: HostId, is_stopped: bool) {
         if is_stopped {
             self.stopped.borrow_mut().insert(host.0);
@@ -103,7 +105,7 @@ impl Hosts {
 
     /// Runs the tasks of all hosts until each of them waits.
     pub(super) async fn settle(&self) {
-        // Tasks that have yielded are woken by the runtime, so it has a turn before the end.
+        // The runtime wakes tasks that have yielded, so it gets a turn before the end.
         let mut turns = 0;
         poll_fn(|cx| {
             self.stirred.report_to(cx.waker());

@@ -1,8 +1,10 @@
-//! The machine that a simulation runs on: one thread, one virtual time, several hosts.
+//! The machine of a simulation: one thread, one virtual time, several hosts.
 //!
-//! The time is tokio's paused clock. It stands still while any task can run, and then goes on to the
-//! next moment that something waits for. tokio's own timers have whole milliseconds, so those of the
-//! simulation are kept here, to the nanosecond.
+//! The time is tokio's paused clock. It stands still while any task can run, and then advances to
+//! the next
+//! instant that a task waits for. tokio's own timers have whole milliseconds, so this module keeps
+//! the
+//! simulation's timers, to the nanosecond.
 
 mod host;
 mod sleep;
@@ -32,12 +34,12 @@ pub(super) struct World {
     hosts: Hosts,
     sleepers: Sleepers,
     trace: Trace,
-    /// Why the simulation has failed, if it has.
+    /// Reason why the simulation has failed, if it has.
     failure: RefCell<Option<String>>,
 }
 
 impl World {
-    /// Runs what `build` makes, on the first host, until that is over or something fails.
+    /// Runs the future that `build` makes on the first host, until it ends or something fails.
     pub(super) fn run(build: impl FnOnce(&Rc<Self>) -> LocalBoxFuture<'static, ()>) -> Rc<Self> {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_time().start_paused(true).build();
@@ -66,7 +68,7 @@ impl World {
         })
     }
 
-    /// Runs all tasks that can run, then lets the time go on.
+    /// Runs all tasks that can run, then advances the time.
     async fn step(&self) {
         self.hosts.settle().await;
         let now = self.now();
@@ -75,7 +77,7 @@ impl World {
             Some(due) if due <= now => self.sleepers.wake_first(),
             // No timer of tokio is due before the next tick.
             Some(due) if due < tick => tokio::time::advance(due.saturating_sub(now)).await,
-            // The runtime goes on by whole milliseconds, so that must begin at a tick.
+            // The runtime advances by whole milliseconds, so this must begin at a tick.
             _ if now > whole_millis(now) => tokio::time::advance(tick.saturating_sub(now)).await,
             next => {
                 let until = next.map_or(now + Duration::from_secs(1), whole_millis);
@@ -85,7 +87,7 @@ impl World {
         }
     }
 
-    /// The time since the simulation began.
+    /// Returns the time since the simulation began.
     pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -103,12 +105,13 @@ impl World {
         self.hosts.add(Some(Rc::clone(time)))
     }
 
-    /// Drops all tasks of a host, as if it lost its power. A task of the host itself cannot do that.
+    /// Drops all tasks of a host, as if it lost its power. A task of the host itself must not call
+    /// this.
     pub(super) fn kill(&self, host: HostId) {
         self.hosts.remove(host);
     }
 
-    /// Lets a host stand still as a stopped process does, or go on. Its clock goes on.
+    /// Stops a host like a stopped process, or lets it continue. Its clock continues.
     pub(super) fn stop(&self, host: HostId, is_stopped: bool) {
         self.hosts.stop(host, is_stopped);
     }
@@ -131,7 +134,7 @@ impl World {
         self.trace.add(self.now(), step);
     }
 
-    /// Ends the simulation: something that must not happen has happened.
+    /// Ends the simulation with a failure.
     pub(super) fn fail(&self, what: fmt::Arguments<'_>) {
         self.note(format_args!("FAILED: {what}"));
         self.failure
@@ -139,7 +142,7 @@ impl World {
             .get_or_insert_with(|| what.to_string());
     }
 
-    /// Why the simulation has failed, if it has.
+    /// Returns the reason why the simulation has failed, if it has.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.borrow().clone()
     }

@@ -1,3 +1,5 @@
+//! Timers of a simulation, to the nanosecond.
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -7,13 +9,13 @@ use std::time::Duration;
 
 use super::World;
 
-/// How to wake one who sleeps, while it does.
+/// Waker of a sleeping task.
 type WeakWaker = Weak<RefCell<Waker>>;
 
-/// All who sleep.
+/// All sleeping tasks.
 #[derive(Default)]
 pub(super) struct Sleepers {
-    /// By their time. Those with the same time wake in the order in which they fell asleep.
+    /// Wakers by time. Tasks with the same time wake in the order in which they fell asleep.
     wakers: RefCell<BTreeMap<(Duration, u64), WeakWaker>>,
     count: Cell<u64>,
 }
@@ -26,7 +28,7 @@ impl Sleepers {
         wakers.insert((due, nth), Rc::downgrade(waker));
     }
 
-    /// When the first one is to be woken.
+    /// Returns the time of the first wake-up.
     pub(super) fn next(&self) -> Option<Duration> {
         let mut wakers = self.wakers.borrow_mut();
         while let Some(first) = wakers.first_entry() {
@@ -38,7 +40,7 @@ impl Sleepers {
         None
     }
 
-    /// Wakes the first one.
+    /// Wakes the first task.
     pub(super) fn wake_first(&self) {
         let first = self.wakers.borrow_mut().pop_first();
         if let Some(waker) = first.and_then(|(_, waker)| waker.upgrade()) {
@@ -47,7 +49,7 @@ impl Sleepers {
     }
 }
 
-/// Waits for a moment of the virtual time, to the nanosecond.
+/// Waits for an instant of the virtual time, to the nanosecond.
 pub(in crate::simulation) struct Sleep {
     world: Rc<World>,
     due: Duration,

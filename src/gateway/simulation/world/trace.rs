@@ -1,13 +1,15 @@
+//! The steps of a simulation, for failure reports and comparisons.
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
-/// How many of the last steps are kept.
+/// Number of last steps that are kept.
 const KEPT: usize = 400;
 
-/// What has happened: the last steps, and a hash of all of them.
+/// The last steps, and a hash of all steps.
 #[derive(Default)]
 pub(in crate::simulation) struct Trace(RefCell<Steps>);
 
@@ -15,7 +17,7 @@ pub(in crate::simulation) struct Trace(RefCell<Steps>);
 struct Steps {
     last: VecDeque<String>,
     count: u64,
-    /// Without random keys: the same steps have the same hash.
+    /// Hasher without random keys: the same steps have the same hash.
     hash: DefaultHasher,
 }
 
@@ -31,13 +33,13 @@ impl Trace {
         steps.last.push_back(line);
     }
 
-    /// How many steps there were, and what they hash to.
+    /// Returns the number of steps, and their hash.
     pub(in crate::simulation) fn digest(&self) -> (u64, u64) {
         let steps = self.0.borrow();
         (steps.count, steps.hash.finish())
     }
 
-    /// The last steps, one a line: milliseconds, and what happened.
+    /// Returns the last steps, one per line: milliseconds, and the event.
     pub(in crate::simulation) fn last(&self) -> String {
         let steps = self.0.borrow();
         let last = steps.last.iter().map(String::as_str);

@@ -1,3 +1,5 @@
+//! Invariant: gates that are cut off from the store.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,15 +10,18 @@ use super::{Checked, GateId, GateRequest};
 use crate::gate::GateSharing;
 use crate::simulation::scenario::Scenario;
 
-/// After this time nothing leaves any more whose turn came before a change.
+/// Time after a change within which requests with earlier slots have left.
 ///
-/// Turns are given out a millisecond ahead, and a change is seen up to three milliseconds later.
+/// Slots are given out a millisecond ahead, and a change is seen up to three milliseconds later.
 const SETTLED: Duration = Duration::from_millis(5);
-/// The part of a gateway that nobody has told anything: a tenth.
+/// Number of shares if a gateway has never received a reply.
 const UNKNOWN: u32 = 10;
 
-/// A gateway goes on alone only if something fails, and then with its part of the rate: as many
-/// share it as it was last told. It comes back when as many are there, or after a second.
+/// Invariant: a gateway continues alone only if something fails, with its share of the rate.
+///
+/// It divides the rate by the number of gateways that the store reported last. It returns to the
+/// store
+/// when that many gateways are there, or after a second.
 pub(super) struct Alone {
     scenario: Rc<Scenario>,
     gates: BTreeMap<GateId, Gate>,
@@ -25,24 +30,24 @@ pub(super) struct Alone {
 #[derive(Default)]
 struct Gate {
     is_alone: bool,
-    /// When that changed.
+    /// Time of the last change of mode.
     changed: Option<Duration>,
-    /// The gateways that it was last told of.
+    /// Number of gateways that the store reported last.
     told: Option<u32>,
-    /// Among how many it divides the rate while it is alone.
+    /// Number by which it divides the rate while it is alone.
     parts: f64,
-    /// When it was told something for the first time while it was alone.
+    /// Time of the first reply since it is alone.
     back: Option<Duration>,
-    /// When a request last left alone, and what it cost.
+    /// Time and cost of the last request that left alone.
     last: Option<(Duration, u32)>,
 }
 
-/// How a gate gets its slots.
+/// Source of a gate's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Grid,
     Alone,
-    /// It has just changed.
+    /// The source has just changed.
     Either,
 }
 
@@ -54,7 +59,7 @@ impl Alone {
         }
     }
 
-    /// Somebody looks how a gate gets its slots. Returns how.
+    /// Records the current source of a gate's slots. Returns the mode.
     pub(super) fn note(
         &mut self,
         gate: GateId,
@@ -70,7 +75,7 @@ impl Alone {
             (known.is_alone, known.changed) = (sharing.is_alone, Some(now));
             let parts = known.told.or(expected).unwrap_or(UNKNOWN);
             if let (Some(back), false) = (known.back.take(), sharing.is_alone) {
-                // It found out a claim before.
+                // The gateway may notice it one claim later.
                 let waited = now.saturating_sub(back) + SETTLED + 2 * self.scenario.timeout;
                 let is_long_back = waited >= Duration::from_secs(1);
                 if !is_long_back && known.told.is_none_or(|told| f64::from(told) < known.parts) {
@@ -110,7 +115,7 @@ impl Alone {
         self.gates.retain(|(of, _), _| *of != gateway);
     }
 
-    /// A request leaves alone: the one before was its cost of the gateway's intervals ago.
+    /// Checks a request that leaves alone: the previous one was its cost in intervals ago.
     pub(super) fn departs(&mut self, request: &GateRequest, now: Duration) -> Checked {
         let parts = self.gate(request).parts;
         self.check_gap(request, parts, now)?;
@@ -118,7 +123,7 @@ impl Alone {
         Ok(())
     }
 
-    /// A request leaves in a slot: at least one interval behind those that left alone.
+    /// Checks a request that leaves in a slot: at least an interval after those that left alone.
     pub(super) fn shares(&mut self, request: &GateRequest, now: Duration) -> Checked {
         self.check_gap(request, 1.0, now)
     }
@@ -130,11 +135,11 @@ impl Alone {
         let Some((last, cost)) = self.gate(request).last else {
             return Ok(());
         };
-        // What an answer costs less moves up those who wait.
+        // A lower cost in a response moves the waiting requests up.
         let cost = if is_settled { 0 } else { cost };
         let apart = interval.as_secs_f64() * f64::from(cost) * parts;
         let gap = now.saturating_sub(last);
-        // A clock may be a little fast.
+        // A clock may be slightly fast.
         if gap.as_secs_f64() * 1.0001 + 2e-6 < apart {
             return Err(format!(
                 "request {} leaves {gap:?} behind one that left alone, not {apart}s",

@@ -1,3 +1,5 @@
+//! Invariant: every request at a shared gate is answered.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,13 +8,13 @@ use super::{Checked, GateRequest};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::world::HostId;
 
-/// Every request is answered exactly once, and within its time. Nobody waits for ever.
+/// Invariant: every request at a gate is answered exactly once, and within its maximum wait.
 pub(in crate::simulation) struct Answers {
     scenario: Rc<Scenario>,
     waiting: BTreeMap<u64, GateRequest>,
-    /// Until when all must have been answered, once it is known.
+    /// Time by which all requests must be answered, once it is known.
     over: Option<Duration>,
-    /// How far the store's clock was set back.
+    /// Duration by which the store's clock was set back.
     set_back: Duration,
 }
 
@@ -55,7 +57,7 @@ impl Answers {
         self.waiting.len()
     }
 
-    /// From now on nothing fails, and all who wait get their turns.
+    /// Records that nothing fails from now on, so all waiters get their slots.
     pub(in crate::simulation) fn healed(&mut self, now: Duration) {
         let mut longest = Duration::ZERO;
         for (origin, plan) in self.scenario.origins.iter().enumerate() {
@@ -65,7 +67,7 @@ impl Answers {
             let interval = rates.map(limit::Rate::interval).max();
             let mut each = interval.unwrap_or_default();
             if plan.backs_off {
-                // It falls to a tenth at most.
+                // The rate falls to a tenth at most.
                 each *= 10;
             }
             if plan.max_in_flight.get().is_some() {
@@ -73,12 +75,12 @@ impl Answers {
             }
             longest = longest.max(2 * each * (costs + 1));
         }
-        // Until the store is tried, and others are back.
+        // Time until the store is tried, and other gateways are back.
         let back = Duration::from_secs(4);
         self.over = Some(now + longest + back + self.set_back);
     }
 
-    /// Checks that none has waited too long for an answer.
+    /// Checks that no request has waited too long.
     pub(in crate::simulation) fn check(&self, now: Duration) -> Checked {
         let mut waiting = self.waiting.values();
         waiting.try_for_each(|request| self.check_one(request, now))?;
@@ -93,7 +95,8 @@ impl Answers {
 
     fn check_one(&self, request: &GateRequest, now: Duration) -> Checked {
         let waited = now.saturating_sub(request.since);
-        // A turn is told up to a millisecond before its time, and tokio's timers have whole ones.
+        // A slot is given out up to a millisecond early, and tokio's timers have whole
+        // milliseconds.
         let most = self.scenario.origins[request.origin].queue_timeout + Duration::from_millis(3);
         if waited <= most {
             return Ok(());

@@ -1,3 +1,5 @@
+//! Invariant: keys have fair shares of a shared gate.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -5,18 +7,23 @@ use std::time::Duration;
 use super::{Checked, GateRequest};
 use crate::simulation::scenario::Scenario;
 
-/// What waits at a gateway becomes known within this time, without the way to the store: it tells
-/// every 25 ms at least, and slots are granted 50 ms ahead.
+/// Time until waiting requests of a gateway are known, without the latency of the store.
+///
+/// A gateway reports at least every 25 ms, and slots are granted 50 ms ahead.
 const SETTLED: Duration = Duration::from_millis(100);
-/// At slower rates, in requests a second, few slots are granted ahead, and who asks first gets more of
-/// them for a while.
+/// Lowest rate that is checked, in requests per second.
+///
+/// At slower rates few slots are granted ahead, and the first gateway to claim gets more for a
+/// while.
 const SLOWEST: f64 = 50.0;
-/// How long what a key gets may differ from its part: two spans.
+/// Allowed deviation of a key's use from its share, in seconds: two spans.
 const SPANS: f64 = 0.1;
 
-/// While the same keys want more at all gateways, each gets its part of what leaves: first the
-/// classes by their weights, and in each of them the keys. One that waits at several gateways gets
-/// an equal part of its own at each.
+/// Invariant: while the same keys wait at all gateways, each gets its share of the departures.
+///
+/// Shares are divided among the classes by weight, and in each class among the keys. A key that
+/// waits at
+/// several gateways gets an equal part of its share at each.
 pub(super) struct Fairness {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,
@@ -32,9 +39,9 @@ struct Origin {
     window: Option<Window>,
 }
 
-/// A time in which the same keys wait.
+/// A period in which the same keys wait.
 struct Window {
-    /// What is counted leaves after this.
+    /// Departures are counted from this time.
     from: Duration,
     parts: BTreeMap<Lane, f64>,
     left: BTreeMap<Lane, u64>,
@@ -51,7 +58,7 @@ impl Fairness {
         }
     }
 
-    /// How often parts were compared.
+    /// Returns how often shares were compared.
     pub(super) fn checks(&self) -> u64 {
         self.checks
     }
@@ -62,7 +69,7 @@ impl Fairness {
         self.look(request.origin, request.since);
     }
 
-    /// It waits no longer. `passes`: it goes on to the origin.
+    /// Records that a request waits no longer. `passes`: it goes on to the origin.
     pub(super) fn ends(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
         let (index, lane) = (request.origin, lane(request));
         let origin = &mut self.origins[index];
@@ -108,7 +115,7 @@ impl Fairness {
             (*lane, of_class * of_keys / many)
         });
         let parts: BTreeMap<Lane, f64> = parts.collect();
-        // Each has more than it can get until what waits is known, and some time longer.
+        // Each key must have enough requests until its waiters are known, and for some time after.
         let rate = plan.rate.per_second();
         let mut waiting = origin.waiting.iter();
         let all_want = waiting.all(|(lane, many)| *many as f64 > parts[lane] * rate * 0.1 + 2.0);

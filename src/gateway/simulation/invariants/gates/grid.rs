@@ -1,3 +1,5 @@
+//! Invariant: the store's grid of slots.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -8,29 +10,30 @@ use super::{Checked, nanos};
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
 
-/// How long a gateway counts that does not claim, and what waits there, in nanoseconds.
+/// Time after which a gateway that does not claim is forgotten, in nanoseconds.
 const GONE: i64 = 5_000_000_000;
 const SILENT: i64 = 200_000_000;
-/// How far ahead slots are granted where answers take no time.
+/// Time that slots are granted ahead if replies take no time, in nanoseconds.
 const SPAN: i64 = 50_000_000;
-/// No slot is granted so far ahead: where one is, the clock was set back.
+/// Upper bound of how far ahead slots are granted. Beyond it, the clock was set back.
 const MAX_AHEAD: i64 = 1_000_000_000;
-/// How exact the times of the store are.
+/// Precision of the store's times, in nanoseconds.
 const EXACT: i64 = 1000;
 
-/// The store grants each slot once, an interval behind the one before, and never in the past; and it
-/// tells each gateway its part of all that wait.
+/// Invariant: the store grants each slot once, an interval after the previous one, never late.
+///
+/// It also reports to each gateway its share of all waiters.
 pub(in crate::simulation) struct Grid {
     origins: Vec<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The slots that were granted since the store last forgot.
+    /// Slots granted since the store last lost its data.
     granted: BTreeSet<i64>,
-    /// The gateways that have claimed.
+    /// Gateways that have claimed.
     known: BTreeMap<Vec<u8>, Known>,
-    /// The rate of the newest file, and since when; `None`: not known.
+    /// Rate of the newest file, and its time; `None` if unknown.
     rate: Option<(Rate, f64)>,
     has_forgotten: bool,
     keys: ToldKeys,
@@ -40,7 +43,7 @@ struct State {
 struct Known {
     gateway: usize,
     heard: i64,
-    /// Whether that was before the store last forgot.
+    /// Whether that was before the store last lost its data.
     is_forgotten: bool,
     classes: Vec<(u32, f64, f64)>,
 }
@@ -77,7 +80,7 @@ impl Grid {
 impl State {
     fn hear(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
         self.furthest = self.furthest.max(call.lead);
-        // What is forgotten stays so, also if the clock is set back.
+        // Forgotten gateways stay forgotten, also if the clock is set back.
         self.known.retain(|_, it| call.now - it.heard < GONE);
         for known in self.known.values_mut() {
             if call.now - known.heard >= SILENT {
@@ -91,7 +94,7 @@ impl State {
             classes: call.classes.clone(),
         };
         let before = self.known.insert(call.gateway.clone(), known);
-        // A clock that was set back makes nobody old.
+        // Setting the clock back makes no gateway old.
         for known in self.known.values_mut() {
             known.heard = known.heard.min(call.now);
         }
@@ -103,7 +106,7 @@ impl State {
         }
     }
 
-    /// All count that have claimed lately, and no others.
+    /// Checks that exactly the gateways that have claimed recently are counted.
     fn check_gateways(&self, call: &ClaimCall) -> Checked {
         let most = self.known.len();
         let kept = self.known.values().filter(|it| !it.is_forgotten);
@@ -117,7 +120,7 @@ impl State {
         ))
     }
 
-    /// What gateways have told of keys counts until they are silent.
+    /// Checks that reported keys count until their gateways are silent.
     fn check_keys(&mut self, call: &ClaimCall) -> Checked {
         if self.has_forgotten {
             return Ok(());
@@ -133,7 +136,7 @@ impl State {
         Err("the keys of a gateway that is silent count".to_owned())
     }
 
-    /// A gateway's part is that of the weights that wait there: of classes first, then of keys.
+    /// Checks a gateway's share: by class weights first, then by keys.
     fn check_part(&self, call: &ClaimCall) -> Checked {
         if self.has_forgotten {
             return Ok(());
@@ -156,14 +159,14 @@ impl State {
         } else {
             own.sum::<f64>()
         };
-        // The store counts keys in parts that are whole numbers.
+        // The store counts shares of keys in whole numbers.
         if (part - call.part).abs() < 1e-5 {
             return Ok(());
         }
         Err(format!("a part of {} was told, not {part}", call.part))
     }
 
-    /// The rate of the file that was saved last is in force.
+    /// Checks that the rate of the file saved last is in force.
     fn check_rate(&mut self, call: &ClaimCall) -> Checked {
         if self.has_forgotten {
             return Ok(());
@@ -187,8 +190,8 @@ impl State {
         let last = call.now + SPAN + 3 * micros(self.furthest.min(100_000.0)) + EXACT;
         let newest = self.granted.last();
         if newest.is_some_and(|slot| *slot > call.now + MAX_AHEAD - EXACT) {
-            // The grid follows a clock that was set back: it begins anew behind this moment. What
-            // was granted before is of another time.
+            // After the clock was set back the grid restarts at this time. Earlier grants belong to
+            // another time.
             self.granted = BTreeSet::from([call.now]);
         }
         let granted = call.slots.len() as f64;

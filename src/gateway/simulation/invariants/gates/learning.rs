@@ -1,3 +1,5 @@
+//! Invariant: all gateways share what back-off learns.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,18 +8,18 @@ use super::{Checked, GateId};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::world::HostId;
 
-/// All that reach the store know of a cut after this time.
+/// Time after which all gateways that reach the store know of a cut.
 const KNOWN_AFTER: Duration = Duration::from_secs(1);
-/// After a fault, a gateway that tries again knows the store so late.
+/// Delay with which a gateway that retries reaches the store after a fault.
 const RECOVERED_AFTER: Duration = Duration::from_secs(2);
-/// A request that left in this span before had its gateway ask since.
+/// A request that left within this span ago proves that its gateway has asked since.
 const ASKED: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(650));
-/// How fast the rate grows, as a part of it a second.
+/// Growth of the rate per second, as a share of it.
 const GROWTH: f64 = 0.05;
-/// Ticks are a tenth of a second, and gateways that grow alike may be two of them apart.
+/// Allowed difference between gateways that grow alike: two ticks of a tenth of a second.
 const APART: f64 = 0.02;
 
-/// What one gateway's back-off learns counts at all that reach the store, and all grow as one.
+/// Invariant: a cut by one gateway's back-off applies to all, and their rates grow as one.
 pub(super) struct Learning {
     scenario: Rc<Scenario>,
     gates: BTreeMap<GateId, Gate>,
@@ -27,9 +29,9 @@ pub(super) struct Learning {
 struct Gate {
     host: HostId,
     began: Duration,
-    /// The parts of the rate in force in the last seconds.
+    /// Effective shares of the rate in the last seconds.
     shares: VecDeque<(Duration, f64)>,
-    /// When requests left.
+    /// Departures of requests.
     left: VecDeque<Duration>,
 }
 
@@ -42,7 +44,7 @@ impl Learning {
         }
     }
 
-    /// A request leaves.
+    /// Records that a request leaves.
     pub(super) fn passes(&mut self, gate: GateId, now: Duration) {
         if let Some(gate) = self.gates.get_mut(&gate) {
             gate.left.push_back(now);
@@ -52,7 +54,7 @@ impl Learning {
         }
     }
 
-    /// Somebody looks which part of the rate is in force at a gate.
+    /// Records the effective share of the rate at a gate.
     pub(super) fn seen(
         &mut self,
         gate: GateId,
@@ -87,7 +89,7 @@ impl Learning {
         self.check_known(gate, share, now)
     }
 
-    /// Whether a gate is at or below what others had a second ago.
+    /// Checks that a gate is at most at the share that others had a second ago.
     fn check_known(&mut self, gate: GateId, share: f64, now: Duration) -> Checked {
         let Some(then) = now.checked_sub(KNOWN_AFTER) else {
             return Ok(());
@@ -120,12 +122,12 @@ impl Learning {
         Ok(())
     }
 
-    /// A gateway has died: what it learned counts at the others.
+    /// Records that a gateway has died: the other gateways keep what it learned.
     pub(super) fn died(&mut self, gateway: usize) {
         self.gates.retain(|(of, _), _| *of != gateway);
     }
 
-    /// How often a gate was compared with others that were cut.
+    /// Returns how often a gate was compared with others that were cut.
     pub(super) fn checks(&self) -> u64 {
         self.checks
     }

@@ -1,4 +1,4 @@
-//! What must hold at gates that gateways share.
+//! Invariants of gates that gateways share.
 
 mod alone;
 mod answers;
@@ -38,10 +38,10 @@ use work::Work;
 /// A request for an origin with a shared gate.
 #[derive(Clone, Debug)]
 pub(in crate::simulation) struct GateRequest {
-    /// Counts up, in the order in which requests come.
+    /// Number of the request, in the order of arrival.
     pub(super) id: u64,
     pub(super) gateway: usize,
-    /// Tells a gateway from the one before its restart.
+    /// Host of the gateway. A restarted gateway has another host.
     pub(super) host: HostId,
     pub(super) origin: usize,
     /// Indices of its key and its class.
@@ -51,12 +51,12 @@ pub(in crate::simulation) struct GateRequest {
     pub(super) since: Duration,
 }
 
-/// A gate of a gateway: the numbers of the gateway and of the origin.
+/// A gate of a gateway: indices of the gateway and of the origin.
 type GateId = (usize, usize);
 
 /// All invariants of shared gates.
 pub(super) struct Gates {
-    /// How many requests have come.
+    /// Number of requests that have arrived.
     pub(super) count: u64,
     pub(super) answers: Answers,
     order: Order,
@@ -94,7 +94,7 @@ impl Gates {
         self.slots.ends(request, now)
     }
 
-    /// A gateway has died: its requests get no answer, and its slots lapse.
+    /// Records that a gateway has died: its requests get no response, and its slots expire.
     pub(super) fn died(&mut self, gateway: usize, host: HostId) {
         self.dead.insert(host);
         self.answers.died(host);
@@ -104,8 +104,9 @@ impl Gates {
         self.learning.died(gateway);
     }
 
-    /// How many went on in slots of the grid, and how many alone; and how often fairness, and gates
-    /// that back off, could be checked.
+    /// Returns counts: departures in slots, departures alone, and checks.
+    ///
+    /// The checks are those of fairness, and those of gates that back off.
     pub(super) fn counts(&self) -> [u64; 4] {
         let (in_slots, alone) = self.slots.counts();
         let (fairness, learning) = (self.fairness.checks(), self.learning.checks());
@@ -114,7 +115,7 @@ impl Gates {
 }
 
 impl Invariants {
-    /// A request comes to a shared gate.
+    /// Records that a request arrives at a shared gate.
     pub(in crate::simulation) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
         let (now, gates) = (self.world.now(), &mut *self.gates.borrow_mut());
         gates.count += 1;
@@ -138,7 +139,7 @@ impl Invariants {
         request
     }
 
-    /// It goes on to the origin.
+    /// Records that a request goes on to the origin.
     pub(in crate::simulation) fn passes(&self, request: &GateRequest, gateway: &Gateway) {
         let Some(sharing) = gateway.sharing(request.origin) else {
             return;
@@ -158,7 +159,7 @@ impl Invariants {
         });
     }
 
-    /// The gate rejected it, or it has waited too long.
+    /// Records that the gate rejected a request, or that it waited too long.
     pub(in crate::simulation) fn turned_away(&self, request: &GateRequest, why: &GateRejection) {
         self.note_at_gate(request, format_args!("is rejected: {:?}", why.reason));
         self.at_gates(|gates, now| {
@@ -168,7 +169,7 @@ impl Invariants {
         });
     }
 
-    /// Its client left while it waited at a gate.
+    /// Records that a client left while it waited at a gate.
     pub(in crate::simulation) fn goes(&self, request: &GateRequest) {
         self.note_at_gate(request, format_args!("leaves"));
         self.at_gates(|gates, now| {
@@ -178,7 +179,7 @@ impl Invariants {
         });
     }
 
-    /// Somebody looks how the gates of a gateway get their slots.
+    /// Records how the gates of a gateway get their slots.
     pub(in crate::simulation) fn look_at_gates(&self, gateway: &Gateway) {
         let sharing = (0..).map_while(|origin| gateway.sharing(origin));
         for (origin, sharing) in sharing.enumerate() {
@@ -199,7 +200,7 @@ impl Invariants {
         }
     }
 
-    /// Somebody looks which part of the rate is in force at the gates of a gateway.
+    /// Records the effective share of the rate at the gates of a gateway.
     pub(in crate::simulation) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
         let shares = 0..gateway.scenario.origins.len();
         let shares = shares.map_while(|origin| gateway.lets_through(origin));
@@ -217,7 +218,7 @@ impl Invariants {
         }
     }
 
-    /// A gateway has got the answer to a claim, which it began to send at `sent`.
+    /// Records that a gateway has received the reply to a claim, sent at `sent`.
     pub(in crate::simulation) fn told(&self, claim: ClaimId, sent: Duration) {
         self.world.note(format_args!("{claim:?} is answered"));
         self.at_gates(|gates, now| {
@@ -229,9 +230,9 @@ impl Invariants {
         });
     }
 
-    /// A gateway has claimed slots.
+    /// Records that a gateway has claimed slots.
     pub(super) fn claimed(&self, gateway: usize, call: &ClaimCall) -> Option<ClaimId> {
-        // Names of processes and hashes of keys are other ones in each run.
+        // Names of processes and hashes of keys differ in each run, so the trace omits them.
         self.world.note(format_args!(
             "store: gateway {gateway} claims {} for {:?}: is 1 of {}, has {} of {}: {:?}",
             call.wanted, call.classes, call.gateways, call.part, call.in_force, call.slots
@@ -261,7 +262,7 @@ impl Invariants {
     }
 }
 
-/// Nanoseconds since the simulation began, or of a span.
+/// Converts a time since the start of the simulation, or a span, to nanoseconds.
 fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -1,3 +1,5 @@
+//! Invariant: first come, first served at a gate.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,7 +8,7 @@ use super::{Checked, GateRequest};
 use crate::simulation::scenario::Scenario;
 use crate::simulation::world::HostId;
 
-/// First come, first served: among the requests of a key and class at a gateway.
+/// Invariant: first come, first served among the requests of a key and class at a gateway.
 pub(super) struct Order {
     scenario: Rc<Scenario>,
     lanes: BTreeMap<Lane, Waiting>,
@@ -18,7 +20,8 @@ type Lane = (HostId, usize, usize, usize);
 #[derive(Default)]
 struct Waiting {
     ids: BTreeSet<u64>,
-    /// When one left that had others before it, which must leave in the same moment.
+    /// A request that left before earlier ones, with its time. The others must leave at the same
+    /// time.
     overtaken: Option<(Duration, u64)>,
 }
 

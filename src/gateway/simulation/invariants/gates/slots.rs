@@ -1,3 +1,5 @@
+//! Invariant: each departure uses one granted slot.
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,62 +9,63 @@ use super::{Checked, GateId, GateRequest, nanos};
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
 
-/// How late a slot may be used.
+/// Maximum delay of a slot's use, in nanoseconds.
 const LATE: i64 = 5_000_000;
-/// Turns are given out so much ahead. A slot before one that was given out is not used any more.
+/// Time that slots are given out ahead, in nanoseconds. Earlier slots are not used any more.
 const AHEAD: i64 = 1_000_000;
-/// How exact times are: those of the store are microseconds.
+/// Precision of times in nanoseconds: the store has microseconds.
 const EXACT: i64 = 3000;
 
-/// Each request leaves in a slot of its own, which the store has granted to its gateway, and at its
-/// time, as far as clocks agree. So over all gateways departures are no more than the rate.
+/// Invariant: each request leaves in its own slot, granted to its gateway, and on time.
 ///
-/// While nothing fails and nobody leaves, no slot lapses at a gateway where requests wait.
+/// Clocks may differ by their error. It follows that departures of all gateways never exceed the
+/// rate.
+/// While nothing fails and no client leaves, no slot expires at a gateway where requests wait.
 pub(in crate::simulation) struct Slots {
     scenario: Rc<Scenario>,
     claims: BTreeMap<ClaimId, Claim>,
     next: u64,
     gates: BTreeMap<GateId, Gate>,
-    /// When the store's clock last jumped.
+    /// Time of the last jump of the store's clock.
     jumped: Option<Duration>,
-    /// When requests left in slots, and what they cost, by origin.
+    /// Departures in slots: time and cost, by origin.
     departures: BTreeMap<usize, Vec<(Duration, u32)>>,
-    /// The largest error of a clock so far, in nanoseconds.
+    /// Largest error of a clock so far, in nanoseconds.
     worst: i64,
     alone: u64,
 }
 
-/// The number of a claim.
+/// Number of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::simulation) struct ClaimId(u64);
 
-/// A claim whose answer is on its way.
+/// A claim whose reply is in flight.
 struct Claim {
     gate: GateId,
     ran: Duration,
     gateways: u32,
-    /// In nanoseconds on the simulation's clock.
+    /// Granted slots, in nanoseconds on the simulation's clock.
     slots: Vec<i64>,
 }
 
-/// What a gate has.
+/// State of a gate.
 #[derive(Default)]
 struct Gate {
-    /// Slots that are not used.
+    /// Unused slots.
     slots: Vec<Slot>,
     trips: Vec<Trip>,
-    /// How many requests wait, and since when some do.
+    /// Number of waiting requests, and the time since which requests wait.
     waiting: u64,
     since: i64,
-    /// When it was last told something in time.
+    /// Time of the last reply that was in time.
     told: i64,
 }
 
 struct Slot {
     at: i64,
-    /// By how much the gateway may take it to be earlier or later.
+    /// Error of the gateway's clock estimate for this slot, in nanoseconds.
     error: i64,
-    /// Whether the gateway may have lost it, or used it in place of one that it had lost.
+    /// Whether the slot may be lost, or used in place of one that was lost.
     is_doubtful: bool,
 }
 
@@ -73,7 +76,7 @@ struct Trip {
     took: i64,
 }
 
-/// How a request has left.
+/// Way in which a request has left.
 pub(super) enum Departed {
     InSlot,
     Alone,
@@ -112,7 +115,7 @@ impl Slots {
         id
     }
 
-    /// The answer has arrived: returns whose claim it was, and how many gateways it tells of.
+    /// Records the reply of a claim. Returns the gate, and the number of gateways reported.
     ///
     /// The gateway has waited for it since `sent` at most, and has not given up.
     pub(super) fn told(
@@ -122,7 +125,7 @@ impl Slots {
         now: Duration,
     ) -> Option<(GateId, u32)> {
         let claim = self.claims.remove(&claim)?;
-        // Nobody waits longer than the timeout, and tokio's timers have whole milliseconds.
+        // No gateway waits longer than the timeout, and tokio's timers have whole milliseconds.
         let longest = self.scenario.timeout + Duration::from_millis(2);
         let took = now.saturating_sub(sent).min(longest);
         let gate = self.gates.entry(claim.gate).or_default();
@@ -144,16 +147,16 @@ impl Slots {
         Some((claim.gate, claim.gateways))
     }
 
-    /// How many slots a gate has that are not used and of use now.
+    /// Returns the number of a gate's unused slots that are usable now.
     pub(super) fn held(&self, gate: GateId, now: Duration) -> u64 {
         let slots = self.gates.get(&gate).map_or(&[][..], |gate| &gate.slots);
         let held = slots.iter().filter(|slot| slot.at + LATE >= nanos(now));
         held.count() as u64
     }
 
-    /// Since when a gate where requests wait has no answer, if that is longer than it may be.
+    /// Returns the time since which a gate with waiters has had no reply, if it is too long.
     ///
-    /// It claims every 25 ms, and goes on alone when it has asked for 150 ms in vain.
+    /// A gate claims every 25 ms, and continues alone after 150 ms without a reply.
     pub(super) fn unanswered(&self, gate: GateId, now: Duration) -> Option<Duration> {
         let gate = self.gates.get(&gate).filter(|gate| gate.waiting > 0)?;
         let span = nanos(now) - gate.since.max(gate.told);
@@ -169,9 +172,9 @@ impl Slots {
         }
     }
 
-    /// It waits no longer.
+    /// Records that a request waits no longer.
     pub(super) fn ends(&mut self, request: &GateRequest, now: Duration) -> Checked {
-        // The slot of one who leaves with a turn to come is lost.
+        // The slot of a client that leaves before its slot is lost.
         let has_leavers = self.scenario.moods[0] > 0;
         let is_checked = self.scenario.is_plain(request.origin) && !has_leavers;
         let interval = self.scenario.origins[request.origin].rate.interval();
@@ -202,13 +205,13 @@ impl Slots {
         self.gates.retain(|(of, _), _| *of != gateway);
     }
 
-    /// How many have left in slots, and how many alone.
+    /// Returns the number of departures in slots, and of departures alone.
     pub(super) fn counts(&self) -> (u64, u64) {
         let all = self.departures.values();
         (all.map(|all| all.len() as u64).sum(), self.alone)
     }
 
-    /// A request leaves. Returns in which way.
+    /// Records a departure. Returns the way in which the request left.
     pub(super) fn departs(
         &mut self,
         request: &GateRequest,
@@ -242,7 +245,7 @@ impl Slots {
         let Some((last, _)) = departures.last() else {
             return Ok(());
         };
-        // What a request costs beyond the first slot its gateway may owe.
+        // Cost of a request beyond the first slot, which its gateway may owe.
         let costly = departures.iter().map(|(_, cost)| cost - 1).max();
         let owed = self.scenario.clocks.len() as f64 * f64::from(costly.unwrap_or(0));
         let is_settled = self.scenario.moods[3] > 0;
@@ -252,7 +255,7 @@ impl Slots {
             let most = (span + slack).as_secs_f64() / interval + 1.0 + 1e-6;
             many += 1.0;
             costs += f64::from(*cost);
-            // What an answer costs less is not owed any more.
+            // A lower cost in a response reduces the debt.
             if many > most || (!is_settled && costs > most + owed) {
                 return Err(format!(
                     "{many} left in {span:?} and cost {costs}, more than {most:.2}"
@@ -264,10 +267,12 @@ impl Slots {
 }
 
 impl Gate {
-    /// Takes a slot for a request that leaves now. Returns whether there is one.
+    /// Removes the slot of a request that leaves now. Returns whether there is one.
     ///
-    /// A gateway uses its slots in order, and so does this. If it had lost the slot that is taken
-    /// here, it used the next one that it had not: which is in doubt then, if it fits at all.
+    /// A gateway uses its slots in order, and so does this function. If the gateway had lost the
+    /// slot that is
+    /// removed here, it has used the next one that it had. That slot is then doubtful, if it fits
+    /// at all.
     fn take(&mut self, now: i64) -> bool {
         let fits = |slot: &Slot| {
             let error = slot.error + EXACT;
@@ -288,9 +293,9 @@ impl Gate {
         true
     }
 
-    /// Forgets slots that are too old. Returns one that requests have waited for all the time.
+    /// Removes expired slots. Returns one for which requests have waited all the time.
     ///
-    /// Where clocks are less exact than slots are apart, nobody can say which one was used.
+    /// If the clocks' error exceeds the distance of slots, it is unknown which slot was used.
     fn lapse(&mut self, now: i64, interval: i64) -> Option<i64> {
         let is_old = |slot: &Slot| slot.at + LATE + slot.error + EXACT < now;
         let old = self.slots.iter().take_while(|slot| is_old(slot)).count();
@@ -304,11 +309,13 @@ impl Gate {
         old.first().map(|slot| slot.at)
     }
 
-    /// How far the gateway's estimate of the store's clock may be off.
+    /// Returns the maximum error of the gateway's estimate of the store's clock.
     ///
-    /// It goes by the fastest round trip of the last ten seconds at least, and is off by half of
-    /// that at most (RFC 5905, section 8), and by the drift of up to twenty seconds. A jump that is
-    /// less than what round trips take may not be noticed.
+    /// The estimate uses the fastest round trip of at least the last ten seconds. Its error is at
+    /// most half of
+    /// that (RFC 5905, section 8), plus the drift of up to twenty seconds. A jump that is shorter
+    /// than the
+    /// round trips may not be noticed.
     fn error(&self, jumped: Option<Duration>, now: Duration) -> i64 {
         let kept = now.saturating_sub(Duration::from_secs(10));
         let lately = self.trips.iter().filter(|trip| trip.received >= kept);

@@ -1,30 +1,33 @@
+//! A simple model of the keys that gateways have reported to the store.
+
 use std::collections::BTreeMap;
 
 use super::Checked;
 use crate::simulation::claim_call::ClaimCall;
 
-/// The keys that gateways have told the store of one origin, counted plainly.
+/// Keys that gateways have reported to the store for one origin.
 #[derive(Default)]
 pub(super) struct ToldKeys {
     generation: f64,
-    /// Class and weight of each key, by gateway.
+    /// Class and weight of each reported key, by gateway.
     told: BTreeMap<Vec<u8>, BTreeMap<u64, (u32, u32)>>,
-    /// The number of the last claim, by gateway. One that comes behind a later one tells nothing.
+    /// Number of the last claim, by gateway. A claim that arrives behind a later one reports
+    /// nothing.
     last: BTreeMap<Vec<u8>, f64>,
-    /// What each gateway has heard.
+    /// Information that each gateway has received.
     heard: BTreeMap<Vec<u8>, Heard>,
 }
 
-/// At how many gateways its keys wait, as a gateway has heard.
+/// Number of gateways at which keys wait, as received by a gateway.
 #[derive(Default)]
 struct Heard {
     gateways: BTreeMap<u64, u16>,
-    /// The number of the last claim, and what was replied. It counts once the gateway has got it.
+    /// Number of the last claim and its reply. The reply counts once the gateway has received it.
     replied: (f64, Vec<(u64, u16)>),
 }
 
 impl ToldKeys {
-    /// A gateway tells keys. What it is told of them must be right.
+    /// Records the keys reported by a gateway, and checks the store's reply.
     pub(super) fn claimed(&mut self, call: &ClaimCall) -> Checked {
         let (is_new, is_known) = (
             call.generation != self.generation,
@@ -37,7 +40,7 @@ impl ToldKeys {
         }
         let last = self.last.entry(call.gateway.clone()).or_default();
         let is_late = is_known && call.number <= *last;
-        // One that knows no keys may be the first of a gateway that was alone.
+        // A claim without a known generation may be the first one of a gateway that was alone.
         *last = if is_known {
             last.max(call.number)
         } else {
@@ -65,7 +68,7 @@ impl ToldKeys {
         self.check_heard(call)
     }
 
-    /// With this reply a gateway knows for all its keys at how many gateways they wait.
+    /// Checks that the reply completes the gateway's knowledge of where its keys wait.
     fn check_heard(&mut self, call: &ClaimCall) -> Checked {
         let heard = self.heard.entry(call.gateway.clone()).or_default();
         let (number, replied) =
@@ -87,7 +90,7 @@ impl ToldKeys {
         Ok(())
     }
 
-    /// The gateways that have told keys.
+    /// Returns the gateways that have reported keys.
     pub(super) fn gateways(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.told.keys()
     }
@@ -97,7 +100,7 @@ impl ToldKeys {
         told.filter(|keys| keys.contains_key(&key)).count()
     }
 
-    /// What counts of a class at a gateway where keys of these weights wait together.
+    /// Returns the weight that counts for a class at a gateway with this sum of key weights.
     pub(super) fn counted(&self, gateway: &[u8], class: u32, weights: f64) -> f64 {
         let told = self.told.get(gateway).into_iter().flatten();
         let of_class = told.filter(|(_, (of, _))| *of == class);

@@ -1,3 +1,5 @@
+//! Invariant: a gateway that backs off takes only part of its slots.
+
 use std::collections::BTreeMap;
 
 use limit::Rate;
@@ -5,31 +7,33 @@ use limit::Rate;
 use super::Checked;
 use crate::simulation::claim_call::ClaimCall;
 
-/// How long a gateway is known that does not claim, in nanoseconds.
+/// Time after which a gateway that does not claim is forgotten, in nanoseconds.
 const GONE: f64 = 5e9;
-/// How exact the times of the store are, in nanoseconds.
+/// Precision of the store's times, in nanoseconds.
 const EXACT: f64 = 2000.0;
 
-/// A gateway that backs off takes only that part of its turns.
+/// Invariant: a gateway that backs off takes slots only at its reduced pace.
 ///
-/// Its turns are the time of a slot over its part apart, as its part is at the claim. One that came
-/// late is made up: so a turn is not earlier than one such span before what the gateway can use.
-/// And a slot is a whole one: up to a slot before its turn.
+/// Its pace has one slot per interval divided by its share, as of the claim. A late slot is made
+/// up: a
+/// slot is due at most one such interval before the first slot that the gateway can use. Slots are
+/// whole
+/// intervals, so a slot may come up to one interval before it is due.
 #[derive(Default)]
 pub(in crate::simulation) struct Turns {
     backing: BTreeMap<Name, Backing>,
-    /// The rate in force: of each origin.
+    /// Effective rate, by origin.
     rates: BTreeMap<usize, Rate>,
 }
 
-/// An origin, and which process claims.
+/// An origin, and the process that claims.
 type Name = (usize, Vec<u8>);
 
 /// A gateway that backs off.
 struct Backing {
-    /// When it last claimed.
+    /// Time of its last claim.
     now: i64,
-    /// Its last turn at the earliest, in nanoseconds from then on; `None`: not known.
+    /// Earliest time of its last slot, in nanoseconds from then; `None` if unknown.
     last: Option<f64>,
 }
 
@@ -37,7 +41,7 @@ impl Turns {
     pub(super) fn claimed(&mut self, call: &ClaimCall) -> Checked {
         let before = self.rates.insert(call.origin, call.in_force);
         if before.is_some_and(|before| before != call.in_force) {
-            // Turns are counted in slots, and these have other times now.
+            // Times are counted in slots, and the slots have other times now.
             self.backing.retain(|(origin, _), _| *origin != call.origin);
         }
         let gate = (call.origin, call.gateway.clone());
@@ -70,7 +74,7 @@ impl Turns {
         Ok(())
     }
 
-    /// The store has lost data, or its clock has jumped: nothing is known of turns.
+    /// Forgets everything, because the store has lost data or its clock has jumped.
     pub(in crate::simulation) fn forget(&mut self) {
         self.backing.clear();
     }

@@ -1,3 +1,5 @@
+//! Invariant: no slot is free while requests wait.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,15 +10,18 @@ use super::{Checked, GateId, GateRequest, nanos};
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
 
-/// How long a request waits at most before its gateway gets each slot that is free, without the way
-/// to the store: it claims every 25 ms at least, and what nobody has is granted 15 ms ahead.
+/// Wait after which a request's gateway gets each free slot, without the latency of the store.
+///
+/// A gateway claims at least every 25 ms, and unclaimed slots are granted 15 ms ahead.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// While a gateway has fewer slots than requests that have waited for some time, the store leaves none
-/// free; and a request that comes
-/// where nobody waits anywhere leaves as soon as the store has answered.
+/// Invariant: no slot stays free while a gateway has more waiters than slots.
 ///
-/// It is checked where all requests cost one and only the pace keeps them, while nothing fails.
+/// The waiters must have waited for some time. In addition, a request that arrives while none waits
+/// leaves
+/// as soon as the store has replied. It is checked if all requests cost one and only the pace
+/// delays them,
+/// while nothing fails.
 pub(super) struct Work {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,
@@ -25,20 +30,20 @@ pub(super) struct Work {
 
 #[derive(Default)]
 struct Origin {
-    /// The slots that were granted, in nanoseconds on the simulation's clock.
+    /// Granted slots, in nanoseconds on the simulation's clock.
     granted: BTreeSet<i64>,
-    /// All slots up to this one were looked at.
+    /// All slots up to this one have been checked.
     checked: Option<i64>,
-    /// How many requests wait, at all gateways.
+    /// Number of waiting requests at all gateways.
     waiting: u64,
-    /// The request that came where nobody waited, and when it has to leave at last.
+    /// A request that arrived while none waited, and its latest departure.
     alone: Option<(u64, Duration)>,
 }
 
-/// When a gateway had too few slots.
+/// Period in which a gateway had too few slots.
 #[derive(Default)]
 struct Hunger {
-    /// Who waits, and since when.
+    /// Waiting requests, each with the time since which it waits.
     waiting: BTreeMap<u64, Duration>,
     since: Option<Duration>,
     before: Vec<(Duration, Duration)>,
@@ -60,10 +65,10 @@ impl Work {
         let last = origin.granted.last().copied().unwrap_or(i64::MIN);
         let is_idle = last.saturating_add(nanos(interval)) <= nanos(request.since);
         if let Some((_, until)) = &mut origin.alone {
-            // It may be that who came later claims first.
+            // A later request's gateway may claim first.
             *until += interval;
         } else if origin.waiting == 0 && is_idle {
-            // A claim that tells of nobody may be under way, and is followed by another.
+            // A claim without waiters may be under way, and is followed by another one.
             let until = request.since + 2 * answer + interval + Duration::from_millis(6);
             origin.alone = Some((request.id, until));
         }
@@ -74,7 +79,7 @@ impl Work {
         self.look(gate, held, request.since);
     }
 
-    /// It waits no longer. `passes`: it goes on to the origin.
+    /// Records that a request waits no longer. `passes`: it goes on to the origin.
     pub(super) fn ends(
         &mut self,
         request: &GateRequest,
@@ -100,7 +105,7 @@ impl Work {
         }
     }
 
-    /// A gate has so many slots now.
+    /// Records the number of slots that a gate has.
     pub(super) fn look(&mut self, gate: GateId, held: u64, now: Duration) {
         let settled = SETTLED + 2 * self.answer();
         let hunger = self.hunger(gate);
@@ -117,7 +122,7 @@ impl Work {
         }
     }
 
-    /// The store was asked: what it had granted until now is final.
+    /// Records a claim: earlier grants of the store are final.
     pub(super) fn claimed(&mut self, call: &ClaimCall, now: Duration) -> Checked {
         let is_checked = self.is_checked(call.origin);
         let origin = &mut self.origins[call.origin];
@@ -148,7 +153,7 @@ impl Work {
         Ok(())
     }
 
-    /// A gateway that had too few slots at this moment and shortly before.
+    /// Returns a gateway that had too few slots at this time and shortly before.
     fn hungry(&self, origin: usize, at: Duration) -> Option<usize> {
         let from = at.checked_sub(Duration::from_millis(5))?;
         let of_origin = self.gates.iter().filter(|((_, of), _)| *of == origin);
@@ -169,7 +174,7 @@ impl Work {
         rates.map(Rate::interval).max().unwrap_or_default()
     }
 
-    /// How long an answer of the store takes at most, also over a new connection.
+    /// Returns the maximum time of a store's reply, including a new connection.
     fn answer(&self) -> Duration {
         4 * self.scenario.delay.1
     }
