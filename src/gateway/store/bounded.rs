@@ -23,9 +23,9 @@ use super::socket::{self, Socket};
 
 /// Timeout for connecting to a node of a cluster.
 ///
-/// The client connects to the nodes of its URL, then to all nodes that these report. A silent
-/// node, even a replica, delays both steps by this timeout. Both have to fit into the store's own
-/// timeout for connecting.
+/// The client connects to the nodes of its URL, then to all nodes that these report. A silent node,
+/// even a replica, delays both steps by this timeout. Both have to fit into the store's own timeout
+/// for connecting.
 pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// Beginning of the error text if the answer is not the protocol of Redis.
@@ -33,9 +33,9 @@ pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
 
 /// Upper bound of the bytes received before a reply is complete.
 ///
-/// Far above the replies of all scripts in a pipeline, and above the list of a cluster's slots.
-/// The parser of the client buffers whatever the server sends, and uses up to 64 bytes for a value
-/// of four.
+/// Far above the replies of all scripts in a pipeline, and above the list of a cluster's slots. The
+/// parser of the client buffers whatever the server sends, and uses up to 64 bytes for a value of
+/// four.
 const MAX_REPLY: usize = 2 * 1024 * 1024;
 
 /// Upper bound of the quoted bytes of a foreign answer.

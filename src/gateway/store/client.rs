@@ -193,8 +193,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error in the same cases as [`forget`](Self::forget). What this gateway has
-    /// learned
-    /// may be stored in spite of the error.
+    /// learned may be stored in spite of the error.
     pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
         self.call(call).await
     }
@@ -241,8 +240,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if there is no connection or the write fails. Returns none if only this
-    /// write
-    /// is refused.
+    /// write is refused.
     pub async fn probe(&self) -> Result<(), Error> {
         match tokio::time::timeout(CONNECTED, self.connection()).await {
             Ok(Ok(_)) => {
@@ -340,8 +338,7 @@ impl Store {
         let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
         if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
             // A call for several keys did nothing. The other calls are repeated, too, which charges
-            // their
-            // keys once more. Only the first batches on a connection meet this.
+            // their keys once more. Only the first batches on a connection meet this.
             calls = calls_of(self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
@@ -429,8 +426,7 @@ impl Store {
             .collect();
         let mut replies = connection.send(commands, &self.unanswered).await?;
         // Scripts can be flushed, and another node of a cluster may not have received them. Send
-        // the
-        // commands with unknown scripts again, with their source code.
+        // the commands with unknown scripts again, with their source code.
         let forgotten: Vec<usize> = (0..replies.len())
             .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
             .collect();

@@ -23,9 +23,9 @@ pub struct Trip {
 
 /// Difference of this gateway's clock to the store's, from the answers of the last seconds.
 ///
-/// The store read its clock after the request was sent and before its answer was received. So
-/// each answer bounds the difference on both sides. The narrowest bounds count, which come from
-/// the fastest answers.
+/// The store read its clock after the request was sent and before its answer was received. So each
+/// answer bounds the difference on both sides. The narrowest bounds count, which come from the
+/// fastest answers.
 #[derive(Debug, Default)]
 pub struct StoreClock(Cell<Known>);
 

@@ -18,8 +18,7 @@ pub struct InFlightCalls<'a> {
     /// For each key its name, the lifetime of its permits, and the call.
     ///
     /// The name is that in Redis after the [`Store`]'s prefix. The lifetime applies if the gateway
-    /// does
-    /// not call again.
+    /// does not call again.
     pub calls: &'a [(&'a [u8], Duration, KeyPlacesCall)],
     /// Time of the calls. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,

@@ -21,10 +21,10 @@ use crate::time::clock;
 /// **Outages.** While the store is unavailable, the link tries at intervals whether it accepts a
 /// write. Each user decides which failure begins an outage ([`lose`](Self::lose)), because a
 /// failure has different costs. Each request of a zone waits for the store. So the first failure
-/// begins an outage, and the zone makes no calls until it ends. A gate has slots ahead. Without
-/// the store it sends its share of the rate in addition to gateways that still reach the store. So
-/// it continues to claim for a while ([`Claims`](limit::Claims)), also in an outage that a zone
-/// has found.
+/// begins an outage, and the zone makes no calls until it ends. A gate has slots ahead. Without the
+/// store it sends its share of the rate in addition to gateways that still reach the store. So it
+/// continues to claim for a while ([`Claims`](limit::Claims)), also in an outage that a zone has
+/// found.
 ///
 /// **The clock.** A zone uses the [latest](StoreClock::latest) estimate, because a request that
 /// leaves too early breaks the limit. A gate uses the [middle](StoreClock::own), because its

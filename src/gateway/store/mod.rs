@@ -2,8 +2,8 @@
 //!
 //! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
-//! their hashes. The script returns its findings, and the functions of `limit` compute the
-//! verdict from them: the same reason, to the same nanosecond, as in memory.
+//! their hashes. The script returns its findings, and the functions of `limit` compute the verdict
+//! from them: the same reason, to the same nanosecond, as in memory.
 //!
 //! **Calls.** The costs in Redis are the call, the reading and the writing, not the arithmetic. So
 //! one call is for up to 64 keys and contains all joins of a key in a batch: the key is read once
@@ -118,10 +118,8 @@ impl Join<'_> {
     /// Returns the limit in the form that is sent to the script.
     ///
     /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate. The rate
-    /// in
-    /// force may be that of another gateway's file. The script decides before this gateway knows
-    /// that
-    /// rate, so its answer must be read by the same ceiling.
+    /// in force may be that of another gateway's file. The script decides before this gateway knows
+    /// that rate, so its answer must be read by the same ceiling.
     fn sent_limit(&self) -> Limit {
         self.limit.with_ceiling_at(self.pace.rate())
     }
@@ -155,8 +153,8 @@ pub struct Retune<'a> {
 
 /// Reason why the store made no decision.
 ///
-/// A join that was [late](Self::Late) may have been charged nevertheless. Its key is then paced
-/// too slowly once, never too fast.
+/// A join that was [late](Self::Late) may have been charged nevertheless. Its key is then paced too
+/// slowly once, never too fast.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no connection, or it broke.
@@ -200,8 +198,7 @@ impl Error {
     /// Returns whether the store as a whole is unavailable, not only one of its keys or scripts.
     ///
     /// A command that is not allowed is no outage: a write without a script may be allowed, and so
-    /// may
-    /// the script of another algorithm.
+    /// may the script of another algorithm.
     pub fn is_outage(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }

@@ -96,8 +96,8 @@ static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
 
 /// Returns the version of a key's state in Redis.
 ///
-/// It is the first byte of the state and a part of its name. Gateways of another version keep
-/// other states under other names.
+/// It is the first byte of the state and a part of its name. Gateways of another version keep other
+/// states under other names.
 pub fn form(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::SlidingWindowLog => 3,
@@ -125,8 +125,8 @@ pub(super) struct SentScripts([Cell<bool>; 9]);
 
 /// Returns the command that calls a script for these keys.
 ///
-/// It uses the script's hash if the source code was `sent` before. `None`: the server has
-/// forgotten it since.
+/// It uses the script's hash if the source code was `sent` before. `None`: the server has forgotten
+/// it since.
 pub(super) fn command<K: AsRef<[u8]>>(
     script: Script,
     keys: impl ExactSizeIterator<Item = K>,

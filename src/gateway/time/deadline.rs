@@ -11,8 +11,8 @@ use crate::time::clock;
 
 /// Deadline that is cheap to set and move.
 ///
-/// The runtime's timer is not changed when the deadline moves later. It fires early, and only
-/// then is it set again.
+/// The runtime's timer is not changed when the deadline moves later. It fires early, and only then
+/// is it set again.
 #[derive(Debug)]
 pub struct Deadline {
     /// Instant of the deadline; `NEVER` if none is set. Saves memory: a connection has several.

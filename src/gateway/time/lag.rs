@@ -20,8 +20,8 @@ pub struct Floor {
 
 /// Time spent waiting for a client, minus the time that its bytes take at the least rate.
 ///
-/// It is never below zero: a fast start is no credit for a slow rest. Only time counts in which
-/// the gateway waits for the client. So this number is the whole state between two waits.
+/// It is never below zero: a fast start is no credit for a slow rest. Only time counts in which the
+/// gateway waits for the client. So this number is the whole state between two waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     nanos: u64,
@@ -35,8 +35,7 @@ impl Lag {
     /// Returns the lag after a wait for the client in which it then moved `bytes`.
     ///
     /// A wait that was noticed too late, because the machine is busy, counts as one of
-    /// `floor.span`:
-    /// the client's bytes were there in time.
+    /// `floor.span`: the client's bytes were there in time.
     fn after(self, waited: Duration, bytes: u64, floor: Floor) -> Self {
         if floor.byte_nanos == u32::MAX {
             return Self::default();

@@ -25,8 +25,8 @@ pub enum Joined<'z> {
 
 /// Request that waits for admission to one zone.
 ///
-/// If it is dropped before the answer, it leaves the queue. If it is dropped while the answer is
-/// in transit, the admission is refunded.
+/// If it is dropped before the answer, it leaves the queue. If it is dropped while the answer is in
+/// transit, the admission is refunded.
 #[derive(Debug)]
 pub struct Joining<'z> {
     shards: &'z Shards,

@@ -18,6 +18,10 @@
 //! A key lives on one worker, and only its supervisor there has the address of its actor. So the
 //! joins of a key are handled in order, settings arrive in order, and no lookup races with parking
 //! or eviction.
+//!
+//! Where to look: `handle` is the interface of a zone, `joining` and `turn` that of one request.
+//! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`,
+//! `heavy` and `arrivals` are what operators can query.
 
 mod answer;
 mod arrivals;

@@ -113,8 +113,7 @@ impl Shard {
     /// Rejects a request of a key. Returns whether the client was still connected.
     ///
     /// A disconnected client counts as cancelled, not as rejected. Nothing was charged, so nothing
-    /// is
-    /// refunded.
+    /// is refunded.
     pub(super) fn reject(
         &self,
         key: &Key,
@@ -171,8 +170,7 @@ impl Shard {
     /// Passes up to `most` keys with waiters to `show`, from just before index `end` to the front.
     ///
     /// Returns the index to continue from; 0 at the end. A walk in several steps shows every key
-    /// that
-    /// has waiters throughout, and some keys twice.
+    /// that has waiters throughout, and some keys twice.
     pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
         let waiting = self.waiting.borrow();
         let end = end.min(waiting.len());

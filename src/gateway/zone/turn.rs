@@ -234,8 +234,8 @@ const PATIENCE: usize = 8;
 /// Right to keep permits while waiting for others. One request of the process has it at a time.
 ///
 /// Without it, a request might never find all its permits free at the same instant. All other
-/// requests hold no permits while they wait, so a process has no deadlock. Each gateway that
-/// shares the zones has one such request, and all of them take permits in the same order.
+/// requests hold no permits while they wait, so a process has no deadlock. Each gateway that shares
+/// the zones has one such request, and all of them take permits in the same order.
 static KEEPING: Semaphore = Semaphore::const_new(1);
 
 /// Takes the permits of a request with these admissions, under these limits.

@@ -51,8 +51,7 @@ impl Alarm {
         let setting = &self.setting;
         setting.due.set(due);
         // An earlier reminder checks this setting in any case. So moving an alarm later adds
-        // nothing
-        // to the heap.
+        // nothing to the heap.
         if let Some(due) = due
             && setting.reminder.get().is_none_or(|reminder| due < reminder)
         {

@@ -32,9 +32,9 @@ impl Timer {
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // The unsafe successor requires that the descriptor stays the same while it is
-        // registered. An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this
-        // crate allows no unsafe code.
+        // The unsafe successor requires that the descriptor stays the same while it is registered.
+        // An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this crate allows no
+        // unsafe code.
         #[expect(deprecated)]
         let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
         Ok(Self::Kernel(Rc::new(fd)))

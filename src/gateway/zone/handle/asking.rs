@@ -23,8 +23,7 @@ impl Zone {
     ///
     /// A request that needs several zones first probes all of them. If one zone would reject it, no
     /// zone is charged, not even until the charge is refunded: such a short-lived charge could
-    /// cause
-    /// the rejection of other requests.
+    /// cause the rejection of other requests.
     pub async fn probe(&self, mut join: Join) -> Option<Rejection> {
         let mut is_flood = false;
         loop {

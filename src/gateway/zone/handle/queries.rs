@@ -120,8 +120,7 @@ impl Zone {
     /// A step begins just before the index that it is given. It returns what it found and the index
     /// to continue from, 0 at the end. After each step there is a pause as long as the step took,
     /// and at least `pause`, so that requests have at least half of the workers' time. The walk
-    /// ends
-    /// early if `take` returns `false`. A supervisor that panics ends its part.
+    /// ends early if `take` returns `false`. A supervisor that panics ends its part.
     pub(super) async fn walk<T: Send + 'static>(
         &self,
         pause: Duration,

@@ -41,8 +41,8 @@ const MAX_WAITING: usize = 65_536;
 ///
 /// Operations of the same moment share a batch.
 ///
-/// The first operation that fails begins an outage of the worker's [`Link`]. Until the outage
-/// ends, every caller is answered at once that there is no decision.
+/// The first operation that fails begins an outage of the worker's [`Link`]. Until the outage ends,
+/// every caller is answered at once that there is no decision.
 pub(super) struct Batcher {
     store_health: Arc<StoreHealth>,
     link: Rc<Link>,

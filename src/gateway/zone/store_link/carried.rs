@@ -13,8 +13,8 @@ use super::ask::Ask;
 ///
 /// Their answers may come in another order. A late claim of a gate ends the connection for later
 /// operations, while earlier batches on it still wait for their answers. In a cluster each node
-/// answers at its own speed. So an answer waits until the earlier requests of its key are
-/// answered: first in, first out.
+/// answers at its own speed. So an answer waits until the earlier requests of its key are answered:
+/// first in, first out.
 #[derive(Default)]
 pub(super) struct Carried {
     batches: RefCell<Vec<Weak<[Ask]>>>,

@@ -19,8 +19,7 @@ impl Paces {
     /// Computes the paces of a zone whose file has had these rates since `since`.
     ///
     /// All paces have the same `since`. When a key changes its plan, the new rate is new to the
-    /// key,
-    /// even if the plan has had it for long.
+    /// key, even if the plan has had it for long.
     ///
     /// # Errors
     ///

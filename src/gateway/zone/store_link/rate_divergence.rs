@@ -7,8 +7,8 @@ use limit::Moment;
 
 /// Time without a different rate after which all gateways count as agreeing again.
 ///
-/// Another gateway's rate is in force only at the keys that it sent requests for. So one answer
-/// may show that rate and the next may not.
+/// Another gateway's rate is in force only at the keys that it sent requests for. So one answer may
+/// show that rate and the next may not.
 const REPORTED_AFTER: Duration = Duration::from_secs(10);
 
 /// Tracks whether all gateways that share a zone have the same rate, as far as is known here.

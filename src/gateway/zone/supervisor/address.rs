@@ -15,8 +15,8 @@ use crate::zone::join::{Join, Key};
 
 /// Address of a supervisor.
 ///
-/// Calls through one address are handled in order, as in a mailbox. Only requests of other
-/// threads may be handled in another order.
+/// Calls through one address are handled in order, as in a mailbox. Only requests of other threads
+/// may be handled in another order.
 #[derive(Clone, Debug)]
 pub(in crate::zone) struct SupervisorAddress {
     id: SupervisorId,

@@ -1,8 +1,8 @@
 //! Supervisors of this thread, which requests of the same thread call directly.
 //!
 //! A key belongs to one worker, and with few workers many requests come to that worker. A message
-//! costs three allocations, two wake-ups and a second pass of the event loop. A direct call of
-//! the supervisor costs none of these. Requests of other threads come as messages.
+//! costs three allocations, two wake-ups and a second pass of the event loop. A direct call of the
+//! supervisor costs none of these. Requests of other threads come as messages.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -123,8 +123,7 @@ impl ZoneSupervisor {
     /// change it. A rejection changes nothing, so many rejections need not take the actor's time.
     fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
         // The local state of a shared zone may be outdated. During a pause, only the actor knows
-        // its
-        // clock.
+        // its clock.
         let is_paused = self.tuning.overrides.paused_until(key).is_some();
         if is_paused || self.shard.is_shared() {
             return None;

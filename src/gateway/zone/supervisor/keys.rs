@@ -21,10 +21,10 @@ const NONE: u32 = u32::MAX;
 
 /// All keys that a supervisor remembers, ordered by last use within each state.
 ///
-/// They are stored in one table without gaps, so they can be walked in small steps while other
-/// work goes on in between. A walk from the end to the front sees every key that stays, whatever
-/// is added or removed meanwhile: a removed key's entry is filled with the last key, which the
-/// walk has already seen. Such a key may be seen twice. An index is valid until the next removal.
+/// They are stored in one table without gaps, so they can be walked in small steps while other work
+/// goes on in between. A walk from the end to the front sees every key that stays, whatever is
+/// added or removed meanwhile: a removed key's entry is filled with the last key, which the walk
+/// has already seen. Such a key may be seen twice. An index is valid until the next removal.
 ///
 /// `A` is the data of a key that has an actor.
 pub(super) struct Keys<A> {

@@ -1,7 +1,7 @@
 //! Supervisor: owns a zone's keys on one worker.
 //!
-//! `actor`, `address` and `here` call it, `join` and `passing` decide on joins, `immediate` does
-//! so for algorithms without a queue. `keys` is the table of keys, `sweep` parks and evicts them.
+//! `actor`, `address` and `here` call it, `join` and `passing` decide on joins, `immediate` does so
+//! for algorithms without a queue. `keys` is the table of keys, `sweep` parks and evicts them.
 //! `retune`, `rates` and `tuning` handle settings, `listing` queries, `handover` the end of a
 //! process.
 

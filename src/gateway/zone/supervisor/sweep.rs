@@ -41,8 +41,7 @@ impl ZoneSupervisor {
     /// Returns an actor without waiters that was used before all keys without an actor.
     ///
     /// An actor with waiters counts as used now. Only two actors are examined per call. With one,
-    /// the
-    /// search would fall behind the actors that get waiters.
+    /// the search would fall behind the actors that get waiters.
     fn older_actor(&mut self) -> Option<u32> {
         let newest = self.keys[self.keys.oldest_parked()?].used;
         for _ in 0..2 {
@@ -96,8 +95,7 @@ impl ZoneSupervisor {
     /// Otherwise many new keys would leave many idle actors.
     ///
     /// Tries two, because one of them may have waiters. With only one, parking would fall behind
-    /// the
-    /// actors that wake.
+    /// the actors that wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {
         for _ in 0..2 {
             if self.keys.active() > MANY {
