@@ -1,22 +1,23 @@
-//! The running gateway: listeners, limits, connections to origins, and what it reports.
+//! The running gateway: listeners, limits, connections to origins, metrics, logs and status.
 //!
-//! The modules, lowest layer first. A module uses only itself and modules listed before it, but that
-//! `http`'s messages are below `gate` and `origin` (`tests/layers` has the whole order, and checks it):
+//! The modules, lowest layer first. A module uses only itself and the modules listed before it. One
+//! exception: the message types of `http` are below `gate` and `origin`. `tests/layers` checks the
+//! whole order.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
 //! | [`store`] | the decisions of `limit` made in Redis, for zones and gates that many gateways share |
 //! | [`observe`] | metrics, access log, log events |
-//! | [`replay`] | recorded traffic, decided on again by the same rules |
-//! | [`zone`] | zones: their supervisors, key actors and turns |
+//! | [`replay`] | recorded traffic, decided again by the same rules |
+//! | [`zone`] | zones: their supervisors, key actors and slots |
 //! | [`room`] | the waiting room of an origin: its visitors, their tickets and sessions |
-//! | [`gate`] | what paces an origin and limits the requests at it |
-//! | [`collapse`] | one departure that answers many requests: who leads, who follows, what is kept |
+//! | [`gate`] | the pace and the limits of the requests to an origin |
+//! | [`collapse`] | one request to the origin that answers many clients: leader, followers, kept answers |
 //! | [`origin`] | the servers of an origin, their health, and the connections to them |
-//! | [`http`] | messages, connections to clients, the gateway in force, a request's way through it |
-//! | [`status`] | what is said of all this each second: samples, metrics, headline |
-//! | [`admin`] | the admin port: API, live page, who may ask |
+//! | [`http`] | messages, client connections, the configuration in force, the stages of a request |
+//! | [`status`] | status of all of these, once a second: samples, metrics, headline |
+//! | [`admin`] | the admin port: API, live page, access rules |
 //! | [`server`] | accepting, listening sockets, reload, signals, stop |
 
 #[cfg(not(target_os = "linux"))]

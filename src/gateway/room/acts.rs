@@ -1,4 +1,4 @@
-//! What operators do with a room by hand.
+//! Acts of operators on a waiting room: overrides, a message to visitors, calls, and emptying.
 
 use std::num::NonZeroU32;
 
@@ -7,41 +7,41 @@ use limit::{LotteryKeys, Moment, Rate, WaitingRoom};
 use super::{Kept, OriginRoom};
 use crate::store::{RoomDone, RoomOp};
 
-/// Values in place of those of the file, for a while.
+/// Override of a room's configured values until an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoomOverride {
-    /// Whether nobody is called.
+    /// Whether calling is paused.
     pub is_paused: bool,
-    /// The places; `Some(None)`: not bounded.
+    /// Maximum number of sessions; `Some(None)`: unbounded.
     pub sessions: Option<Option<NonZeroU32>>,
-    /// The pace; `Some(None)`: as fast as places come free.
+    /// Pace of calls; `Some(None)`: a visitor is called as soon as a session is free.
     pub admit: Option<Option<Rate>>,
-    /// When it ends.
+    /// Instant at which the override expires.
     pub until: Moment,
-    /// Who set it: the name of a token, or an address.
+    /// Author of the override: the name of a token, or an address.
     pub by: String,
 }
 
-/// A message to those who wait.
+/// Message of an operator to the waiting visitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomWord {
-    /// The text.
+    /// Text of the message.
     pub text: String,
-    /// When it ends.
+    /// Instant at which the message expires.
     pub until: Moment,
 }
 
-/// What is set by hand and ends by itself.
+/// Kind of act of an operator that has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
-    /// Values in place of those of the file.
+    /// The override of configured values.
     Override,
-    /// The message to those who wait.
+    /// The message to waiting visitors.
     Word,
 }
 
 impl Expired {
-    /// Its name in the log.
+    /// Name of the act in the log.
     pub fn label(self) -> &'static str {
         match self {
             Self::Override => "override",
@@ -51,15 +51,16 @@ impl Expired {
 }
 
 impl OriginRoom {
-    /// What has ended by itself since this was asked last.
+    /// Takes the acts that have expired since the last call.
     pub fn take_expired(&self, now: Moment) -> Vec<Expired> {
         let mut state = self.lock();
         state.advance(now);
         std::mem::take(&mut state.expired)
     }
 
-    /// Sets values in place of those of the file; `None`: the file's are in force again. Returns
-    /// the override before.
+    /// Sets the override. `None`: the configured values are effective again.
+    ///
+    /// Returns the previous override.
     pub fn set_override(&self, new: Option<RoomOverride>, now: Moment) -> Option<RoomOverride> {
         let mut state = self.lock();
         let before = std::mem::replace(&mut state.overridden, new);
@@ -67,13 +68,14 @@ impl OriginRoom {
         before
     }
 
-    /// Sets the message to those who wait; `None`: there is none. Returns the one before.
+    /// Sets the message to waiting visitors. `None`: no message. Returns the previous one.
     pub fn set_word(&self, new: Option<RoomWord>) -> Option<RoomWord> {
         std::mem::replace(&mut self.lock().word, new)
     }
 
-    /// Calls so many of those who wait, whatever the pace is, as far as there are places. Returns
-    /// how many; `None`: the store does not answer.
+    /// Calls up to `count` waiting visitors, regardless of the pace, while sessions are free.
+    ///
+    /// Returns the number called; `None`: the store does not answer.
     pub async fn call(&self, count: u64, now: Moment) -> Option<u64> {
         if let Some(called) = self.here(|room, keys| room.call(count, keys, now)) {
             return Some(called);
@@ -81,8 +83,9 @@ impl OriginRoom {
         self.count(RoomOp::Call(count)).await
     }
 
-    /// Sends all away who wait or are called. Those inside stay. Returns how many; `None`: the store
-    /// does not answer.
+    /// Sends away all waiting and all called visitors. Visitors with a session stay.
+    ///
+    /// Returns the number sent away; `None`: the store does not answer.
     pub async fn empty(&self, now: Moment) -> Option<u64> {
         if let Some(count) = self.here(|room, keys| room.empty(keys, now)) {
             return Some(count);
@@ -90,7 +93,7 @@ impl OriginRoom {
         self.count(RoomOp::Empty).await
     }
 
-    /// Does something with a room in memory; `None`: it is in the store.
+    /// Runs `act` on a room in memory; `None`: the room is in the store.
     fn here<T>(&self, act: impl FnOnce(&mut WaitingRoom, LotteryKeys) -> T) -> Option<T> {
         let mut state = self.lock();
         let keys = state.lottery;

@@ -1,7 +1,7 @@
-//! The limit of the numbers that an address draws in a room without `draw`.
+//! Limit of the position numbers that one address draws in a room without `draw`.
 //!
-//! A number that nobody claims keeps a session from others for `claim`. A visitor who enters and
-//! never comes back keeps it for `idle`. So one address gets half of the room.
+//! A number that nobody claims keeps a session from other visitors for `claim`. A visitor who
+//! enters and never comes back keeps it for `idle`. So one address may take up to half of the room.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,35 +9,35 @@ use std::time::Duration;
 
 use limit::{Moment, RoomLimits};
 
-/// Lower bound of the numbers that an address may draw at once, however small the room is.
+/// Lower bound of the numbers that an address may draw at once, whatever the size of the room.
 const MIN_BURST: u32 = 20;
-/// Upper bound of remembered addresses.
+/// Maximum number of remembered addresses.
 ///
 /// Further addresses are not limited: so many addresses are not one client.
 const MAX_ADDRESSES: usize = 65_536;
-/// Shortest duration between two sweeps for addresses that can be forgotten.
+/// Minimum interval of sweeps for addresses that can be forgotten.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// A leaky bucket for each address: each number that it draws is a charge.
 #[derive(Debug, Default)]
 pub(super) struct Draws {
-    /// The instant at which the bucket of an address is empty.
+    /// Instant at which the bucket of each address is empty.
     empty_at: HashMap<Option<IpAddr>, Moment>,
     swept: Moment,
 }
 
-/// What an address may draw.
+/// Limit of the numbers that one address may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DrawBound {
-    /// Upper bound of the numbers that it may draw at once.
+    /// Maximum number of draws at once.
     burst: u32,
-    /// The duration after which it may draw `burst` numbers again.
+    /// Duration after which the address may draw `burst` numbers again.
     period: Duration,
 }
 
-/// Returns what an address may draw in a room with these limits.
+/// Computes the limit of draws of an address in a room with these limits.
 ///
-/// `None`: any amount, because no visitor waits for the numbers of others.
+/// `None`: unlimited, because no visitor waits for the numbers of others.
 pub(super) fn bound(limits: &RoomLimits) -> Option<DrawBound> {
     let sessions = limits.sessions.map(|it| f64::from(it.get()));
     let admit = (!limits.admit.is_unlimited())

@@ -1,29 +1,30 @@
-//! Numbers that are drawn while the store of a room is out.
+//! Position numbers drawn during an outage of the room's store.
 
 use std::collections::HashMap;
 
 use crate::time::clock;
 
-/// Most outages whose numbers are known.
+/// Maximum number of outages whose numbers are known.
 const MAX_OUTAGES: usize = 1000;
 
-/// Numbers that were drawn while the store was out have this bit.
+/// Bit that is set in every number drawn during an outage.
 const MARK: u64 = 1 << 63;
 
-/// Numbers that were drawn while the store was out: they are behind all that were drawn before it
-/// was back.
+/// Numbers drawn during outages of the store.
+///
+/// Their positions are behind all numbers drawn before the store came back.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// The present outage, and how many numbers were drawn in it.
+    /// The present outage, and the count of numbers drawn in it.
     present: Option<(u32, u64)>,
-    /// Those whose numbers the store has to take.
+    /// Ended outages whose numbers the store has not taken yet, each with its count.
     ended: Vec<(u32, u64)>,
-    /// The numbers before the first one, by outage.
+    /// For each outage, the store's number that precedes the first one of the outage.
     known: HashMap<u32, u64>,
 }
 
 impl Marks {
-    /// The next number of the present outage.
+    /// Draws the next number of the present outage.
     pub(super) fn draw(&mut self) -> (u64, u64) {
         let (outage, count) = self.present.get_or_insert_with(|| (outage(), 0));
         *count += 1;
@@ -33,7 +34,7 @@ impl Marks {
         )
     }
 
-    /// What the store has to take: what is drawn from now on is of another outage.
+    /// Ends the present outage. Returns the ended outages whose numbers the store has to take.
     pub(super) fn end_present(&mut self) -> &[(u32, u64)] {
         self.ended.extend(self.present.take());
         &self.ended
@@ -46,7 +47,11 @@ impl Marks {
         }
     }
 
-    /// What a number is; `Err` with the outage if that is not known.
+    /// Resolves a number to the store's number.
+    ///
+    /// # Errors
+    ///
+    /// The outage of the number, if the store's numbers for it are not known.
     pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
         if number & MARK == 0 {
             return Ok(number);
@@ -57,7 +62,7 @@ impl Marks {
     }
 }
 
-/// A name of an outage that no other one has, in 31 bits.
+/// Draws a random name of an outage, 31 bits, so that two outages do not share one.
 fn outage() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(clock::wall().as_nanos());

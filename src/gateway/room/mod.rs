@@ -1,8 +1,7 @@
-//! The waiting room of an origin: [`limit::WaitingRoom`] behind one
-//! short lock, and the tickets and sessions that its visitors keep.
+//! Waiting room of an origin: [`limit::WaitingRoom`] behind a short lock, tickets and sessions.
 //!
-//! A visitor who waits is a number in a signed ticket, so it costs the gateway nothing between two
-//! requests.
+//! A waiting visitor is a number in a signed ticket. So a visitor costs the gateway nothing between
+//! two requests.
 
 mod acts;
 pub(crate) mod base64_bytes;
@@ -33,35 +32,35 @@ use shared::{Asking, SharedRoom};
 use ticket::Signer;
 pub use ticket::{Signed, Ticket};
 
-/// The waiting room of an origin, shared by all workers. It stays through reloads.
+/// Waiting room of an origin, shared by all workers. Reloads keep it.
 pub struct OriginRoom {
-    /// The name of the origin.
+    /// Name of the origin.
     origin: String,
-    /// The name of the cookie with a session.
+    /// Name of the session cookie.
     session_cookie: String,
-    /// The name of the cookie with a ticket.
+    /// Name of the ticket cookie.
     ticket_cookie: String,
     state: Mutex<State>,
     metrics: RoomMetrics,
-    /// `None`: the room is this gateway's own.
+    /// Link to the task that calls the store; `None`: the room is in memory.
     asking: Option<Asking>,
 }
 
-/// Where the room is.
+/// Location of a room's state.
 #[derive(Debug)]
 enum Kept {
-    /// In memory.
+    /// In this gateway's memory.
     Here(Box<WaitingRoom>),
-    /// In the store.
+    /// In the store, shared by several gateways.
     Shared(Box<SharedRoom>),
 }
 
 #[derive(Debug)]
 struct State {
     kept: Kept,
-    /// Since when the limits are as they are, by the wall clock: gateways may differ.
+    /// Instant of the last change of the limits, by the wall clock: gateways may differ.
     since: Moment,
-    /// How far the wall clock had stepped when the room last learned when it opens.
+    /// Total step of the wall clock when the opening instant was last converted.
     stepped: i64,
     settings: Arc<config::Room>,
     identity: Identity,
@@ -69,35 +68,37 @@ struct State {
     lottery: LotteryKeys,
     overridden: Option<RoomOverride>,
     word: Option<RoomWord>,
-    /// Whether the next process goes on with the room.
+    /// Whether the next process has taken over the room.
     is_handed_over: bool,
-    /// What has ended by itself, until that is taken note of.
+    /// Expired acts of operators, until they are logged.
     expired: Vec<Expired>,
-    /// How long the visitor waited who came last after a call.
+    /// Duration that the last visitor who came after a call had waited for the call.
     front_wait: Option<Duration>,
     /// Charges of addresses for numbers that they drew.
     draws: Draws,
 }
 
-/// What is shown of a room.
+/// Status of a room, for the API and metrics.
 #[derive(Clone, Debug)]
 pub struct RoomStatus {
-    /// Who is where.
+    /// Numbers of visitors by state.
     pub state: RoomState,
-    /// What has happened since the room began.
+    /// Counters since the room began.
     pub counts: RoomCounts,
-    /// The limits in force.
+    /// Effective limits.
     pub limits: RoomLimits,
-    /// What was set by hand in place of the file's values.
+    /// Override of configured values.
     pub overridden: Option<RoomOverride>,
-    /// What those who wait are told.
+    /// Operator's message to waiting visitors.
     pub word: Option<RoomWord>,
-    /// How long the visitor waited for its call who came last after one.
+    /// Duration that the last visitor who came after a call had waited for the call.
     pub front_wait: Option<Duration>,
 }
 
 impl OriginRoom {
-    /// An empty room. `store`: where it is, if it is shared; `since`: when the file got its limits.
+    /// Creates an empty room.
+    ///
+    /// `store`: location of a shared room. `since`: instant at which the file got its limits.
     pub fn new(
         origin: &str,
         settings: &config::Room,
@@ -136,27 +137,27 @@ impl OriginRoom {
         }
     }
 
-    /// The name of the origin.
+    /// Name of the origin.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The name of the cookie with a session. Two rooms may share a host.
+    /// Name of the session cookie. Two rooms may share a host, so each room has its own name.
     pub fn session_cookie(&self) -> &str {
         &self.session_cookie
     }
 
-    /// The name of the cookie with a ticket.
+    /// Name of the ticket cookie.
     pub fn ticket_cookie(&self) -> &str {
         &self.ticket_cookie
     }
 
-    /// What those who wait are told by the operator.
+    /// Operator's message to waiting visitors.
     pub fn word(&self) -> Option<RoomWord> {
         self.lock().word.clone()
     }
 
-    /// The counters of its requests.
+    /// Counters of the room's requests.
     pub fn metrics(&self) -> &RoomMetrics {
         &self.metrics
     }
@@ -165,14 +166,14 @@ impl OriginRoom {
     ///
     /// # Errors
     ///
-    /// Returns the duration after which it may draw again if it drew too many.
+    /// The address drew too many numbers. Returns the duration after which it may draw again.
     pub fn charge_draw(&self, address: Option<IpAddr>, now: Moment) -> Result<(), Duration> {
         let mut state = self.lock();
         let bound = bound(&state.limits());
         bound.map_or(Ok(()), |bound| state.draws.charge(address, bound, now))
     }
 
-    /// Takes over new settings. Nobody's place changes.
+    /// Applies new settings. Every visitor keeps its position.
     pub fn retune(&self, settings: &config::Room, now: Moment) {
         let mut state = self.lock();
         let signer = signer(settings, &self.origin, &state.identity);
@@ -185,7 +186,7 @@ impl OriginRoom {
         }
     }
 
-    /// Whether it goes on in this store; `None`: in memory.
+    /// Returns whether the room continues in this store; `None`: in memory.
     pub fn is_kept_in(&self, store: Option<&Arc<StoreHealth>>) -> bool {
         match &self.asking {
             None => store.is_none(),
@@ -193,8 +194,9 @@ impl OriginRoom {
         }
     }
 
-    /// Ends what is over, and calls those whose turn it is. Returns when there is something to do
-    /// again without a request.
+    /// Ends expired calls and sessions, and calls visitors who are due.
+    ///
+    /// Returns the instant of the next such act, if no request comes before.
     pub fn advance(&self, now: Moment) -> Option<Moment> {
         let mut state = self.lock();
         state.advance(now);
@@ -204,7 +206,7 @@ impl OriginRoom {
         }
     }
 
-    /// What is shown of it.
+    /// Status of the room, for the API and metrics.
     pub fn status(&self, now: Moment) -> RoomStatus {
         let mut state = self.lock();
         state.advance(now);
@@ -223,13 +225,13 @@ impl OriginRoom {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The arithmetic does not panic; if it does, its state is still a state.
+        // The arithmetic does not panic. If it does, the state is still valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// What is shared of it; `None`: the room is in memory.
+    /// State of a shared room; `None`: the room is in memory.
     fn shared(&mut self) -> Option<&mut SharedRoom> {
         match &mut self.kept {
             Kept::Here(_) => None,
@@ -259,12 +261,12 @@ impl State {
         }
     }
 
-    /// The limits in force: what the file and the override say.
+    /// Effective limits: the file's, with the override.
     fn limits(&self) -> RoomLimits {
         limits(&self.settings, self.overridden.as_ref())
     }
 
-    /// Puts the limits into force.
+    /// Puts the effective limits into force.
     fn apply(&mut self, now: Moment) {
         let limits = self.limits();
         self.since = clock::wall();
@@ -276,7 +278,8 @@ impl State {
 }
 
 fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
-    // It stays good if the file has a secret from now on. Of a shared room nobody else knows it.
+    // Add the room's own secret, so that a session stays valid if the file gets a secret from now
+    // on. Other gateways do not know the own secret of a shared room.
     let own = [identity.secret.as_slice()];
     let own = own
         .into_iter()
@@ -305,5 +308,5 @@ fn limits(settings: &config::Room, overridden: Option<&RoomOverride>) -> RoomLim
     }
 }
 
-/// How long a room may wait with what is due: nobody who waits asks more often.
+/// Longest delay of due work of a room: no visitor polls more often than this.
 pub const MAX_DELAY: Duration = Duration::from_millis(250);

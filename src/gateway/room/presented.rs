@@ -1,4 +1,4 @@
-//! What a visitor presents, and what it gets.
+//! Tickets and sessions that a visitor presents, and the answers that it gets.
 
 use std::sync::Arc;
 
@@ -7,47 +7,46 @@ use limit::Waiting;
 use super::OriginRoom;
 use super::ticket::{Signed, Ticket};
 
-/// The text of a new ticket for its visitor.
+/// Text of a new ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TicketText(pub String);
 
-/// The text of a new session for its visitor.
+/// Text of a new session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionText(pub String);
 
-/// What a request presents that this room signed.
+/// Tickets and sessions of a request that this room signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Presented {
-    /// The number of a session, which may have ended.
+    /// Number of a session, which may have ended.
     pub session: Option<Signed<u64>>,
-    /// A ticket, which may be used.
+    /// A ticket, which may have been used.
     pub ticket: Option<Signed<Ticket>>,
-    /// Index of the text that the ticket was read from.
+    /// Index of the text that held the ticket.
     pub ticket_text: usize,
-    /// Whether it presents texts, and this room signed none of them.
+    /// Whether the request presents texts and this room signed none of them.
     pub is_foreign: bool,
 }
 
-/// What a visitor gets.
+/// Answer of the room to a visitor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answered {
-    /// It is inside. The text of its session if that is new.
+    /// The visitor has a session. With the text of the session if it is new.
     Inside(Option<SessionText>),
-    /// It waits. The text of its ticket if that is new.
+    /// The visitor waits. With the text of its ticket if it is new.
     Waits(Waiting, Option<TicketText>),
-    /// It asks too often.
+    /// The visitor polls too often.
     TooOften(Waiting),
-    /// All who waited were sent away.
+    /// An operator sent all waiting visitors away.
     SentAway,
-    /// It has no ticket, or none that is good any more: it must draw a number.
+    /// The visitor has no valid ticket: it must draw a number.
     MustDraw,
-    /// There is no number for it yet.
+    /// No number is available yet.
     NoNumber,
 }
 
 impl OriginRoom {
-    /// Reads what a request presents: the texts of sessions and of tickets, in the order in which
-    /// they count.
+    /// Reads the sessions and tickets of a request; the first valid text counts.
     pub fn read<'t>(
         &self,
         sessions: impl IntoIterator<Item = &'t [u8]>,

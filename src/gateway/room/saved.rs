@@ -1,4 +1,4 @@
-//! What of a room outlives its process.
+//! State of a room that outlives its process.
 
 use limit::{Moment, SavedRoom, WaitingRoom};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kept, OriginRoom, lottery, signer};
 
-/// What a room has that no other has.
+/// Identity of a room: tells its tickets and sessions from those of every other room.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Differs between two lives of a room that know nothing of each other, so that tickets of
-    /// one are none of the other.
+    /// Differs between two lives of a room that share no state.
+    ///
+    /// So a ticket of one life is not valid in another.
     pub life: u64,
-    /// Signs tickets and sessions if the file has no secret.
+    /// Secret that signs tickets and sessions if the file has no secret.
     #[serde(with = "super::base64_bytes")]
     pub secret: [u8; 32],
 }
@@ -25,8 +26,10 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// A new one. Without random numbers of the system the first request would fail, too: then
-    /// tickets are signed with what nobody else knows but this process's hasher.
+    /// Creates a random identity.
+    ///
+    /// If the system has no random numbers, the first request fails too. Then the secret comes from
+    /// this process's hasher, which nobody else knows.
     pub(super) fn random() -> Self {
         use std::hash::{BuildHasher, RandomState};
         let mut bytes = [0; 40];
@@ -43,22 +46,24 @@ impl Identity {
     }
 }
 
-/// The state of a room, and what it signs with.
+/// Saved state of a room, with its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedOriginRoom {
-    /// The name of the origin.
+    /// Name of the origin.
     pub origin: String,
-    /// What makes its tickets its own.
+    /// Identity that its tickets and sessions belong to.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Its numbers.
+    /// State of the room's numbers.
     #[serde(flatten)]
     pub room: SavedRoom,
 }
 
 impl OriginRoom {
-    /// What has to be kept of it at `now`; `None`: it is in the store. So many numbers more than were
-    /// drawn are to be available from now on, so it must be kept before they are used up.
+    /// Returns the state to save at `now`; `None`: the room is in the store.
+    ///
+    /// The saved state makes `more` further numbers available. So it must be written before they
+    /// are used up.
     pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
         let Kept::Here(room) = &state.kept else {
@@ -73,21 +78,22 @@ impl OriginRoom {
         })
     }
 
-    /// From now on nobody gets a number or a session of a room in memory here: the next process would
-    /// not know of it.
+    /// Stops giving out numbers and sessions of a room in memory.
+    ///
+    /// The next process has the saved state and would not know of later ones.
     pub fn hand_over(&self) {
         let mut state = self.lock();
         state.is_handed_over = matches!(state.kept, Kept::Here(_));
     }
 
-    /// Makes numbers up to this one available.
+    /// Makes the numbers up to this one available.
     pub fn reserve(&self, number: u64) {
         if let Kept::Here(room) = &mut self.lock().kept {
             room.reserve(number);
         }
     }
 
-    /// Goes on from a saved state. No request may have come yet.
+    /// Restores a saved state. Call it before the first request.
     pub fn restore(&self, saved: SavedOriginRoom, now: Moment) {
         let mut state = self.lock();
         if let Kept::Shared(_) = &state.kept {

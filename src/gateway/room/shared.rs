@@ -1,7 +1,7 @@
-//! A room that several gateways share through the store.
+//! Waiting room that several gateways share through the store.
 //!
-//! One task of one worker asks the store for all that visitors of this gateway do, one call after
-//! another, so what comes during a call goes with the next one.
+//! One task of one worker sends the operations of all visitors of this gateway to the store, one
+//! call after another. Operations that arrive during a call go with the next call.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -21,20 +21,20 @@ use crate::store::{Error, Link, RoomCall, RoomDone, RoomOp, RoomReply};
 use crate::time::clock;
 use crate::zone::StoreHealth;
 
-/// How often the store is asked while visitors wait: a visitor who is called hears of it so late.
+/// Interval of calls while visitors wait: the longest delay before a visitor learns of its call.
 const ASKS: Duration = Duration::from_millis(200);
-/// How often else.
+/// Interval of calls while no visitor waits.
 const ASKS_IDLE: Duration = Duration::from_secs(2);
-/// Most of what waits for the next call. What comes then is treated as in an outage.
+/// Maximum number of pending operations. Further ones are treated as in an outage.
 const MAX_ASKED: usize = 10_000;
-/// Most of it in one call: Redis does nothing else meanwhile.
+/// Maximum number of operations in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
-/// The part of a room that is shared.
+/// State of a shared room in this gateway.
 #[derive(Debug)]
 pub(super) struct SharedRoom {
     pub(super) mirror: RoomMirror,
     pub(super) marks: Marks,
-    /// Visitors who came, of whom the store did not say what became.
+    /// Visitors who came, and whose result from the store is unknown.
     lost: HashMap<u64, Moment>,
 }
 
@@ -48,18 +48,18 @@ impl SharedRoom {
     }
 }
 
-/// What a visitor asks of the store.
+/// Operation that waits for the next call of the store.
 pub(super) struct PendingOp {
     op: RoomOp,
-    /// `None`: nobody waits for it.
+    /// Receiver of the result; `None`: no request waits for it.
     reply: Option<oneshot::Sender<RoomDone>>,
 }
 
-/// The way to the task.
+/// Channel to the task that calls the store.
 pub(super) struct Asking {
     store: Arc<StoreHealth>,
     send: mpsc::Sender<PendingOp>,
-    /// Until the task has begun.
+    /// Receiver of the task, until the task starts.
     receive: std::sync::Mutex<Option<mpsc::Receiver<PendingOp>>>,
 }
 
@@ -79,7 +79,9 @@ impl Asking {
 }
 
 impl OriginRoom {
-    /// Begins to share the room, if that is to be and has not begun. `worker`: where the task runs.
+    /// Starts the task that shares the room, if the room is shared and has no task yet.
+    ///
+    /// `worker`: the worker that runs the task.
     pub fn share(self: &Arc<Self>, worker: &ArbiterHandle) {
         let Some(asking) = &self.asking else {
             return;
@@ -100,18 +102,19 @@ impl OriginRoom {
         });
     }
 
-    /// Waits until the gateway knows what the room is called, so that it can read what visitors
-    /// have. Returns whether it does.
+    /// Waits until the gateway knows the room's name in the store. Returns whether it does.
+    ///
+    /// The gateway cannot verify tickets before that.
     pub async fn is_known(&self) -> bool {
         let is_known = || match &self.lock().kept {
             Kept::Here(_) => true,
             Kept::Shared(shared) => shared.mirror.is_known(),
         };
-        // Whatever comes of it: in an outage nobody knows.
+        // The result is of no interest: in an outage the name stays unknown.
         is_known() || self.ask(RoomOp::Call(0)).await.is_some() || is_known()
     }
 
-    /// Asks the store; `None` if it does not answer.
+    /// Sends an operation to the store; `None` if the store does not answer.
     pub(super) async fn ask(&self, op: RoomOp) -> Option<RoomDone> {
         let (reply, done) = oneshot::channel();
         let reply = Some(reply);
@@ -123,16 +126,16 @@ impl OriginRoom {
         done.await.ok()
     }
 
-    /// Tells the store, if it is there.
+    /// Sends an operation to the store without waiting for the result.
     pub(super) fn tell(&self, op: RoomOp) {
         if let Some(asking) = &self.asking {
-            // What the store misses so is told again with the next request.
+            // The next request repeats an operation that is dropped here.
             let _full = asking.send.try_send(PendingOp { op, reply: None });
         }
     }
 }
 
-/// Asks the store for a room, as long as there is one.
+/// Runs the calls of the store as long as the room exists.
 async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver<PendingOp>) {
     loop {
         let Some(pause) = room.upgrade().map(|room| room.pause()) else {
@@ -147,12 +150,12 @@ async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver
         };
         let (ops, replies): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|it| (it.op, it.reply)).unzip();
-        // A panic counts as no answer: nobody would be let in any more.
+        // A panic counts as no answer. Otherwise no visitor would be let in any more.
         let call = AssertUnwindSafe(open.call_store(link, &ops)).catch_unwind();
         match call.await.unwrap_or(Err(Error::InvalidReply)) {
             Ok(done) => {
                 for (reply, done) in replies.into_iter().zip(done) {
-                    // The visitor may have gone.
+                    // The client may have disconnected.
                     let _gone = reply.map(|reply| reply.send(done));
                 }
             }
@@ -178,7 +181,7 @@ async fn wait_until_back(
         link.lose(error);
     }
     loop {
-        // Whoever asks meanwhile is not answered.
+        // Operations that arrive meanwhile get no answer.
         let is_back = tokio::select! {
             is_back = link.is_back() => is_back,
             asked = asked.recv() => match asked {
@@ -196,7 +199,7 @@ async fn wait_until_back(
 }
 
 impl OriginRoom {
-    /// How long the task may wait for visitors.
+    /// Duration for which the task may wait for operations.
     fn pause(&self) -> Duration {
         let state = self.lock();
         match &state.kept {
@@ -208,9 +211,9 @@ impl OriginRoom {
         }
     }
 
-    /// Has the store do this. Returns what became of each.
+    /// Runs operations in the store. Returns the result of each.
     async fn call_store(&self, link: &Link, ops: &[RoomOp]) -> Result<Vec<RoomDone>, Error> {
-        // What the gateway must know first, it knows after the first call.
+        // A first call fetches the room's name and state, if the gateway does not have them yet.
         for _ in 0..3 {
             let mut all = Vec::with_capacity(ops.len());
             let mut call = self.next_call(&mut all, ops).ok_or(Error::InvalidReply)?;
@@ -235,7 +238,7 @@ impl OriginRoom {
         Err(Error::InvalidReply)
     }
 
-    /// What the store is asked, but for the ops, which are put into `all`.
+    /// Builds the next call of the store. Its operations are put into `all`.
     fn next_call(&self, all: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
         let mut state = self.lock();
         let limits = (state.limits(), state.since);
@@ -259,12 +262,12 @@ impl OriginRoom {
         })
     }
 
-    /// The store did not answer.
+    /// Handles a call without an answer.
     fn lose(&self, ops: &[RoomOp], error: &Error) {
         let now = clock::now();
         let mut state = self.lock();
         if let Some(shared) = state.shared() {
-            // An outage is logged once for all who share through the store.
+            // An outage is logged once for all users of the store.
             if !shared.mirror.is_out() && !error.is_outage() {
                 let (origin, remedy) = (&self.origin, error.remedy());
                 tracing::error!(
@@ -288,7 +291,7 @@ impl OriginRoom {
 }
 
 impl SharedRoom {
-    /// An op as it is now: a place may have changed since it was asked.
+    /// Updates a pending operation: its number may have changed since it was requested.
     fn prepared(&self, op: &RoomOp) -> RoomOp {
         match op {
             RoomOp::Come { number, .. } => RoomOp::Come {
@@ -317,7 +320,11 @@ impl State {
         }
     }
 
-    /// The number that a ticket has by now; `Err` with its outage if the store knows it.
+    /// Resolves the number of a ticket.
+    ///
+    /// # Errors
+    ///
+    /// The outage of the number, if only the store knows the number.
     pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
         match &self.kept {
             Kept::Here(_) => Ok(number),
@@ -325,7 +332,7 @@ impl State {
         }
     }
 
-    /// The store says where the numbers of an outage are.
+    /// Records the store's numbers for those of an outage.
     pub(super) fn know_outage(&mut self, outage: u32, first: u64) {
         if let Some(shared) = self.shared() {
             shared.marks.know(outage, first);

@@ -1,4 +1,4 @@
-//! Tickets and sessions: what visitors keep, signed so that only the room makes them.
+//! Signed tickets and sessions that visitors keep: only the room can make them.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use subtle::ConstantTimeEq;
 
 use crate::time::clock;
 
-/// A number in line, as its visitor keeps it.
+/// Position number of a visitor, as the visitor keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The number.
+    /// Position number.
     pub number: u64,
-    /// When it was drawn, in whole seconds.
+    /// Instant of the draw, in whole seconds.
     pub drawn: Moment,
-    /// The wait that its visitor was told then, in whole seconds; `None`: none was.
+    /// Wait that was predicted to the visitor at the draw, in whole seconds; `None`: none.
     pub told: Option<Duration>,
 }
 
-/// What a visitor presents that this room signed.
+/// Value presented by a visitor and signed by this room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed<T> {
-    /// What it says.
+    /// The signed value.
     pub value: T,
-    /// Whether an older secret than the one in force signed it: its visitor should get a new one.
+    /// Whether an older secret signed it: the visitor should get a new text.
     pub is_older: bool,
 }
 
@@ -37,25 +37,25 @@ impl<T> Signed<T> {
     }
 }
 
-/// Signs tickets and sessions of one room, and verifies them.
+/// Signs and verifies tickets and sessions of one room.
 #[derive(Debug)]
 pub(super) struct Signer {
-    /// Each for a secret; the first one signs.
+    /// One key for each secret; the first one signs.
     keys: Vec<hmac::Key>,
-    /// What precedes all that is signed: the room, and its life.
+    /// Prefix of all signed data: the room, and its life.
     context: Vec<u8>,
 }
 
-/// Bytes of a signature that are kept: nobody guesses 128 bits.
+/// Length of a signature, in bytes: nobody guesses 128 bits.
 const SIGNATURE: usize = 16;
-/// Bytes of a ticket: number, moment, told wait.
+/// Length of a ticket, in bytes: number, instant, predicted wait.
 const TICKET: usize = 8 + 4 + 4;
-/// Bytes of a session: its number.
+/// Length of a session, in bytes: its number.
 const SESSION: usize = 8;
-/// Longest text of either, in bytes.
+/// Maximum length of a text, in bytes.
 const MAX_TEXT: usize = 64;
 
-/// What is signed, so that no one is taken for another.
+/// Kind of signed text, so that a text of one kind is not valid as another.
 #[derive(Clone, Copy)]
 enum Purpose {
     Ticket = 1,
@@ -64,7 +64,7 @@ enum Purpose {
 }
 
 impl Signer {
-    /// `life`: differs between two rooms of the same name that know nothing of each other.
+    /// Creates a signer. `life`: differs between two rooms of one name that share no state.
     pub(super) fn new<'s>(secrets: impl Iterator<Item = &'s [u8]>, room: &str, life: u64) -> Self {
         let mut context = life.to_be_bytes().to_vec();
         put_counted(&mut context, room.as_bytes());
@@ -76,10 +76,10 @@ impl Signer {
         }
     }
 
-    /// The text of a ticket, for visitors with the same value of `bind`.
+    /// Signs a ticket, for visitors with the same value of `bind`.
     pub(super) fn ticket(&self, ticket: &Ticket, bind: &[u8]) -> String {
         let mut body = [0; TICKET];
-        // Other gateways of a shared room read it.
+        // Other gateways of a shared room read it, so it has the time of the wall clock.
         let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
         let told = ticket.told.map_or(u32::MAX, |told| bounded(told.as_secs()));
         body[..8].copy_from_slice(&ticket.number.to_be_bytes());
@@ -104,7 +104,7 @@ impl Signer {
         })
     }
 
-    /// The text of a session, for visitors with the same value of `bind`.
+    /// Signs a session, for visitors with the same value of `bind`.
     pub(super) fn session(&self, number: u64, bind: &[u8]) -> String {
         self.text(Purpose::Session, &number.to_be_bytes(), bind)
     }
@@ -115,10 +115,10 @@ impl Signer {
         read.and_then(|body| Some(u64::from_be_bytes(body)))
     }
 
-    /// The keys of the random order in which visitors are called who came before `opens`.
+    /// Keys of the random order of visitors who came before `opens`.
     ///
-    /// Each is the beginning of the HMAC of the room and the number of the round, so whoever has
-    /// the secret can check the order.
+    /// Each key is the beginning of the HMAC of the room and the number of the round. So anybody
+    /// with the secret can check the order.
     pub(super) fn lottery_keys(&self, opens: Moment) -> LotteryKeys {
         std::array::from_fn(|round| {
             let (round, opens) = ([u8::try_from(round).unwrap_or(0)], opens.as_nanos());
@@ -134,7 +134,7 @@ impl Signer {
         signed.update(&[purpose as u8]);
         signed.update(&self.context);
         signed.update(body);
-        // Last, so that no length is needed: all before it have a known one.
+        // `bind` is last, so it needs no length: everything before it has a known one.
         signed.update(bind);
         signed.sign()
     }
@@ -243,7 +243,7 @@ mod tests {
         let session = made.session(1234, bind);
         let found = made.read_ticket(session.as_bytes(), bind);
         assert_eq!(found, None, "it is no ticket");
-        // Any change of any sign.
+        // Any change of any character.
         for nth in 0..ticket.len() {
             for other in [b'A', b'z', b'=', b' ', b'%'] {
                 let mut edited = ticket.clone().into_bytes();

@@ -1,4 +1,4 @@
-//! A visitor's request, from what it presents to what it gets.
+//! Handling of a visitor's request: from its ticket or session to its answer.
 
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::observe::metrics::RoomRequest;
 use crate::store::{RoomDone, RoomOp};
 
 impl OriginRoom {
-    /// Answers a request to a room in memory by what it presents; `None`: it is in the store.
+    /// Answers a request to a room in memory; `None`: the room is in the store.
     pub fn answer_at_once(
         &self,
         presented: Presented,
@@ -35,8 +35,8 @@ impl OriginRoom {
         if is_handed_over {
             return Some(Answered::NoNumber);
         }
-        // A session that is not inside has ended, or it began in the second before the process was
-        // killed, so that its number is still called, or waits.
+        // A session that is unknown has ended, or it began in the second before the process was
+        // killed. In the second case its number is still called, or waits.
         let ticket = presented.ticket.map(|it| it.value.number);
         let Some(number) = ticket.or(presented.session.map(|it| it.value)) else {
             return Some(Answered::MustDraw);
@@ -45,7 +45,7 @@ impl OriginRoom {
         Some(self.polled_with(state, polled, number, presented.ticket, bind, now))
     }
 
-    /// Answers a request by what it presents.
+    /// Answers a request by the tickets and sessions that it presents.
     pub async fn answer(&self, presented: Presented, bind: &[u8], now: Moment) -> Answered {
         if let Some(answered) = self.answer_at_once(presented, bind, now) {
             return answered;
@@ -70,13 +70,13 @@ impl OriginRoom {
         Answered::MustDraw
     }
 
-    /// The answer to a visitor that is inside. `again`: its session, if it is to be set anew.
+    /// Answer to a visitor with a session. `again`: the session text, if the cookie is set anew.
     fn stays(&self, again: Option<SessionText>) -> Answered {
         self.metrics.count(RoomRequest::Session);
         Answered::Inside(again)
     }
 
-    /// Records that a visitor with a session asks. Returns whether it is inside.
+    /// Records a request of a visitor with a session. Returns whether the session goes on.
     async fn is_inside(&self, number: u64, now: Moment) -> bool {
         let is_sure = {
             let mut state = self.lock();
@@ -109,7 +109,7 @@ impl OriginRoom {
                 shared.mirror.end(number);
                 return false;
             }
-            // Those with a session go on while the store is out.
+            // Sessions go on while the store is out.
             None => {}
         }
         true
@@ -126,7 +126,7 @@ impl OriginRoom {
         self.polled_with(self.lock(), polled, number, Some(ticket), bind, now)
     }
 
-    /// The answer to a visitor with this number. `ticket`: that of one that has waited.
+    /// Answer to a visitor with this number. `ticket`: present if the visitor has waited.
     fn polled_with(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -165,7 +165,7 @@ impl OriginRoom {
         answered
     }
 
-    /// The number of a ticket by now; `None`: it has none.
+    /// Resolves the number of a ticket; `None`: the store has no number for it.
     async fn number(&self, number: u64) -> Option<u64> {
         let known = self.lock().number(number);
         let Err(outage) = known else {
@@ -225,7 +225,7 @@ impl OriginRoom {
         }
     }
 
-    /// Lets a visitor in who has no ticket, or gives it a number, if the room is in memory.
+    /// Lets in a visitor without a ticket, or gives it a number, if the room is in memory.
     pub fn draw_at_once(&self, bind: &[u8], now: Moment) -> Option<Answered> {
         let mut state = self.lock();
         state.advance(now);
@@ -241,7 +241,7 @@ impl OriginRoom {
         Some(self.drawn_with(state, drawn, bind, now))
     }
 
-    /// Lets a visitor in who has no ticket, or gives it a number.
+    /// Lets in a visitor without a ticket, or gives it a number.
     pub async fn draw(&self, bind: &[u8], now: Moment) -> Answered {
         if let Some(answered) = self.draw_at_once(bind, now) {
             return answered;
