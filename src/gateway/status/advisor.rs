@@ -1,7 +1,7 @@
-//! Finds the rate that a headline may advise, while it lasts.
+//! Finds the rate that a headline may advise.
 //!
-//! The arrivals of a zone are replayed as `what-if` does, seldom and for a bounded time, on a
-//! thread for blocking work: never on a worker.
+//! The arrivals of a zone are replayed as `what-if` does. Replays are rare, have a time limit, and
+//! run on a thread for blocking work, never on a worker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::Zone;
 
-/// The shortest time between two replays.
+/// Minimum interval of replays.
 const EVERY: Duration = Duration::from_secs(5);
-/// The shortest time until the next one where it is not known yet how fast keys ask.
+/// Minimum interval of replays while the request rate of the keys is not known yet.
 const SOON: Duration = Duration::from_secs(2);
-/// A replay may take one part in so many of a processor.
+/// Replays take at most one part in `REST` of a processor.
 const REST: u32 = 20;
-/// How long the workers may take to hand out their arrivals.
+/// Time limit for the workers to return their arrivals.
 const COLLECTED_IN: Duration = Duration::from_secs(1);
-/// How long the replays of one advice may take together.
+/// Time limit of all replays for one advice.
 const REPLAYED_IN: Duration = Duration::from_millis(400);
-/// An advice that is older is forgotten.
+/// Lifetime of an advice.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// Asks for advice, and gives it to samples.
+/// Looks for advice and adds it to samples.
 #[derive(Default)]
 pub(super) struct Advisor(Arc<Mutex<State>>);
 
@@ -37,19 +37,21 @@ pub(super) struct Advisor(Arc<Mutex<State>>);
 struct State {
     last: Option<Found>,
     is_busy: bool,
-    /// `None`: at once.
+    /// Instant of the next search; `None`: at once.
     next: Option<Moment>,
 }
 
-/// An advice.
+/// An advice and its subject.
 struct Found {
     advice: RateAdvice,
     about: Subject,
     at: Moment,
 }
 
-/// The zone that an advice is about, and when it started with no keys: a reload that changes its
-/// `key` starts it again, and the advice was about the requests of other keys.
+/// Zone that an advice is about, and the instant at which the zone last started with no keys.
+///
+/// A reload that changes the zone's `key` starts it again. Then an earlier advice is about the
+/// requests of other keys.
 type Subject = (Plain, Moment);
 
 fn subject(zone: &Zone) -> Subject {
@@ -57,7 +59,7 @@ fn subject(zone: &Zone) -> Subject {
 }
 
 impl Advisor {
-    /// Gives the zone of a sample the advice that there is for it.
+    /// Adds the current advice to the zone of a sample, if there is one.
     pub(super) fn advise(&self, sample: &mut Sample, gateway: &Gateway, now: Moment) {
         let state = state(&self.0);
         let Some(Found { advice, about, at }) = &state.last else {
@@ -73,7 +75,7 @@ impl Advisor {
         }
     }
 
-    /// Starts to look for advice if the headline of the sample needs it, and it is time.
+    /// Starts a search if the headline of the sample needs advice and the interval is over.
     pub(super) fn ask(&self, sample: &Sample, gateway: &Arc<Gateway>, now: Moment) {
         let headline = &sample.headline;
         if !["rejecting", "waiting"].contains(&headline.cause.as_str()) {
@@ -113,7 +115,7 @@ impl Advisor {
     }
 }
 
-/// Looks for advice. Returns it with the time that its replays took.
+/// Searches for advice. Returns it with the duration of its replays.
 async fn look(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
     let arrivals = gateway.zones().get(index)?.arrivals();
     let arrivals = timeout(COLLECTED_IN, arrivals).await.ok()?;

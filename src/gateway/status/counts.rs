@@ -1,4 +1,4 @@
-//! Counts of metrics by their labels, as the API and the live samples show them.
+//! Counts of metrics by label, as the API and the live samples show them.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use crate::observe::metrics::{
     CodeClass, CountBy, LimitStatus, Outcome, RouteMetrics, ServerMetrics, ZoneMetrics,
 };
 
-/// The status of a request whose client left before a response began.
+/// Status of a request whose client disconnected before a response began.
 const CLIENT_GONE: u16 = 499;
 
-/// Numbers by label; zeros are left out.
+/// Numbers by label, without zeros.
 pub(crate) type Labelled = BTreeMap<Plain, u64>;
 
-/// A server's responses, by class of their status.
+/// Responses of a server, by status class.
 pub(crate) fn responses(server: &ServerMetrics) -> Codes {
     labelled(server.responses.each())
 }
@@ -25,21 +25,21 @@ pub(crate) fn errors(server: &ServerMetrics) -> Labelled {
     labelled(errors.map(|outcome| (outcome.label(), server.counted(outcome))))
 }
 
-/// Answers to clients, by class of their status.
+/// Responses to clients, by status class.
 pub(crate) fn codes(route: &RouteMetrics) -> Codes {
     let statuses = route.statuses();
     labelled(statuses.map(|(status, count)| (CodeClass::of(status).label(), count)))
 }
 
-/// Requests of a route whose client left before a response began.
+/// Requests of a route whose client disconnected before a response began.
 ///
-/// An origin that answers with this status itself counts here, too.
+/// A response of an origin with this status counts here, too.
 pub(crate) fn left(route: &RouteMetrics) -> u64 {
     let left = route.statuses().filter(|it| it.0 == CLIENT_GONE);
     left.map(|(_, count)| count).sum()
 }
 
-/// Requests of a zone, by outcome, of which there are so many.
+/// Requests of a zone by outcome. `count`: number of requests with this outcome.
 pub(crate) fn totals(count: impl Fn(LimitStatus) -> u64) -> Totals {
     Totals {
         passed: count(LimitStatus::Passed),

@@ -1,6 +1,7 @@
-//! `/metrics`: what the crate `metrics` counts for the process, and the series of zones, origins and routes.
+//! `/metrics`: metrics of the process from the crate `metrics`, and series of zones, origins and
+//! routes.
 //!
-//! Only what is in the file, or still has waiters, has series.
+//! A noun has series only while it is in the file, or still has waiters.
 
 mod gates;
 mod process;
@@ -26,12 +27,14 @@ use crate::observe::metrics;
 use crate::observe::metrics::StoreResult;
 use crate::zone::{Zone, ZoneStats};
 
-/// How many keys of a zone have a series of their own.
+/// Number of keys of a zone that have series of their own.
 pub(crate) const TOP_KEYS: usize = 10;
-/// How long the workers may take to report the state of their zones.
+/// Time limit for the workers to report the state of their zones.
 const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// All metrics, in the text format of Prometheus. Before there is a gateway only those of the process.
+/// Renders all metrics in the text format of Prometheus.
+///
+/// Before there is a gateway, only the metrics of the process.
 pub(crate) async fn render(
     gateway: Option<&Gateway>,
     recorder: &Recorder,
@@ -53,7 +56,7 @@ pub(crate) async fn render(
     text
 }
 
-/// Writes what a gateway has once.
+/// Writes the metrics of a gateway that have no labels.
 fn write_gateway(out: &mut String, gateway: &Gateway) {
     let mut table = Table::of_process(out);
     table.write("drip_gateway_info", |(), series| {
@@ -65,13 +68,14 @@ fn write_gateway(out: &mut String, gateway: &Gateway) {
         table.value("drip_body_buffer_max_bytes", |()| memory.limit());
         table.value("drip_body_buffer_refusals_total", |()| memory.refused());
     }
-    // What a reload removes from the file ends only with the process.
+    // A listener or certificate that a reload removes from the file stays in use until the process
+    // ends.
     if gateway.settings().server.tls.is_some() || !known_certificates().is_empty() {
         process::write_handshakes(out);
     }
 }
 
-/// Writes the store that gateways share; nothing if there is none.
+/// Writes the metrics of the store; nothing if no store is used.
 fn write_store(out: &mut String, gateway: &Gateway) {
     let mut table = Table::of_process(out);
     if let Some(store) = gateway.store_health() {
@@ -101,7 +105,7 @@ fn write_store(out: &mut String, gateway: &Gateway) {
     });
 }
 
-/// Writes what requests shared; nothing if no route collapses.
+/// Writes the metrics of collapsed requests; nothing if no route collapses.
 fn write_collapses(out: &mut String, gateway: &Gateway) {
     let origins = gateway.origins().iter().enumerate();
     let origins = origins.filter_map(|(index, origin)| {
@@ -122,21 +126,21 @@ fn write_collapses(out: &mut String, gateway: &Gateway) {
     table.value("drip_shared_evictions_total", |()| shared.evicted);
 }
 
-/// The current state of a zone; `None` if a worker does not answer in time.
+/// Collects the state of a zone; `None` if a worker does not answer in time.
 pub(crate) async fn stats(zone: &Zone) -> Option<ZoneStats> {
     timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
 }
 
-/// Collects what the crate `metrics` counts for the process.
+/// Recorder of the crate `metrics`, for the metrics of the process.
 #[derive(Clone)]
 pub struct Recorder(PrometheusHandle);
 
 impl Recorder {
-    /// Installs the recorder. Call once in a process.
+    /// Installs the recorder. Call it once in a process.
     ///
     /// # Errors
     ///
-    /// Returns an error if a recorder was installed before.
+    /// A recorder was installed before.
     pub fn install() -> io::Result<Self> {
         let handle = PrometheusBuilder::new().install_recorder();
         let handle = handle.map_err(|error| io::Error::other(error.to_string()))?;
@@ -144,7 +148,7 @@ impl Recorder {
         Ok(Self(handle))
     }
 
-    /// What was counted, in the text format of Prometheus.
+    /// Renders the recorded metrics in the text format of Prometheus.
     pub fn render(&self) -> String {
         self.0.render()
     }

@@ -1,4 +1,4 @@
-//! The gates of origins, as the API and the live samples show them.
+//! Status of the origins' gates, as the API and the live samples show it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
     all.map(|(why, count)| (why.into(), count)).collect()
 }
 
-/// The classes of a gate, each with its number of waiters.
+/// Classes of a gate, each with its number of waiters.
 pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
     let view = |(class, depth): &(Class, usize)| views::GateClass {
         class: Plain::new(&class.name),
@@ -32,7 +32,7 @@ pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
     classes.iter().map(view).collect()
 }
 
-/// The rate of the file and the one in force, each as `show` has it.
+/// Configured and effective rate, each formatted by `show`.
 pub(crate) fn rate<T>(
     origin: &config::Origin,
     state: &GateState,
@@ -44,7 +44,7 @@ pub(crate) fn rate<T>(
     }
 }
 
-/// The places of the file and those in force.
+/// Configured and effective maximum of requests in flight.
 pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
     FileAndNow {
         file: origin.places().map(|most| most.get() as u64),
@@ -52,7 +52,7 @@ pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileA
     }
 }
 
-/// How gateways share the places of an origin.
+/// Status of the permits that gateways share at an origin.
 pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
     let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
     let pool = sharing.pool.unwrap_or_default();
@@ -73,7 +73,7 @@ pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::
     }
 }
 
-/// What the store refuses a gate: what costs most first.
+/// Operation that the store refuses a gate; the most costly refusal first.
 pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<views::GateRefused> {
     let refused = |asks_for, part, why: Option<&StoreRefusal>| {
         let why = why.filter(|why| why.is_answer)?;
@@ -104,7 +104,7 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<view
     first.or_else(backoff)
 }
 
-/// The view of an override.
+/// Status of an override.
 pub(crate) fn overridden(it: &GateOverride) -> views::GateOverride {
     views::GateOverride {
         rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
@@ -117,12 +117,14 @@ pub(crate) fn overridden(it: &GateOverride) -> views::GateOverride {
     }
 }
 
-/// The gate of an origin, as the log and the history of changes name it.
+/// Name of an origin's gate in the log and the history of changes.
 pub(crate) fn place(origin: &str) -> String {
     format!("origins.{origin}")
 }
 
-/// The name of a key at a gate. The empty one is shared by requests whose key there is empty.
+/// Name of a key at a gate.
+///
+/// All requests without a key at the gate share the empty name.
 pub(crate) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
     if key.key.is_empty() {
         return Plain::default();
@@ -134,27 +136,27 @@ pub(crate) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
     Plain::new(&names.short(&key.key))
 }
 
-/// The plan of a key at a gate.
+/// Plan of a key at a gate.
 pub(crate) fn plan(gateway: &Gateway, key: &KeyAtGate) -> Option<Plain> {
     let zone = zone_of(gateway, key)?;
     zone.plans.name_of(&key.key).map(Plain::new)
 }
 
-/// The zone that a key at a gate is of; `None` without one, or if it has left the file.
+/// Zone of a key at a gate; `None` without a zone, or if the zone was removed from the file.
 fn zone_of<'g>(gateway: &'g Gateway, key: &KeyAtGate) -> Option<&'g config::Zone> {
     let name = key.zone.as_deref()?;
     let mut zones = gateway.zones().iter().map(|zone| zone.settings());
     zones.find(|zone| zone.name == name)
 }
 
-/// How long any request has waited, by cause.
+/// Time during which any request waited, in seconds, by cause.
 pub(crate) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
     let causes = BlockedBy::ALL.into_iter().zip(times);
     let seconds = causes.map(|(by, time)| (by.label().into(), time.as_secs_f64()));
     seconds.collect()
 }
 
-/// The present outage of an origin.
+/// Present outage of an origin.
 pub(crate) fn outage(
     origin: &config::Origin,
     outage: Option<&GateOutage>,
@@ -167,9 +169,10 @@ pub(crate) fn outage(
     })
 }
 
-/// Why a gate lets less through than the file says; `None` if it does not.
+/// Reason why a gate lets less through than configured; `None` if it does not.
 ///
-/// The reason is the one that slows requests down most: a pause, then the rate, then the places.
+/// Of several reasons, the one that slows requests down most: a pause, then the rate, then the
+/// permits.
 pub(crate) fn backing_off(
     origin: &config::Origin,
     lowered: &Lowered,

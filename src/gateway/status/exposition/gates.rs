@@ -1,4 +1,4 @@
-//! The metrics of origins' gates.
+//! Metrics of the origins' gates.
 
 use config::Origin;
 use limit::Rate;
@@ -9,7 +9,7 @@ use crate::http::gateway::Gateway;
 use crate::status::gates;
 use crate::status::views::FileAndNow;
 
-/// A gate at one moment.
+/// A gate with its state at one instant.
 struct GateNow<'g> {
     origin: &'g Origin,
     gate: &'g OriginGate,
@@ -74,7 +74,7 @@ fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
     });
 }
 
-/// Writes a setting as the file has it, and as it is now in force.
+/// Writes the configured and the effective value of a setting.
 fn file_and_now<V: std::fmt::Display>(series: &mut Series, setting: FileAndNow<V>) {
     let both = [("file", setting.file), ("now", setting.now)];
     series.each(
@@ -108,7 +108,7 @@ fn write_counts(table: &mut Table<'_, GateNow<'_>>) {
     });
 }
 
-/// Writes how gateways share the rates of origins.
+/// Writes the metrics of origin rates that gateways share.
 fn write_sharing(table: &mut Table<'_, &GateSharing>) {
     table.value("drip_origin_shared", |it| u8::from(!it.is_alone));
     table.some("drip_origin_gateways", |it| it.gateways);
@@ -118,7 +118,7 @@ fn write_sharing(table: &mut Table<'_, &GateSharing>) {
     });
 }
 
-/// Writes how gateways share the places of origins.
+/// Writes the metrics of origin permits that gateways share.
 fn write_places(table: &mut Table<'_, &PlaceSharing>) {
     table.value("drip_origin_places_shared", |it| u8::from(!it.is_out));
     table.value("drip_origin_places_held", |it| it.held);

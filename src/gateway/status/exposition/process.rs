@@ -1,4 +1,4 @@
-//! The metrics of the process: its connections, what it lacked, and its resources.
+//! Metrics of the process: connections, exhausted limits, and resources.
 
 use std::fs;
 use std::time::Duration;
@@ -27,35 +27,35 @@ pub(super) fn write(out: &mut String, connections: &ClientConnections) {
     }
 }
 
-/// Writes the handshakes with clients that failed.
+/// Writes the failed TLS handshakes with clients.
 pub(super) fn write_handshakes(out: &mut String) {
     Table::of_process(out).counts("drip_tls_handshake_failures_total", "reason", |()| {
         handshake_failures()
     });
 }
 
-/// What the kernel says of the process (proc(5), of Linux).
+/// Resources of the process, as the Linux kernel reports them (proc(5)).
 struct Usage {
     cpu_time: Duration,
     threads: u64,
     virtual_memory: u64,
     resident_memory: u64,
-    /// In Unix time.
+    /// Start of the process, in Unix time.
     started: Option<u64>,
     open_files: u64,
 }
 
 impl Usage {
-    /// `None` where there is no `/proc`.
+    /// Reads the usage. `None` without `/proc`.
     fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in parentheses, may have anything in it.
+        // The program name, in parentheses, may contain any character.
         let (_, stat) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = stat.split(' ').collect();
-        // Counted from 1, as the manual does; the state, behind the name, is the third.
+        // proc(5) counts the fields from 1. The first field after the name is the third, the state.
         let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
         let ticks = clock_ticks_per_second();
-        // Not there with `ProcSubset=pid` of systemd.
+        // Missing with systemd's `ProcSubset=pid`.
         let system = fs::read_to_string("/proc/stat").unwrap_or_default();
         let booted = system
             .lines()

@@ -1,4 +1,4 @@
-//! The metrics of waiting rooms.
+//! Metrics of waiting rooms.
 
 use super::table::{Table, labels};
 use crate::http::gateway::Gateway;

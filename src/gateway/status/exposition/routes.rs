@@ -1,4 +1,4 @@
-//! The metrics of routes.
+//! Metrics of routes.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, NO_ROUTE, RouteMetrics};
 
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
-    // Routes that differ in their methods have one name, and one count.
+    // Routes that differ only in their methods have one name, and one count.
     let mut seen = HashSet::new();
     let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
     let routes = gateway.counted_routes().chain([unrouted]);
@@ -28,7 +28,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
     write_costs(out, gateway);
 }
 
-/// Writes the costs that are learned.
+/// Writes the learned costs.
 fn write_costs(out: &mut String, gateway: &Gateway) {
     let learned = gateway.learned_routes();
     let learned = learned.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES);

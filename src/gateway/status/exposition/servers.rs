@@ -1,4 +1,4 @@
-//! The metrics of the servers of origins.
+//! Metrics of the servers of origins.
 
 use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
@@ -37,7 +37,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
     table.value("drip_origin_healthy", |server| u8::from(server.is_healthy));
 }
 
-/// Writes when certificates expire; nothing if none is known.
+/// Writes the expiry of certificates; nothing if none is known.
 pub(super) fn write_certificates(out: &mut String, gateway: &Gateway) {
     let mut ends = Vec::new();
     let mut add = |of: CertificateOf, name: &str, at: i64| {

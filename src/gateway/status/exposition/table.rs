@@ -1,4 +1,4 @@
-//! Series in the text format of Prometheus, of many things of one kind.
+//! Series in the text format of Prometheus, for many things of one kind.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::observe::metrics::{CountBy, DurationHistogram, Label, SECONDS};
 
-/// The type and the help text of each name.
+/// Type and help text of each metric, by name.
 static FAMILIES: LazyLock<HashMap<&str, (&str, &str)>> = LazyLock::new(|| {
     let lines = include_str!("families.txt").lines();
     let families = lines.filter_map(|line| {
@@ -16,14 +16,14 @@ static FAMILIES: LazyLock<HashMap<&str, (&str, &str)>> = LazyLock::new(|| {
     families.collect()
 });
 
-/// Things, each with the labels of its series, and the text that they are written to.
+/// Things with the labels of their series, and the output text.
 pub(super) struct Table<'o, T> {
     out: &'o mut String,
     things: Vec<(String, T)>,
 }
 
 impl<'o> Table<'o, ()> {
-    /// One thing that has no labels.
+    /// A table of one thing without labels.
     pub(super) fn of_process(out: &'o mut String) -> Self {
         Self::new(out, [(String::new(), ())])
     }
@@ -35,7 +35,7 @@ impl<'o, T> Table<'o, T> {
         Self { out, things }
     }
 
-    /// Writes all series of one name; nothing if the things have none.
+    /// Writes all series of one name; nothing if no thing has any.
     pub(super) fn write(&mut self, name: &str, series: impl Fn(&T, &mut Series)) {
         let before = self.out.len();
         let (kind, help) = FAMILIES.get(name).copied().unwrap_or(("untyped", ""));
@@ -53,12 +53,12 @@ impl<'o, T> Table<'o, T> {
 }
 
 impl<T> Table<'_, T> {
-    /// Writes a series for each thing, without further labels.
+    /// Writes one series for each thing, without further labels.
     pub(super) fn value<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> V) {
         self.some(name, |thing| Some(value(thing)));
     }
 
-    /// Writes a series for each thing that has a value now.
+    /// Writes one series for each thing that has a value now.
     pub(super) fn some<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> Option<V>) {
         self.write(name, |thing, series| {
             if let Some(value) = value(thing) {
@@ -67,7 +67,7 @@ impl<T> Table<'_, T> {
         });
     }
 
-    /// Writes a series for each thing and each value of a label.
+    /// Writes one series for each thing and each value of a label.
     pub(super) fn counts<L: Label>(
         &mut self,
         name: &str,
@@ -79,7 +79,7 @@ impl<T> Table<'_, T> {
         });
     }
 
-    /// Writes a series for each thing and each of these values of a label.
+    /// Writes one series for each thing and each of the given values of a label.
     pub(super) fn each<V: Display, const N: usize>(
         &mut self,
         name: &str,
@@ -95,7 +95,7 @@ impl<T> Table<'_, T> {
     }
 }
 
-/// The series of one thing and one name.
+/// The series of one thing under one name.
 pub(super) struct Series<'o> {
     out: &'o mut String,
     name: &'o str,
@@ -141,7 +141,7 @@ impl Series<'_> {
     }
 }
 
-/// Labels as Prometheus reads them.
+/// Formats labels in Prometheus's text format.
 pub(super) fn labels(labels: &[(&str, &str)]) -> String {
     let escaped = |text: &str| {
         text.replace('\\', "\\\\")

@@ -1,4 +1,4 @@
-//! The metrics of zones and their plans.
+//! Metrics of zones and of their plans.
 
 use std::collections::HashSet;
 
@@ -10,21 +10,21 @@ use crate::observe::metrics::LimitStatus;
 use crate::status::sampler::shared_key::untrusted_proxies;
 use crate::zone::{Override, Zone, ZoneStats};
 
-/// A zone at one moment.
+/// A zone with its state at one instant.
 struct ZoneNow<'g> {
     zone: &'g Zone,
-    /// `None` if a worker does not answer in time, and for a zone that left the file.
+    /// `None` if a worker does not answer in time, and for a zone that was removed from the file.
     stats: Option<ZoneStats>,
     has_untrusted_proxy: Option<bool>,
 }
 
-/// Writes the zones of the file, and those that left it and still have waiters.
+/// Writes the zones of the file, and removed zones that still have waiters.
 pub(super) async fn write(out: &mut String, gateway: &Gateway) {
     let (mut zones, mut seen): (Vec<(String, ZoneNow)>, _) = (Vec::new(), HashSet::new());
     for (index, zone) in gateway.zones_in_use().enumerate() {
         let name = labels(&[("zone", &zone.settings().name)]);
         let is_in_file = index < gateway.zones().len();
-        // One that left the file shares the metrics of one that came in its place.
+        // A removed zone shares the metrics of a new zone with the same name.
         if !seen.insert(name.clone()) {
             continue;
         }
@@ -113,7 +113,7 @@ fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
         oldest.map(|wait| wait.as_secs_f64())
     });
     table.write("drip_zone_top_key_queue_depth", |it, series| {
-        // Two keys may have the same name after it is cut off. The deeper key comes first.
+        // Two long keys may have the same name after truncation. The deeper key comes first.
         let mut seen = HashSet::new();
         for state in it.stats.iter().flat_map(|stats| &stats.deepest) {
             let key = KeyNames::of(it.zone.settings()).short(&state.key);

@@ -1,8 +1,10 @@
+//! Sentences for the end of an experiment, and for the cause of the end.
+
 use limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
 
 use super::line::level;
 
-/// A sentence for how the search ended.
+/// Sentence for the end of the search.
 pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
     let ending = ending(outcome, objective);
     match outcome {
@@ -11,7 +13,7 @@ pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
     }
 }
 
-/// The same after `ended: `.
+/// The same sentence, as text after `ended: `.
 pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
     match outcome {
         Outcome::Found(found) if found.is_upper_bound => format!(
@@ -40,7 +42,7 @@ fn kept(held: Option<Level>) -> String {
     })
 }
 
-/// What held requests back before the level that was searched did, and what helps.
+/// Cause that held requests back below the searched level, and the remedy.
 pub fn held_back(it: &HeldBack) -> String {
     let (other, searched) = match it.level {
         Level::Rate(_) => ("max_in_flight", "the pace"),
@@ -50,7 +52,7 @@ pub fn held_back(it: &HeldBack) -> String {
     format!("{other}{value} held requests back before {searched} did: raise it")
 }
 
-/// Why an experiment ended early, and what helps; after `ended: `.
+/// Reason why an experiment ended early, and the remedy, as text after `ended: `.
 pub fn abort_reason(reason: AbortReason) -> &'static str {
     match reason {
         AbortReason::FileChanged => "the configuration file changed; start again",

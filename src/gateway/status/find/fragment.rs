@@ -1,3 +1,5 @@
+//! Lines for the configuration file, made from the result of an experiment.
+
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,32 +11,32 @@ use limit::{Rate, show_duration};
 use super::line::{duration, level};
 use crate::status::headline::words::whole;
 
-/// What the lines for the file say beside the report.
+/// Facts for the lines that the report does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The name of the origin in the file.
+    /// Name of the origin in the file.
     pub origin: &'a str,
-    /// What the file has of it already.
+    /// Current settings of the origin in the file.
     pub file: InFile,
-    /// What was asked for.
+    /// Requested objective.
     pub objective: &'a Objective,
-    /// When it ended, for people: `2026-12-01 14:20`.
+    /// End of the experiment, for people: `2026-12-01 14:20`.
     pub when: &'a str,
 }
 
-/// Settings of the origin that are in the file, and are replaced by what was found.
+/// Settings of the origin in the file that the result replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InFile {
-    /// The rate of its gate.
+    /// Rate of the gate.
     pub rate: Option<Rate>,
-    /// The places of its gate.
+    /// Maximum number of requests in flight at the gate.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// `None`: it has no table `backoff`. Else its `slow`.
+    /// `slow` of the table `backoff`; `None`: the origin has no such table.
     pub backoff: Option<Option<Duration>>,
 }
 
 impl InFile {
-    /// Those of this origin.
+    /// Reads the settings of an origin.
     pub fn of(origin: &Origin) -> Self {
         Self {
             rate: origin.rate,
@@ -43,7 +45,9 @@ impl InFile {
         }
     }
 
-    /// Whether what was found is a reason to change the file: an upper bound that held says nothing against a higher value.
+    /// Whether the result is a reason to change the file.
+    ///
+    /// An upper bound that held is no reason against a higher value in the file.
     fn is_changed_by(&self, found: &Found) -> bool {
         let is_lower = match found.level {
             Level::Rate(rate) => (self.rate).is_some_and(|it| rate.per_second() < it.per_second()),
@@ -55,10 +59,10 @@ impl InFile {
     }
 }
 
-/// Lines for the file with what was found; empty if nothing was.
+/// Builds lines for the file from the result; empty if the result needs no change.
 ///
-/// A comment before each setting says where it belongs, and what it replaces: a key that is there
-/// twice is an error of the file.
+/// A comment before each setting says where the setting belongs, and which setting it replaces: a
+/// duplicate key is an error of the file.
 pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     let Some(Outcome::Found(found)) = &report.outcome else {
         return String::new();
@@ -77,7 +81,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
         Level::Rate(rate) => {
             let before = file.rate.map(|it| format!("\"{it}\""));
             lines.add(&table, ("rate", &format!("\"{rate}\"")), before, &range);
-            // As many as broke it are no limit that keeps the objective.
+            // A limit equal to the number that broke the objective would break it again.
             let held = found.at_once.max(1);
             if let Some(edge) = found.at_edge.filter(|edge| held < *edge) {
                 let why =
@@ -91,7 +95,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
             lines.add(&table, places, places_in_file, &range);
         }
     }
-    // Back-off lowers the places when answers take longer than the objective allows.
+    // Back-off lowers the permits when responses take longer than the objective allows.
     let in_file = file.backoff.flatten();
     if let Some(slow) = slow(facts.objective).filter(|slow| in_file != Some(*slow)) {
         let text = |it| format!("\"{}\"", show_duration(it));
@@ -111,7 +115,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
 struct Lines(String);
 
 impl Lines {
-    /// Adds a setting of a table that is in the file, in place of `before`.
+    /// Adds a setting of an existing table. `before`: the setting that it replaces.
     fn add(&mut self, table: &str, (name, value): (&str, &str), before: Option<String>, why: &str) {
         let what = before.map_or(format!("add {name}"), |before| {
             format!("replace {name} = {before}")
@@ -134,10 +138,10 @@ impl Lines {
     }
 }
 
-/// Where the end of the origin is, and what it was measured from.
+/// Describes the found limit of the origin, and how it was measured.
 fn range(it: &Found, measured: &str) -> String {
     if it.is_upper_bound {
-        // Nothing above it was tried.
+        // No level above it was tried.
         return format!("at least: the upper bound held, {measured}");
     }
     match (it.low, it.high) {
@@ -146,7 +150,7 @@ fn range(it: &Found, measured: &str) -> String {
     }
 }
 
-/// The longest time that the objective gives the head of an answer.
+/// Longest duration that the objective allows until the head of a response.
 fn slow(objective: &Objective) -> Option<Duration> {
     let bounds = objective.conditions().iter().filter_map(|it| match it {
         Criterion::Percentile {
@@ -159,7 +163,7 @@ fn slow(objective: &Objective) -> Option<Duration> {
     bounds.max()
 }
 
-/// A key of TOML: quoted unless it is a bare one.
+/// Formats a TOML key: quoted unless it is a bare one.
 fn key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(is_bare) {

@@ -1,8 +1,10 @@
+//! Lines of text for the steps of an experiment.
+
 use std::time::Duration;
 
 use limit::find::{Figure, Level, Measured, Purpose, StepRecord, StepVerdict};
 
-/// One line for a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
+/// Formats a step: `  50r/s  ok     p95  81 ms  errors 0 %   waited  310 ms   20 s`.
 pub fn line(step: &StepRecord) -> String {
     let verdict = match step.verdict {
         StepVerdict::Good => "ok",
@@ -23,7 +25,7 @@ pub fn line(step: &StepRecord) -> String {
     line.trim_end().to_owned()
 }
 
-/// A level for people: `212r/s`, `24 at once`.
+/// Formats a level for people: `212r/s`, `24 at once`.
 pub(super) fn level(level: Level) -> String {
     match level {
         Level::Rate(rate) => rate.to_string(),
@@ -73,7 +75,7 @@ fn back(to: Level) -> String {
     }
 }
 
-/// `81 ms`, `1.25 s`, `0.4 ms`.
+/// Formats a latency: `81 ms`, `1.25 s`, `0.4 ms`.
 fn time(it: Duration) -> String {
     let seconds = it.as_secs_f64();
     if seconds >= 10.0 {
@@ -87,7 +89,7 @@ fn time(it: Duration) -> String {
     }
 }
 
-/// `0 %`, `0.2 %`, `12 %`.
+/// Formats a share: `0 %`, `0.2 %`, `12 %`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent == 0.0 || percent >= 10.0 {
@@ -99,7 +101,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// `20 s`, `9 minutes`.
+/// Formats a duration: `20 s`, `9 minutes`.
 pub(super) fn duration(it: Duration) -> String {
     let seconds = it.as_secs_f64().round();
     if seconds < 120.0 {

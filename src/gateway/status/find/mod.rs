@@ -1,4 +1,4 @@
-//! What the experiment of [`find`](limit::find) has done and found, for people and programs.
+//! Steps and results of an experiment of [`find`](limit::find), as text, TOML and JSON.
 
 mod conclusion;
 mod fragment;

@@ -1,3 +1,5 @@
+//! Tests of the text, the lines for the file, and the JSON of experiments.
+
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -94,7 +96,7 @@ fn a_step_is_one_line() {
     assert_eq!(lines, expected);
 }
 
-/// The lines for a file with these, after a search for the limits of `origin`.
+/// Returns the lines for a file with these settings, after a search at `origin`.
 fn advice(origin: &str, file: InFile, found: Found) -> String {
     let facts = Facts {
         origin,
@@ -105,7 +107,7 @@ fn advice(origin: &str, file: InFile, found: Found) -> String {
     fragment(&facts, &report(Outcome::Found(found)))
 }
 
-/// The upper bound held.
+/// A result where the upper bound held.
 fn top() -> Found {
     Found {
         is_upper_bound: true,
@@ -210,7 +212,7 @@ fn an_upper_bound_that_held_is_at_least_and_lowers_nothing() {
         };
         let text = advice("app", file, top());
         assert_eq!(text.contains("rate = "), is_told, "{rate}: {text}");
-        // What was found is another matter.
+        // These lines depend on the settings of the file, not on the result.
         let text = advice("app", file, found());
         assert!(text.contains("rate = "), "{rate}: {text}");
     }

@@ -1,11 +1,11 @@
-//! The change of the file after which a warning began.
+//! Finds the change of the file that came just before a warning.
 
 use super::words::whole_seconds;
 use crate::status::views::{After, ChangeSample, Headline, Plain, Suspicion};
 
 const TAKE_BACK: &str = "Take the change back if it was not meant.";
 
-/// The last change of the file, for a warning that begins now.
+/// Last change of the file, for a warning that begins now.
 pub(super) fn before(
     headline: &Headline,
     change: Option<&ChangeSample>,
@@ -26,37 +26,37 @@ pub(super) fn before(
     })
 }
 
-/// Whether a changed field can be the reason of a warning.
+/// Returns whether a changed field may be the cause of a warning.
 ///
-/// A field of another zone or origin cannot, nor one of `[log]`.
+/// A field of another zone or origin, or of `[log]`, cannot be.
 fn may_cause(text: &str, headline: &Headline) -> bool {
     let mut parts = text.split(['.', ' ']);
     let is_its = |name| headline.about.as_ref().is_none_or(|it| it.as_str() == name);
     match (parts.next(), parts.next()) {
         (Some("log"), _) => false,
         (Some("origins"), Some(name)) => is_its(name),
-        // A zone that lets more pass sends more to the gate of the origin.
+        // A zone that passes more requests sends more to the gate of the origin.
         (Some("zones"), Some(name)) => !headline.is_of_zone || is_its(name),
         _ => true,
     }
 }
 
-/// The names of what a change changed, such as `zones.api.rate`.
+/// Names of the changed fields, such as `zones.api.rate`.
 fn names(change: &ChangeSample) -> impl Iterator<Item = &str> {
     let texts = change.what.iter().map(Plain::as_str);
     texts.filter_map(|text| text.split_whitespace().next())
 }
 
-/// Whether a newer change has set one of the same fields.
+/// Returns whether a newer change has set one of the same fields.
 ///
-/// Then taking the earlier one back does not help.
+/// Then it does not help to revert the earlier change.
 pub(super) fn is_superseded(after: &After, change: Option<&ChangeSample>, time: f64) -> bool {
     // Both times are rounded.
     let newer = change.filter(|change| time - change.ago > after.at + 0.01);
     newer.is_some_and(|newer| names(newer).any(|name| after.names.iter().any(|it| it == name)))
 }
 
-/// Adds the sentence to a headline, and what helps if the change is the reason.
+/// Adds the sentence about the change to a headline, and the remedy if the change is suspect.
 pub(super) fn add(headline: &mut Headline, after: &After) {
     headline.evidence = joined(&headline.evidence, after.sentence.as_str());
     match headline.suspicion {

@@ -1,9 +1,11 @@
+//! Findings of the headline's rules: cause, severity, evidence, remedy, and their order.
+
 use crate::status::views::{Headline, Plain, Suspicion, Topic};
 
 /// Defines the causes with their names in the API.
 macro_rules! causes {
     ($($cause:ident = $label:literal,)*) => {
-        /// What a headline is about, the most urgent first.
+        /// Cause of a headline, the most urgent first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub(in crate::status) enum Cause {
             $($cause,)*
@@ -49,7 +51,7 @@ causes! {
     Idle = "idle",
 }
 
-/// How much a headline matters, the least first.
+/// Severity of a headline, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::status) enum Severity {
     None,
@@ -68,30 +70,30 @@ impl Severity {
         }
     }
 
-    /// Bad or worth a warning.
+    /// Returns `Bad` if `bad`, else `Warn`.
     pub(in crate::status) fn bad_if(bad: bool) -> Self {
         if bad { Self::Bad } else { Self::Warn }
     }
 }
 
-/// What one rule has found.
+/// Result of one rule.
 pub(in crate::status) struct Finding {
     pub(in crate::status) cause: Cause,
     pub(in crate::status) severity: Severity,
-    /// Of findings with the same cause and severity, the heaviest comes first.
+    /// Order among findings with the same cause and severity: the largest comes first.
     pub(in crate::status) weight: f64,
     pub(in crate::status) about: Option<Plain>,
     pub(in crate::status) title: String,
     pub(in crate::status) evidence: String,
     pub(in crate::status) remedy: String,
-    /// What a change of the file just before it means.
+    /// Relation to a change of the file just before it.
     pub(in crate::status) suspicion: Suspicion,
-    /// How many requests of the last second it is about, where these are counted.
+    /// Number of requests of the last second that the finding is about, where these are counted.
     pub(in crate::status) count: u64,
 }
 
 impl Finding {
-    /// A finding without words yet.
+    /// Creates a finding without texts.
     pub(in crate::status) fn new(cause: Cause, severity: Severity) -> Self {
         Self {
             cause,
@@ -106,7 +108,7 @@ impl Finding {
         }
     }
 
-    /// A finding about a zone or an origin, without words yet.
+    /// Creates a finding about a zone or an origin, without texts.
     pub(in crate::status) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
         Self {
             about: Some(name.clone()),
@@ -114,7 +116,7 @@ impl Finding {
         }
     }
 
-    /// What it is about, if it is worth a warning.
+    /// Topic of the finding, if it is worth a warning.
     pub(in crate::status) fn topic(&self) -> Option<Topic> {
         (self.severity >= Severity::Warn).then(|| Topic {
             cause: self.cause.label().into(),
@@ -122,7 +124,9 @@ impl Finding {
         })
     }
 
-    /// Its place in the order. A certificate that is only worth a warning can wait: it comes just before the file.
+    /// Rank of the finding in the order of causes.
+    ///
+    /// A certificate that is only worth a warning can wait: it comes just before the file.
     fn rank(&self) -> (Cause, bool) {
         match (self.cause, self.severity) {
             (Cause::Certificate, Severity::Warn) => (Cause::FileError, false),
@@ -151,10 +155,10 @@ impl Finding {
     }
 }
 
-/// Puts findings in their order: the most urgent first.
+/// Sorts findings: the most urgent first.
 pub(in crate::status) fn in_order(found: &mut [Finding]) {
     found.sort_by(|a, b| {
-        // What is no warning comes last, whatever it is about.
+        // Findings that are no warnings come last, whatever their cause.
         let is_fine = |it: &Finding| it.severity < Severity::Warn;
         let urgent = is_fine(a).cmp(&is_fine(b)).then(a.rank().cmp(&b.rank()));
         let urgent = urgent.then(b.severity.cmp(&a.severity));

@@ -1,9 +1,9 @@
-//! The headline: what matters most now, its cause, what shows it, and what helps.
+//! The headline: the most important state now, its cause, its evidence, and the remedy.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `rules` | the rules, ranked: from the samples of the last seconds to findings |
-//! | `finding` | what a rule finds, and the order of causes |
+//! | `finding` | the result of a rule, and the order of causes |
 //! | `recent` | sums over these samples |
 //! | `past` | warnings that began and ended: the history and the lines of the log |
 //! | `change` | the change of the file after which a warning began |
@@ -25,14 +25,14 @@ use self::past::{Past, Turn};
 use self::recent::Recent;
 use super::views::{self, ChangeSample, Headline, Sample};
 
-/// How many samples the rules look at: one for each second.
+/// Number of samples that the rules read, one for each second.
 ///
-/// What is said in the present tense is true of these.
+/// Sentences in the present tense are about these samples.
 const RECENT: usize = 3;
-/// How many samples before these say why what was counted happened.
+/// Number of earlier samples that may give the cause of counted events.
 const BEFORE: usize = 1;
 
-/// The headline of the last sample, and the warnings before it.
+/// Headline of the last sample, and the earlier warnings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Headlines(Arc<Mutex<State>>);
 
@@ -58,7 +58,7 @@ impl Editor {
         }
     }
 
-    /// Gives the sample its headline.
+    /// Adds the headline to the sample.
     pub(crate) fn edit(&mut self, sample: &mut Sample) {
         self.samples.push_back(sample.clone());
         if self.samples.len() > BEFORE + RECENT {
@@ -72,7 +72,7 @@ impl Editor {
 }
 
 impl Headlines {
-    /// Keeps a headline, gives it its times, and tells the log what began and what ended.
+    /// Records a headline, sets its times, and logs which warnings began or ended.
     fn note(&self, time: f64, headline: &mut Headline, change: Option<&ChangeSample>) {
         let turns = {
             let mut state = self.state();
@@ -85,7 +85,7 @@ impl Headlines {
         turns.iter().for_each(Turn::log);
     }
 
-    /// The present headline and the warnings of the past, the newest first.
+    /// Returns the present headline and the earlier warnings, the newest first.
     pub(crate) fn view(&self) -> views::Headlines {
         let state = self.state();
         views::Headlines {

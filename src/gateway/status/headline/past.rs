@@ -1,4 +1,4 @@
-//! Warnings that began and ended.
+//! Warnings that began and ended: the history of headlines and their log lines.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use super::change;
 use super::words::{seconds, whole};
 use crate::status::views::{ChangeSample, EndedHeadline, Headline, PastHeadline, Plain, Topic};
 
-/// How many warnings are kept.
+/// Maximum number of kept warnings.
 const MAX_KEPT: usize = 200;
 
-/// A warning that comes back within this time, in seconds, has not ended.
+/// Maximum gap within one warning, in seconds.
 ///
-/// A cause that comes and goes is one entry, with one line in the log at its begin and one at its end.
+/// A warning that comes back earlier has not ended. So an intermittent cause is one entry, with one
+/// log line at its begin and one at its end.
 const MAX_GAP: f64 = 10.0;
 
-/// For how long, in seconds, it is said that a warning has ended. The plots show as much.
+/// Duration for which an ended warning is shown, in seconds. The plots show as much.
 const ENDED_LATELY: f64 = 600.0;
 
-/// The warnings of the past and the present one, each as it was at its worst.
+/// The past warnings and the present one, each as it was at its worst.
 ///
 /// A headline that is no warning is not kept: it would push incidents out.
 #[derive(Debug, Default)]
@@ -27,7 +28,7 @@ pub(super) struct Past {
     history: VecDeque<PastHeadline>,
 }
 
-/// A warning that began, became bad, or ended for good.
+/// Change of a warning: it began, became bad, or ended for good.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
     Began(Headline),
@@ -36,12 +37,12 @@ pub(super) enum Turn {
 }
 
 impl Past {
-    /// The warnings, the newest first.
+    /// Kept warnings, the newest first.
     pub(super) fn history(&self) -> impl Iterator<Item = &PastHeadline> {
         self.history.iter()
     }
 
-    /// When a warning that was noted last began.
+    /// Begin of the warning that was recorded last.
     pub(super) fn since(&self, headline: &Headline) -> Option<f64> {
         let is_it =
             |it: &&PastHeadline| it.until.is_none() && topic(&it.headline) == topic(headline);
@@ -49,7 +50,7 @@ impl Past {
         present.filter(|_| headline.is_warning()).map(|it| it.since)
     }
 
-    /// The warning that ended last, unless there is another one now: that may hide it.
+    /// Warning that ended last. `None` while there is another warning, which may hide it.
     pub(super) fn ended(&self, time: f64, headline: &Headline) -> Option<EndedHeadline> {
         if headline.is_warning() {
             return None;
@@ -62,10 +63,10 @@ impl Past {
         })
     }
 
-    /// Notes the headline of a second, and returns which warnings began, became bad or ended with it.
+    /// Records the headline of a second. Returns the warnings that began, became bad or ended.
     ///
-    /// A warning that only another one precedes has not ended.
-    /// One that begins soon after a `change` of the file names it as long as it lasts.
+    /// A warning does not end while another one only precedes it. A warning that begins soon after
+    /// a `change` of the file names the change as long as it lasts.
     pub(super) fn note(
         &mut self,
         time: f64,
@@ -118,7 +119,7 @@ impl Past {
     }
 }
 
-/// What a headline is about: as long as this stays, it is the same warning.
+/// Topic of a headline. While the topic stays the same, it is the same warning.
 fn topic(headline: &Headline) -> Topic {
     Topic {
         cause: headline.cause.clone(),
@@ -127,7 +128,7 @@ fn topic(headline: &Headline) -> Topic {
 }
 
 impl PastHeadline {
-    /// Lasts for one more second. Returns whether it has become bad.
+    /// Prolongs the warning by one second. Returns whether it has become bad.
     fn go_on(&mut self, headline: &Headline) -> bool {
         self.until = None;
         self.count += headline.count;
@@ -139,7 +140,7 @@ impl PastHeadline {
     }
 }
 
-/// Writes a line about a warning, at the level of its severity.
+/// Writes a log line about a warning, at the level of its severity.
 macro_rules! log_warning {
     ($level:ident, $verb:literal, $headline:expr) => {
         tracing::$level!(
@@ -154,7 +155,7 @@ macro_rules! log_warning {
 }
 
 impl Turn {
-    /// Writes the line of the log.
+    /// Writes the log line.
     pub(super) fn log(&self) {
         match self {
             Self::Began(headline) if headline.is_bad() => log_warning!(error, "began", headline),
@@ -214,12 +215,12 @@ mod tests {
             .collect()
     }
 
-    /// Notes a headline in a second without a change before it.
+    /// Records a headline in a second without a change before it.
     fn note(past: &mut Past, time: f64, headline: &Headline) -> Vec<Turn> {
         past.note(time, &mut headline.clone(), None)
     }
 
-    /// Notes the headline of each second. Returns what began, became bad or ended, and when.
+    /// Records the headline of each second. Returns the changes of warnings, with their seconds.
     fn play(
         past: &mut Past,
         seconds: Range<u32>,
@@ -267,7 +268,7 @@ mod tests {
         let ended = play(&mut past, 60..80, |_| of("fine", "fine", 0.0));
         let expected = turns([(68, "ended rejecting"), (69, "ended server_out")]);
         assert_eq!(ended, expected);
-        // Later, it is another incident.
+        // A later warning is another incident.
         let again = play(&mut past, 100..101, |_| of("rejecting", "warn", 1.0));
         assert_eq!(again, turns([(100, "began rejecting")]));
         let all = [
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!(told(1.0, &fine), (None, None));
         assert_eq!(told(2.0, &bad), (Some(2.0), None));
         assert_eq!(told(3.0, &fine), ended(3.0));
-        // It is the same one again.
+        // The same warning again.
         assert_eq!(told(9.0, &bad), (Some(2.0), None));
         assert_eq!(told(10.0, &fine), ended(10.0));
         assert_eq!(told(13.0, &fine), ended(10.0));
@@ -372,7 +373,7 @@ mod tests {
         }
     }
 
-    /// Notes a headline about the zone `api`, and returns its evidence and its remedy.
+    /// Records a headline about the zone `api`. Returns its evidence and its remedy.
     fn said(
         past: &mut Past,
         time: f64,
@@ -404,7 +405,7 @@ mod tests {
         let after = "9 of 10. It began 2 s after zones.api.rate 20r/s -> 20r/m.";
         let prefixed = texts(after, &format!("{BACK} Raise `rate`."));
         assert_eq!(said(1.0, ("rejecting", Suspected), Some(&rate)), prefixed);
-        // It is the same warning, whatever changes later. A plan is no remedy for a wrong rate.
+        // The same warning, whatever changes later. A plan is no remedy for a wrong rate.
         let found = said(2.0, ("rejecting", SuspectedAlone), Some(&later));
         assert_eq!(found, texts(after, BACK));
         for time in [3.0, 20.0] {
@@ -412,7 +413,7 @@ mod tests {
         }
         let found = said(300.0, ("rejecting", Suspected), None);
         assert_eq!(found, texts("9 of 10.", "Raise `rate`."));
-        // The remedy of a full disk is not to take a rate back.
+        // Reverting a rate is no remedy for a full disk.
         let found = said(400.0, ("log_lost", Named), Some(&rate));
         assert_eq!(found, texts(after, "Raise `rate`."));
         let found = said(500.0, ("paused", Unnamed), Some(&rate));

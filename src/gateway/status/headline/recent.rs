@@ -1,11 +1,13 @@
+//! Sums and maxima over the samples that the rules of the headline read.
+
 use std::collections::BTreeMap;
 
 use super::words::{count, whole};
 use crate::status::views::{Codes, Keyless, OriginSample, Plain, Sample, ZoneSample};
 
-/// What a sample has several of, by name.
+/// Kind of named thing in a sample, such as a zone or an origin.
 pub(super) trait Noun: 'static {
-    /// The one of this name in another second.
+    /// Finds the thing of the same name in another second.
     fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
 }
 
@@ -21,22 +23,23 @@ impl Noun for OriginSample {
     }
 }
 
-/// The samples of the last seconds, oldest first.
+/// Samples of the last seconds, oldest first.
 pub(super) struct Recent<'a> {
     samples: &'a [Sample],
-    /// The samples before these: why what was counted in these happened.
+    /// Samples before these, which may give the cause of events counted in these.
     before: &'a [Sample],
 }
 
 impl<'a> Recent<'a> {
-    /// The last of the samples, at most so many.
+    /// Takes the last samples, at most `count`.
     pub(super) fn last_of(samples: &'a [Sample], count: usize) -> Self {
         let (before, samples) = samples.split_at(samples.len().saturating_sub(count));
         Self { samples, before }
     }
 
-    /// The sample of the last second. `None` until there are two: the counts of the first one are
-    /// those of a time that nobody knows.
+    /// Sample of the last second.
+    ///
+    /// `None` until there are two samples: the counts of the first one cover an unknown duration.
     pub(super) fn last(&self) -> Option<&'a Sample> {
         match self.samples {
             [_, .., last] => Some(last),
@@ -44,7 +47,7 @@ impl<'a> Recent<'a> {
         }
     }
 
-    /// What was last said of a zone or an origin in these seconds.
+    /// Last known value of a zone or an origin in these seconds.
     pub(super) fn latest<T: Noun, R>(
         &self,
         of: &T,
@@ -54,10 +57,10 @@ impl<'a> Recent<'a> {
         seconds.find_map(|second| what(of.at(second)?))
     }
 
-    /// What was last said of a zone or an origin, in these seconds or just before.
+    /// Last known value of a zone or an origin, in these seconds or just before.
     ///
-    /// Who causes rejections is known only in the second in which they happen, and in the second
-    /// in which the cause ends it may be known no more.
+    /// The cause of rejections is known only in the second in which they happen. In the second in
+    /// which the cause ends, it may no longer be known.
     pub(super) fn latest_or_before<T: Noun, R>(
         &self,
         of: &T,
@@ -67,17 +70,17 @@ impl<'a> Recent<'a> {
         seconds.find_map(|second| what(of.at(second)?))
     }
 
-    /// Whether all client connections were in use in these seconds.
+    /// Returns whether all client connections were in use in these seconds.
     pub(super) fn was_full(&self) -> bool {
         self.samples.iter().any(|sample| sample.connections.is_full)
     }
 
-    /// How many seconds the sums are about.
+    /// Number of seconds that the sums cover.
     pub(super) fn seconds(&self) -> f64 {
         self.counted().len().max(1) as f64
     }
 
-    /// Such as `3 of 7 requests in the last 3 s`.
+    /// Formats a share, such as `3 of 7 requests in the last 3 s`.
     pub(super) fn share_of(&self, part: u64, all: u64, noun: &str) -> String {
         let (part, all) = (whole(part), count(all, noun));
         format!("{part} of {all} in the last {:.0} s", self.seconds())
@@ -88,23 +91,23 @@ impl<'a> Recent<'a> {
         self.counted().iter().filter_map(|second| of.at(second))
     }
 
-    /// A sum over a zone or an origin.
+    /// Sum of a count of a zone or an origin.
     pub(super) fn total<T: Noun>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
         self.each(of).map(count).sum()
     }
 
-    /// Requests of a zone with a key whose outcome is known.
+    /// Requests of a zone with a key and a known outcome.
     pub(super) fn came(&self, zone: &ZoneSample) -> u64 {
         let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
         self.total(zone, ended)
     }
 
-    /// The longest of a time of a zone or an origin.
+    /// Maximum of a duration of a zone or an origin.
     pub(super) fn longest<T: Noun>(&self, of: &T, time: impl Fn(&T) -> Option<f64>) -> Option<f64> {
         self.each(of).filter_map(time).max_by(f64::total_cmp)
     }
 
-    /// The sum of each count of a zone or an origin.
+    /// Sum of each labelled count of a zone or an origin.
     pub(super) fn counts<T: Noun>(
         &self,
         of: &T,
@@ -113,7 +116,7 @@ impl<'a> Recent<'a> {
         summed(self.each(of).filter_map(counts))
     }
 
-    /// Whether a zone was paused in these seconds, and is no longer.
+    /// Returns whether a zone was paused in these seconds and no longer is.
     pub(super) fn was_resumed(&self, zone: &ZoneSample) -> bool {
         let is_paused = |second: &Sample| {
             let overridden = zone.at(second).and_then(|it| it.overridden.as_ref());
@@ -122,24 +125,23 @@ impl<'a> Recent<'a> {
         self.samples.iter().any(is_paused) && !self.samples.last().is_some_and(is_paused)
     }
 
-    /// What the key of a zone is made of, if a request had none.
+    /// Key definition of a zone, if a request had no key.
     pub(super) fn keyless(&self, zone: &ZoneSample) -> Option<&'a Keyless> {
         let keyless = self.each(zone).filter_map(|it| it.keyless.as_ref());
         keyless.last()
     }
 
-    /// The longest p95 of the waits in a zone, if any request waited.
+    /// Maximum p95 of the waits in a zone, if any request waited.
     pub(super) fn longest_wait(&self, zone: &ZoneSample) -> Option<f64> {
         self.longest(zone, |it| it.wait_p95.filter(|_| it.delayed > 0))
     }
 
-    /// Answers of an origin, and requests that it left without one.
+    /// Responses of an origin, and its requests without a response.
     pub(super) fn ended_at_origin(&self, origin: &OriginSample) -> u64 {
         self.total(origin, |it| sum(&it.codes) + sum(&it.errors))
     }
 
-    /// The highest of a count of an origin in these seconds, so that what goes away for a moment does
-    /// not flicker.
+    /// Maximum of a count of an origin in these seconds, so that a short dip does not show.
     pub(super) fn lately(
         &self,
         origin: &OriginSample,
@@ -149,12 +151,12 @@ impl<'a> Recent<'a> {
         origins.map(count).max().unwrap_or_default()
     }
 
-    /// A sum over the process.
+    /// Sum of a count of the process.
     pub(super) fn of_process(&self, count: impl Fn(&Sample) -> u64) -> u64 {
         self.counted().iter().map(count).sum()
     }
 
-    /// Answers to clients, by class of their status.
+    /// Responses to clients, by status class.
     pub(super) fn codes(&self) -> Codes {
         summed(self.counted().iter().map(|it| &it.codes))
     }
@@ -165,7 +167,7 @@ impl<'a> Recent<'a> {
         summed(stores.map(|store| &store.operations))
     }
 
-    /// The samples whose counts are those of one second.
+    /// Samples whose counts cover exactly one second.
     fn counted(&self) -> &'a [Sample] {
         match self.samples {
             [first, rest @ ..] if first.seq <= 1 => rest,
@@ -182,17 +184,17 @@ fn summed<'a>(all: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<P
     sums
 }
 
-/// How many answers have a status of this class, such as `5xx`.
+/// Number of responses of a status class, such as `5xx`.
 pub(super) fn of_class(codes: &Codes, class: &str) -> u64 {
     codes.get(&Plain::from(class)).copied().unwrap_or_default()
 }
 
-/// The sum of all counts.
+/// Sum of all counts.
 pub(super) fn sum(counts: &BTreeMap<Plain, u64>) -> u64 {
     counts.values().sum()
 }
 
-/// The name with the highest count.
+/// Name with the highest count.
 pub(super) fn most(counts: &BTreeMap<Plain, u64>) -> Option<&Plain> {
     let counted = counts.iter().filter(|(_, count)| **count > 0);
     counted

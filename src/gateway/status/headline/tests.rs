@@ -1,4 +1,4 @@
-//! What each rule says. Each file has the situations of one kind of rules.
+//! Tests of the headline's rules. Each file has the situations of one kind of rules.
 
 mod advice;
 mod blind_spots;
@@ -54,7 +54,7 @@ fn fine() -> Sample {
     }
 }
 
-/// A setting that is in force as the file has it.
+/// A setting whose configured value is effective.
 fn both<T: Copy>(value: T) -> FileAndNow<T> {
     FileAndNow {
         file: Some(value),
@@ -62,7 +62,7 @@ fn both<T: Copy>(value: T) -> FileAndNow<T> {
     }
 }
 
-/// The key that causes this part of the rejections.
+/// A key that causes this share of the rejections.
 fn heavy(key: &str, share: f64) -> Vec<HeavyKey> {
     vec![HeavyKey {
         key: key.into(),
@@ -71,7 +71,7 @@ fn heavy(key: &str, share: f64) -> Vec<HeavyKey> {
     }]
 }
 
-/// What replays found: 2r/s rejects one in a hundred, and 3r/s nobody.
+/// Advice from replays: 2r/s rejects one in a hundred, and 3r/s nobody.
 fn advice() -> RateAdvice {
     let tried = |rate: &str, share_rejected, wait_p99| Replayed {
         rate: rate.into(),
@@ -88,19 +88,19 @@ fn advice() -> RateAdvice {
     }
 }
 
-/// The headline after ten such seconds.
+/// Headline after ten equal seconds.
 fn after(second: &Sample) -> Headline {
     after_all(std::iter::repeat_n(second.clone(), 10))
 }
 
-/// The headline after these seconds.
+/// Headline after these seconds.
 fn after_all(seconds: impl IntoIterator<Item = Sample>) -> Headline {
     let samples = (100..).zip(seconds);
     let samples: Vec<_> = samples.map(|(seq, it)| Sample { seq, ..it }).collect();
     headline(&Recent::last_of(&samples, 10))
 }
 
-/// The headlines of an editor that is fed with seconds.
+/// An editor and the headlines that it returned.
 struct Fed {
     headlines: Headlines,
     editor: Editor,
@@ -117,7 +117,7 @@ impl Fed {
         }
     }
 
-    /// Feeds so many such seconds.
+    /// Feeds the same second `times` times.
     fn feed(&mut self, second: &Sample, times: usize) {
         for nth in 0..times {
             self.seq += 1;
@@ -134,12 +134,12 @@ impl Fed {
     }
 }
 
-/// The gate of the origin.
+/// Gate of the origin.
 fn gate_of(it: &mut Sample) -> &mut GateSample {
     it.origins[0].gate.get_or_insert_default()
 }
 
-/// The zone rejects so many requests a second for this reason.
+/// Makes the zone reject `count` requests a second for this reason.
 fn rejects<'a>(it: &'a mut Sample, reason: &str, count: u64) -> &'a mut ZoneSample {
     let zone = &mut it.zones[0];
     zone.rejected = count;
@@ -147,28 +147,28 @@ fn rejects<'a>(it: &'a mut Sample, reason: &str, count: u64) -> &'a mut ZoneSamp
     zone
 }
 
-/// Requests leave the zone before their turn, after so many seconds.
+/// Makes `count` clients disconnect from the zone before their slot, after `after` seconds.
 fn leave(it: &mut Sample, count: u64, after: f64) -> &mut ZoneSample {
     let zone = &mut it.zones[0];
     (zone.left, zone.left_after) = (count, Some(after));
     zone
 }
 
-/// So many requests wait in the zone, the oldest for so many seconds.
+/// Makes `depth` requests wait in the zone, the oldest for `oldest` seconds.
 fn wait(it: &mut Sample, depth: u64, oldest: f64) -> &mut ZoneSample {
     let zone = &mut it.zones[0];
     (zone.depth, zone.oldest_wait) = (depth, oldest);
     zone
 }
 
-/// The text of a headline.
+/// Text of a headline.
 struct Reported(String);
 
-/// More rate is advised for a zone, and never while an origin suffers.
+/// Texts that advise more rate for a zone. No headline has them while an origin suffers.
 const MORE: &[&str] = &["raise `rate`", "Raise"];
 
-/// Checks the headline after ten fine seconds with `change`: its severity, its cause, and what it
-/// is about.
+/// Checks the severity, the cause and the subject of the headline after ten fine seconds with
+/// `change`.
 #[track_caller]
 fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();
@@ -194,7 +194,7 @@ fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
 }
 
 impl Reported {
-    /// Checks that the text has these parts one after the other; `…` stands for any text.
+    /// Checks that the text has these parts in this order; `…` stands for any text.
     #[track_caller]
     fn says(self, parts: &str) -> Self {
         let mut rest = self.0.as_str();

@@ -1,17 +1,17 @@
 //! Numbers as text for people.
 
-/// A count with its noun: `1 request`, `12,345 requests`.
+/// Formats a count with its noun: `1 request`, `12,345 requests`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", whole(number))
 }
 
-/// `is` or `are`, behind so many.
+/// `is` or `are`, after this number.
 pub(crate) fn is(number: u64) -> &'static str {
     if number == 1 { "is" } else { "are" }
 }
 
-/// A whole number, its digits in groups of three.
+/// Formats a whole number, its digits in groups of three.
 pub(crate) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -24,7 +24,7 @@ pub(crate) fn whole(number: u64) -> String {
     text
 }
 
-/// So many a second: one decimal below 10; if it is less than one in ten seconds, a minute.
+/// Formats a rate: one decimal below 10; below one in ten seconds, as a rate a minute.
 pub(super) fn pace(a_second: f64) -> String {
     if a_second > 0.0 && a_second < 0.1 {
         format!("{:.1} a minute", a_second * 60.0)
@@ -35,7 +35,7 @@ pub(super) fn pace(a_second: f64) -> String {
     }
 }
 
-/// The same of units of cost.
+/// Formats a rate in units of cost.
 pub(super) fn pace_of_units(a_second: f64) -> String {
     let pace = pace(a_second);
     match pace.split_once(' ') {
@@ -44,7 +44,9 @@ pub(super) fn pace_of_units(a_second: f64) -> String {
     }
 }
 
-/// A part from 0 to 1 in percent, without decimals, and neither 0 % nor 100 % of a true part.
+/// Formats a share from 0 to 1 as percent, without decimals.
+///
+/// A share between 0 and 1 is never shown as 0 % or 100 %.
 pub(crate) fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent > 0.0 && percent < 1.0 {
@@ -56,7 +58,7 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
-/// A duration given in seconds, with about two digits.
+/// Formats a duration given in seconds, with about two digits.
 pub(super) fn seconds(span: f64) -> String {
     match span {
         s if s < 0.001 => "less than 1 ms".to_owned(),
@@ -67,7 +69,7 @@ pub(super) fn seconds(span: f64) -> String {
     }
 }
 
-/// A duration given in seconds, in whole seconds or minutes, and never 0.
+/// Formats a duration given in seconds, in whole seconds or minutes, and never 0.
 pub(super) fn whole_seconds(span: f64) -> String {
     match span.ceil().max(1.0) {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -75,14 +77,14 @@ pub(super) fn whole_seconds(span: f64) -> String {
     }
 }
 
-/// The text with a capital at its beginning and a full stop at its end.
+/// Makes a sentence: a capital at the beginning and a full stop at the end.
 pub(crate) fn sentence(text: &str) -> String {
     let mut rest = text.trim_end_matches('.').chars();
     let first = rest.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(rest).chain(['.']).collect()
 }
 
-/// Each word, the last two joined by `and`.
+/// Joins words, the last two by `and`.
 pub(crate) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
@@ -91,7 +93,7 @@ pub(crate) fn listed(words: &[String]) -> String {
     }
 }
 
-/// A part of a whole; of an empty whole, the part itself.
+/// Divides a part by its whole; if the whole is 0, returns the part itself.
 pub(crate) fn part(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

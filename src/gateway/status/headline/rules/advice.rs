@@ -1,15 +1,15 @@
-//! Which rate would help, in numbers.
+//! Sentences about the rate that would help, in numbers.
 
 use super::super::finding::{Cause, Finding};
 use super::super::words::{percent, seconds};
 use crate::status::views::{Plain, RateAdvice, Replayed, Sample, ZoneSample};
 
-/// From this wait on, longer queues only make more requests wait for long.
+/// Wait from which longer queues only make more requests wait long, in seconds.
 const LONG_WAIT: f64 = 5.0;
-/// Up to this share, rejections are few.
+/// Maximum share of rejections that counts as few.
 const FEW: f64 = 0.05;
 
-/// How many keys are limited, as a sentence with a blank before it.
+/// Sentence for the number of limited keys, with a blank before it.
 pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
     let RateAdvice {
         keys, limited_keys, ..
@@ -22,8 +22,9 @@ pub(super) fn limited_keys(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// What faster rates would have rejected, and how long requests would have waited at the advised
-/// one, such as "at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the
+/// Sentence for the rejections and waits that faster rates would have caused.
+///
+/// For example "at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the
 /// waits would have been no longer than 400 ms".
 pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     let advice = zone.advice.as_ref()?;
@@ -57,8 +58,9 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
     Some(rejections + &wait)
 }
 
-/// How long requests would have waited at a faster rate, such as "at 3r/s 99 % would have waited
-/// no longer than 0.4 s".
+/// Sentence for the waits at a faster rate.
+///
+/// For example "at 3r/s 99 % would have waited no longer than 0.4 s".
 pub(super) fn waits(zone: &ZoneSample) -> Option<String> {
     let tried = wanted(zone.advice.as_ref()?)?;
     let rate = &tried.rate;
@@ -71,12 +73,12 @@ pub(super) fn waits(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// Whether requests wait so long that more of them should not.
+/// Returns whether waits are so long that more requests should not wait.
 pub(super) fn waits_long(zone: &ZoneSample) -> bool {
     zone.oldest_wait >= LONG_WAIT
 }
 
-/// The rate that the remedy of a finding names.
+/// Rate that the remedy of a finding names.
 pub(super) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
     if !matches!(first.cause, Cause::Rejecting | Cause::Waiting) {
         return None;
@@ -87,17 +89,17 @@ pub(super) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
     is_named.then(|| rate.clone())
 }
 
-/// The rate to try: the slowest that is fast enough, or else the fastest that was tried.
+/// Rate to try: the slowest that is fast enough, or else the fastest that was tried.
 fn wanted(advice: &RateAdvice) -> Option<&Replayed> {
     enough(advice).or(few(advice)).or(advice.faster.last())
 }
 
-/// The slowest rate that rejects nobody.
+/// Slowest rate without rejections.
 fn enough(advice: &RateAdvice) -> Option<&Replayed> {
     advice.faster.iter().find(|it| it.share_rejected <= 0.0)
 }
 
-/// The slowest rate that rejects few.
+/// Slowest rate with few rejections.
 fn few(advice: &RateAdvice) -> Option<&Replayed> {
     let rejects_few = |it: &&Replayed| it.share_rejected > 0.0 && it.share_rejected <= FEW;
     advice.faster.iter().find(rejects_few)

@@ -1,4 +1,4 @@
-//! A gate that backs off because its origin fails or is slow.
+//! Rule for a gate that backs off because its origin fails or is slow.
 
 use limit::Rate;
 
@@ -8,7 +8,7 @@ use super::super::words::{listed, part, percent, seconds, sentence};
 use super::gates::{rate_pace, rejected_at_gate};
 use crate::status::views::{GateSample, OriginSample, Plain};
 
-/// From this part of the requests to an origin on, those that get no good answer are trouble.
+/// Minimum share of an origin's requests without a good response that counts as trouble.
 const TROUBLE: f64 = 0.05;
 
 pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -24,7 +24,7 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     };
     let trouble = trouble(recent, origin);
     let slower = slower(recent, origin, why.usual);
-    // Places also grow while there are no answers, which says nothing of the origin.
+    // Permits also grow while there are no responses, which says nothing about the origin.
     let answers = trouble.is_none() && recent.latest(origin, |it| it.latency.p50).is_some();
     let in_time = answers && slower.is_none() && grew(recent, origin);
     let recovers = in_time && why.reason.as_str() == "slow";
@@ -73,7 +73,7 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     })
 }
 
-/// What part of an origin's requests gets no good answer now, and what they get instead.
+/// Share of an origin's requests that get no good response, and their outcome instead.
 fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
     let rejected = rejected_at_gate(recent, origin);
     let codes = recent.counts(origin, |it| Some(&it.codes));
@@ -90,12 +90,12 @@ fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static 
     (share >= TROUBLE).then_some((share, what))
 }
 
-/// How long an origin takes now, if that is clearly more than before, or if it answers nothing.
+/// Sentence for a latency that is clearly longer than usual, or for missing responses.
 fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
     let (name, usual) = (&origin.name, usual?);
     let before = seconds(usual);
     let Some(takes) = recent.latest(origin, |it| it.latency.p50) else {
-        // All that it has takes longer than these seconds.
+        // All responses take longer than these seconds.
         let span = recent.seconds();
         return (origin.in_flight > 0)
             .then(|| format!("{name} has answered nothing for {span:.0} s ({before} before)"));
@@ -104,15 +104,15 @@ fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Opt
     (takes > 1.5 * usual).then(|| format!("{name} takes {now} ({before} before)"))
 }
 
-/// Whether the places of a gate grow, or grew a moment ago.
+/// Returns whether the permits of a gate grow, or grew a moment ago.
 ///
-/// A few slow answers of earlier requests end it for one window.
+/// A few slow responses to earlier requests stop the growth for one window.
 fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let grows = |it: &OriginSample| it.gate.as_ref()?.backing_off.as_ref().map(|it| it.grows);
     recent.lately(origin, |it| grows(it).unwrap_or_default().into()) > 0
 }
 
-/// What a gate lets through less than the file says, or what is in its place.
+/// Settings of a gate that are below the configured ones, or replace them.
 fn less(gate: &GateSample) -> Vec<String> {
     let other = gate.overridden.as_ref();
     let rate = other.and_then(|it| it.rate.as_ref()?.as_str().parse::<Rate>().ok());

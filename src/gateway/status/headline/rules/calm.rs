@@ -1,4 +1,4 @@
-//! What is said while nothing is wrong.
+//! Headline while nothing is wrong.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, sum};
@@ -6,7 +6,7 @@ use super::super::words::{count, listed, pace, part, seconds};
 use super::silent;
 use crate::status::views::Sample;
 
-/// Nothing waits long, and nothing is rejected.
+/// Finding for a second without long waits and without rejections.
 pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let left = recent.of_process(|it| it.left);
     let came = sum(&recent.codes());
@@ -59,7 +59,7 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     }
 }
 
-/// How long the requests of the last seconds waited, if any did: 19 of 20 no longer than this.
+/// Sentence for the p95 of the waits of the last seconds, if any request waited.
 fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let longest = now
         .zones
@@ -68,7 +68,7 @@ fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     longest.max_by(f64::total_cmp).map(seconds)
 }
 
-/// What is under way at origins where nothing has ended in these seconds.
+/// Sentence for requests in flight at origins where none has ended in these seconds.
 fn unended(recent: &Recent<'_>, now: &Sample) -> String {
     let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
     let silent = busy.filter(|origin| recent.ended_at_origin(origin) == 0);

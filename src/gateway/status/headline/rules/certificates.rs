@@ -1,6 +1,6 @@
-//! Certificates that expire, have expired, or whose changed files are not in force.
+//! Rule for certificates that expire, have expired, or whose changed files are not in force.
 //!
-//! Of an origin's certificate that has expired, the rules of origins say more: its requests fail.
+//! The rules of origins say more about an origin's expired certificate: its requests fail.
 
 use config::tls::date;
 
@@ -10,7 +10,7 @@ use super::super::words::{sentence, whole};
 use crate::observe::certificates::CertificateOf;
 use crate::status::views::{CertificateSample, Sample};
 
-/// What is wrong with each certificate.
+/// Finds the problems of all certificates.
 pub(super) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let mut found = Vec::new();
     for it in &now.certificates {
@@ -20,13 +20,13 @@ pub(super) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     found
 }
 
-/// The time of a sample, in whole seconds.
+/// Time of a sample, in whole seconds.
 #[expect(clippy::cast_possible_truncation, reason = "a time of this age")]
 fn unix(now: &Sample) -> i64 {
     now.time as i64
 }
 
-/// The changed files cannot be used.
+/// Finding for changed files that cannot be used.
 fn not_in_force(it: &CertificateSample) -> Option<Finding> {
     let problem = it.problem.as_ref()?;
     let (name, expires) = (&it.name, date(it.validity.to));
@@ -51,7 +51,7 @@ fn not_in_force(it: &CertificateSample) -> Option<Finding> {
     })
 }
 
-/// It is not valid yet, expires soon or has expired.
+/// Finding for a certificate that is not valid yet, expires soon or has expired.
 fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Finding> {
     let (name, validity) = (&it.name, it.validity);
     let words = validity.doubt(now)?;
@@ -106,12 +106,12 @@ fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Fin
     })
 }
 
-/// The nearest end is the heaviest.
+/// Weight of an expiry: the nearest one is the heaviest.
 fn weight(left: i64) -> f64 {
     -(left as f64)
 }
 
-/// How many handshakes failed because clients refuse the certificate; empty if none did.
+/// Sentence for handshakes that failed because clients refuse the certificate; may be empty.
 fn refused(recent: &Recent<'_>) -> String {
     let failed = recent.of_process(|it| it.handshakes.refused);
     let all = recent.of_process(|it| it.handshakes.done + it.handshakes.failed);

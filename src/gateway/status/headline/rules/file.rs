@@ -1,11 +1,11 @@
-//! What is wrong with the file, and what of it is probably a mistake.
+//! Rule for errors and probable mistakes in the configuration file.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, whole, whole_seconds};
 use crate::status::views::{LostKeysSample, Plain, Sample, Suspicion};
 
-/// The line may be right, and a file that it names be wrong.
+/// The line may be right and a file that it names be wrong.
 const CORRECT: &str =
     "Correct the file, or the one that the line names, and save it; drip check names all errors.";
 
@@ -28,7 +28,7 @@ pub(super) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Plans that lost most of their keys, and settings that wait for a restart.
+/// Finds plans that lost most of their keys, and settings that need a restart.
 pub(super) fn file_doubtful(_: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let lost = now.lost_keys.iter().map(lost_keys);
     lost.chain(needs_restart(&now.needs_restart)).collect()
@@ -61,6 +61,8 @@ fn lost_keys(keys: &LostKeysSample) -> Finding {
     }
 }
 
+/// Finding for settings that need a restart.
+///
 /// It has the lowest weight: nothing is wrong until the next restart.
 fn needs_restart(settings: &[Plain]) -> Option<Finding> {
     let names: Vec<_> = settings.iter().map(Plain::to_string).collect();

@@ -1,6 +1,6 @@
-//! The gates of origins: a network that crowds one, rejections, and queues.
+//! Rules for the gates of origins: a network that crowds one, rejections, and queues.
 //!
-//! What requests at a gate wait for is in `permits`, a gate that backs off in `backing_off`.
+//! `permits` finds the cause of waits at a gate. `backing_off` handles a gate that backs off.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::super::words::{pace, pace_of_units, part, seconds, waiting, whole};
 use super::permits::{held_by, lacking, slow_client, waits_for_places};
 use crate::status::views::{GateSample, OriginSample, Plain, Suspicion};
 
-/// From this wait on, in seconds, a queue is worth a warning.
+/// Wait from which a queue is worth a warning, in seconds.
 pub(super) const LONG_WAIT: f64 = 1.0;
 
-/// Whether an operator has paused the gate.
+/// Returns whether an operator has paused the gate.
 fn is_paused(gate: &GateSample) -> bool {
     gate.overridden.as_ref().is_some_and(|it| it.pause)
 }
 
-/// Many clients of one network crowd a gate that keys do not share.
+/// Rule: many clients of one network crowd a gate that has no shares for keys.
 pub(super) fn crowd(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let crowd = origin.gate.as_ref()?.crowd.as_ref()?;
     let (name, network) = (&origin.name, &crowd.network);
@@ -52,7 +52,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         "outage" => "requests waited as long as `hold` allows for an origin that is down",
         _ => "the gateway is stopping",
     };
-    // Afterwards, the deepest key is somebody else.
+    // After the rejections, the deepest key is another client.
     let deepest = gate.deepest.first().filter(|_| !gate.rejected.is_empty());
     // Without `share`, all requests have the same empty key.
     let deepest = deepest.filter(|it| !it.key.as_str().is_empty());
@@ -83,7 +83,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
         ),
     };
-    // A full `queue` may be the fault of one client.
+    // One client may cause a full `queue`.
     let severity = Severity::bad_if(reason != "queue" && all * 2 >= came);
     Some(Finding {
         weight: part(all, 1),
@@ -102,7 +102,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     })
 }
 
-/// Whether the last change of the file may be the reason of a finding about a gate.
+/// Relation of a finding about a gate to the last change of the file.
 ///
 /// `is_elsewhere`: requests wait for something that no field of the file sets.
 fn suspicion(is_elsewhere: bool) -> Suspicion {
@@ -113,9 +113,9 @@ fn suspicion(is_elsewhere: bool) -> Suspicion {
     }
 }
 
-/// The setting of a gate that requests wait for, with its value.
+/// Setting of a gate that requests wait for, with its value.
 ///
-/// Raising the other one does not help.
+/// Raising another setting does not help.
 pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSample) -> String {
     let rate = gate
         .rate
@@ -174,10 +174,10 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     })
 }
 
-/// Whether requests wait long at a gate.
+/// Returns whether requests wait long at a gate.
 ///
-/// While no request departs, there is no wait to measure: then a queue in all of these seconds is
-/// long.
+/// While no request departs, there is no wait to measure. Then a queue in all of these seconds
+/// counts as long.
 fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let gate = |it: &OriginSample| it.gate.as_ref().map(|gate| (gate.depth, gate.wait_p99));
     let wait = recent.longest(origin, |it| gate(it)?.1);
@@ -187,7 +187,7 @@ fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     wait.map_or(was_empty == 0, |wait| wait >= LONG_WAIT)
 }
 
-/// Evidence and remedy for a queue that waits for this gateway's own limits, not for a shared pool.
+/// Evidence and remedy for a queue at this gateway's own limits, not at a shared pool.
 ///
 /// Returns the evidence, and the advice to raise a limit.
 fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
@@ -218,7 +218,7 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     }
 }
 
-/// The advice to raise the places of an origin. `whose`: whose number that is.
+/// Advice to raise the permits of an origin. `whose`: owner of the number.
 fn more_places(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
     let most = gate.max_in_flight.now.unwrap_or_default();
     let rate = gate.rate.now;
@@ -234,7 +234,7 @@ pub(super) fn rejected_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> BT
     recent.counts(origin, |it| it.gate.as_ref().map(|it| &it.rejected))
 }
 
-/// A part of the rate of a gate, which counts requests, or units if they have costs.
+/// Formats a part of a gate's rate, in requests, or in units if requests have costs.
 pub(super) fn rate_pace(gate: &GateSample, a_second: f64) -> String {
     if gate.costs {
         pace_of_units(a_second)

@@ -1,4 +1,4 @@
-//! Origins that answer nothing, or clearly later than usual.
+//! Rule for origins that do not respond, or respond clearly later than usual.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -6,23 +6,25 @@ use super::super::words::{count, part, seconds, waiting};
 use super::permits::held_by;
 use crate::status::views::{OriginSample, Unanswered, Usual};
 
-/// Time without an answer from which on an origin hangs, in seconds.
+/// Time without a response from which an origin hangs, in seconds.
 const SILENT: f64 = 3.0;
-/// Least number of requests, waiting ones included, of an origin that hangs.
+/// Minimum number of requests, waiters included, of an origin that hangs.
 const FEW: u64 = 3;
-/// Number of requests without an answer from which on silence is unusual at any origin.
+/// Number of unanswered requests from which silence is unusual at any origin.
 const MANY: u64 = 10;
-/// Least number of late requests that is reported while others are answered.
+/// Minimum number of late requests that is reported while others get responses.
 const LATE: u64 = 5;
-/// Seconds of samples that are needed to know how many requests, such as long polls, are usually late.
+/// Number of sampled seconds after which the usual number of late requests is known.
+///
+/// Some requests, such as long polls, are always late.
 const KNOWN_LATE: u64 = 60;
-/// Seconds of samples that are needed to know how long answers usually take.
+/// Number of sampled seconds after which the usual latency is known.
 const KNOWN: u64 = 10;
-/// Answers below this are not slow, in seconds.
+/// Minimum latency that counts as slow, in seconds.
 const SLOW: f64 = 0.5;
-/// Answers that take so many times as long as usual are slow.
+/// Minimum multiple of the usual latency that counts as slow.
 const SLOWER: f64 = 3.0;
-/// So many answers say how long they take.
+/// Minimum number of responses from which a latency is measured.
 const ANSWERS: u64 = 6;
 
 pub(super) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
@@ -42,7 +44,7 @@ pub(super) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findin
         .or_else(|| slowness(recent, origin))
 }
 
-/// Whether an origin has answered nothing for a while, though it has requests.
+/// Returns whether an origin with requests has not responded for a while.
 fn is_silent(recent: &Recent<'_>, origin: &OriginSample, it: &Unanswered) -> bool {
     let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
     let is_unusual = match &origin.usual {
@@ -55,7 +57,7 @@ fn is_silent(recent: &Recent<'_>, origin: &OriginSample, it: &Unanswered) -> boo
         && recent.ended_at_origin(origin) == 0
 }
 
-/// Whether more requests than usual are late, while others are answered.
+/// Returns whether more requests than usual are late, while others get responses.
 fn are_late(origin: &OriginSample, it: &Unanswered) -> bool {
     let usual = origin.usual.filter(|usual| usual.span >= KNOWN_LATE);
     usual.is_some_and(|usual| {
@@ -108,7 +110,7 @@ fn lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
     }
 }
 
-/// How long the latest answers took and usually take, if all of the last seconds are clearly slower than usual.
+/// Latest and usual latency, if all of the last seconds are clearly slower than usual.
 pub(super) fn slower(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, Usual)> {
     let usual = origin.usual.filter(|usual| usual.span >= KNOWN)?;
     let bound = SLOW.max(SLOWER * usual.p95);

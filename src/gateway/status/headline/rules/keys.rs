@@ -1,15 +1,15 @@
-//! Keys of a zone that are not one client each: none, one for all, or the address of a proxy.
+//! Rules for keys that are not one client each: none, one for all, or a proxy's address.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, pace, part, percent, seconds, waiting, whole};
 use crate::status::views::{Lately, OnlyKey, Plain, ZoneSample};
 
-/// Fewer requests than this say nothing of all of them.
+/// Minimum number of requests that says something about all requests.
 const FEW: u64 = 20;
-/// From this part of its requests without a key on, a limit limits as good as nobody.
+/// Share of requests without a key from which a limit limits almost nobody.
 const NEARLY_ALL: f64 = 0.95;
-/// How many routes a title names.
+/// Maximum number of routes in a title.
 const NAMED: usize = 3;
 
 pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
@@ -58,7 +58,7 @@ pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
     })
 }
 
-/// Where the limit is: ` on /a and /b`.
+/// Formats the location of the limit: ` on /a and /b`.
 fn on(routes: &[Plain]) -> String {
     let mut names: Vec<_> = routes.iter().take(NAMED).map(Plain::to_string).collect();
     if routes.len() > NAMED {
@@ -70,17 +70,18 @@ fn on(routes: &[Plain]) -> String {
     format!(" on {}", listed(&names))
 }
 
-/// What to say of rejections where all requests share one key.
+/// Texts for rejections where all requests share one key.
 pub(super) struct SharedKey {
-    /// Whether it is surely of all clients.
+    /// Whether the key certainly covers all clients.
     pub(super) is_of_all: bool,
     pub(super) evidence: String,
     pub(super) remedy: String,
 }
 
-/// `None` if the zone had several keys, or if `reason` has nothing to do with them.
+/// Finds the shared key of a zone's requests.
 ///
-/// `zone`: the one for which something was rejected.
+/// `None` if the zone had several keys, or if `reason` does not depend on them. `zone`: the zone
+/// that rejected.
 pub(super) fn shared_key(
     recent: &Recent<'_>,
     zone: &ZoneSample,
@@ -117,11 +118,11 @@ pub(super) fn shared_key(
     })
 }
 
-/// A peer that sends requests of several clients, which a limit counts as one.
+/// Rule: a peer sends requests of several clients, and a limit counts them as one.
 pub(super) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let rejected = recent.total(zone, |it| it.rejected);
-    // What was rejected stays its doing when the load has ended, or once it is trusted.
+    // The peer stays the cause of rejections after the load has ended, or after it is trusted.
     let peer = match rejected {
         0 => zone.untrusted_proxy.as_ref()?,
         _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,

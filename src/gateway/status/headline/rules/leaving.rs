@@ -1,4 +1,4 @@
-//! Clients that leave while their requests wait or run.
+//! Rules for clients that disconnect while their requests wait or run.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -7,15 +7,15 @@ use super::gates::binding;
 use super::permits::{full_key, lacking, slow_client, withheld_of_full};
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
-/// From this part of the requests that waited on, clients that leave are worth a headline.
+/// Share of the waiters from which disconnected clients are worth a headline.
 const MANY: f64 = 0.2;
-/// Fewer than this are no trend.
+/// Minimum number of disconnected clients for a trend.
 const FEW: u64 = 3;
 
-/// What requests do that wait for a turn when their clients leave.
+/// State of waiting requests when their clients disconnect.
 const WAITING: &str = "waited, or just after its turn";
 
-/// Clients leave before the turns of their requests in a zone.
+/// Rule: clients disconnect before the slots of their requests in a zone.
 pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
@@ -26,7 +26,7 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         after: recent.longest(zone, |it| it.left_after),
     };
     let share = leavers.share(recent)?;
-    // They left because of the pause, for which neither `max_wait` nor `rate` is the remedy.
+    // They disconnected because of the pause. Neither `max_wait` nor `rate` helps.
     if recent.was_resumed(zone) {
         return None;
     }
@@ -44,10 +44,10 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
-/// Clients leave before the turns of their requests at a gate.
+/// Rule: clients disconnect before the slots of their requests at a gate.
 pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
-    // They wait for the origin to come back, which is told.
+    // Their requests wait for the origin to come back. Another finding reports that.
     if gate.outage.is_some() {
         return None;
     }
@@ -75,7 +75,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
-/// Clients leave while an origin works on their requests.
+/// Rule: clients disconnect while an origin works on their requests.
 pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let name = &origin.name;
     let left = recent.total(origin, |it| it.left);
@@ -92,27 +92,27 @@ pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Opti
     Some(leavers.finding(recent, (name, share), (&what, "was at the origin"), remedy))
 }
 
-/// Clients that left, of all whose requests came as far.
+/// Disconnected clients, among all clients whose requests reached the same stage.
 struct Leavers {
     left: u64,
     all: u64,
-    /// How long half of them had waited, in seconds.
+    /// Median wait of the disconnected clients, in seconds.
     after: Option<f64>,
 }
 
 impl Leavers {
-    /// What part of all they are, if these are enough to be told.
+    /// Share of clients that disconnected, if they are enough to report.
     ///
-    /// `None` while all connections are in use, and just after it: those who waited in the kernel
-    /// had given up before anything here took long.
+    /// `None` while all connections are in use, and just after. Then clients waited in the kernel
+    /// and had given up before any delay here.
     fn share(&self, recent: &Recent<'_>) -> Option<f64> {
         let share = part(self.left, self.all);
         (self.left >= FEW && share >= MANY && !recent.was_full()).then_some(share)
     }
 
-    /// The advice to limit the wait to what clients accept.
+    /// Advice to limit the wait to the duration that clients accept.
     ///
-    /// `elsewhere`: a remedy for what else keeps requests waiting.
+    /// `elsewhere`: a remedy for another cause of the waits.
     fn shorter_wait(&self, place: &str, faster: &str, elsewhere: Option<String>) -> String {
         let max_wait = self.after.map_or("`max_wait`".to_owned(), |after| {
             format!("`max_wait = \"{}\"`", whole_span(after))
@@ -123,7 +123,8 @@ impl Leavers {
         )
     }
 
-    /// The finding that this part of them does `what` while its requests do `during`.
+    /// Builds the finding for this share of clients that do `what` while their requests do
+    /// `during`.
     fn finding(
         &self,
         recent: &Recent<'_>,
@@ -147,10 +148,10 @@ impl Leavers {
     }
 }
 
-/// A time for the file that clients wait for: whole seconds, or tenths below two.
+/// Formats a duration for the file: whole seconds, or tenths below two seconds.
 ///
-/// Rounded down, as clients leave at the time itself; but the time is a quantile, which is not
-/// exact.
+/// Rounded down, because clients disconnect at exactly this duration. The duration is a quantile,
+/// which is not exact.
 fn whole_span(seconds: f64) -> String {
     let tenths = (seconds * 10.0 + 0.3).floor().max(1.0);
     if tenths >= 20.0 || (10.0..11.0).contains(&tenths) {
@@ -160,7 +161,7 @@ fn whole_span(seconds: f64) -> String {
     }
 }
 
-/// A rate for the file: whole requests a second, or a minute where that is less than one.
+/// Formats a rate for the file: requests a second, or a minute if that is less than one.
 fn enough_rate(a_second: f64) -> String {
     if a_second < 1.0 {
         format!("{:.0}r/m", (a_second * 60.0).ceil())

@@ -1,8 +1,8 @@
-//! The rules: pure, over the samples of the last seconds.
+//! Rules of the headline: pure functions of the samples of the last seconds.
 //!
-//! Each rule finds what it is about; the first in the order of [`Cause`] becomes the headline, and
-//! the others are named after it. Whatever an origin suffers from comes before all that advises
-//! more rate.
+//! Each rule returns findings. The first finding in the order of [`Cause`] becomes the headline,
+//! and the others are named after it. Findings about a suffering origin come before any advice to
+//! raise a rate.
 
 mod advice;
 mod backing_off;
@@ -26,10 +26,10 @@ use super::recent::Recent;
 use super::words::seconds;
 use crate::status::views::{Headline, OriginSample, Plain, Sample, ZoneSample};
 
-/// A rule about one second's noun, beside the seconds before it.
+/// A rule about one zone or origin of one second, with access to the seconds before it.
 type Rule<T> = fn(&Recent<'_>, &T) -> Option<Finding>;
 
-/// Rules that find several.
+/// Rules that may return several findings.
 const OF_ALL: [fn(&Recent<'_>, &Sample) -> Vec<Finding>; 3] = [
     process::connections_full,
     certificates::certificates,
@@ -73,10 +73,10 @@ const OF_ZONES: [Rule<ZoneSample>; 7] = [
     overrides::zone,
 ];
 
-/// Settings that send an origin more if they are raised.
+/// Settings that send more to an origin if they are raised.
 const MORE: [&str; 4] = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
 
-/// The headline before the second sample.
+/// Headline before the second sample.
 pub(super) fn looking() -> Headline {
     let finding = Finding {
         title: "Looking: the first seconds are being measured".to_owned(),
@@ -85,7 +85,7 @@ pub(super) fn looking() -> Headline {
     finding.into_headline(Vec::new())
 }
 
-/// The headline of the last seconds.
+/// Headline of the last seconds.
 pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let Some(now) = recent.last() else {
         return looking();
@@ -117,19 +117,19 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     }
 }
 
-/// From this on, an origin is slow enough to look at it before it gets more requests.
+/// Latency from which to look at an origin before it gets more requests, in seconds.
 const SLOW: f64 = 1.0;
 
-/// Time without an answer from which on an origin with requests is silent, in seconds.
+/// Time without a response from which an origin with requests is silent, in seconds.
 const SILENT: f64 = 2.0;
 
-/// The first origin that is silent.
+/// First origin that is silent.
 fn silent(now: &Sample) -> Option<&OriginSample> {
     let mut origins = now.origins.iter();
     origins.find(|origin| origin.silence() >= SILENT)
 }
 
-/// Whether an origin leaves requests without an answer for longer than its answers take.
+/// Returns whether requests of an origin wait longer for a response than its responses take.
 fn is_late(origin: &OriginSample) -> bool {
     let Some(it) = &origin.unanswered else {
         return false;
@@ -143,7 +143,7 @@ fn is_late(origin: &OriginSample) -> bool {
     }
 }
 
-/// What to do instead of sending an origin more if it is slow, or leaves requests without an answer.
+/// Advice for an origin that is slow or silent, instead of sending it more.
 ///
 /// Rejections of a hang are counted for some seconds after it.
 fn find_out_first(recent: &Recent<'_>, now: &Sample) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Origins that fail, answer with errors, or have a server out.
+//! Rules for origins that fail, return errors, or have a server out.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, of_class, sum};
@@ -6,13 +6,13 @@ use super::super::words::{count, listed, part, percent, seconds, waiting, whole}
 use crate::origin::FailureKind;
 use crate::status::views::{OriginSample, Plain, Suspicion};
 
-/// From this part of an origin's answers on, 5xx is worth a headline; from half on, it is bad.
+/// Share of 5xx responses that is worth a headline. From half on, the finding is bad.
 const ERRORS: f64 = 0.05;
-/// From this part of the requests to an origin on, having no answer is worth a headline.
+/// Share of requests without a response that is worth a headline.
 const UNANSWERED: f64 = 0.1;
-/// Answers that take less are not slow, in seconds.
+/// Minimum latency that counts as slow, in seconds.
 const LONG: f64 = 0.1;
-/// Fewer failures than this are no trend.
+/// Minimum number of failures for a trend.
 const FEW: u64 = 3;
 
 fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
@@ -26,10 +26,10 @@ fn last_failure(origin: &OriginSample) -> String {
     last.map_or(String::new(), |text| format!(" Last: {text}."))
 }
 
-/// Connections that are refused for a shorter time may be those of a restart, in seconds.
+/// Duration of refused connections that may be a restart, in seconds.
 const RESTART: f64 = 10.0;
 
-/// Why an origin fails: behind the title, as evidence, and what to do.
+/// Reason why an origin fails: text after the title, evidence, and remedy.
 fn why(origin: &OriginSample) -> (&'static str, String, String) {
     let name = &origin.name;
     let last = last_failure(origin);
@@ -53,7 +53,7 @@ fn why(origin: &OriginSample) -> (&'static str, String, String) {
             format!("Correct the name in `servers` of [origins.{name}], or repair the resolver."),
         ),
         Some((FailureKind::Certificate, _)) => {
-            // The words of a refused certificate are two sentences: what is wrong, and what to do.
+            // The text for a refused certificate has two sentences: the error and the remedy.
             let (wrong, help) = last.rsplit_once(". ").unwrap_or((&last, "See the log."));
             let wrong = wrong.trim_end_matches('.');
             (": a certificate is refused", format!("{wrong}."), help.to_owned())
@@ -74,7 +74,7 @@ fn why(origin: &OriginSample) -> (&'static str, String, String) {
     }
 }
 
-/// How many requests got stale answers in place of new ones.
+/// Sentence for the number of requests that got stale responses instead of new ones.
 fn stale(recent: &Recent<'_>, origin: &OriginSample) -> String {
     let stale = recent.counts(origin, |it| Some(&it.shared.as_ref()?.shared.requests));
     match stale.get(&Plain::from("stale")) {
@@ -88,7 +88,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     holding(origin).or_else(|| unanswered(recent, origin))
 }
 
-/// Its requests wait for its return.
+/// Rule: requests of an origin are held until it comes back.
 fn holding(origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let outage = gate.outage.as_ref()?;
@@ -104,18 +104,18 @@ fn holding(origin: &OriginSample) -> Option<Finding> {
     })
 }
 
-/// Its requests get no answer.
+/// Rule: requests of an origin get no response.
 fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (answered, _, failed) = answers(recent, origin);
     let all = answered + failed;
     let name = &origin.name;
     let nobody = origin.servers > 0 && origin.healthy == 0;
     let most_fail = failed > 0 && failed >= answered;
-    // If other servers answer, the server that fails is the news: failed requests went on to them.
+    // If other servers respond, the failing server is the news: failed requests went on to them.
     let some_fail = failed >= FEW
         && part(failed, all) >= UNANSWERED
         && !(1..origin.servers).contains(&in_trouble(recent, origin));
-    // Without traffic, the last request still says what the next one will find.
+    // Without traffic, the last request predicts the result of the next one.
     let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
     if !(nobody || most_fail || some_fail || last_failed) {
         return None;
@@ -185,7 +185,7 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
     })
 }
 
-/// How many servers are out, or are asked although they fail.
+/// Number of servers that are out, or get requests although they fail.
 fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
     recent.lately(origin, |it| {
         it.servers.saturating_sub(it.healthy) + it.failing

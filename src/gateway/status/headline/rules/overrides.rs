@@ -1,4 +1,4 @@
-//! Pauses, maintenance and overrides that operators have set for a while.
+//! Rules for pauses, maintenance and overrides that operators have set.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -96,7 +96,7 @@ pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
 
 const RESUME: &str = "Resume it by undoing the override, or wait until it ends.";
 
-/// `by`: who paused it, and until when.
+/// Finding for a pause. `by`: author, and expiry.
 fn paused(name: &Plain, title: String, (by, until): (&Plain, &Plain), depth: u64) -> Finding {
     Finding {
         weight: part(depth, 1),
@@ -108,7 +108,7 @@ fn paused(name: &Plain, title: String, (by, until): (&Plain, &Plain), depth: u64
     }
 }
 
-/// `None` if nothing is in place of the file. `end`: until when, and who set it.
+/// Finding for overrides; `None` without any. `end`: expiry, and author.
 fn overridden<const N: usize>(
     name: &Plain,
     whole: &str,

@@ -1,18 +1,18 @@
-//! Who has the permits that requests wait for: other gateways, or one slow client.
+//! Rules for the holders of the permits that requests wait for: other gateways, or a slow client.
 
 use super::super::recent::Recent;
 use super::super::words::{is, seconds, sentence, whole};
 use crate::origin::Phase;
 use crate::status::views::{FullKey, GateSample, Holder, OriginSample, Places, Plain, ZoneSample};
 
-/// A sentence about the client that has at least half of what is in flight, with a blank before it.
+/// Sentence about the client with at least half of the requests in flight, after a blank.
 pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
     holder(origin).map(holds)
 }
 
 /// The same sentence with a remedy, if that client uploads or reads slowly.
 ///
-/// Rejections are counted for some seconds after the client has gone.
+/// Rejections are counted for some seconds after the client has disconnected.
 pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
     let slow = |it| {
         let holder = holder(it)?;
@@ -53,23 +53,23 @@ fn holds(holder: &Holder) -> String {
     )
 }
 
-/// The client that has at least half of the requests in flight, if there are at least two.
+/// Client with at least half of the requests in flight, if there are at least two requests.
 fn holder(origin: &OriginSample) -> Option<&Holder> {
     let holder = origin.holder.as_ref()?;
     (holder.of >= 2 && holder.requests * 2 >= holder.of).then_some(holder)
 }
 
-/// The remedy while Redis does not know yet which gateway has which permits.
+/// Remedy while Redis does not know yet which gateway has which permits.
 const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
 
-/// Why requests wait for places that gateways share.
+/// Reason why requests wait for permits that gateways share.
 pub(super) struct Lacking {
     pub(super) evidence: String,
-    /// `None`: more places in all would help.
+    /// `None`: a higher total would help.
     pub(super) remedy: Option<String>,
 }
 
-/// `None` if gateways do not share the places, or if requests do not wait for them.
+/// Finds the reason; `None` if permits are not shared, or if no request waits for them.
 pub(super) fn lacking(
     recent: &Recent<'_>,
     origin: &OriginSample,
@@ -131,7 +131,7 @@ pub(super) fn lacking(
     })
 }
 
-/// Whether requests waited for places rather than for the pace; `None` if none waited for either.
+/// Returns whether requests waited for permits rather than for the pace; `None` if for neither.
 pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
     recent.latest(origin, |it| {
         let blocked = &it.gate.as_ref()?.blocked;
@@ -146,12 +146,12 @@ pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Op
     })
 }
 
-/// The key that had all places of its limit lately, some of them at other gateways.
+/// Key that had all permits of its limit lately, some of them at other gateways.
 pub(super) fn full_key<'r>(recent: &Recent<'r>, zone: &ZoneSample) -> Option<&'r FullKey> {
     recent.latest_or_before(zone, |it| it.full_key.as_ref())
 }
 
-/// Where the places of a key are, as a sentence.
+/// Sentence for the holders of a key's permits.
 pub(super) fn whereabouts(full: &FullKey) -> String {
     let FullKey {
         key,
@@ -178,7 +178,7 @@ pub(super) fn whereabouts(full: &FullKey) -> String {
     format!("Of {of} places of {key}, {here} are in use here, {others} at other gateways.")
 }
 
-/// What helps a key that has all its places.
+/// Remedy for a key that has all its permits.
 pub(super) fn remedy_of_full(full: &FullKey) -> String {
     withheld_of_full(full).unwrap_or_else(|| {
         format!(
@@ -188,7 +188,7 @@ pub(super) fn remedy_of_full(full: &FullKey) -> String {
     })
 }
 
-/// What to do about places that are withheld; `None` if none are.
+/// Remedy for withheld permits; `None` if none are withheld.
 pub(super) fn withheld_of_full(full: &FullKey) -> Option<String> {
     let orphan = &full.orphan;
     (full.withheld > 0).then(|| {

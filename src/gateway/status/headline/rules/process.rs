@@ -1,4 +1,4 @@
-//! What the process lacks: connections, descriptors, local ports, room for its log.
+//! Rules for exhausted limits of the process: connections, descriptors, local ports, log space.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::silent;
 use crate::observe::connections::IdleConnections;
 use crate::status::views::Sample;
 
-/// What client connections and those to origins lack.
+/// Finds exhausted limits of client connections and of connections to origins.
 pub(super) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let sum = |count: fn(&Sample) -> u64| recent.of_process(count);
     let descriptors = lacks(
@@ -32,7 +32,7 @@ pub(super) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding
     all.into_iter().flatten().collect()
 }
 
-/// All client connections are in use, and new clients wait.
+/// Finding: all client connections are in use, and new clients wait.
 fn full(now: &Sample) -> Option<Finding> {
     let it = now.connections;
     if !it.is_full {
@@ -75,9 +75,9 @@ fn full(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// How many connections are idle and which client has most of these, or else most of all.
+/// Sentences for the number of idle connections, and the client with most of them.
 ///
-/// Each sentence has a blank behind it.
+/// If few are idle: the client with most of all connections. A blank follows each sentence.
 fn idle(idle: IdleConnections, open: u64) -> String {
     let of = |most: Option<(IpAddr, u64)>, all: u64| {
         let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
@@ -98,7 +98,7 @@ fn idle(idle: IdleConnections, open: u64) -> String {
     }
 }
 
-/// What helps if connections are in use because answers take long.
+/// Remedy if connections are in use because responses take long.
 fn slow(now: &Sample) -> String {
     let Some(origin) = silent(now) else {
         return "find out why answers take so long".to_owned();
@@ -107,10 +107,10 @@ fn slow(now: &Sample) -> String {
     format!("find out why origin {name} has answered nothing for {silence}")
 }
 
-/// Reports that no `what` is free.
+/// Finding: no `what` is free.
 ///
-/// `waited`, `in_vain`: requests whose connection to an origin needed one. `clients`: failed tries
-/// to accept a client.
+/// `waited`, `in_vain`: requests whose connection to an origin needed one, and those that got none.
+/// `clients`: failed attempts to accept a client.
 fn lacks(
     recent: &Recent<'_>,
     what: &str,

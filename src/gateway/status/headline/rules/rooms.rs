@@ -1,15 +1,15 @@
-//! The waiting rooms of origins: who is called, who comes, and how long the others wait.
+//! Rules for waiting rooms: rooms that do not call, missed calls, and long waits.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, pace, part, percent, seconds, whole};
 use crate::status::views::{OriginSample, RoomSample};
 
-/// From this time without a call on, a room that could call is stuck, in seconds.
+/// Time without a call from which a room that could call is stuck, in seconds.
 const STUCK: f64 = 5.0;
-/// Fewer calls that ended are no trend.
+/// Minimum number of ended calls for a trend.
 const FEW: u64 = 10;
-/// From this wait on it is worth a headline, in seconds.
+/// Wait that is worth a headline, in seconds.
 const LONG: f64 = 2.0 * 3600.0;
 
 /// `1 visitor waits`, `2 visitors wait`.
@@ -22,7 +22,7 @@ pub(super) fn visitors_wait(room: &RoomSample) -> String {
     format!("{} {waits}", count(room.room.waiting, "visitor"))
 }
 
-/// Such as `3 of 5 places are taken`.
+/// Formats the use of sessions, such as `3 of 5 places are taken`.
 fn taken(room: &RoomSample) -> String {
     let taken = room.room.inside + room.room.called;
     match room.room.sessions.now {

@@ -1,4 +1,4 @@
-//! The store of shared zones and gates is out, or refuses what they ask for.
+//! Rules for a store that is out, or that refuses operations of zones and gates.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -59,10 +59,10 @@ pub(super) fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding
     })
 }
 
-/// The store answers, and refuses what the gate asks for.
+/// Rule: the store is up and refuses operations of a gate.
 pub(super) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let refused = origin.gate.as_ref()?.refused.as_ref()?;
-    // Otherwise the outage says what gates do meanwhile.
+    // In an outage, the outage's finding says what gates do meanwhile.
     let store = recent.last()?.store.as_ref();
     store.filter(|store| store.up)?;
     let name = &origin.name;

@@ -1,4 +1,4 @@
-//! Zones that reject, let requests wait, or get many new keys.
+//! Rules for zones that reject, delay requests, or get many new keys.
 
 use std::net::IpAddr;
 
@@ -11,15 +11,15 @@ use super::keys::shared_key;
 use super::permits::{full_key, remedy_of_full, whereabouts};
 use crate::status::views::{HeavyKey, Plain, Suspicion, ZoneSample};
 
-/// From so many new keys a second on, if most requests have one, they count as a flood.
+/// New keys a second that count as a flood, if most requests have one.
 const NEW_KEYS: f64 = 50.0;
-/// From this part of `max_keys` on, a zone counts as nearly full.
+/// Share of `max_keys` from which a zone is nearly full.
 const NEARLY_FULL: f64 = 0.9;
-/// Fewer rejections than this, all in the last second, do not say who causes them.
+/// Minimum number of rejections, all in the last second, that shows who causes them.
 const FEW_REJECTIONS: u64 = 3;
-/// A key with a smaller part of the rejections is not named.
+/// Minimum share of the rejections for which a key is named.
 const SOME: f64 = 0.2;
-/// From this part of the rejections on, no other key has any worth a word.
+/// Share of the rejections from which no other key matters.
 const ALL: f64 = 0.98;
 
 pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
@@ -88,7 +88,7 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = recent.came(zone);
-    // The first rejections of all are of anybody.
+    // The first rejections of all may have any cause.
     let is_known = rejected >= FEW_REJECTIONS || rejected > zone.rejected;
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
     let top = top.filter(|_| is_known);
@@ -99,11 +99,11 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
     let others = top.is_some_and(|key| key.share < ALL);
-    // A key that only waits is limited, too: beside one that causes all, it reads as if all were
-    // rejected.
+    // A key that only waits is limited, too. Beside a key that causes all rejections, a sentence
+    // about it would read as if it were rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
-    // A client that had enough before a change needs no plan of its own.
+    // A client that had a sufficient limit before a change needs no plan of its own.
     let is_of_client = alone && is_of_key && full.is_none() && shared.is_none() && !zone.is_login;
     let suspicion = if is_of_client {
         Suspicion::SuspectedAlone
@@ -141,14 +141,14 @@ pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     })
 }
 
-/// Whether a key has so many of the rejections that its name tells something.
+/// Returns whether a key has so many of the rejections that its name is useful.
 fn is_worth_a_word(key: &HeavyKey, zone: &ZoneSample) -> bool {
     let limited = zone.advice.as_ref().map(|it| it.limited_keys);
     let is_above_others = limited.is_some_and(|keys| key.share >= 3.0 * part(1, keys));
     key.share >= 0.5 || (key.share >= SOME && is_above_others)
 }
 
-/// What to do where the limit keeps passwords from being guessed: it is to reject.
+/// Remedy for a limit that protects passwords from guessing: it is meant to reject.
 ///
 /// `alone`: the key that causes most rejections.
 fn login_remedy(alone: Option<&HeavyKey>) -> String {
@@ -168,7 +168,7 @@ fn login_remedy(alone: Option<&HeavyKey>) -> String {
     }
 }
 
-/// Who causes the rejections.
+/// Sentence for the keys that cause the rejections.
 fn blame(key: &HeavyKey) -> String {
     let plan = key.plan.as_ref();
     let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
@@ -196,7 +196,7 @@ fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String 
     fixed.to_owned()
 }
 
-/// Advises more rate, in numbers if there are any, or longer waits if these are not long already.
+/// Advice for more rate, in numbers if known, or for longer waits if these are not long already.
 fn faster(zone: &ZoneSample, reason: &str) -> String {
     let rate = advice::rejections(zone).map_or(String::new(), |rates| format!(": {rates}"));
     let field = if reason == "max_wait" {

@@ -1,4 +1,4 @@
-//! Which rate is advised, in numbers.
+//! Tests of the advised rate, in numbers.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What no other figure shows: full connections, descriptors, limits without keys, shared keys.
+//! Tests of limits that no other figure shows: connections, descriptors, no keys, shared keys.
 
 use super::*;
 use crate::observe::connections::{ConnectionCounts, IdleConnections};
@@ -29,14 +29,14 @@ fn full_connections_come_first_with_how_many_wait() {
     let mut second = fine();
     dead(&mut second, Some(551));
     assert_eq!(after(&second).count, 0, "who knows what they would ask");
-    // More connections than descriptors would not be accepted.
+    // The limit of descriptors is lower than that of connections.
     told("bad connections_full", |it| {
         full(it).few_descriptors = true;
     })
     .says("The limit of file descriptors allows only 50 client connections;")
     .says("Raise the limit of file descriptors (`LimitNOFILE`")
     .not(&["max_connections"]);
-    // All in use, and nobody waits: the next client would.
+    // All are in use and no client waits yet. The next one would.
     told("fine fine", |it| full(it).is_full = false);
 }
 
@@ -57,7 +57,7 @@ fn full_connections_are_told_with_those_that_are_idle() {
         most_of_all: None,
     };
     full(of(50, 40), 0.0).says("50 are idle, 40 of them of 127.0.0.9. … `server.keep_alive`");
-    // Nobody has many of them.
+    // No client has many of the idle connections.
     full(of(50, 2), 0.0).says("50 are idle. ");
     full(IdleConnections::default(), 0.0)
         .says("None is idle … why answers take so long")
@@ -65,7 +65,7 @@ fn full_connections_are_told_with_those_that_are_idle() {
     full(of(1, 1), 4.0)
         .says("1 is idle.  … why origin api has answered nothing for 4.0 s")
         .not(&["keep_alive"]);
-    // One address has most of those that are not idle.
+    // One address has most of the connections that are not idle.
     let busy = IdleConnections {
         most_of_all: Some(([127, 0, 0, 9].into(), 45)),
         ..of(1, 1)
@@ -99,7 +99,7 @@ fn ports_and_descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
         .says("no file descriptor for new clients … accepting a client failed 20 times.")
         .says("New clients wait in the kernel.")
         .not(&[" 0 "]);
-    // They had begun to wait before.
+    // The requests had begun to wait in an earlier second.
     told("bad connections_full", |it| it.descriptors.in_vain = 1)
         .says("In the last 10 s, 10 requests got 503.")
         .not(&[" 0 "]);
@@ -116,7 +116,7 @@ fn an_access_log_that_loses_lines_is_told_with_the_reason() {
     lost(None).says("loses lines … 340 lines lost … too slow");
 }
 
-/// So many requests of `routes` have no key, and so many have one.
+/// Sets the numbers of requests of `routes` without and with a key.
 fn keyless(it: &mut Sample, without: u64, with: u64, routes: &[&str]) {
     it.zones[0].passed = with;
     it.zones[0].no_key = without;
@@ -198,9 +198,9 @@ fn that_others_are_not_affected_is_said_only_if_there_are_others_and_they_are_no
     told(WARN, |it| rejecting(it).only_key = only_key(false, 400))
         .says("All requests share one key: all … If all is one client")
         .not(&[CLAIM]);
-    // Too few to say so.
+    // Too few requests to say so.
     told(WARN, |it| rejecting(it).only_key = only_key(true, 5)).says("One client");
-    // A gateway that stops rejects whatever the keys.
+    // A gateway that stops rejects requests of any key.
     told(WARN, |it| {
         let zone = rejecting(it);
         zone.only_key = only_key(true, 400);

@@ -1,4 +1,4 @@
-//! Nothing is wrong, or the file is.
+//! Tests of headlines while nothing is wrong, and of a wrong configuration file.
 
 use super::*;
 use crate::status::views::Problem;
@@ -12,7 +12,7 @@ fn calm_seconds_and_errors_in_the_file_have_their_headlines() {
     })
     .says("none rejected; those that waited went on within 160 ms")
     .not(&["none delayed"]);
-    // A client that left got no answer.
+    // A disconnected client got no response.
     told("fine fine", |it| {
         it.codes = counts(&[("2xx", 10), ("4xx", 2)]);
         it.left = 1;
@@ -46,7 +46,7 @@ fn calm_seconds_and_errors_in_the_file_have_their_headlines() {
         });
     })
     .says("previous settings stay in force … Line 7: unknown field.");
-    // One client in ten that leaves is nothing to act on.
+    // Nobody has to act if one client in ten disconnects.
     told("fine fine", |it| {
         it.zones[0].cancelled = 1;
         it.zones[0].left = 1;
@@ -64,7 +64,7 @@ fn nothing_is_said_before_the_second_sample() {
     second.zones[0].rejections = counts(&[("burst", 1_000)]);
     let told = headline(&Recent::last_of(std::slice::from_ref(&second), 10));
     assert_eq!(told.cause.as_str(), "idle");
-    // The first sample counts since the start: it is no second.
+    // The first sample counts since the start: it does not cover one second.
     let samples = [second, Sample { seq: 2, ..fine() }];
     assert_eq!(
         headline(&Recent::last_of(&samples, 10)).cause.as_str(),

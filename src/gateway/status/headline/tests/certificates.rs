@@ -1,4 +1,4 @@
-//! Certificates that expire or do not fit, and where they stand among other warnings.
+//! Tests of certificates that expire or do not match, and of their order among warnings.
 
 use config::tls::{DAY, Validity};
 
@@ -9,7 +9,7 @@ use crate::status::views::{CertificateSample, HandshakeSample};
 /// 2026-11-29 00:00.
 const NOW: i64 = 1_795_910_400;
 
-/// A certificate that expires so many seconds from now.
+/// Adds a certificate that expires in `left` seconds.
 fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
     it.time = NOW as f64;
     it.certificates.push(CertificateSample {
@@ -39,7 +39,7 @@ fn certificates_have_their_headlines() {
         };
     })
     .says("/a.pem expired on 2026-11-28: 40 of 60 handshakes failed … Renew it");
-    // Nobody connects.
+    // No client connects.
     told("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", -DAY);
     })
@@ -79,12 +79,12 @@ fn certificates_have_their_headlines() {
     })
     .says("shows to origin api is not valid before 2026-11-30")
     .says("Servers that verify it refuse connections until then. … Set the clock");
-    // Its requests fail, which the rule of origins says.
+    // Its requests fail, which the rule of origins reports.
     told("fine fine", |it| {
         expiring(it, CertificateOf::Origin, "api", -DAY);
     })
     .not(&["api"]);
-    // One that has expired comes before an origin that fails, and one that expires soon behind it.
+    // An expired one comes before an origin that fails, and one that expires soon after it.
     told("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", -DAY);
         it.origins[0].healthy = 0;

@@ -1,4 +1,4 @@
-//! What is told of the file.
+//! Tests of headlines about the configuration file.
 
 use super::*;
 use crate::status::views::{ChangeSample, LostKeysSample, Problem};
@@ -45,7 +45,7 @@ fn what_of_the_file_is_probably_a_mistake_is_told() {
     })
     .says("server.workers waits for a restart … server.workers is not as in the file")
     .says("Restart the gateway, or take the change back.");
-    // What waits for a restart comes last, and other warnings come before both.
+    // Settings that need a restart come last, after other warnings.
     told("bad rejecting per_client", |it| {
         it.needs_restart = vec!["server.workers".into(), "log.file".into()];
         it.lost_keys = vec![lost(Some("gold.txt"))];
@@ -74,13 +74,13 @@ fn a_warning_after_a_change_of_the_file_says_what_changed() {
         let remedy = headline.remedy.as_str();
         assert!(remedy.starts_with("Take the change back"), "{remedy}");
     }
-    // One client that rejections begin with is no reason for a plan.
+    // One client with the first rejections is no reason for a plan.
     second.zones[0].rejections = counts(&[("burst", 60)]);
     second.zones[0].rejected_now = heavy("alice", 1.0);
     fed.feed(&second, 5);
     let remedy = fed.headlines.view().headline.remedy;
     assert_eq!(remedy.as_str(), "Take the change back if it was not meant.");
-    // What begins later is none of it.
+    // A later warning does not name the change.
     fed.feed(&fine(), 20);
     second.zones[0].rejected = 60;
     fed.feed(&second, 5);

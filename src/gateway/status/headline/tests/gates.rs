@@ -1,10 +1,10 @@
-//! Gates hold, back off, reject and let requests wait.
+//! Tests of gates that hold, back off, reject and let requests wait.
 
 use super::*;
 use crate::observe::networks::Crowd;
 use crate::status::views::{BackingOff, GateKeySample, GateOutage, GateOverride};
 
-/// An origin that takes 3 s, with so many places left of 40 and so many rejections a second.
+/// Makes the origin take 3 s. Sets the permits left of 40, and the rejections a second.
 fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
     it.origins[0].codes = counts(&[("2xx", 1)]);
     it.origins[0].latency.p50 = Some(3.0);
@@ -24,8 +24,7 @@ fn backing_off(it: &mut Sample) -> &mut BackingOff {
     gate_of(it).backing_off.get_or_insert_default()
 }
 
-/// An origin that is as fast as before, and whose gate has 12 of 40 places and rejects so many a
-/// second.
+/// Makes the origin as fast as before, with 12 of 40 permits and these rejections a second.
 fn recovering(it: &mut Sample, rejections: u64) {
     slow(it, 12, false, rejections);
     it.origins[0].codes = counts(&[("2xx", 10)]);
@@ -33,7 +32,7 @@ fn recovering(it: &mut Sample, rejections: u64) {
     (backing_off(it).grows, backing_off(it).reason) = (true, "slow".into());
 }
 
-/// A gate of the file's 100r/s at which so many wait, with this override.
+/// Adds an override to a gate with 100r/s and `depth` waiters.
 fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride)) {
     let mut other = GateOverride {
         until: "2026-12-01T15:00:00Z".into(),
@@ -98,7 +97,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     told("bad backing_off api", |it| slow(it, 2, false, 73))
         .says("99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places")
         .says("At the last cut, 10 of 10 answers were slow.");
-    // Too few places for answers that take longer than the seconds that are looked at.
+    // Too few permits for responses that take longer than the sampled seconds.
     told("bad backing_off api", |it| {
         slow(it, 6, false, 20);
         it.origins[0].in_flight = 6;
@@ -110,7 +109,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
 
 #[test]
 fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
-    // Some places are back, and more of them would do no harm.
+    // Some permits are back. More of them would do no harm.
     told("bad backing_off api", |it| {
         slow(it, 20, true, 10);
         backing_off(it).kept = false;
@@ -121,11 +120,11 @@ fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
         .says("Origin api answers in time again; its gate grows back: 12 of 40 places")
         .says("At the last cut, 10 of 10 answers were slow. … Nothing is to be done")
         .not(&["503", "backs off", "relief", "takes", "lets"]);
-    // The origin is well, and has too few places still.
+    // The origin is well, and still has too few permits.
     told("warn backing_off api", |it| recovering(it, 5))
         .says("33 % of requests get 503: 12 of 40 places … Nothing is to be done")
         .not(&["relief", "takes", "answers in time again;"]);
-    // Places grow also where nobody asks; that does not say how fast the origin is.
+    // Permits also grow without requests. That does not show how fast the origin is.
     told("warn backing_off api", |it| {
         recovering(it, 0);
         it.origins[0].codes.clear();
@@ -147,7 +146,7 @@ fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
         (gate_of(it).depth, gate_of(it).max_in_flight) = (12, both(8));
     })
     .says("12 requests wait at the gate of api … All 8 places");
-    // A short queue is what a gate is for.
+    // A short queue is normal at a gate.
     told("fine waiting api", |it| {
         (gate_of(it).depth, gate_of(it).wait_p99) = (1, Some(0.2));
     })
@@ -158,10 +157,10 @@ fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
     .says("9 requests wait at the gate of api");
 }
 
-/// What a second is like.
+/// Change of a fine second.
 type Second = fn(&mut Sample);
 
-/// The headline after three such seconds.
+/// Headline after three such seconds.
 fn in_course(seconds: [Second; 3]) -> Headline {
     after_all(seconds.map(|change| {
         let mut second = fine();
@@ -170,7 +169,7 @@ fn in_course(seconds: [Second; 3]) -> Headline {
     }))
 }
 
-/// As [`recovering`], in a window with a few slow answers.
+/// As [`recovering`], in a window with a few slow responses.
 fn pausing(it: &mut Sample, reason: &str) {
     recovering(it, 0);
     (backing_off(it).grows, backing_off(it).reason) = (false, reason.into());
@@ -203,7 +202,7 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
         pausing(it, "slow");
         backing_off(it).usual = None;
     };
-    // Whether it grows is not known in the second after a cut.
+    // In the second after a cut, it is not known whether the permits grow.
     for seconds in [[slow, slow, window], [slow, slow, all_good]] {
         let told = in_course(seconds);
         assert_eq!(told.title.as_str(), "The gate of api backs off");

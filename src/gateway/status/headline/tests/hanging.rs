@@ -1,4 +1,4 @@
-//! Origins that answer nothing, or later than usual, and clients that hold their permits.
+//! Tests of origins that hang or are slow, and of clients that hold their permits.
 
 use super::*;
 use crate::origin::Phase;
@@ -11,7 +11,7 @@ const USUAL: Usual = Usual {
     span: 300,
 };
 
-/// Nothing was answered for `silence`, while so many requests are at the origin, some of them late.
+/// Sets the requests at the origin, the late ones of them, and the time without a response.
 fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option<Usual>) {
     it.codes.clear();
     let origin = &mut it.origins[0];
@@ -26,7 +26,7 @@ fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option
     origin.usual = usual;
 }
 
-/// A gate with 20 permits at which so many wait and are rejected.
+/// Sets the waiters and the rejections of a gate with 20 permits.
 fn gated(it: &mut Sample, depth: u64, rejected: u64) {
     it.origins[0].gate = Some(GateSample {
         depth,
@@ -37,7 +37,7 @@ fn gated(it: &mut Sample, depth: u64, rejected: u64) {
     });
 }
 
-/// A client that has two of the two requests in flight.
+/// A client that has both requests in flight.
 fn held(it: &mut Sample, phase: Phase) {
     it.origins[0].in_flight = 2;
     it.origins[0].holder = Some(Holder {
@@ -50,7 +50,7 @@ fn held(it: &mut Sample, phase: Phase) {
     });
 }
 
-/// Advice that harms an origin that does not answer.
+/// Advice that harms an origin that does not respond.
 const HARMS: &[&str] = &["max_in_flight", "aise", "fine", "No requests are waiting"];
 
 #[test]
@@ -61,21 +61,22 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     .says("api has answered nothing for 61 s … 604 requests … the oldest for 62 s")
     .says("within 40 ms … what api waits for")
     .not(HARMS);
-    // The same with permits: 20 are at the origin, and others are rejected.
+    // The same with permits: 20 requests are at the origin, and others are rejected.
     told("bad origin_hangs api", |it| {
         silent(it, 20, 20, 4.0, Some(USUAL));
         gated(it, 100, 30);
     })
     .says("nothing for 4.0 s … 100 requests wait at its gate … rejects")
     .not(HARMS);
-    // The first seconds of a gateway: what is usual is not known.
+    // The first seconds of a gateway: the usual values are not known yet.
     told("bad origin_hangs api", |it| {
         silent(it, 2, 2, 40.0, None);
         gated(it, 5, 0);
     })
     .says("What is usual for it is not known yet.")
     .not(HARMS);
-    // Too few to be told, but nobody is told to raise anything, nor that all is well.
+    // Too few requests to report a hang. But no text advises to raise a limit or says that all is
+    // well.
     told("warn waiting api", |it| {
         let longest = 9.0;
         silent(it, 1, 1, 3.0, Some(Usual { longest, ..USUAL }));
@@ -85,14 +86,14 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     })
     .says("has answered nothing for some seconds: find out why")
     .not(HARMS);
-    // The first second: the gate is full already, and the last answers were of this second.
+    // The first second: the gate is full already, and the last responses were in this second.
     told("bad rejecting api", |it| {
         silent(it, 20, 0, 0.0, Some(USUAL));
         gated(it, 100, 50);
     })
     .says("leaves requests without an answer: find out why")
     .not(HARMS);
-    // A gate with a rate alone, before an origin that has answered nothing yet.
+    // A gate with only a rate, before an origin that has not responded yet.
     told("bad rejecting api", |it| {
         silent(it, 5, 0, 1.0, None);
         gated(it, 10, 50);
@@ -115,7 +116,7 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     })
     .says("api has answered nothing for 5.0 s")
     .not(&["No requests are waiting"]);
-    // One report that takes as long as such reports take.
+    // One report that takes as long as such reports usually take.
     told("none idle", |it| silent(it, 1, 1, 8.0, Some(USUAL)))
         .says("api has answered nothing for 8.0 s")
         .not(&["No requests are waiting"]);
@@ -123,7 +124,7 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
 
 #[test]
 fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
-    // Some routes hang, and others answer.
+    // Some routes hang, and others respond.
     told("warn origin_hangs api", |it| {
         silent(it, 12, 11, 0.0, Some(USUAL));
         it.codes = counts(&[("2xx", 10)]);
@@ -131,7 +132,7 @@ fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
     })
     .says("leaves 11 requests without an answer")
     .not(HARMS);
-    // Long polls beside others.
+    // Long polls beside other requests.
     told("fine fine", |it| {
         silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
         it.codes = counts(&[("2xx", 10)]);

@@ -1,9 +1,9 @@
-//! Clients leave before they get an answer: at an origin, at its gate, or before they have waited.
+//! Tests of clients that disconnect at an origin, at its gate, or while they wait.
 
 use super::*;
 use crate::status::views::BackingOff;
 
-/// A gate that lets 5 requests a second through, and from which 15 clients leave.
+/// A gate that passes 5 requests a second, and from which 15 clients disconnect.
 fn left_gate(it: &mut Sample, blocked: &str) {
     it.origins[0].codes = counts(&[("2xx", 5)]);
     it.origins[0].gate = Some(GateSample {
@@ -19,7 +19,7 @@ fn left_gate(it: &mut Sample, blocked: &str) {
 
 #[test]
 fn clients_that_leave_are_told_with_what_they_waited_for() {
-    // None has gone on, so no rate is known that would suffice.
+    // No request has gone on, so no sufficient rate is known.
     told("bad leaving per_client", |it| {
         it.zones[0].passed = 0;
         it.zones[0].left = 10;
@@ -38,7 +38,7 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
     .says("slower than its clients wait: find out what it waits for");
     told("warn leaving api", |it| it.origins[0].left = 3)
         .says("23 % of clients leave before api answers");
-    // One client in ten is nothing to act on.
+    // Nobody has to act if one client in ten disconnects.
     told("fine fine", |it| it.origins[0].left = 1).not(&["leave"]);
     told("bad leaving api", |it| left_gate(it, "pace"))
         .says("75 % leave the gate of api before their turn, after about 1.0 s")
@@ -51,14 +51,14 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
     told("bad leaving api", |it| left_gate(it, "in_flight"))
         .says("raise its `max_in_flight`, which is 8")
         .not(&["`rate`"]);
-    // Who left the origin had left the gate with a turn.
+    // Clients that disconnected at the origin had a slot at the gate.
     told("bad leaving api", |it| {
         left_gate(it, "pace");
         it.origins[0].codes.clear();
         it.origins[0].left = 5;
     })
     .says("100 % of clients leave before api answers … Also: 75 % leave the gate of api");
-    // An origin that is in need should not get more.
+    // A suffering origin should not get more.
     told("bad leaving api", |it| {
         left_gate(it, "pace");
         if let Some(gate) = &mut it.origins[0].gate {
@@ -72,7 +72,7 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
         it.origins[0].latency.p50 = Some(0.05);
     })
     .says("Set `max_wait = \"1s\"` for its routes: requests");
-    // They had gone before their requests were read, and did not wait for a turn.
+    // They had disconnected before their requests were read, and did not wait for a slot.
     told("fine fine", |it| it.zones[0].cancelled = 60).not(&["leave", "raise"]);
 }
 

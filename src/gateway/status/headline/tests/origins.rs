@@ -1,4 +1,4 @@
-//! Origins fail, or some of their servers do.
+//! Tests of origins that fail, or of which some servers fail.
 
 use super::*;
 use crate::status::views::{Latency, Shared, SharedSample};
@@ -23,7 +23,7 @@ fn trouble_of_an_origin_has_its_headlines() {
         it.origins[0].errors = counts(&[("timeout", 2)]);
     })
     .says("20 of 120 attempts … 20 timeout");
-    // One asks in the background, and the others get what is kept.
+    // One refreshes in the background, and the others get the kept response.
     told("bad origin_errors api", |it| {
         it.origins[0].codes = counts(&[("5xx", 1)]);
         it.origins[0].shared = Some(SharedSample {
@@ -73,7 +73,7 @@ fn trouble_of_an_origin_has_its_headlines() {
     .says("1 of 2 servers of origin api fails");
 }
 
-/// Whatever else goes on, an origin that suffers keeps anybody from advising more rate.
+/// While an origin suffers, no headline advises more rate.
 #[test]
 fn nobody_advises_more_rate_while_an_origin_suffers() {
     let suffering: [fn(&mut Sample); 4] = [

@@ -1,4 +1,4 @@
-//! Routes in maintenance.
+//! Tests of routes in maintenance.
 
 use super::told;
 use crate::status::views::MaintenanceSample;
@@ -16,7 +16,7 @@ fn set(route: Option<&str>, routes: u64) -> MaintenanceSample {
 fn routes_in_maintenance_are_a_headline() {
     told("warn paused", |it| {
         it.maintenance = Some(set(None, 0));
-        // What is not as in the file is the lesser matter.
+        // An override matters less.
         it.zones[0].overridden_keys = 1;
     })
     .says("All routes are in maintenance")

@@ -1,12 +1,12 @@
-//! Places that gateways share are withheld, or at other gateways.
+//! Tests of shared permits that are withheld, or at other gateways.
 
 use super::*;
 use crate::status::views::{FullKey, HeavyKey, Places};
 
-/// What nobody should do about places that are withheld.
+/// Advice that is wrong while permits are withheld.
 const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
 
-/// A gate with 8 places for all gateways, at which 12 requests wait for these.
+/// A gate with 8 permits for all gateways, and 12 requests that wait for them.
 fn gate(it: &mut Sample, places: Places, by_pace: f64) -> &mut GateSample {
     let gate = GateSample {
         depth: 12,
@@ -24,7 +24,7 @@ fn gate(it: &mut Sample, places: Places, by_pace: f64) -> &mut GateSample {
     it.origins[0].gate.insert(gate)
 }
 
-/// Of 8 places 2 are in use here, 1 elsewhere, and 5 are withheld.
+/// Of 8 permits 2 are in use here, 1 elsewhere, and 5 are withheld.
 fn withheld() -> Places {
     Places {
         held: 2,
@@ -36,7 +36,7 @@ fn withheld() -> Places {
     }
 }
 
-/// A key that has its 2 places, so many of them at a gateway that has vanished.
+/// A key that has its 2 permits, `withheld` of them at a gateway that has vanished.
 fn full(withheld: u64) -> FullKey {
     FullKey {
         key: "a".into(),
@@ -68,7 +68,7 @@ const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that 
      0 run here, 0 at other gateways.";
 const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
 
-/// Checks that this is said, why, and that there is nothing to be raised.
+/// Checks that the headline has this text and does not advise to raise anything.
 fn nothing_to_raise(label: &str, says: &str, change: impl FnOnce(&mut Sample)) {
     let (why, nothing) = if label.ends_with("api") {
         (WITHHELD, NOTHING)

@@ -1,9 +1,9 @@
-//! Waiting rooms: nobody is called, or those who are do not come.
+//! Tests of waiting rooms that do not call, or whose called visitors do not come.
 
 use super::*;
 use crate::status::views::{Room, RoomOverride, RoomSample};
 
-/// A room of five places, of which three are taken, and twelve who wait.
+/// A room of five sessions, three of them taken, with twelve waiting visitors.
 fn room() -> RoomSample {
     RoomSample {
         room: Room {
@@ -84,7 +84,7 @@ fn a_room_has_its_headlines() {
     })
     .says("raise `sessions`")
     .not(&["`admit`"]);
-    // What the origin suffers from is no reason to let more in.
+    // A suffering origin is no reason to let more visitors in.
     told("bad origin_errors api", |it| {
         with(it, |room| room.room.wait = Some(9000.0));
         it.origins[0].codes = counts(&[("5xx", 10)]);

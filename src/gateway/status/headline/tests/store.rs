@@ -1,4 +1,4 @@
-//! The store is out or refuses.
+//! Tests of a store that is out or refuses.
 
 use super::*;
 use crate::status::views::{GateAsks, GateRefused, StoreRefuses, StoreSample};

@@ -1,4 +1,4 @@
-//! What is told from second to second, and what remains of it.
+//! Tests of the headline from second to second, and of ended warnings.
 
 use super::*;
 use crate::status::views::OnlyKey;
@@ -43,7 +43,7 @@ fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     assert_eq!(headlines.view().history[0].count, 100);
 }
 
-/// Within five seconds of its end, nothing is said of an incident in the present tense.
+/// An incident that has ended is not in the present tense for more than five seconds.
 #[test]
 fn an_incident_that_has_ended_is_not_told_as_present() {
     let incidents: [fn(&mut Sample); 6] = [
@@ -67,7 +67,7 @@ fn an_incident_that_has_ended_is_not_told_as_present() {
     }
 }
 
-/// What is told a second is what happens, not the mean of a longer time before.
+/// A pace is that of the last second, not the mean of a longer time.
 #[test]
 fn a_pace_is_that_of_the_last_seconds() {
     let headlines = Headlines::default();

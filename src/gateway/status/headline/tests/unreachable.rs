@@ -1,10 +1,10 @@
-//! Why an origin is not reached decides what helps.
+//! Tests of remedies for an origin that cannot be reached: the cause decides.
 
 use super::*;
 use crate::origin::FailureKind;
 use crate::status::views::FailureSample;
 
-/// All requests fail like this, for so many seconds.
+/// Makes all requests fail in this way, for `lasts` seconds.
 fn failing(it: &mut Sample, kind: FailureKind, lasts: f64, text: &str) {
     it.origins[0].codes.clear();
     it.origins[0].errors = counts(&[("unreachable", 12)]);
@@ -39,7 +39,7 @@ fn what_helps_an_origin_depends_on_why_it_is_not_reached() {
     })
     .says("for 11 s … Start it")
     .not(&["hold", "aise"]);
-    // It has `hold` already, which has not sufficed.
+    // It has `hold` already, which was not sufficient.
     told("bad origin_failing api", |it| {
         failing(it, FailureKind::Refused, 4.0, REFUSED);
         it.origins[0].failure.as_mut().unwrap().is_held = true;

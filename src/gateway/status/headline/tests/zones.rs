@@ -1,4 +1,4 @@
-//! Zones reject, let requests wait, are flooded, paused or overridden.
+//! Tests of zones that reject, delay, are flooded, paused or overridden.
 
 use super::*;
 use crate::status::views::{Override, Problem};
@@ -37,13 +37,13 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
     .says("1,500 requests shared one bucket … Also: per_client rejects 140");
     told("warn key_flood per_client", |it| it.zones[0].keys = 95)
         .says("nearly full … 95 of 100 keys … Raise `max_keys`");
-    // The deepest key is not the one that is rejected.
+    // The deepest key is not the rejected one.
     told("warn rejecting per_client", |it| {
         it.zones[0].rejected = 5;
         it.zones[0].depth = 20;
         it.zones[0].rejections = counts(&[("max_wait", 4), ("burst", 1)]);
         it.zones[0].rejected_now = heavy("203.0.113.50", 0.98);
-        // Most of the last minute, and none now.
+        // Most rejections of the last minute, and none now.
         it.zones[0].rejected_keys = heavy("203.0.113.99", 0.97);
     })
     .says("5.0 a second … 50 of 150 … `max_wait` … 203.0.113.50 causes 98 % … a plan")
@@ -58,7 +58,7 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
     })
     .says("more came at once than `burst` allows … more requests through at once")
     .not(&["queue", "wait"]);
-    // One of many that ask for too much.
+    // One key of many that send too much.
     told("bad rejecting per_client", |it| {
         it.zones[0].rejected = 15;
         it.zones[0].rejected_now = heavy("127.0.1.1", 0.04);
@@ -113,7 +113,7 @@ fn requests_that_wait_or_leave_in_a_zone_have_their_headlines() {
     })
     .says("12 requests wait in per_client");
     told("warn overridden per_client", |it| {
-        // What is no warning does not hide one that is.
+        // A state that is no warning does not hide a warning.
         wait(it, 1, 0.1).overridden_keys = 1;
     })
     .says("Also: 1 request waits in per_client");
