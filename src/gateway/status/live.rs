@@ -1,4 +1,4 @@
-//! The samples of the last ten minutes, and those who get each new one, as server-sent events.
+//! Samples of the last ten minutes, sent to connected clients as server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,18 +10,18 @@ use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// How many samples are kept: one for each second.
+/// Maximum number of kept samples: one for each second.
 const KEPT: usize = 600;
-/// Most memory for the samples, in bytes: with hundreds of zones fewer samples are kept.
+/// Maximum memory for the samples, in bytes. With hundreds of zones fewer samples are kept.
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// Most clients that listen at once. One more takes the place of the oldest one.
+/// Maximum number of connected clients. A further one replaces the oldest.
 const LISTENERS: usize = 64;
-/// How many samples a client may be behind before it is disconnected.
+/// Number of samples that a client may be behind before it is disconnected.
 ///
-/// It connects again and names the last sample that it saw.
+/// It connects again and names the last sample that it received.
 const BEHIND: usize = 8;
 
-/// The last samples, and the clients that listen.
+/// The last samples, and the connected clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live(Arc<Mutex<State>>);
 
@@ -39,7 +39,7 @@ struct Sample {
 }
 
 impl Live {
-    /// Keeps a sample and sends it to all clients; disconnects a client that is too slow.
+    /// Keeps a sample and sends it to all clients. Disconnects a client that is too slow.
     pub(super) fn publish(&self, seq: u64, json: &str) {
         let head = format!("id: {seq}\nevent: sample\ndata: ");
         let event = Bytes::from(format!("{head}{json}\n\n"));
@@ -61,8 +61,8 @@ impl Live {
 
     /// Registers a client that gets the samples after `since`.
     ///
-    /// If there are too many, the oldest one is disconnected. A page that is disconnected connects
-    /// again.
+    /// If there are too many clients, the oldest one is disconnected. A page that is disconnected
+    /// connects again.
     pub(crate) fn listen(&self, since: Option<u64>) -> Listening {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
@@ -92,7 +92,7 @@ impl Live {
     }
 }
 
-/// One event with many samples, in pieces that share the samples' memory.
+/// Joins many samples to one event, in pieces that share the samples' memory.
 fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
     let id = samples.last().map(|newest| format!("id: {}\n", newest.seq));
     let head = format!(
@@ -110,7 +110,7 @@ fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
     pieces
 }
 
-/// The body of a response to a client that listens.
+/// Response body for a connected client.
 pub(crate) struct Listening {
     history: VecDeque<Bytes>,
     samples: mpsc::Receiver<Bytes>,

@@ -1,4 +1,4 @@
-//! Latencies of the last minute.
+//! Latencies of the last minute, for each server and route.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -11,20 +11,20 @@ use super::views::Latency;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
-/// Seconds between two steps.
+/// Interval of steps, in seconds.
 const INTERVAL: u64 = 10;
-/// How many steps are kept. The oldest is 50 to 60 seconds old.
+/// Number of kept steps. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
-/// Of how many servers and routes they are kept, at most 13 KB for each.
+/// Maximum number of servers and routes with latencies, at most 13 KB for each.
 ///
-/// More have no latencies.
+/// Further ones have no latencies.
 pub(crate) const MAX_KEPT: usize = 500;
 
-/// The counts of latencies at several moments of the last minute.
+/// Counts of latencies at several instants of the last minute.
 #[derive(Clone, Default)]
 pub(crate) struct Minute(Arc<Mutex<Steps>>);
 
-/// All counts so far at each of the last steps, the oldest first.
+/// Total counts at each of the last steps, the oldest first.
 #[derive(Default)]
 struct Steps {
     seconds: u64,
@@ -32,7 +32,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Keeps a step. What is not counted any more is forgotten.
+    /// Keeps a step. Forgets what is no longer counted.
     fn keep(&mut self, now: impl Iterator<Item = (Of, Counts)>) {
         let mut before = mem::take(&mut self.counts);
         for (of, counts) in now {
@@ -50,7 +50,7 @@ impl Steps {
     }
 }
 
-/// What has a latency.
+/// Thing that has a latency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
     Store(String),
@@ -69,7 +69,7 @@ impl Minute {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A second is over.
+    /// Handles the end of a second.
     pub(crate) fn tick(&self, gateway: &Gateway) {
         let mut steps = self.lock();
         if steps.seconds.is_multiple_of(INTERVAL) {
@@ -78,7 +78,7 @@ impl Minute {
         steps.seconds += 1;
     }
 
-    /// What was counted in the last minute, if `now` are all counts so far.
+    /// Counts of the last minute. `now`: the total counts.
     pub(crate) fn counts(&self, of: &Of, now: &Counts) -> Counts {
         let kept = self.lock();
         match kept.counts.get(of).and_then(VecDeque::front) {
@@ -88,13 +88,13 @@ impl Minute {
         }
     }
 
-    /// The latency in the last minute, if `now` are all counts so far.
+    /// Latency of the last minute. `now`: the total counts.
     pub(crate) fn latency(&self, of: &Of, now: &Counts) -> Latency {
         latency(&self.counts(of, now))
     }
 }
 
-/// All latencies of a gateway.
+/// All latency counts of a gateway.
 fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
     let store = gateway.store_health().map(|store| {
         let url = store.settings().url.to_string();
@@ -110,7 +110,7 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
     store.into_iter().chain(servers).chain(routes)
 }
 
-/// The quantiles of these durations.
+/// Quantiles of these durations.
 pub(crate) fn latency(counts: &Counts) -> Latency {
     let at = |q| counts.quantile(q).as_ref().map(Duration::as_secs_f64);
     Latency {

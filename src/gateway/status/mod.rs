@@ -1,21 +1,21 @@
-//! What the gateway says of itself: the status of each zone, origin, route and the store, made each
-//! second, and what is said of it.
+//! Status of each zone, origin and route and of the store, once a second, for API, metrics and
+//! page.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `views` | the types of the JSON |
 //! | `sampler` | the sample of each second |
-//! | `live` | the samples of the last ten minutes, and those who get each new one |
-//! | `headline` | what matters most now, and why |
-//! | `find` | the steps and the result of an experiment that finds what an origin takes, as text, TOML and JSON |
+//! | `live` | the samples of the last ten minutes, and the clients that receive each new one |
+//! | `headline` | the most important state now, and its cause |
+//! | `find` | the steps and the result of an experiment that finds the limits of an origin, as text, TOML and JSON |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
 //! | `counts` | counts by label |
-//! | `gates`, `rooms`, `shared` | what samples and views say alike of the gates and the waiting rooms of origins, and of shared answers |
+//! | `gates`, `rooms`, `shared` | common parts of samples and views: gates and waiting rooms of origins, shared responses |
 //! | `overridden` | overrides, as both show them |
 //! | `timestamp` | times as text |
-//! | `exposition`, `recorder` | metrics in Prometheus format |
+//! | `exposition` | metrics in Prometheus format |
 
 mod advisor;
 pub(crate) mod counts;
@@ -36,7 +36,7 @@ pub(crate) mod what_if;
 pub use exposition::Recorder;
 pub use views::{Plain, Problem};
 
-/// What is known of the last minutes. Its clones share it.
+/// Status of the last minutes. Clones share it.
 #[derive(Clone, Default)]
 pub struct RecentStatus {
     pub(crate) live: live::Live,

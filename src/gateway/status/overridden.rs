@@ -1,11 +1,11 @@
-//! What is not as in the file, as the API and the samples show it.
+//! Overrides of zones and keys, as the API and the samples show them.
 
 use super::timestamp::timestamp;
 use super::views::{self, Plain};
 use crate::observe::key_names::KeyNames;
 use crate::zone::{Key, Override, Zone};
 
-/// The view of an override.
+/// Status of an override.
 pub(crate) fn view(it: &Override) -> views::Override {
     views::Override {
         rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
@@ -17,7 +17,7 @@ pub(crate) fn view(it: &Override) -> views::Override {
     }
 }
 
-/// What an override is for, as the history of changes names it.
+/// Name of an overridden zone or key in the history of changes.
 pub(crate) fn place(zone: &Zone, key: Option<&Key>) -> String {
     let zone = zone.settings();
     let name = &zone.name;

@@ -1,4 +1,4 @@
-//! The waiting rooms of origins, as the API and the live samples show them.
+//! Status of the origins' waiting rooms, as the API and the live samples show it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -10,7 +10,7 @@ use super::timestamp::timestamp;
 use super::views::{self, FileAndNow, Plain};
 use crate::room::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
 
-/// What visitors did or what was done, by name.
+/// Counts of visitors by event, with the name of each event.
 pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
     [
         ("walked_in", counts.walked_in),
@@ -23,7 +23,7 @@ pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
     ]
 }
 
-/// A room with all that was counted since it began.
+/// Status of a room, with all counts since it began.
 pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) -> views::Room {
     let RoomStatus { state, limits, .. } = status;
     let admit = (!limits.admit.is_unlimited()).then_some(limits.admit);
@@ -55,7 +55,7 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
     }
 }
 
-/// The view of an override.
+/// Status of an override.
 pub(crate) fn overridden(it: &RoomOverride) -> views::RoomOverride {
     views::RoomOverride {
         sessions: it.sessions.map(|sessions| sessions.map_or(0, places)),
@@ -69,7 +69,7 @@ pub(crate) fn overridden(it: &RoomOverride) -> views::RoomOverride {
     }
 }
 
-/// The view of a word to those who wait.
+/// Status of a message to waiting visitors.
 pub(crate) fn word(it: &RoomWord) -> views::RoomWord {
     views::RoomWord {
         word: Plain::new(&it.text),

@@ -52,13 +52,13 @@ use crate::time::clock;
 use crate::zone::{HeavyKeys, Zone};
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How many keys with rejections a sample names, of each zone.
+/// Number of keys with rejections in a sample, for each zone.
 const REJECTED_KEYS: usize = 3;
 
-/// How many routes with a limit in a zone a sample names.
+/// Number of routes with a limit in a zone in a sample.
 const KEYLESS_ROUTES: usize = 4;
 
-/// Takes a sample each second, even if no client listens.
+/// Takes a sample each second, even if no client is connected.
 pub(crate) struct Sampler {
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file_state: watch::Receiver<FileState>,
@@ -74,8 +74,10 @@ pub(crate) struct Sampler {
     process: Process,
 }
 
-/// The counts of a zone: requests by outcome, new, evicted and flooded keys, rejections by reason,
-/// waits, and those of clients that left.
+/// Counts of a zone.
+///
+/// Requests by outcome; new, evicted and flooded keys; rejections by reason; waits, and waits of
+/// disconnected clients.
 type Counted = (
     [u64; LimitStatus::ALL.len()],
     [u64; 3],
@@ -223,7 +225,7 @@ impl Sampler {
         let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
         let names = KeyNames::of(settings);
         let rejected = rejected_keys(zone, Window::Minute).await?;
-        // Without a rejection there is nobody to name, and nobody need be asked.
+        // Without a rejection there is no key to name, and no need to ask the workers.
         let rejected_now = match totals.rejected {
             0 => HeavyKeys::default(),
             _ => rejected_keys(zone, Window::Seconds).await?,
@@ -287,7 +289,7 @@ impl Sampler {
     }
 }
 
-/// What is in maintenance, the longest of it if not all routes are.
+/// Routes in maintenance: all of them, or else the one that lasts longest.
 fn maintenance(all: &Maintenances) -> Option<MaintenanceSample> {
     let longest = all.routes.iter().max_by_key(|(_, it)| it.until);
     let (route, it) = match &all.all {
@@ -303,7 +305,7 @@ fn maintenance(all: &Maintenances) -> Option<MaintenanceSample> {
     })
 }
 
-/// The key of a zone, and the first routes with a limit there.
+/// Key definition of a zone, and the first routes with a limit there.
 fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
     let settings = gateway.settings();
     let is_here = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);

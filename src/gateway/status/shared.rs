@@ -1,4 +1,4 @@
-//! The answers that requests share, as the API and the live samples show them.
+//! Shared responses, as the API and the live samples show them.
 
 use super::counts::Labelled;
 use super::headline::words::part;
@@ -6,14 +6,14 @@ use super::views::{Plain, Shared, SharedAnswers};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 
-/// Requests by where their answer came from, so far.
+/// Requests by the source of their response, so far.
 pub(crate) fn requests(metrics: &CollapseMetrics) -> Labelled {
     let all = metrics.requests.each();
     all.map(|(outcome, count)| (outcome.into(), count))
         .collect()
 }
 
-/// What these requests asked for and what the origin got for it.
+/// Status of these requests: numbers from clients and to the origin.
 pub(crate) fn view(requests: Labelled) -> Shared {
     let count = |counts: fn(SharedOutcome) -> bool| {
         let all = SharedOutcome::ALL.into_iter().filter(|it| counts(*it));
@@ -30,7 +30,7 @@ pub(crate) fn view(requests: Labelled) -> Shared {
     }
 }
 
-/// What the answers of all routes take; `None` if no route collapses.
+/// Memory of the responses of all routes; `None` if no route collapses.
 pub(crate) fn answers(gateway: &Gateway) -> Option<SharedAnswers> {
     let shared = gateway.used_shared_answers()?;
     let kept = shared.kept();
@@ -64,7 +64,7 @@ mod tests {
         ];
         assert_eq!(told(&mixed), (100, 15, Some(0.85)));
         assert_eq!(told(&[]), (0, 0, None));
-        // The stale answer went out in the second before.
+        // The stale response was sent in the second before.
         assert_eq!(told(&[("refresh", 1)]), (0, 1, None));
         assert_eq!(told(&[("leader", 1), ("refresh", 1)]), (1, 2, Some(0.0)));
     }

@@ -1,10 +1,12 @@
+//! Times as text.
+
 use jiff::Timestamp;
 use limit::Moment;
 
 use super::views::Plain;
 use crate::time::clock;
 
-/// The time of the wall clock in UTC, with milliseconds.
+/// Formats a time of the wall clock in UTC, with milliseconds.
 pub(crate) fn timestamp(moment: Moment) -> Plain {
     let millis = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000_000).unwrap_or(i64::MAX);
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);

@@ -167,8 +167,9 @@ struct Reported(String);
 /// Texts that advise more rate for a zone. No headline has them while an origin suffers.
 const MORE: &[&str] = &["raise `rate`", "Raise"];
 
-/// Checks the severity, the cause and the subject of the headline after ten fine seconds with
-/// `change`.
+/// Checks the label of the headline after ten fine seconds with `change`.
+///
+/// The label is the severity, the cause and the subject.
 #[track_caller]
 fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();

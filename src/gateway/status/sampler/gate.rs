@@ -1,3 +1,5 @@
+//! Sample of an origin's gate.
+
 use std::collections::BTreeMap;
 
 use limit::Rate;
@@ -14,14 +16,14 @@ use crate::status::gates;
 use crate::status::views::{GateKeySample, GateSample, Plain};
 use crate::time::clock;
 
-/// How many of the deepest keys of a gate are in a sample.
+/// Number of the deepest keys of a gate in a sample.
 const DEEPEST: usize = 5;
 
-/// The counts of each gate one second ago, by its origin.
+/// Counts of each gate one second ago, by its origin.
 #[derive(Default)]
 pub(super) struct Gates(Before<String, Counted>);
 
-/// Rejections and blocked seconds, each by their reason; waits, and those of clients that left.
+/// Rejections and blocked seconds, each by reason; waits, and waits of disconnected clients.
 type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
 
 impl Gates {
@@ -30,7 +32,7 @@ impl Gates {
         self.0.begin();
     }
 
-    /// The gate of an origin in the last second.
+    /// Sample of an origin's gate for the last second.
     pub(super) fn sample(
         &mut self,
         gateway: &Gateway,

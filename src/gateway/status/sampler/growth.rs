@@ -1,4 +1,4 @@
-//! What counts have grown by since the second before.
+//! Growth of counts since the previous second.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -7,9 +7,11 @@ use std::mem;
 use crate::observe::metrics::Counts;
 use crate::status::views::Plain;
 
-/// Counts since the start. What left the file and came back counts from zero again.
+/// Counts since the start.
+///
+/// If a noun is removed from the file and comes back, it counts from zero again.
 pub(super) trait Growing {
-    /// What was counted since `past`.
+    /// Computes the growth since `past`.
     fn since(&self, past: &Self) -> Self;
 }
 
@@ -43,7 +45,7 @@ impl<C: Growing + Clone> Growing for Option<C> {
     }
 }
 
-/// Without those that have not grown.
+/// Only the entries that have grown.
 impl<N: Growing + Copy + Default + PartialOrd> Growing for BTreeMap<Plain, N> {
     fn since(&self, past: &Self) -> Self {
         let each = self.iter().map(|(name, count)| {
@@ -75,7 +77,7 @@ growing_tuple!(A 0, B 1, C 2);
 growing_tuple!(A 0, B 1, C 2, D 3);
 growing_tuple!(A 0, B 1, C 2, D 3, E 4);
 
-/// The counts of each zone, gate, server or route one second ago.
+/// Counts of each zone, gate, server or route one second ago.
 pub(super) struct Before<K, C> {
     before: HashMap<K, C>,
     now: HashMap<K, C>,
@@ -91,24 +93,24 @@ impl<K, C> Default for Before<K, C> {
 }
 
 impl<K: Eq + Hash, C: Growing + Default> Before<K, C> {
-    /// Begins a new second. What was not counted in the last one is forgotten.
+    /// Begins a new second. Forgets keys that were not counted in the last one.
     pub(super) fn begin(&mut self) {
         self.before = mem::take(&mut self.now);
     }
 
-    /// What was counted in the last second, if `now` is what was counted so far.
+    /// Growth in the last second. `now`: the count so far.
     pub(super) fn since(&mut self, key: K, now: C) -> C {
         let since = now.since(&self.before.remove(&key).unwrap_or_default());
         self.now.insert(key, now);
         since
     }
 
-    /// Whether this was counted in this second already.
+    /// Returns whether this key was already counted in this second.
     pub(super) fn has(&self, key: &K) -> bool {
         self.now.contains_key(key)
     }
 
-    /// How much was counted in this second.
+    /// Number of keys counted in this second.
     pub(super) fn len(&self) -> usize {
         self.now.len()
     }

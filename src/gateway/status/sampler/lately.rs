@@ -1,4 +1,4 @@
-//! Requests without a key among the last hundred of each zone.
+//! Requests without a key among the last hundred requests of each zone.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,27 +6,27 @@ use limit::Moment;
 
 use crate::status::views::Lately;
 
-/// No more requests than this are looked at, if these came within a few seconds.
+/// Maximum number of requests in the sum, if they came within a few seconds.
 const REQUESTS: u64 = 100;
-/// Seconds that are looked at, however many requests came in them.
+/// Minimum number of seconds in the sum, however many requests came.
 const MIN_SECONDS: usize = 3;
-/// Seconds that are looked at, however few requests came in them.
+/// Maximum number of seconds in the sum, however few requests came.
 const MAX_SECONDS: usize = 600;
 
-/// The requests of the last minutes, by zone.
+/// Requests of the last minutes, by zone.
 #[derive(Default)]
 pub(super) struct LatelyByZone(HashMap<String, Seconds>);
 
-/// Requests without a key, and all, in each of the last seconds of a zone.
+/// Requests without a key, and all requests, in each of the last seconds of a zone.
 struct Seconds {
-    /// When the zone began with no keys. A change of its `key` begins it anew.
+    /// Instant at which the zone began with no keys. A change of its `key` begins it anew.
     started: Moment,
     counts: VecDeque<(u64, u64)>,
     sum: (u64, u64),
 }
 
 impl LatelyByZone {
-    /// Takes in the requests of one more second. Returns the sum of the last ones.
+    /// Adds the requests of one more second. Returns the sum of the last ones.
     pub fn add(&mut self, zone: &str, started: Moment, no_key: u64, all: u64) -> Lately {
         if !self.0.contains_key(zone) {
             self.0.insert(zone.to_owned(), Seconds::new(started));
@@ -40,7 +40,7 @@ impl LatelyByZone {
         seconds.add(no_key, all)
     }
 
-    /// How many zones are known.
+    /// Number of known zones.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

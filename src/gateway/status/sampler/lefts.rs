@@ -1,22 +1,25 @@
+//! Clients that disconnected while their requests waited, for samples.
+
 use std::time::Duration;
 
 use super::seconds;
 use crate::observe::metrics::Counts;
 
-/// Clients that have waited for less are left out.
+/// Minimum wait of a disconnected client that counts.
 ///
-/// They had gone before their request was read, or did not leave because of the wait.
+/// A client with a shorter wait had disconnected before its request was read, or for another reason
+/// than the wait.
 const MIN_WAIT: Duration = Duration::from_millis(100);
 
-/// Clients that left in a second while their requests waited.
+/// Clients that disconnected in a second while their requests waited.
 pub(super) struct Lefts {
     pub(super) left: u64,
-    /// Half of them had waited no longer than this, in seconds.
+    /// Median of their waits, in seconds.
     pub(super) left_after: Option<f64>,
 }
 
 impl Lefts {
-    /// `waits`: how long each had waited.
+    /// Summarizes the waits of disconnected clients.
     pub(super) fn of(waits: &Counts) -> Self {
         let waits = waits.clone().at_least(MIN_WAIT);
         Self {

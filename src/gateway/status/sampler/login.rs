@@ -1,14 +1,14 @@
-//! Zones that keep passwords from being guessed.
+//! Finds zones that protect passwords from guessing.
 
 use config::{PathPattern, Settings};
 
-/// Words of the paths by which clients log in.
+/// Words in the paths of login routes.
 const WORDS: [&str; 12] = [
     "login", "log-in", "logon", "signin", "sign-in", "sign_in", "auth", "oauth", "token",
     "password", "session", "otp",
 ];
 
-/// Whether all routes with a limit in this zone are those of logins, as far as their paths say.
+/// Returns whether the paths of all routes with a limit in this zone look like logins.
 pub(super) fn is_login(settings: &Settings, zone: usize) -> bool {
     let routes = settings.routes.iter();
     let mut routes = routes

@@ -1,3 +1,5 @@
+//! Samples of origins.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -17,26 +19,25 @@ use crate::status::minute::{Of, latency};
 use crate::status::views::{Codes, FailureSample, OriginSample, Plain, SharedAnswers};
 use crate::time::clock;
 
-/// How long a failure is told of.
+/// Duration for which a failure is shown.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// The counts of each server one second ago, those of the gates and the waiting rooms, and what was
-/// shared.
+/// State of one second ago: counts of servers, gates, waiting rooms, and shared responses.
 #[derive(Default)]
 pub(super) struct Origins {
-    /// Answers, errors and latencies.
+    /// Responses, errors and latencies.
     servers: Before<Of, (Codes, Labelled, Counts)>,
     gates: Gates,
     rooms: Rooms,
     shared: Shared,
-    /// Clients that left before each origin answered.
+    /// Clients that disconnected before the origin responded, by origin.
     lefts: Before<String, Counts>,
-    /// What the last ten minutes were like at each origin.
+    /// Values of the last ten minutes at each origin.
     past: HashMap<String, Past>,
 }
 
 impl Origins {
-    /// All origins in the last second.
+    /// Samples of all origins for the last second.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
         let now = clock::now();
         self.gates.begin();
@@ -62,7 +63,7 @@ impl Origins {
         origins.map(sample).collect()
     }
 
-    /// The answers that the requests of all routes share.
+    /// Responses that the requests of all routes share.
     pub(super) fn shared_answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
         self.shared.answers(gateway)
     }

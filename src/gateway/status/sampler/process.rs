@@ -1,4 +1,4 @@
-//! Connections, descriptors, local ports and the access log in the last second.
+//! Sample of connections, descriptors, local ports and the access log.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::status::views::{
     LostKeysSample, OriginSample, Plain, Sample,
 };
 
-/// What the process had one second ago.
+/// Counts of the process one second ago.
 pub(super) struct Process {
     connections: ClientConnections,
     before: Counted,
 }
 
-/// Waits for descriptors and for local ports, handshakes, and lost lines of the access log, since the start.
+/// Waits for descriptors and for local ports, handshakes, and lost lines of the access log.
 type Counted = ([u64; 3], [u64; 2], [u64; 3], u64);
 
 impl Process {
@@ -80,12 +80,12 @@ fn counted(lost: u64) -> Counted {
     )
 }
 
-/// For how long after a reload a warning that begins says what it changed.
+/// Duration after a reload in which a new warning names the reload's changes.
 const RECENT_CHANGE: Duration = Duration::from_secs(120);
-/// For how long it is said that a plan lost keys.
+/// Duration for which a plan that lost keys is shown.
 const LOST_LATELY: Duration = Duration::from_secs(600);
 
-/// The last change in force, if it is recent.
+/// Last change in force, if it is recent.
 pub(super) fn change(state: &FileState, now: Moment) -> Option<ChangeSample> {
     let change = state.last_change.as_ref()?;
     let ago = now.since(change.at);
@@ -95,7 +95,7 @@ pub(super) fn change(state: &FileState, now: Moment) -> Option<ChangeSample> {
     })
 }
 
-/// The plans that lost keys in the last change, if it is recent.
+/// Plans that lost keys in the last change, if it is recent.
 pub(super) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
     let Some(change) = &state.last_change else {
         return Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
     change.lost_keys.iter().map(sample).collect()
 }
 
-/// Those that are not valid, expire soon or have a problem: mostly none.
+/// Certificates that are not valid, expire soon or have a problem: mostly none.
 pub(super) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
     let unix = unix_now();
     let known = known_certificates()

@@ -1,3 +1,5 @@
+//! Samples of waiting rooms.
+
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -9,10 +11,10 @@ use crate::status::counts::Labelled;
 use crate::status::rooms::view;
 use crate::status::views::RoomSample;
 
-/// How many seconds are looked back to say which part of those called lost their turn.
+/// Number of seconds from which the share of missed calls is computed.
 const LATELY: usize = 300;
 
-/// The waiting rooms one second ago and before, by their origins.
+/// Waiting rooms one second ago and before, by origin.
 #[derive(Default)]
 pub(super) struct Rooms {
     /// Visitors by event, and requests.
@@ -20,24 +22,24 @@ pub(super) struct Rooms {
     past: HashMap<String, Past>,
 }
 
-/// What is known of the last minutes of a room.
+/// Values of a room in the last minutes.
 #[derive(Default)]
 struct Past {
-    /// The counts at the end of each second, the oldest first.
+    /// Counts at the end of each second, the oldest first.
     counts: VecDeque<RoomCounts>,
-    /// Since when nobody has been called, though visitors wait and places are free.
+    /// Begin of the time without calls, though visitors wait and sessions are free.
     stuck_since: Option<Moment>,
 }
 
 impl Rooms {
-    /// Begins a new second. Rooms that were not sampled in the last one are forgotten.
+    /// Begins a new second. Forgets rooms that were not sampled in the last one.
     pub(super) fn begin(&mut self) {
         let counts = &self.counts;
         self.past.retain(|origin, _| counts.has(origin));
         self.counts.begin();
     }
 
-    /// The room of an origin in the last second.
+    /// Sample of an origin's room for the last second.
     pub(super) fn sample(
         &mut self,
         room: &OriginRoom,
@@ -62,7 +64,7 @@ impl Rooms {
 }
 
 impl Past {
-    /// For how long the room has called nobody although it could.
+    /// Duration for which the room has called no visitor although it could.
     fn stuck(&mut self, status: &RoomStatus, now: Moment) -> Duration {
         let RoomStatus { state, limits, .. } = status;
         let taken = state.inside + state.called;
@@ -72,15 +74,15 @@ impl Past {
         let is_stuck = may_call && status.counts.called == before;
         self.stuck_since = self.stuck_since.or(Some(now)).filter(|_| is_stuck);
         let lasts = self.stuck_since.map_or(Duration::ZERO, |it| now.since(it));
-        // None without a pace.
+        // Zero without a pace.
         let interval = 1.0 / limits.admit.per_second();
         let interval = Duration::try_from_secs_f64(interval).unwrap_or(Duration::MAX);
         lasts.saturating_sub(interval)
     }
 
-    /// How many of those called have come, and how many have lost their turn.
+    /// Numbers of called visitors who came, and who missed their call.
     fn ended(&mut self, now: RoomCounts) -> (u64, u64) {
-        // A room that left the file and came back counts from zero.
+        // A room that was removed from the file and came back counts from zero.
         let is_new = |it: &RoomCounts| it.came > now.came || it.lost > now.lost;
         if self.counts.back().is_some_and(is_new) {
             self.counts.clear();

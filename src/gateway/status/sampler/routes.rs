@@ -1,3 +1,5 @@
+//! Samples of routes.
+
 use std::cmp::Reverse;
 
 use super::growth::Before;
@@ -7,28 +9,30 @@ use crate::status::counts;
 use crate::status::minute::{self, latency};
 use crate::status::views::{Codes, Plain, RouteSample};
 
-/// How many of the busiest routes are in a sample.
+/// Number of the busiest routes in a sample.
 const BUSIEST: usize = 20;
 
-/// The counts of each route one second ago.
+/// Counts of each route one second ago.
 #[derive(Default)]
 pub(super) struct Routes(Before<String, Counted>);
 
-/// Answers, clients that left, and latencies: none for a route that is one too many.
+/// Responses, disconnected clients, and latencies.
+///
+/// Latencies are `None` for a route above the maximum number.
 type Counted = (Codes, u64, Option<Counts>);
 
-/// The answers of one second.
+/// Responses of one second.
 pub(super) struct Answers {
-    /// Of all routes.
+    /// Responses of all routes.
     pub(super) codes: Codes,
-    /// Of these, requests whose client left before a response began.
+    /// Requests of these whose client disconnected before a response began.
     pub(super) left: u64,
-    /// Of the busiest routes.
+    /// The busiest routes.
     pub(super) routes: Vec<RouteSample>,
 }
 
 impl Routes {
-    /// The answers of the last second.
+    /// Responses of the last second.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Answers {
         self.0.begin();
         let (mut all, mut left, mut routes) = (Codes::new(), 0, Vec::new());
@@ -61,8 +65,9 @@ impl Routes {
     }
 }
 
-/// What requests are counted under: routes in the order of the file, and what stands for requests
-/// that no route took.
+/// Names and metrics of the routes, in the order of the file.
+///
+/// The last one counts requests that matched no route.
 fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
     let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
     std::iter::once(unrouted).chain(gateway.counted_routes())

@@ -1,3 +1,5 @@
+//! Samples of responses that requests share.
+
 use super::growth::Before;
 use super::seconds;
 use crate::http::gateway::Gateway;
@@ -6,10 +8,10 @@ use crate::status::counts::Labelled;
 use crate::status::shared::{answers, requests, view};
 use crate::status::views::{SharedAnswers, SharedSample};
 
-/// What was shared one second ago.
+/// Counts of shared responses one second ago.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Requests by where their answer came from, and waits, by the origin.
+    /// Requests by the source of their response, and waits, by origin.
     origins: Before<String, (Labelled, Counts)>,
     evicted: u64,
 }
@@ -20,7 +22,7 @@ impl Shared {
         self.origins.begin();
     }
 
-    /// The requests of an origin's routes with `collapse` in the last second.
+    /// Sample of the requests of an origin's routes with `collapse`.
     pub(super) fn sample(&mut self, origin: &str, metrics: &CollapseMetrics) -> SharedSample {
         let now = (requests(metrics), metrics.waits.counts());
         let (requests, waits) = self.origins.since(origin.to_owned(), now);
@@ -31,7 +33,7 @@ impl Shared {
         }
     }
 
-    /// What the answers of all routes take.
+    /// Memory of the responses of all routes.
     pub(super) fn answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
         let mut now = answers(gateway)?;
         let before = std::mem::replace(&mut self.evicted, now.evicted);

@@ -1,4 +1,4 @@
-//! Whether the limited requests of a zone share a key, and why.
+//! Finds a key that all limited requests of a zone share, and the reason.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::status::views::{FullKey, OnlyKey, Plain};
 use crate::time::clock;
 use crate::zone::{KeyState, Zone};
 
-/// The key that all requests of the last minute had. `None` if there were several keys.
+/// Key of all requests of the last minute. `None` if there were several keys.
 pub(super) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
     let found = zone.heavy_keys(Measure::Requests, Window::Minute, 1);
     let found = timeout(EVERY, found).await.ok()?;
@@ -25,7 +25,7 @@ pub(super) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
     })
 }
 
-/// The peers of limited requests of a zone that name different clients, and are not trusted.
+/// Untrusted peers of limited requests of a zone that name different clients.
 pub(in super::super) fn untrusted_proxies(
     gateway: &Gateway,
     zone: usize,
@@ -35,7 +35,7 @@ pub(in super::super) fn untrusted_proxies(
     several.into_iter().filter(|peer| !trusted.contain(*peer))
 }
 
-/// Such a peer that this key, or its beginning, is of.
+/// Finds such a peer whose address is this key, or the beginning of it.
 ///
 /// In a zone that masks its keys, the masked name of the key instead.
 pub(super) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Option<Plain> {
@@ -51,8 +51,9 @@ pub(super) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Opt
     Some(Plain::new(&masked.unwrap_or_else(|| name(peer))))
 }
 
-/// Of these keys of a zone, the one that has all places of its limit, some of them at other
-/// gateways: the one of which most are withheld.
+/// Key that has all permits of its limit, some of them at other gateways.
+///
+/// Of several such keys, the one with the most withheld permits.
 pub(super) fn full_key<'s>(
     gateway: &Gateway,
     zone: usize,

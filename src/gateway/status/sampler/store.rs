@@ -1,3 +1,5 @@
+//! Sample of the store.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -12,21 +14,21 @@ use crate::status::minute::latency;
 use crate::status::views::{Plain, StoreRefuses, StoreSample};
 use crate::time::clock;
 
-/// How long a zone without traffic is shown as refused.
+/// Duration for which a zone without traffic is shown as refused.
 const SHOWN: Duration = Duration::from_secs(10);
 
-/// The counts of the store one second ago.
+/// Counts of the store one second ago.
 #[derive(Default)]
 pub(super) struct Store {
     before: (Labelled, Counts),
     zones: HashMap<String, ZoneOperations>,
 }
 
-/// The operations of a zone until one second ago.
+/// Operations of a zone until one second ago.
 #[derive(Default)]
 struct ZoneOperations {
     counts: Labelled,
-    /// When the last one was refused, if none was done since.
+    /// Instant of the last refusal, if no operation was done since.
     refused: Option<Moment>,
 }
 
@@ -48,7 +50,7 @@ impl ZoneOperations {
 }
 
 impl Store {
-    /// The store in the last second; `None` if nothing is shared.
+    /// Sample of the store for the last second; `None` if nothing is shared.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Option<StoreSample> {
         let store = gateway.store_health()?;
         let mut now = (Labelled::new(), store.round_trips().counts());

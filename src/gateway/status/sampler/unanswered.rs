@@ -1,4 +1,4 @@
-//! The requests whose answers have not begun, and what was usual at an origin before.
+//! Requests without a response yet, and the usual values of an origin.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::status::views::{Holder, OriginSample, Plain, Unanswered, Usual};
 const KEPT: usize = 600;
 /// Number of latest seconds that are left out, because the headline is about them.
 const NOW: usize = 3;
-/// Least number of seconds with answers, and of answers, before the usual values are known.
+/// Minimum numbers of seconds with responses, and of responses, for the usual values.
 const KNOWN: (usize, u64) = (3, 10);
-/// A request is not late before this.
+/// Minimum duration without a response of a late request.
 const LATE: Duration = Duration::from_secs(3);
-/// After so long between two samples, the machine stood still, and not the origin.
+/// Minimum gap of two samples after which the machine, not the origin, is assumed to have stopped.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What the last ten minutes were like at one origin.
+/// Values of the last ten minutes at one origin.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     seconds: VecDeque<Second>,
-    /// When an answer last began, or nothing was to be answered.
+    /// Instant at which a response last began, or no request was unanswered.
     answered: Moment,
     sampled: Moment,
 }
@@ -37,18 +37,18 @@ struct Second {
     late: u64,
 }
 
-/// The requests in flight at an origin, as far as they were looked at.
+/// Requests in flight at an origin that were looked at so far.
 pub(super) struct Requests {
     usual: Option<Usual>,
-    /// A request that waits longer than this for its answer is late.
+    /// A request that waits longer than this for its response is late.
     late_after: Duration,
     late: u64,
-    /// How many each sender has that wait for the same, and since when the oldest does.
+    /// Number of requests of each sender in each phase, and the start of the oldest one.
     holders: HashMap<(Sender, Phase), (u64, Moment)>,
 }
 
 impl Past {
-    /// Begins to look at the requests of an origin that waits for an answer for `response_timeout`.
+    /// Begins to look at the requests of an origin. `response_timeout`: that of the origin.
     pub(super) fn look(&self, response_timeout: Duration) -> Requests {
         let usual = self.usual();
         let late_after = usual.map_or(response_timeout / 2, |usual| {
@@ -62,9 +62,9 @@ impl Past {
         }
     }
 
-    /// Adds the requests without an answer, and what was usual, to the sample of an origin.
+    /// Adds the unanswered requests and the usual values to the sample of an origin.
     ///
-    /// The sample has its answers of this second already.
+    /// The sample has its responses of this second already.
     pub fn add(
         &mut self,
         requests: &Requests,
@@ -117,7 +117,7 @@ impl Past {
     }
 }
 
-/// The median of some numbers, which are not empty.
+/// Median of some numbers, at least one.
 fn median<T: Copy>(numbers: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Ordering) -> T {
     let middle = numbers.len() / 2;
     *numbers.select_nth_unstable_by(middle, order).1
@@ -138,7 +138,7 @@ impl Requests {
         });
     }
 
-    /// How many wait for an answer, and since when the oldest does.
+    /// Number of requests without a response, and the start of the oldest one.
     fn unanswered(&self) -> Option<(u64, Moment)> {
         let holders = self.holders.iter();
         let waiting = holders.filter(|((_, phase), _)| *phase == Phase::Answer);
@@ -146,7 +146,7 @@ impl Requests {
         all.reduce(|(one, since), (other, before)| (one + other, since.min(before)))
     }
 
-    /// Who has the most of all requests in flight, on one route and with one thing to wait for.
+    /// Sender with the most requests in flight on one route and in one phase.
     fn holder(&self, gateway: &Gateway, origin: &Origin, now: Moment) -> Option<Holder> {
         let holders = self.holders.iter();
         let (&(sender, phase), &(requests, oldest)) = holders

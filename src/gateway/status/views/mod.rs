@@ -1,6 +1,6 @@
-//! The types of a sample, and of what samples and the API have alike, as JSON.
+//! JSON types of samples, and of the parts that samples and the API share.
 //!
-//! What the API alone says is built where it is asked for, in `admin/api`.
+//! Bodies of the API alone are built in `admin/api`.
 
 mod gate;
 mod headline;

@@ -1,3 +1,5 @@
+//! Printable text for JSON.
+
 use std::fmt::{self, Display, Write as _};
 
 use config::is_printable;
@@ -11,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Plain(String);
 
 impl Plain {
-    /// Escapes what is not printable.
+    /// Escapes unprintable characters.
     pub fn new(text: &str) -> Self {
         let mut plain = String::with_capacity(text.len());
         for c in text.chars() {
@@ -25,7 +27,7 @@ impl Plain {
         Self(plain)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,59 +1,64 @@
+//! Types of the JSON of waiting rooms.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::{FileAndNow, Plain};
 
-/// The waiting room of an origin.
+/// Waiting room of an origin.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Room {
-    /// Visitors who wait.
+    /// Waiting visitors.
     pub waiting: u64,
-    /// Those who were called and have not come yet.
+    /// Visitors who were called and have not come yet.
     pub called: u64,
     pub inside: u64,
-    /// Visitors inside at once; `None`: not bounded.
+    /// Maximum number of sessions; `None`: unbounded.
     pub sessions: FileAndNow<u64>,
-    /// As in the file, such as `10r/s`; `None`: as fast as places come free.
+    /// As configured, such as `10r/s`; `None`: as fast as sessions become free.
     pub admit: FileAndNow<Plain>,
-    /// Calls a second, as they are measured; `None` while nothing bounds them.
+    /// Measured calls a second; `None` while nothing bounds them.
     pub pace: Option<f64>,
-    /// How long a visitor will wait who comes now, in seconds; `None` if nobody waits, nobody is
-    /// called, or nothing is known.
+    /// Predicted wait of a visitor who comes now, in seconds.
+    ///
+    /// `None` if no visitor waits, no visitor is called, or nothing is known.
     pub wait: Option<f64>,
-    /// How long the visitor waited for its call who came last after one, in seconds.
+    /// Wait for the call of the last visitor who came after a call, in seconds.
     pub front_wait: Option<f64>,
-    /// Whether it has opened.
+    /// Whether the room has opened.
     pub open: bool,
-    /// When it opens or has opened, in UTC, if the file says so.
+    /// Opening time, in UTC, if the file has one.
     pub opens: Option<Plain>,
-    /// Visitors by what they did or what was done: `walked_in`, `drew`, `called`, `came`, `lost`,
-    /// `left`, `sent_away`. In a sample those of this second, without zeros; else all.
+    /// Visitors by event.
+    ///
+    /// Events: `walked_in`, `drew`, `called`, `came`, `lost`, `left`, `sent_away`. In a sample the
+    /// counts of this second, without zeros; else the totals.
     pub events: BTreeMap<Plain, u64>,
-    /// Requests by what they were, counted likewise.
+    /// Requests by kind, counted likewise.
     pub requests: BTreeMap<Plain, u64>,
-    /// What is not as in the file.
+    /// Override in force.
     #[serde(rename = "override")]
     pub overridden: Option<RoomOverride>,
-    /// What the operator tells those who wait.
+    /// Operator's message to waiting visitors.
     pub word: Option<RoomWord>,
 }
 
-/// What of a room is not as in the file, for a while.
+/// Override of a room's configured values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomOverride {
-    /// 0: not bounded.
+    /// 0: unbounded.
     pub sessions: Option<u64>,
     /// Such as `5r/s`, or `none`.
     pub admit: Option<Plain>,
-    /// Whether nobody is called.
+    /// Whether calling is paused.
     pub pause: bool,
-    /// In UTC, and who set it.
+    /// Expiry in UTC, and the author.
     pub until: Plain,
     pub by: Plain,
 }
 
-/// What those who wait are told.
+/// Operator's message to waiting visitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomWord {
     pub word: Plain,
@@ -61,16 +66,17 @@ pub struct RoomWord {
     pub until: Plain,
 }
 
-/// The waiting room of an origin in one second.
+/// Sample of an origin's waiting room for one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RoomSample {
     #[serde(flatten)]
     pub room: Room,
-    /// Of the calls that ended in the last five minutes, those whose visitors came.
+    /// Visitors who came, of the calls that ended in the last five minutes.
     pub came_lately: u64,
-    /// The others: nobody came in time.
+    /// Calls that ended in the last five minutes without a visitor.
     pub lost_lately: u64,
-    /// For how many seconds nobody has been called, though visitors wait and places are free, after
-    /// the time that `admit` leaves between two calls.
+    /// Time without a call, in seconds, though visitors wait and sessions are free.
+    ///
+    /// The interval that `admit` leaves between two calls does not count.
     pub stuck: f64,
 }

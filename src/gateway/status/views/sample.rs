@@ -1,3 +1,5 @@
+//! Types of the JSON of a sample.
+
 use std::collections::BTreeMap;
 
 use config::tls::Validity;
@@ -7,7 +9,7 @@ use super::{Headline, KeySample, OriginSample, Plain, SharedAnswers, ZoneSample}
 use crate::observe::certificates::CertificateOf;
 use crate::observe::connections::ConnectionCounts;
 
-/// The state of one second.
+/// Sample of one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sample {
     pub seq: u64,
@@ -16,15 +18,15 @@ pub struct Sample {
     pub zones: Vec<ZoneSample>,
     pub origins: Vec<OriginSample>,
     pub deepest: Vec<KeySample>,
-    /// How many times the file was put into force.
+    /// Number of times that the file was put into force.
     pub reload: u64,
     pub error: Option<Problem>,
     pub stopping: bool,
-    /// Answers to clients in this second, by class of their status: each request counts once.
+    /// Responses to clients in this second, by status class: each request counts once.
     pub codes: Codes,
-    /// Of these, requests whose client left before a response began: their status is 499.
+    /// Requests of these whose client disconnected before a response began: their status is 499.
     pub left: u64,
-    /// The routes with the most requests in this second, the busiest first.
+    /// Routes with the most requests in this second, the busiest first.
     pub routes: Vec<RouteSample>,
     /// `None`: no route is in maintenance.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,112 +40,114 @@ pub struct Sample {
     pub descriptors: DescriptorSample,
     pub local_ports: LocalPortSample,
     pub log: LogSample,
-    /// The last reload that changed settings in force, for two minutes.
+    /// Last reload that changed settings in force, for two minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangeSample>,
-    /// The plans that lost at least half of their keys in the last change, for ten minutes.
+    /// Plans that lost at least half of their keys in the last change, for ten minutes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<LostKeysSample>,
     /// Names of the settings that take effect only after a restart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs_restart: Vec<Plain>,
-    /// Certificates that expire soon, have expired, are not valid yet or have a problem. Only for the headline.
+    /// Certificates that expire soon, have expired, are not valid yet or have a problem.
+    ///
+    /// Only for the headline.
     #[serde(skip)]
     pub certificates: Vec<CertificateSample>,
     /// TLS handshakes with clients. Only for the headline.
     #[serde(skip)]
     pub handshakes: HandshakeSample,
-    /// What matters most now, and why.
+    /// The most important state now, and its cause.
     pub headline: Headline,
 }
 
 impl Sample {
-    /// The zone of this name.
+    /// Finds a zone by name.
     pub fn zone(&self, name: &Plain) -> Option<&ZoneSample> {
         self.zones.iter().find(|zone| zone.name == *name)
     }
 
-    /// The origin of this name.
+    /// Finds an origin by name.
     pub fn origin(&self, name: &Plain) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.name == *name)
     }
 }
 
-/// The routes in maintenance.
+/// Routes in maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MaintenanceSample {
-    /// One of them; `None`: all routes are.
+    /// One of the routes; `None`: all routes are in maintenance.
     pub route: Option<Plain>,
-    /// How many; 0 if all routes are.
+    /// Number of routes; 0 if all routes are in maintenance.
     pub routes: u64,
-    /// When the last of them ends, in UTC, and who set it.
+    /// End of the last maintenance, in UTC, and its author.
     pub until: Plain,
     pub by: Plain,
 }
 
-/// A reload that changed settings in force.
+/// Reload that changed settings in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ChangeSample {
-    /// Seconds since then.
+    /// Seconds since the reload.
     pub ago: f64,
     /// One text for each of the first settings, such as `zones.per_client.rate 10r/s -> 20r/s`.
     pub what: Vec<Plain>,
 }
 
-/// A plan that lost at least half of its keys in a reload.
+/// Plan that lost at least half of its keys in a reload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LostKeysSample {
     pub zone: Plain,
     pub plan: Plain,
-    /// The name of its file, if it has one.
+    /// Name of its file, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Plain>,
-    /// How many of its keys have no plan any more.
+    /// Number of keys that no longer have a plan.
     pub lost: u64,
-    /// How many keys it had.
+    /// Number of keys before.
     pub had: u64,
-    /// Seconds since then.
+    /// Seconds since the reload.
     pub ago: f64,
 }
 
-/// What waited for a file descriptor in one second.
+/// Waits for file descriptors in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DescriptorSample {
-    /// Requests that began to wait for one, for their connection to an origin.
+    /// Requests that began to wait for a descriptor for their connection to an origin.
     pub waited: u64,
     /// Requests that waited in vain and got 503.
     pub in_vain: u64,
-    /// Tries to accept a client that failed.
+    /// Failed attempts to accept a client.
     pub clients: u64,
 }
 
-/// What waited for a local port in one second.
+/// Waits for local ports in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LocalPortSample {
-    /// Requests that began to wait for one, for their connection to an origin.
+    /// Requests that began to wait for a port for their connection to an origin.
     pub waited: u64,
     /// Requests that waited in vain and got 503.
     pub in_vain: u64,
 }
 
-/// The access log in one second.
+/// Access log in one second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogSample {
     /// Lines that were not written.
     pub lost: u64,
-    /// Why, if writing fails.
+    /// Error, if writing fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Plain>,
 }
 
-/// A certificate that the headline must know of.
+/// Certificate that concerns the headline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CertificateSample {
     pub of: CertificateOf,
-    /// Its file, or the origin.
+    /// File of the certificate, or the origin.
     pub name: Plain,
     pub validity: Validity,
-    /// Why the changed file is not in force.
+    /// Reason why the changed file is not in force.
     pub problem: Option<Plain>,
 }
 
@@ -152,36 +156,36 @@ pub struct CertificateSample {
 pub struct HandshakeSample {
     pub done: u64,
     pub failed: u64,
-    /// Of those that failed: the client refused the certificate of the gateway.
+    /// Failed handshakes in which the client refused the certificate of the gateway.
     pub refused: u64,
 }
 
-/// The store of shared zones and origins in one second.
+/// Sample of the store of shared zones and origins for one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreSample {
     pub up: bool,
-    /// How long it has been out, in seconds, and why.
+    /// Duration of the outage, in seconds, and its cause.
     pub out_for: Option<f64>,
     pub reason: Option<Plain>,
-    /// While it is out: what zones and origins do without it.
+    /// Behavior of zones and origins during the outage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<Plain>,
-    /// Of a round trip.
+    /// Latency of a round trip.
     pub latency: Latency,
-    /// Operations by result; zeros are left out.
+    /// Operations by result, without zeros.
     pub operations: BTreeMap<Plain, u64>,
     /// Zones for which another gateway has another rate.
     pub differs: Vec<Plain>,
-    /// What it refuses, although it is up; left out if nothing.
+    /// Refusals of the store although it is up; left out if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refuses: Option<StoreRefuses>,
 }
 
-/// A store that is up refuses all that is asked for some zones.
+/// Store that is up and refuses all operations of some zones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreRefuses {
     pub zones: Vec<Plain>,
-    /// Why, and what helps.
+    /// Reason and remedy.
     pub reason: Plain,
     pub remedy: Plain,
 }
@@ -190,15 +194,15 @@ pub struct StoreRefuses {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Problem {
-    /// The included file that it is in; `None`: the file itself.
+    /// Included file with the error; `None`: the file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Plain>,
-    /// From 1; `None` if it is of no line.
+    /// From 1; `None` if the error has no line.
     pub line: Option<u64>,
     /// From 1, in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// What is wrong, and what would be right.
+    /// The error, and a correct value.
     pub message: Plain,
 }
 
@@ -215,7 +219,7 @@ impl From<config::Problem> for Problem {
 }
 
 impl Problem {
-    /// Where it is: `line 3`, or `conf.d/a.toml, line 3`; empty if it has no place.
+    /// Formats the location: `line 3`, or `conf.d/a.toml, line 3`; empty if there is none.
     pub fn place(&self) -> String {
         let file = self.file.as_ref().map(ToString::to_string);
         let line = self.line.map(|line| format!("line {line}"));
@@ -224,7 +228,7 @@ impl Problem {
     }
 }
 
-/// Numbers of answers, by class of their status: `2xx`; classes without any are left out.
+/// Numbers of responses, by status class such as `2xx`, without zeros.
 pub type Codes = BTreeMap<Plain, u64>;
 
 /// Quantiles of durations, in seconds; `None` without any.
@@ -235,12 +239,12 @@ pub struct Latency {
     pub p99: Option<f64>,
 }
 
-/// A route in one second.
+/// Sample of a route for one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteSample {
     pub name: Plain,
-    /// Answers to clients, by class of their status.
+    /// Responses to clients, by status class.
     pub codes: Codes,
-    /// From the request's head to the last byte of the answer.
+    /// From the request's head to the last byte of the response.
     pub latency: Latency,
 }

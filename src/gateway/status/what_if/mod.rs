@@ -1,4 +1,4 @@
-//! What would other numbers do? Replays the last arrivals at a zone, and changes nothing.
+//! Replays the last arrivals at a zone with other numbers, and changes nothing.
 
 use config::Settings;
 use limit::Moment;
@@ -15,10 +15,10 @@ pub(crate) use self::other_numbers::OtherNumbers;
 pub(super) use self::rates::advise;
 pub(crate) use self::replayed::replay;
 
-/// How many requests are replayed between two looks at the clock.
+/// Number of requests that are replayed between two looks at the clock.
 const STEP: usize = 1_000;
 
-/// The settings in force, with the rate of the override that the zone with this index may have.
+/// Settings in force, with the rate of the override that the zone with this index may have.
 pub(crate) fn in_force(gateway: &Gateway, zone: usize) -> Settings {
     let mut settings = gateway.settings().clone();
     let overrides = gateway.zone(zone).overrides();
@@ -29,7 +29,7 @@ pub(crate) fn in_force(gateway: &Gateway, zone: usize) -> Settings {
     settings
 }
 
-/// Replays each arrival. Returns how many there are; `None` if that takes until `deadline`.
+/// Replays each arrival. Returns their number; `None` if the replay is not done by `deadline`.
 fn each<'a>(
     arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
     deadline: Moment,

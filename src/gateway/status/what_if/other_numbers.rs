@@ -1,4 +1,4 @@
-//! The other numbers that an operator asks for.
+//! Other numbers for a replay, as an operator requests them.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use config::Zone;
 use limit::{Delay, Limit, Rate, parse_duration};
 use serde::Deserialize;
 
-/// Other numbers for a zone and for all limits in it. What is `None` stays as it is.
+/// Other numbers for a zone and for all limits in it. `None`: unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherNumbers {
     rate: Option<Rate>,
     /// As a limit has it: without a queue one less than in the file.
     burst: Option<u32>,
     delay: Option<Delay>,
-    /// The longest time that a request may wait; `Some(None)`: any.
+    /// Maximum wait of a request; `Some(None)`: unbounded.
     max_wait: Option<Option<Duration>>,
 }
 
-/// The body of a request.
+/// Body of a request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Body {
@@ -31,7 +31,7 @@ struct Body {
 const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
 
 impl OtherNumbers {
-    /// Another rate alone.
+    /// Only another rate.
     pub(crate) fn of_rate(rate: Rate) -> Self {
         Self {
             rate: Some(rate),
@@ -39,7 +39,11 @@ impl OtherNumbers {
         }
     }
 
-    /// Reads the body of a request. The error says what is wrong, and which fields there are.
+    /// Parses the body of a request.
+    ///
+    /// # Errors
+    ///
+    /// A text that names the error and the valid fields.
     pub(crate) fn read(body: &[u8], zone: &Zone) -> Result<Self, String> {
         let body: Body = serde_json::from_slice(body).map_err(|error| {
             format!("the body must be a JSON object such as {EXAMPLE}, whose fields may be rate, burst, delay, nodelay and max_wait: {error}")
@@ -89,7 +93,7 @@ impl OtherNumbers {
         Ok(wanted)
     }
 
-    /// The zone with these numbers.
+    /// Returns the zone with these numbers.
     pub(crate) fn zone(&self, zone: &Zone) -> Zone {
         Zone {
             rate: self.rate.unwrap_or(zone.rate),
@@ -97,9 +101,9 @@ impl OtherNumbers {
         }
     }
 
-    /// A limit in `zone`, which has these numbers already.
+    /// Returns a limit in `zone`, which has these numbers already.
     ///
-    /// A window allows what its rate counts, whatever it was when the request came.
+    /// A window allows what its rate counts, regardless of its former size.
     pub(crate) fn limit(&self, zone: &Zone, limit: Limit) -> Limit {
         let burst = if zone.algorithm.has_windows() {
             zone.rate.whole_count().map(|count| count - 1)

@@ -1,4 +1,4 @@
-//! Which faster rate would help a zone that rejects, or makes requests wait for long.
+//! Finds the faster rate that would help a zone that rejects requests or delays them for long.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,35 +13,36 @@ use super::replayed::Side;
 use crate::status::views::{RateAdvice, Replayed};
 use crate::zone::{Arrival, Arrivals};
 
-/// The rates that are tried, as multiples of the one in force.
+/// Tried rates, as multiples of the one in force.
 const FACTORS: [f64; 8] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
-/// A rate is fast enough if it rejects nobody, and 99 of 100 waits are no longer than this.
+/// Maximum p99 of the waits, in seconds, at a rate that is fast enough.
+///
+/// A rate that is fast enough also rejects no request.
 const SHORT_WAIT: f64 = 1.0;
 
-/// A key that came earlier than this before the end has shown how fast it asks.
+/// Minimum time since a key's first request before its request rate is known.
 const KNOWN_AFTER: Duration = Duration::from_secs(5);
-/// Part of the requests of limited keys that must not come faster than a rate that is tried.
+/// Share of the limited keys' requests that must not come faster than a tried rate.
 const NEARLY_ALL: f64 = 0.95;
 
-/// What a key asked for.
+/// Requests of a key.
 #[derive(Clone, Copy)]
 struct KeyDemand {
     is_limited: bool,
     first: Moment,
-    /// Costs after the first request.
+    /// Total cost after the first request.
     charge: u64,
     requests: u64,
 }
 
-/// Replays the arrivals of the zone with this index, at its rate and at faster ones until one is
-/// fast enough.
+/// Replays the arrivals of a zone, at its rate and at faster ones until one is fast enough.
 ///
-/// No rate is tried that is lower than the one at which limited keys ask: a full queue takes in what
-/// is too much for such a rate, so that for a while it seems to be enough. As long as it is not known
-/// how fast they ask, none is tried.
+/// A rate below the request rate of the limited keys is not tried. A full queue takes in the
+/// excess, so for a while such a rate seems sufficient. While the request rate is not known, no
+/// rate is tried.
 ///
-/// The rates that are not replayed by `deadline` are left out. `None` if that is all of them, or
-/// if the zone has no rate.
+/// Rates that are not replayed by `deadline` are left out. `None` if no rate was replayed, or if
+/// the zone has no rate.
 pub(crate) fn advise(
     arrivals: &Arrivals,
     settings: &Settings,
@@ -115,11 +116,11 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     })
 }
 
-/// The least rate, in requests a second, that as good as all requests of these keys do not exceed.
+/// Lowest rate, in requests a second, that almost all requests of these keys do not exceed.
 ///
 /// `None`: most keys have not come for long enough.
 fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
-    // Of a busy zone, fewer seconds are kept.
+    // For a busy zone, fewer seconds are kept.
     let known_after = KNOWN_AFTER.min(span * 4 / 5);
     let requests = |keys: &[KeyDemand]| keys.iter().map(|key| key.requests).sum::<u64>();
     let all = requests(&keys);
@@ -139,7 +140,7 @@ fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64
     Some(last.map_or(0.0, rate))
 }
 
-/// The rates to try that are no lower than `least`, which comes first if it is above the one in force.
+/// Rates to try that are at least `least`. `least` comes first if it is above the one in force.
 fn at_least(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
     let first = round(least).filter(|first| first.per_second() > now.per_second());
     let bound = first.map_or(0.0, Rate::per_second);
@@ -148,7 +149,7 @@ fn at_least(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
 }
 
 impl Replayed {
-    /// Whether it rejects nobody, and nobody waits long.
+    /// Returns whether no request is rejected and no wait is long.
     fn is_enough(&self) -> bool {
         self.share_rejected <= 0.0 && self.wait_p99.is_none_or(|wait| wait <= SHORT_WAIT)
     }
@@ -171,7 +172,7 @@ fn faster(rate: Rate) -> Vec<Rate> {
     rates
 }
 
-/// The next round rate that is no lower, if there is one.
+/// Next round rate that is no lower, if there is one.
 fn round(a_second: f64) -> Option<Rate> {
     let text = match a_second {
         it if it >= 100.0 => format!("{:.0}r/s", (it / 10.0).ceil() * 10.0),
@@ -230,7 +231,7 @@ mod tests {
         deadline: Moment,
     ) -> Option<RateAdvice> {
         let all = || arrivals.iter().copied();
-        // The zone has been there for longer than its clients.
+        // The zone has existed for longer than its clients.
         let span = (START.before(Duration::from_secs(10)), START + span);
         advise_on(&all, &settings(rate), 0, span, deadline)
     }
@@ -248,7 +249,7 @@ mod tests {
             "{advice:?}"
         );
         let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
-        // Each asks for 2.5 a second.
+        // Each client sends 2.5 requests a second.
         assert_eq!(rates, ["3r/s"]);
         assert!(advice.faster[0].is_enough(), "{advice:?}");
     }
@@ -277,7 +278,7 @@ mod tests {
         let mut keys = vec![asked(41, 10); 50];
         keys.push(asked(81, 10));
         assert_eq!(demand(keys.clone(), span, START), Some(4.0));
-        // Most have only just come.
+        // Most keys have only just come.
         keys.extend(vec![asked(41, 2); 60]);
         assert_eq!(demand(keys, span, START), None);
         assert_eq!(demand(Vec::new(), span, START), Some(0.0));

@@ -16,13 +16,13 @@ use crate::replay::{Outcome, Spread, ZoneKeys};
 use crate::status::views::{ChangedKey, Plain, Replayed, WhatIf};
 use crate::zone::Arrival;
 
-/// Most keys in the answer.
+/// Maximum number of keys in the result.
 const MAX_KEYS: usize = 5;
 const SECOND: u64 = 1_000_000_000;
 
 /// Replays arrivals at the zone with this index, as it is and with other numbers.
 ///
-/// Returns `None` if that takes until `deadline`.
+/// Returns `None` if the replay is not done by `deadline`.
 pub(crate) fn replay<'a>(
     arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
     settings: &Settings,
@@ -54,7 +54,7 @@ pub(crate) fn replay<'a>(
     })
 }
 
-/// The replay with one set of numbers.
+/// Replay with one set of numbers.
 pub(crate) struct Side<'a> {
     zone: &'a Zone,
     wanted: &'a OtherNumbers,
@@ -64,13 +64,13 @@ pub(crate) struct Side<'a> {
     departures: Vec<u64>,
 }
 
-/// What a key was charged, and when the last of its requests leaves: it is not evicted before.
+/// Charge of a key, and the departure of its last request: it is not evicted before.
 struct KeyState {
     account: Account,
     busy_until: Moment,
 }
 
-/// The requests of a key, and how many of them are rejected with either numbers.
+/// Requests of a key, and its rejections with either set of numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     requests: u64,
@@ -93,14 +93,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Decides on the next arrival. Whether it is delayed or rejected.
+    /// Decides on the next arrival. Returns whether it is delayed or rejected.
     pub(crate) fn is_limited(&mut self, arrival: &Arrival) -> bool {
         let passed = self.counts.passed;
         self.judge(arrival);
         self.counts.passed == passed
     }
 
-    /// Decides on the next arrival. Whether it is rejected.
+    /// Decides on the next arrival. Returns whether it is rejected.
     fn judge(&mut self, arrival: &Arrival) -> bool {
         let outcome = self.outcome(arrival);
         self.count(&outcome)
@@ -139,7 +139,7 @@ impl<'a> Side<'a> {
     fn count(&mut self, outcome: &Outcome) -> bool {
         let counts = &mut self.counts;
         match outcome.status {
-            // A replay knows neither clients that leave nor other zones, and all arrivals have keys.
+            // A replay has no disconnected clients and no other zones, and all arrivals have keys.
             LimitStatus::Passed
             | LimitStatus::Cancelled
             | LimitStatus::RejectedElsewhere
@@ -183,7 +183,7 @@ fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }
 
-/// The most of these moments that lie within one second.
+/// Maximum number of these instants that lie within one second.
 fn most_in_a_second(moments: &mut [u64]) -> u64 {
     moments.sort_unstable();
     let mut first = 0;
@@ -197,7 +197,7 @@ fn most_in_a_second(moments: &mut [u64]) -> u64 {
     most as u64
 }
 
-/// The keys whose rejections change most.
+/// Keys whose rejections change most.
 fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
     let changed = keys.iter().filter(|(_, fate)| fate.now != fate.then);
     let mut changed: Vec<_> = changed.collect();
@@ -212,7 +212,7 @@ fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<Changed
     changed.into_iter().take(MAX_KEYS).map(view).collect()
 }
 
-/// What is not part of the replay, as far as it applies to the zone.
+/// Facts that the replay ignores, as far as they apply to the zone.
 fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> {
     let mut ignored = vec![
         "what keys were charged before the span".to_owned(),
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!((then.passed, then.delayed, then.rejected), (1, 5, 4));
         assert_eq!((now.rate.as_str(), then.rate.as_str()), ("2r/s", "4r/s"));
         assert!((now.share_rejected - 0.6).abs() < 1e-9);
-        // They leave at 0, 0.5, 1 and 1.5 s, and at 0, 0.25, ... 1.25 s.
+        // Departures at 0, 0.5, 1 and 1.5 s, and at 0, 0.25, ... 1.25 s.
         assert!((now.wait_max.unwrap() - 1.5).abs() < 0.01, "{now:?}");
         assert!((then.wait_p50.unwrap() - 0.75).abs() < 0.01, "{then:?}");
         assert_eq!((now.most_in_a_second, then.most_in_a_second), (2, 4));

@@ -123,8 +123,9 @@ impl Leavers {
         )
     }
 
-    /// Builds the finding for this share of clients that do `what` while their requests do
-    /// `during`.
+    /// Builds the finding.
+    ///
+    /// `what`: act of this share of the clients. `during`: act of their requests meanwhile.
     fn finding(
         &self,
         recent: &Recent<'_>,
