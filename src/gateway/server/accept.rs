@@ -1,3 +1,5 @@
+//! Accepts client connections and serves them on worker threads.
+
 use std::io;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,10 +32,10 @@ use crate::observe::connections::{ClientConnections, ConnectionPlace};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Time that the workers get to end after their last connection has ended.
+/// Time limit for a worker's remaining tasks after its last connection has ended.
 const LAST_TASKS: Duration = Duration::from_secs(1);
 
-/// The gateway in force, once there is one.
+/// The gateway in force; `None` before the first one.
 type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
 
 /// Accepts client connections and serves them on the workers. Each worker is a thread.
@@ -48,8 +50,8 @@ impl Accepting {
     ///
     /// # Errors
     ///
-    /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
-    /// thread cannot be started.
+    /// An address cannot be listened on, a certificate cannot be read, or a thread cannot be
+    /// started.
     pub(super) async fn start(
         server: &config::Server,
         gateway: GatewayWatch,
@@ -86,14 +88,14 @@ impl Accepting {
         self.workers.iter().map(Arbiter::handle).collect()
     }
 
-    /// All threads on which connections are accepted and served.
+    /// All threads that accept and serve connections.
     pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
         let mut threads = self.workers();
         threads.push(self.acceptor.thread.clone());
         threads
     }
 
-    /// Completes only when no more connections are accepted, and returns the cause.
+    /// Waits until accepting fails, and returns the cause.
     pub(super) async fn failure(&mut self) -> io::Error {
         let ended = self.acceptor.end().await;
         ended
@@ -107,12 +109,12 @@ impl Accepting {
         let _failed = self.acceptor.close().await;
     }
 
-    /// Waits until no connection is left. Call it after the sockets are closed.
+    /// Waits until all connections have ended. Call it after the sockets are closed.
     pub(super) async fn all_gone(&self) {
         self.connections.all_gone().await;
     }
 
-    /// Stops the workers and whatever their connections still have to do.
+    /// Stops the workers and all remaining work of their connections.
     pub(super) async fn end(self) {
         let (done, ended) = oneshot::channel();
         std::thread::spawn(move || {
@@ -125,12 +127,12 @@ impl Accepting {
             }
             let _late = done.send(());
         });
-        // A DNS lookup that is still running may block a worker for long.
+        // A running DNS lookup may block a worker for long.
         let _late = timeout(LAST_TASKS, ended).await;
     }
 }
 
-/// Starts a worker thread. Returns it with the channel that passes connections to it.
+/// Starts a worker thread. Returns the thread and the channel that passes connections to it.
 async fn start_worker(
     gateway: GatewayWatch,
     entries: Vec<ListenEntry>,
@@ -141,7 +143,7 @@ async fn start_worker(
     thread.spawn_fn(move || {
         let worker = Worker::new(gateway);
         actix_rt::spawn(work(worker, accepted, entries));
-        // The receiver is gone only when the process ends anyway.
+        // The receiver is dropped only when the process ends.
         let _gone = start.send(());
     });
     match started.await {
@@ -150,7 +152,7 @@ async fn start_worker(
     }
 }
 
-/// Serves the connections that this worker receives, until no more can come.
+/// Serves the connections that this worker receives, until the channel is closed.
 async fn work(
     worker: Rc<Worker>,
     mut accepted: UnboundedReceiver<Accepted>,
@@ -175,7 +177,7 @@ async fn work(
             place,
         };
         let begin = || connection.begin(stream, server);
-        // A panic costs this connection only: the worker goes on to take others.
+        // A panic ends only this connection: the worker continues.
         if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
             && let Some(hidden) = UNWATCHED.show(clock::now())
         {
@@ -192,18 +194,18 @@ struct NewConnection {
     place: ConnectionPlace,
 }
 
-/// What clients get at one address.
+/// Settings of one listening address.
 #[derive(Clone)]
 struct ListenEntry {
-    /// `None` where clients get no TLS.
+    /// TLS of the address; `None`: plain text.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
-    /// `None`: the address has no name.
+    /// Facts about peers, if needed at this address; `None`: the address has no name.
     facts: Option<Arc<PeerFacts>>,
 }
 
 impl ListenEntry {
-    /// Those of all addresses, in the order of `listen`.
+    /// Builds the entries of all addresses, in the order of `listen`.
     fn of(server: &config::Server) -> io::Result<Vec<Self>> {
         let entry = |(listen, tls_server): (&Listen, Option<TlsServer>)| Self {
             tls_server,
@@ -222,7 +224,7 @@ impl ListenEntry {
         Ok(entries.map(entry).collect())
     }
 
-    /// A client at this address.
+    /// Describes a client at this address.
     fn peer(&self) -> Peer {
         Peer {
             redirect: self.redirect,
@@ -259,7 +261,7 @@ impl NewConnection {
         Ok(())
     }
 
-    /// Calls `serve`, after the header of the PROXY protocol if the peer must send one.
+    /// Calls `serve`. If the peer must send a PROXY protocol header, reads the header first.
     fn serve_peer<S: Peek>(
         self,
         socket: S,
@@ -279,7 +281,7 @@ impl NewConnection {
         });
     }
 
-    /// Calls `serve` once it is known whose connection it is.
+    /// Records the connection's client, then calls `serve`.
     fn serve_listed<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
         let connection = self.place.list(peer.ip());
         serve(self, socket, Peer { connection, ..peer });

@@ -24,34 +24,34 @@ use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 use crate::observe::connections::{ClientConnections, ConnectionPlace};
 use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait};
 
-/// Pause before the next try when the system has no descriptor or memory for a connection.
+/// Pause before the next attempt when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
 /// An accepted connection for a worker.
 pub(super) struct Accepted {
     pub(super) stream: AcceptedSocket,
-    /// The place of its address in `listen`.
+    /// Index of its address in `listen`.
     pub(super) listener: usize,
-    /// Held until the connection has ended.
+    /// Permit of the connection, held until the connection has ended.
     pub(super) place: ConnectionPlace,
 }
 
 /// The thread that accepts client connections.
 pub(super) struct Acceptor {
     pub(super) thread: ArbiterHandle,
-    /// Dropped to close the listening sockets and to stop the thread.
+    /// Dropping it closes the listening sockets and stops the thread.
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
 impl Acceptor {
-    /// Accepts from `listeners` while `connections` has places.
+    /// Accepts from `listeners` while `connections` has permits.
     ///
     /// The `workers` get the connections in turn.
     ///
     /// # Errors
     ///
-    /// Returns an error if no thread can be started.
+    /// No thread can be started.
     pub(super) fn start(
         listeners: Vec<Listener>,
         workers: Vec<UnboundedSender<Accepted>>,
@@ -67,7 +67,7 @@ impl Acceptor {
                     next: Cell::new(0),
                     connections,
                 };
-                // The receiver is gone only when the process ends anyway.
+                // The receiver is dropped only when the process ends.
                 let _gone = end.send(dispatch.accept_from_all(listeners, stopped).await);
                 Arbiter::current().stop();
             });
@@ -81,30 +81,29 @@ impl Acceptor {
 
     /// Closes the listening sockets.
     ///
-    /// From then on connections are refused. Connections that the kernel had queued before are
-    /// handed to a worker. On a socket that was handed down to this process they wait for the next
-    /// process.
+    /// From then on connections are refused. Connections in the kernel's queue are passed to a
+    /// worker. On an inherited socket they wait for the next process.
     ///
     /// # Errors
     ///
-    /// Returns an error if accepting had already failed.
+    /// Accepting had already failed.
     pub(super) async fn close(&mut self) -> io::Result<()> {
         self.stop = None;
         self.end().await
     }
 
-    /// Completes when no more connections are accepted. Await it once.
+    /// Waits until accepting ends. Await it once.
     ///
     /// # Errors
     ///
-    /// Returns the cause if accepting ended without a request to stop.
+    /// The cause, if accepting ended without a request to stop.
     pub(super) async fn end(&mut self) -> io::Result<()> {
         let ended = (&mut self.ended).await;
         ended.unwrap_or_else(|_| Err(io::Error::other("the accepting thread has ended")))
     }
 }
 
-/// Hands connections to the workers.
+/// Passes connections to the workers.
 struct Dispatch {
     workers: Vec<UnboundedSender<Accepted>>,
     /// Index of the worker that gets the next connection.
@@ -139,8 +138,8 @@ impl Dispatch {
                 // The thread is ending.
                 return pending().await;
             };
-            // Take the place only after a client is waiting: the last place then goes to the socket
-            // that has one.
+            // Take the permit only after a client is waiting: the last permit then goes to the
+            // socket that has one.
             let Some(place) = self.connections.place().await else {
                 return pending().await;
             };
@@ -170,9 +169,9 @@ impl Dispatch {
         }
     }
 
-    /// Accepts the connections that wait in the kernel, while there are places.
+    /// Accepts the connections in the kernel's queue, while there are permits.
     fn accept_waiting(&self, listener: &Listener) {
-        // Bounded, so that clients that keep connecting meanwhile do not prolong it.
+        // Bounded, so that clients that connect meanwhile do not prolong it.
         for _ in 0..=BACKLOG {
             let Some(place) = self.connections.place_now() else {
                 return;
@@ -193,8 +192,8 @@ impl Dispatch {
         let turn = self.next.get();
         self.next.set((turn + 1) % self.workers.len().max(1));
         if let Some(worker) = self.workers.get(turn) {
-            // Sending cannot fail while the worker runs: it ends only when this end of the channel
-            // is gone and its last connection has ended.
+            // Sending cannot fail while the worker runs: the worker ends only after this end of the
+            // channel is dropped and its last connection has ended.
             let _gone = worker.send(accepted);
         }
     }
@@ -207,7 +206,7 @@ fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
-/// Whether accept(2) failed because there is no descriptor for the connection.
+/// Returns whether accept(2) failed for lack of a descriptor for the connection.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -215,7 +214,7 @@ fn is_shortage(error: &io::Error) -> bool {
     )
 }
 
-/// Whether accept(2) failed because of that one connection, so that the next try may succeed.
+/// Returns whether accept(2) failed because of one connection only: the next call may succeed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,6 +1,8 @@
+//! Addresses and URLs for programs on this machine.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The address at which programs on this machine reach a socket that listens at `address`.
+/// Returns the address at which programs on this machine reach a socket bound to `address`.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -10,7 +12,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// The URL of the live page of a gateway whose admin port is `admin`.
+/// Returns the URL of the live page of a gateway whose admin port is `admin`.
 pub fn live_page(admin: SocketAddr) -> String {
     format!("http://{}/", reachable(admin))
 }

@@ -1,31 +1,31 @@
-//! How many client connections the limit of file descriptors leaves room for.
+//! Number of client connections that the limit of file descriptors allows.
 
 use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that a start opens: for signals, the watch of the file, and the threads that do not
-/// serve clients.
+/// Descriptors opened at the start: signals, the watch of the file, and threads without clients.
 const START: u64 = 15;
-/// The same for the admin port, and for each worker.
+/// Descriptors opened at the start for the admin port, and for each worker.
 const ADMIN: u64 = 7;
 const WORKER: u64 = 5;
-/// The least for some clients, their connections to origins, and log files.
+/// Minimum for some clients, their connections to origins, and log files.
 const FIRST: u64 = 12;
 
 /// Descriptors for files, Redis and the admin port.
 const OWN: u64 = 128;
-/// Descriptors for connections to origins while there are as many clients as may be.
+/// Descriptors for connections to origins at the maximum number of clients.
 ///
-/// Most clients wait or are idle, and few requests are at an origin at once. A request that finds
-/// no descriptor waits for one.
+/// Most clients wait or are idle, and few requests are at an origin at once. A request without a
+/// descriptor waits for one.
 const ORIGINS: u64 = 256;
 
 const FEWER: &str = "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections";
 
-/// Raises the limit of this process to what it may be, and returns it; `None`: no limit.
+/// Raises this process's soft limit to the hard limit, and returns it; `None`: no limit.
 ///
-/// The lower, soft limit exists for programs that use select(2), which takes no more than 1024.
+/// The lower soft limit exists for programs that use select(2), which takes at most 1024
+/// descriptors.
 pub(super) fn raise_limit() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -40,11 +40,11 @@ pub(super) fn raise_limit() -> Option<u64> {
 
 /// Raises the limit, and checks that the gateway can start under it.
 ///
-/// Threads that find no descriptor at their start panic.
+/// Threads without a descriptor at their start panic.
 ///
 /// # Errors
 ///
-/// Returns an error that names the limit and how many descriptors are needed at least.
+/// The limit is too low. The text has the limit and the minimum.
 pub fn check_limit(server: &config::Server) -> io::Result<()> {
     let Some(limit) = raise_limit() else {
         return Ok(());
@@ -60,7 +60,7 @@ pub fn check_limit(server: &config::Server) -> io::Result<()> {
     )))
 }
 
-/// How many descriptors the gateway needs at least, if `open` are open before it starts.
+/// Minimum number of descriptors of a gateway. `open`: descriptors open before its start.
 fn needed(server: &config::Server, open: u64) -> u64 {
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let workers = count(server.workers.get()).saturating_mul(WORKER);
@@ -69,9 +69,9 @@ fn needed(server: &config::Server, open: u64) -> u64 {
     own.saturating_add(workers)
 }
 
-/// How many clients may be connected, at most `max_connections`, under this limit.
+/// Returns the maximum number of clients under this limit, at most `max_connections`.
 ///
-/// If these are fewer, the log says so. Call it when the sockets and threads of the start are open.
+/// Logs if they are fewer. Call it when the sockets and threads of the start are open.
 pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
         return max_connections;
@@ -83,7 +83,7 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     }
     let wanted = u64::try_from(max_connections).unwrap_or(u64::MAX);
     let needed = wanted.saturating_add(open + OWN + ORIGINS);
-    // Those who left the default as it is have no need of as many.
+    // A user who kept the default does not need as many.
     if fit < max_connections / 2 {
         tracing::warn!(clients = fit, max_connections, limit, needed, "{FEWER}");
     } else {
@@ -92,7 +92,7 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     fit
 }
 
-/// Why so many clients do not fit the hard limit of this process, if they do not.
+/// Reason why `max_connections` exceeds this process's hard limit; `None` if it does not.
 pub(super) fn too_many(max_connections: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let fit = fitting(limit, usually_open());
@@ -103,7 +103,7 @@ pub(super) fn too_many(max_connections: usize) -> Option<String> {
     })
 }
 
-/// How many clients fit beside `open` descriptors and a reserve; at least one.
+/// Number of clients that fit beside `open` descriptors and a reserve; at least one.
 fn fitting(limit: u64, open: u64) -> usize {
     // Under a low limit a reserve must not take all of it.
     let own = OWN.min(limit / 8);
@@ -112,13 +112,13 @@ fn fitting(limit: u64, open: u64) -> usize {
     usize::try_from(clients).unwrap_or(usize::MAX).max(1)
 }
 
-/// Number of descriptors that this process has open, or some dozens if that cannot be found out.
+/// Number of open descriptors of this process, or some dozens if it is unknown.
 fn usually_open() -> u64 {
     const USUAL: u64 = 64;
     open().unwrap_or(USUAL)
 }
 
-/// Number of descriptors that this process has open; `None` if that cannot be found out.
+/// Number of open descriptors of this process; `None` if it is unknown.
 fn open() -> Option<u64> {
     let open = fs::read_dir("/proc/self/fd").ok()?;
     Some(u64::try_from(open.count()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! The end of a gateway: no new connections, the queues drain, and what must not be lost is written.
+//! Stop of a gateway: no new connections, queues drain, state and logs are written.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -17,13 +17,13 @@ use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::time::clock;
 
-/// Time that connections get to receive their last answer after all waiters were rejected.
+/// Time limit for clients to receive their last response after all waiters were rejected.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Time that Redis gets to take the places back that zones took ahead.
+/// Time limit for Redis to take back the slots and permits that zones hold as leases.
 const LAST_REFUNDS: Duration = Duration::from_secs(1);
 
-/// Time that the disk gets at least to take the last lines of the access log.
+/// Minimum time for the disk to take the last lines of the access log.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Stops accepting, and lets the queues drain.
@@ -31,7 +31,7 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
 /// `kept`.
 ///
-/// A second signal to stop ends it at once, or as soon as `kept` is written.
+/// A second signal to stop ends the drain at once, or as soon as `kept` is written.
 pub(super) async fn drain(
     reloader: Reloader,
     accepting: Accepting,
@@ -69,8 +69,9 @@ pub(super) async fn drain(
     }
 }
 
-/// Answers all who wait, or hands their places over, and ends the workers. Closes `done` once the
-/// state is written, which `in_haste` hurries.
+/// Answers all waiters, writes the state for the next process, and ends the workers.
+///
+/// Closes `done` once the state is written. `in_haste` speeds up the writing.
 async fn hand_over_and_drain(
     gateway: &Arc<Gateway>,
     mut accepting: Accepting,
@@ -86,8 +87,8 @@ async fn hand_over_and_drain(
         }
         drop(done);
     };
-    // A queue lives on one worker, and its waiters may be connected to another worker. So no
-    // worker ends before all connections have ended.
+    // A queue is on one worker, and its waiters may be connected to another worker. So no worker
+    // ends before all connections have ended.
     let draining = async {
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
         if timeout(shutdown_timeout, accepting.all_gone())
@@ -120,7 +121,7 @@ async fn finish_access_log(within: Duration) {
     }
 }
 
-/// Completes at the second signal to stop. Until then a rotated log of `gateway` is followed.
+/// Waits for the second signal to stop. Until then reopens the access log of `gateway` on request.
 async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
     loop {
         match signals.next().await {

@@ -1,6 +1,7 @@
-//! Notes each second whether all client connections are in use, so that new clients wait in the kernel.
+//! Checks each second whether all client connections are in use and new clients wait in the kernel.
 //!
-//! The headline reports when that begins and ends. The line of the log is for gateways without an admin port.
+//! The headline reports when that begins and ends. The log line is for gateways without an admin
+//! port.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -14,12 +15,12 @@ use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Interval between looks.
+/// Interval of the checks.
 const EVERY: Duration = Duration::from_secs(1);
-/// The log gets at most one line in so many seconds.
+/// Minimum interval of log lines, in seconds.
 const LOG_EVERY: NonZeroU64 = NonZeroU64::new(600).expect("it is not zero");
 
-/// Notes each second whether clients wait for a connection. Never ends.
+/// Checks each second whether clients wait for a connection. Never ends.
 pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
     let throttle = Throttle::every(LOG_EVERY);
     let mut ticks = interval(EVERY);
@@ -28,7 +29,7 @@ pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
         ticks.tick().await;
         let was_blocked = connections.take_blocked();
         let waiting = was_blocked.then(|| queue.len()).flatten();
-        // A listener also waits for a place before it knows whether it has another client.
+        // A listener also waits for a permit before it knows whether it has another client.
         let is_full = was_blocked && waiting != Some(0);
         connections.note(is_full, waiting);
         if is_full && throttle.show(clock::now()).is_some() {
@@ -57,17 +58,17 @@ fn warn(connections: ConnectionCounts) {
     );
 }
 
-/// The state of a socket that listens, in `/proc/net/tcp`.
+/// State of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// The sockets whose queues are counted.
+/// Listening sockets whose queue lengths are read.
 pub(super) struct KernelQueue {
-    /// Their inodes; `None` if one of them has no count.
+    /// Inodes of the sockets; `None` if one of them has no count.
     inodes: Option<Vec<u64>>,
 }
 
 impl KernelQueue {
-    /// The queues of all listeners.
+    /// Collects the queues of all listeners.
     ///
     /// Linux counts those of TCP only.
     pub(super) fn of(listeners: &[Listener]) -> Self {
@@ -76,12 +77,12 @@ impl KernelQueue {
         }
     }
 
-    /// How many clients wait now. `None` if that cannot be found out.
+    /// Number of clients that wait now; `None` if it is unknown.
     pub(super) fn len(&self) -> Option<usize> {
         let mut wanted = self.inodes.clone()?;
         let mut waiting = 0;
         for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
-            // Without IPv6 there is no file for it.
+            // Without IPv6 there is no such file.
             if let Ok(file) = File::open(file) {
                 waiting += waiting_at(&mut wanted, BufReader::new(file)).ok()?;
             }
@@ -90,10 +91,10 @@ impl KernelQueue {
     }
 }
 
-/// Sums the queues of the sockets with these inodes in a table of sockets, and removes those that
-/// it has.
+/// Sums the queue lengths of the sockets with these inodes, and removes the inodes found.
 ///
-/// Sockets that listen come first, so it ends early, however many connections follow.
+/// `table` is a table of sockets as in `/proc/net/tcp`. Listening sockets come first, so the
+/// reading ends early, however many connections follow.
 fn waiting_at(wanted: &mut Vec<u64>, table: impl BufRead) -> io::Result<usize> {
     let mut waiting = 0;
     for line in table.lines().skip(1) {

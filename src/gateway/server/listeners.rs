@@ -1,4 +1,4 @@
-//! The listening sockets: bound here, or handed down by a service manager.
+//! Listening sockets: bound here, or inherited from a service manager.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,32 +13,33 @@ use rustix::fs::Mode;
 use rustix::io::ioctl_fionbio;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// Maximum number of connections that the kernel queues until they are accepted.
+/// Maximum length of the kernel's queue of connections that are not accepted yet.
 pub(super) const BACKLOG: i32 = 2048;
 
 /// A listening socket for clients. Never blocks.
 pub(super) struct Listener {
     socket: OwnedFd,
     is_tcp: bool,
-    /// Its place in `listen`.
+    /// Index of its address in `listen`.
     nth: usize,
     inherited: bool,
 }
 
-/// A client connection as it was accepted. Never blocks.
+/// An accepted client connection. Never blocks.
 pub(super) enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Listener {
-    /// Listens at each address of `listen`. Uses a socket that was handed down if one has that
-    /// address; it keeps its permissions.
+    /// Listens at each address of `listen`.
+    ///
+    /// An inherited socket with the same address is used as it is, with its permissions.
     ///
     /// # Errors
     ///
-    /// Returns an error if an address cannot be bound. Also returns an error if a socket was handed
-    /// down that is not in `listen`: clients would connect to it and get no answer.
+    /// An address cannot be bound, or an inherited socket is not in `listen`: clients would connect
+    /// to it and get no response.
     pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
         let open = |(nth, listen): (usize, &Listen)| {
@@ -72,29 +73,29 @@ impl Listener {
         Ok(listeners)
     }
 
-    /// Its place in `listen`.
+    /// Index of its address in `listen`.
     pub(super) fn nth(&self) -> usize {
         self.nth
     }
 
-    /// Whether the parent process handed the socket down (`LISTEN_FDS`).
+    /// Returns whether the parent process passed the socket (`LISTEN_FDS`).
     ///
     /// Such a socket stays open when this process ends, for the next process.
     pub(super) fn is_inherited(&self) -> bool {
         self.inherited
     }
 
-    /// The inode of a TCP socket; `None` of another one.
+    /// The inode of a TCP socket; `None` for another socket.
     pub(super) fn tcp_inode(&self) -> Option<u64> {
         let found = self.is_tcp.then(|| rustix::fs::fstat(&self.socket));
         Some(found?.ok()?.st_ino)
     }
 
-    /// Takes a connection that waits in the kernel.
+    /// Accepts a connection from the kernel's queue.
     ///
     /// # Errors
     ///
-    /// Returns the errors of accept(2), and `WouldBlock` if no connection waits.
+    /// The errors of accept(2), and `WouldBlock` if the queue is empty.
     pub(super) fn accept(&self) -> io::Result<AcceptedSocket> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(&self.socket, flags)?;
@@ -112,7 +113,7 @@ impl AsRawFd for Listener {
     }
 }
 
-/// Whether a socket that was handed down has this address. It keeps its permissions.
+/// Returns whether an inherited socket has this address. Its permissions do not matter.
 fn is_same(bound: &ListenAddress, address: &ListenAddress) -> bool {
     match (bound, address) {
         (ListenAddress::Tcp(bound), ListenAddress::Tcp(address)) => bound == address,
@@ -123,7 +124,7 @@ fn is_same(bound: &ListenAddress, address: &ListenAddress) -> bool {
     }
 }
 
-/// The listening sockets that this process was started with, passed as systemd does.
+/// Returns the listening sockets inherited by this process, by systemd's protocol.
 fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
     can_be_handed()?;
     let mut handed = ListenFd::from_env();
@@ -151,7 +152,7 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
 
 /// Refuses a `LISTEN_FDS` above the number of open descriptors.
 ///
-/// Reading it takes time and memory for each, and a wrong one may be a billion.
+/// Reading it takes time and memory for each descriptor, and a wrong number may be a billion.
 fn can_be_handed() -> io::Result<()> {
     let own = std::process::id().to_string();
     let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
@@ -159,7 +160,7 @@ fn can_be_handed() -> io::Result<()> {
     let Some(wanted) = wanted.parse::<usize>().ok().filter(|_| is_for_us) else {
         return Ok(());
     };
-    // Without /proc, what is told is believed, up to the descriptors of an ordinary process.
+    // Without /proc, the number is trusted up to the descriptors of an ordinary process.
     let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
     if wanted <= open {
         return Ok(());
@@ -180,8 +181,8 @@ fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
 }
 
 fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
-    // A socket file outlives the process that made it. A file that no process listens on blocks the
-    // bind, so remove it.
+    // A socket file outlives the process that made it. A file without a listening process blocks
+    // the bind, so remove it.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
         if UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -196,12 +197,12 @@ fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
     )?;
     let mode = mode.map(|mode| Mode::from_raw_mode(mode.bits()));
     if let Some(mode) = mode {
-        // The kernel creates the file with what the socket and the umask both allow (Linux).
+        // The kernel creates the file with the mode of the socket, reduced by the umask (Linux).
         rustix::fs::fchmod(&socket, mode)?;
     }
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     if let Some(mode) = mode {
-        // What the umask took away. Nobody connects before the socket listens.
+        // Restore the bits that the umask removed. No client can connect before the socket listens.
         rustix::fs::chmod(path, mode)?;
     }
     rustix::net::listen(&socket, BACKLOG)?;

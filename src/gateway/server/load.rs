@@ -1,3 +1,5 @@
+//! Reads and checks the configuration file with its certificates and its access log.
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -9,31 +11,31 @@ use crate::http::downstream::{Certificates, TlsFileError, check_client_trust};
 
 /// What the process starts with.
 pub struct Loaded {
-    /// The absolute path of the file.
+    /// Absolute path of the file.
     pub file: PathBuf,
-    /// The text of the file, which the watcher starts from.
+    /// Text of the file, which the watcher starts from.
     pub text: String,
-    /// Its settings.
+    /// Settings of the file.
     pub settings: Settings,
 }
 
-/// Reads the file, and looks at the certificates and the access log that it names.
+/// Reads the file, and checks the certificates and the access log that it names.
 ///
-/// An access log without a place is a warning, and so is a certificate whose folder is not there:
-/// the file may be checked on another machine.
+/// A missing folder of the access log or of a certificate is only a warning: the file may be
+/// checked on another machine.
 ///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, or if it or its certificates are not valid.
+/// The file cannot be read, or the file or its certificates are not valid.
 pub fn load(file: &Path) -> Result<Loaded, LoadError> {
     read(file, false)
 }
 
-/// The same for a start, which fails without these.
+/// As [`load`], for a start, which needs the certificates and the access log.
 ///
 /// # Errors
 ///
-/// As [`load`], and if the access log has no place or a certificate is not there.
+/// As [`load`], and if the folder of the access log or a certificate is missing.
 pub fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
     read(file, true)
 }
@@ -87,7 +89,7 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
         };
         told.push((FileField::AccessLog, why.to_owned()));
     }
-    // A start raises its limit, and says what fits.
+    // A start raises its limit, and logs the number of clients that fit.
     if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
         doubtful.push((FileField::MaxConnections, why));
     }
@@ -104,8 +106,9 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     })
 }
 
-/// The settings for certificates of clients: those of `[server.tls]`, and those of entries of
-/// `listen` that have others, with their place there.
+/// Settings for client certificates, with the index in `listen` of entries with their own.
+///
+/// Without an index: the settings of `[server.tls]`.
 fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &ClientAuth)> {
     let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let entries = server.listen.iter().enumerate();
@@ -116,7 +119,7 @@ fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &Client
     usual.map(|auth| (None, auth)).into_iter().chain(own)
 }
 
-/// The field that names the file at fault.
+/// Field that names the wrong file.
 fn field(error: &TlsFileError, index: usize) -> FileField {
     if error.is_second {
         FileField::Key(index)
@@ -125,7 +128,9 @@ fn field(error: &TlsFileError, index: usize) -> FileField {
     }
 }
 
-/// Whether a log may be at `path`; what only the user of the service can tell counts as so.
+/// Returns whether a log can be written at `path`.
+///
+/// If only the service's user can know, it counts as possible.
 fn has_place(path: &Path) -> Result<(), &'static str> {
     if path.is_dir() {
         return Err("this is a folder; name a file in it");

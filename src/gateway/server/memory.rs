@@ -1,4 +1,4 @@
-//! Gives memory that nothing uses back to the system.
+//! Returns unused memory to the system.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// How often unused memory is given back.
+/// Interval of returning unused memory.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Gives unused memory back, again and again.
+/// Returns unused memory at a regular interval. Never ends.
 ///
-/// mimalloc gives back what was free for a second, but looks for it only while a page becomes free;
-/// after it has done so once, in version 3.1 it may never look again (`mi_arenas_try_purge`: the
-/// time of the arena stays set, that of the process does not). It always looks when a thread ends
-/// that has allocated. So a thread is started that does nothing else.
+/// mimalloc returns memory that was free for a second, but only looks for it while a page becomes
+/// free. After it has done so once, in version 3.1 it may never look again (`mi_arenas_try_purge`:
+/// the time of the arena stays set, that of the process does not). It always looks when a thread
+/// ends that has allocated. So this starts a thread that does nothing else.
 pub(super) async fn give_back() -> Infallible {
     loop {
         sleep(INTERVAL).await;
         let thread = thread::Builder::new().name("memory".to_owned());
-        // Where no thread can be started, the next one may be.
+        // If no thread can be started now, the next attempt may succeed.
         let _ended_by_itself = thread.spawn(|| drop(black_box(Box::new(0_u8))));
     }
 }

@@ -1,4 +1,4 @@
-//! The life of the gateway's process: listening, accepting, reloading, stopping.
+//! Life of the gateway's process: listening, accepting, reloading, stopping.
 
 mod accept;
 mod acceptor;

@@ -1,4 +1,4 @@
-//! Names whose addresses are servers of their own, looked up again and again.
+//! Regular DNS lookup of names whose addresses are separate servers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::http::gateway::{Addresses, Gateway};
 
-/// Time between two lookups of a name, as between those of a name that is one server.
+/// Interval of lookups of a name, the same as for a name that is one server.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Looks up the names of the gateway in force.
@@ -27,7 +27,7 @@ impl NameWatch {
         }
     }
 
-    /// The addresses of all names, once they are others than those in force.
+    /// Waits until the addresses of a name differ from those in force, and returns all addresses.
     ///
     /// Nothing is lost if the future is dropped.
     pub(super) async fn changed(&mut self) -> Addresses {
@@ -38,7 +38,7 @@ impl NameWatch {
                 continue;
             };
             if self.has_looked {
-                // A gateway that comes in force may have other names.
+                // A new gateway in force may have other names.
                 let _early = timeout(LOOK_EVERY, self.gateways.changed()).await;
                 self.has_looked = false;
                 continue;

@@ -1,4 +1,4 @@
-//! Tells the service manager how the gateway is, by the protocol of `sd_notify(3)`.
+//! Notifies the service manager of the gateway's state, by the protocol of `sd_notify(3)`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,15 +12,15 @@ use config::{Server, Settings};
 
 use crate::time::clock;
 
-/// The service manager that started this process.
+/// Service manager that started this process.
 ///
-/// Without `NOTIFY_SOCKET` there is none, and what it is told goes nowhere.
+/// Without `NOTIFY_SOCKET` there is none, and notifications are dropped.
 pub(super) struct ServiceManager {
     socket: Option<UnixDatagram>,
 }
 
 impl ServiceManager {
-    /// The one that listens at `NOTIFY_SOCKET`.
+    /// Connects to the manager at `NOTIFY_SOCKET`.
     pub(super) fn from_env() -> Self {
         let name = env::var_os("NOTIFY_SOCKET");
         let socket = name.and_then(|name| match connect(&name) {
@@ -33,12 +33,12 @@ impl ServiceManager {
         Self { socket }
     }
 
-    /// The gateway serves with `settings`.
+    /// Notifies that the gateway serves with `settings`.
     pub(super) fn ready(&self, settings: &Settings) {
         self.tell(&format!("READY=1\nSTATUS={}", serving(&settings.server)));
     }
 
-    /// The file is read again. [`Self::ready`] or [`Self::refused`] must follow.
+    /// Notifies that the file is read again. [`Self::ready`] or [`Self::refused`] must follow.
     pub(super) fn reloading(&self) {
         self.tell(&format!(
             "RELOADING=1\nMONOTONIC_USEC={}",
@@ -46,26 +46,26 @@ impl ServiceManager {
         ));
     }
 
-    /// The file has errors, and the gateway serves as before.
+    /// Notifies that the file has errors and the old settings stay in force.
     pub(super) fn refused(&self) {
         self.tell("READY=1\nSTATUS=The file has errors: the settings before it stay in force");
     }
 
-    /// The gateway stops within `limit` and the time for last answers.
+    /// Notifies that the gateway stops within `limit` and the time for last responses.
     pub(super) fn stopping(&self, limit: Duration) {
         self.tell(&format!(
             "STOPPING=1\nSTATUS=Stopping: waiting requests leave at their pace for at most {limit:?}"
         ));
     }
 
-    /// The gateway works.
+    /// Notifies that the gateway works.
     pub(super) fn alive(&self) {
         self.tell("WATCHDOG=1");
     }
 
     fn tell(&self, what: &str) {
         if let Some(socket) = &self.socket {
-            // A manager that does not listen cannot be helped; it acts on what it does not hear.
+            // If a notification is lost, the manager acts on its absence.
             let _lost = socket.send(what.as_bytes());
         }
     }
@@ -80,12 +80,12 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
     };
     let socket = UnixDatagram::unbound()?;
     socket.connect_addr(&address)?;
-    // Nobody waits for a manager that does not read.
+    // A manager that does not read must not block the gateway.
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
-/// Says in one line where clients and operators reach the gateway.
+/// Describes in one line where clients and operators reach the gateway.
 fn serving(server: &Server) -> String {
     let listen = server.listen.iter().map(ToString::to_string);
     let listen = listen.collect::<Vec<_>>().join(", ");

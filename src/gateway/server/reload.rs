@@ -1,4 +1,4 @@
-//! A reload: a file that was read is checked, and its gateway comes into force on all workers.
+//! Reload: a changed file is checked, and its gateway comes into force on all workers.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -22,7 +22,7 @@ use crate::observe::metrics::ConfigMetrics;
 use crate::origin::Prober;
 use crate::time::clock;
 
-/// Logs what is legal in the file and probably a mistake.
+/// Logs settings that are legal and probably a mistake.
 fn warn(settings: &Settings, file: &Path) {
     for warning in &settings.warnings {
         tracing::warn!("{}", warning.as_warning(file));
@@ -55,15 +55,15 @@ pub(super) struct Reloader {
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     prober: Prober,
-    /// The files that the last text names, if it has errors.
+    /// Files named by the last text, if that text has errors.
     named: RefCell<Vec<NamedFile>>,
-    /// The state of the file, for the admin port.
+    /// State of the file, for the admin port.
     state: watch::Sender<FileState>,
-    /// The settings that the process was started with.
+    /// Settings that the process was started with.
     ///
     /// A change to some settings waits for a restart.
     started_with: Settings,
-    /// The text that was read last; `None` after an error.
+    /// Text that was read last; `None` after an error.
     text: RefCell<Option<String>>,
     history: History,
 }
@@ -71,11 +71,11 @@ pub(super) struct Reloader {
 impl Reloader {
     /// Starts the gateway on `workers` and publishes it on `tell`.
     ///
-    /// It goes on from what `left` has of the process before.
+    /// The gateway restores the saved state of the previous process, `left`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the access log cannot be opened.
+    /// The access log cannot be opened.
     pub(super) fn start(
         loaded: Loaded,
         workers: Vec<ArbiterHandle>,
@@ -126,10 +126,10 @@ impl Reloader {
         Arc::clone(&self.in_force.borrow())
     }
 
-    /// The files that a reload reads besides the file itself: a change of one is a reason for it.
+    /// Files that a reload reads besides the file itself: a change of one causes a reload.
     ///
-    /// If the file has errors, these are those in force and those that it names: one that was
-    /// missing may come.
+    /// If the file has errors, these are the files in force and the files that it names: a missing
+    /// one may be created.
     pub(super) fn other_files(&self) -> Vec<NamedFile> {
         let mut files = self.named.borrow().clone();
         files.extend(self.gateway().settings().named.iter().cloned());
@@ -141,12 +141,12 @@ impl Reloader {
         self.tell.send_replace(None);
     }
 
-    /// Puts the text that was read from the file into force. `by` is why it was read.
+    /// Puts the text that was read from the file into force. `by`: reason for reading it.
     ///
-    /// If it has an error, the old settings stay. Returns whether the text is in force.
+    /// If the text has an error, the old settings stay. Returns whether the text is in force.
     pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
         let known = self.text.replace(read.as_ref().ok().cloned());
-        // A saved file whose text is the same is read for another that it names.
+        // The same text is read again because of another file that it names.
         let is_same = known.is_some() && *self.text.borrow() == known;
         let old = self.gateway();
         let parse = |text: String| {
@@ -169,9 +169,9 @@ impl Reloader {
         }
     }
 
-    /// Which other file than the file itself has changed, since `broken` or the settings in force.
+    /// Returns which other file changed, since `broken` or since the settings in force.
     ///
-    /// `broken` has the files that the text before named, if it had errors.
+    /// `broken`: the files that the text before named, if it had errors.
     fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
         fn of(named: &[NamedFile], kind: FileKind) -> impl Iterator<Item = &NamedFile> {
             named.iter().filter(move |file| file.kind == kind)
@@ -210,7 +210,7 @@ impl Reloader {
         self.metrics.reloaded(needs_restart.len());
         let now = clock::now();
         let change = is_change.then(|| LastChange::of(&what, lost_keys, now));
-        // First: who sees that there was a reload finds what it changed.
+        // The history comes first: whoever sees the reload also finds its changes.
         self.history.add(now, by, what.clone());
         self.state
             .send_modify(|state| state.reloaded(is_change, change.flatten(), needs_restart, now));
@@ -238,7 +238,7 @@ impl Reloader {
         self.switch_to(old.with_addresses(found, &self.workers));
     }
 
-    /// Puts a change of what is in maintenance into force.
+    /// Puts a change of the maintenance into force.
     pub(super) fn maintain(&self, change: MaintenanceChange) {
         let old = self.gateway();
         let mut maintenances = old.maintenances().clone();

@@ -1,4 +1,4 @@
-//! Waiting rooms call their visitors on time, and are kept in a file.
+//! Calls the visitors of waiting rooms on time, and saves the rooms in a file.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::http::gateway::Gateway;
 use crate::room::MAX_DELAY;
 use crate::time::clock;
 
-/// Shortest pause: a visitor who is called a little late is told to come in whole seconds anyway.
+/// Minimum pause: a called visitor polls in whole seconds anyway.
 const MIN_DELAY: Duration = Duration::from_millis(10);
-/// How often rooms are written.
+/// Interval of saves.
 const SAVES: Duration = Duration::from_secs(1);
 
-/// Looks at all rooms for as long as the gateway runs.
+/// Advances and saves all rooms as long as the gateway runs.
 pub(super) async fn keep(
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file: Option<RoomsFile>,

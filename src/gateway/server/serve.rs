@@ -1,4 +1,4 @@
-//! The process's life: it starts, serves, reads the file again, and stops.
+//! Main task of the process: starts, serves, reloads the file, and stops.
 
 use std::io;
 use std::path::Path;
@@ -27,13 +27,13 @@ use crate::observe::connections::ClientConnections;
 use crate::status::{RecentStatus, Recorder};
 use crate::time::clock;
 
-/// Serves until the process is told to stop and all requests have been answered.
+/// Serves until the process receives a stop signal and all requests have been answered.
 ///
-/// Sends each gateway that comes into force on `tell`.
+/// Publishes each gateway that comes into force on `tell`.
 ///
 /// # Errors
 ///
-/// Returns an error if an address cannot be listened on.
+/// An address cannot be listened on.
 pub async fn serve(
     loaded: Loaded,
     tokens: AdminTokens,
@@ -115,11 +115,11 @@ fn log_the_start(server: &config::Server) {
     tracing::info!(address, live_page = live_page.as_deref(), "listening");
 }
 
-/// What a gateway that accepts connections reacts to.
+/// Sources of events while the gateway accepts connections.
 struct Running<'a> {
     signals: Signals,
     watcher: Watcher,
-    /// What requests to the admin port want to be done here.
+    /// Orders of requests to the admin port for this task.
     orders: mpsc::Receiver<Order>,
     accepting: Accepting,
     reloader: Reloader,
@@ -128,11 +128,13 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Serves until the drain has to begin: `stop_delay` after a request to stop, or at the second request.
+    /// Serves until the drain has to begin.
+    ///
+    /// That is `stop_delay` after a request to stop, or at the second request.
     ///
     /// # Errors
     ///
-    /// Returns an error if connections can no longer be accepted.
+    /// Connections can no longer be accepted.
     async fn until_drain(&mut self, accepts: &AtomicBool) -> io::Result<()> {
         self.until_stop().await?;
         accepts.store(false, Ordering::Relaxed);
@@ -154,18 +156,18 @@ impl Running<'_> {
             .unwrap_or(Ok(()))
     }
 
-    /// Reads the file again when it changes and when that is asked for.
+    /// Reads the file again when it changes or when a reload is requested.
     ///
     /// # Errors
     ///
-    /// Returns an error if connections can no longer be accepted.
+    /// Connections can no longer be accepted.
     async fn until_stop(&mut self) -> io::Result<()> {
         loop {
             tokio::select! {
                 asked = self.signals.next() => match asked {
                     SignalRequest::Reload => {
                         let read = self.watcher.read();
-                        // A reload opens the logs; a file with errors must not keep them from it.
+                        // A reload opens the logs. A file with errors must not prevent that.
                         if !self.reload(read, ChangedBy::Signal) {
                             signals::reopen(&self.reloader.gateway());
                         }
@@ -186,7 +188,7 @@ impl Running<'_> {
     }
 
     fn obey(&mut self, order: Order) {
-        // The caller may have gone; then nothing needs the answer.
+        // The requester may have disconnected. Then nothing needs the result.
         let _gone = match order {
             Order::Read { done } => {
                 let read = self.watcher.read();
@@ -200,7 +202,7 @@ impl Running<'_> {
         };
     }
 
-    /// Returns whether what was read is in force.
+    /// Puts the read text into force. Returns whether it is in force.
     fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
         self.manager.reloading();
         let is_in_force = self.reloader.take(read, by);
@@ -212,11 +214,11 @@ impl Running<'_> {
         is_in_force
     }
 
-    /// Stops accepting, lets the queues drain, and leaves `kept` for the next process.
+    /// Stops accepting, lets the queues drain, and saves the state for the next process in `kept`.
     async fn stop(mut self, kept: Option<StateFile>) {
         // The kernel may need seconds to end the watch: it does so while the queues drain.
         drop(self.watcher);
-        // The file is not read any more. Closing the channel tells callers that ask for a reload.
+        // The file is no longer read. Closing the channel notifies the requesters of reloads.
         drop(self.orders);
         let gateway = self.reloader.gateway();
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;

@@ -1,4 +1,4 @@
-//! The signals that the process handles.
+//! Signals that the process handles.
 
 use std::io;
 
@@ -7,37 +7,37 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::http::gateway::Gateway;
 
-/// A request that an operator sends to the process as a signal.
+/// Request of an operator, sent as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
     /// SIGTERM or SIGINT.
     Stop,
-    /// SIGHUP: read the file now.
+    /// SIGHUP: reload the file.
     Reload,
-    /// SIGUSR1: open the access log again, as after a rotation.
+    /// SIGUSR1: reopen the access log, as after a rotation.
     ReopenLogs,
-    /// SIGUSR2, which has no effect. Without a handler it would end the process.
+    /// SIGUSR2: no effect. Without a handler it would end the process.
     Ignored,
 }
 
-/// The signals that the process handles.
+/// Handlers of the signals.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
     user1: Signal,
     user2: Signal,
-    /// SIGXFSZ: a file would grow past `RLIMIT_FSIZE`. Without a handler it would end the process;
-    /// with one, the write fails, as on a full disk.
+    /// SIGXFSZ: a file would exceed `RLIMIT_FSIZE`. Without a handler the signal would end the
+    /// process. With one, the write fails, as on a full disk.
     _too_large: Signal,
 }
 
 impl Signals {
-    /// Registers the handlers of the signals.
+    /// Registers the handlers.
     ///
     /// # Errors
     ///
-    /// Returns an error if the system refuses a handler.
+    /// The system refuses a handler.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -49,7 +49,7 @@ impl Signals {
         })
     }
 
-    /// Completes at the next request to stop; the others stay for [`next`](Self::next).
+    /// Waits for the next request to stop. Other signals stay for [`next`](Self::next).
     pub(crate) async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -69,9 +69,9 @@ impl Signals {
     }
 }
 
-/// Opens the access log of `gateway` again, so that a renamed file is followed by a new one.
+/// Reopens the access log of `gateway`, so that a new file replaces a renamed one.
 ///
-/// If that fails, the lines go where they went before.
+/// If that fails, the lines go to the old file.
 pub(super) fn reopen(gateway: &Gateway) {
     let Some(log) = gateway.access_log() else {
         return;
@@ -83,7 +83,7 @@ pub(super) fn reopen(gateway: &Gateway) {
     }
 }
 
-/// Says that a signal without a meaning came.
+/// Logs that a signal without a meaning was received.
 pub(super) fn ignored_signal() {
     tracing::info!("SIGUSR2 has no effect");
 }

@@ -1,4 +1,4 @@
-//! A whole gateway on real sockets, whose actors panic under load.
+//! Tests of a whole gateway on real sockets, whose actors panic under load.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,12 +16,12 @@ use crate::time::clock;
 use crate::zone::{Crash, Key};
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
-/// Clients of each key. More than pass at once, so that some always wait.
+/// Number of clients of each key. More than pass at once, so that some always wait.
 const CLIENTS: usize = 8;
-/// How often a key's actor panics.
+/// Number of panics of a key's actor.
 const CRASHES: usize = 150;
 
-/// An origin that answers each request at once and counts them.
+/// Starts an origin that answers each request at once and counts the requests.
 fn origin() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -45,7 +45,7 @@ fn origin() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, served)
 }
 
-/// The lines of a head, or `None` at the end of the connection.
+/// Reads the lines of a head; `None` at the end of the connection.
 fn head(reader: &mut impl BufRead) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     loop {
@@ -66,7 +66,7 @@ fn free_port() -> SocketAddr {
     listener.local_addr().unwrap()
 }
 
-/// What one client was answered.
+/// Responses to one client.
 #[derive(Debug, Default)]
 struct Answers {
     asked: usize,
@@ -75,7 +75,7 @@ struct Answers {
     unavailable: usize,
 }
 
-/// Asks over one connection, again and again, until `stop`. Each request must be answered.
+/// Sends requests over one connection until `stop`. Each must get a response.
 fn ask(gateway: SocketAddr, key: &str, stop: &AtomicBool) -> Answers {
     let stream = TcpStream::connect(gateway).unwrap();
     stream
@@ -144,7 +144,7 @@ fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
     told
 }
 
-/// The value of a metric's series.
+/// Reads the value of a metric's series.
 fn counted(admin: SocketAddr, series: &str) -> usize {
     let metrics = get(admin, "/metrics");
     let mut lines = metrics.lines().filter_map(|line| line.strip_prefix(series));
@@ -217,7 +217,7 @@ fn actors_panic_under_load_and_every_request_is_answered() {
     assert_eq!(all.asked, all.passed + all.unavailable);
     assert_eq!(served.load(Ordering::SeqCst), all.passed, "{all:?}");
     assert!(all.unavailable > 0 && all.passed > 0, "{all:?}");
-    // A key may have been parked or its supervisor be new when it was to panic.
+    // A key may have been parked, or its supervisor new, at the time of a panic.
     let keys = counted(admin, "drip_actor_restarts_total{kind=\"key\"}");
     assert!(keys >= CRASHES / 2, "{keys} of {CRASHES}");
     assert_eq!(counted(admin, SUPERVISORS) - before, 2);

@@ -1,3 +1,5 @@
+//! TLS of the listening addresses, and logs of connections that fail before a request.
+
 use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
@@ -11,8 +13,9 @@ use crate::observe::metrics::{HandshakeFailure, count_handshake_failure};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Builds the TLS of each address for clients; `None` where there is none. From here on renewed
-/// certificates are reloaded.
+/// Builds the TLS of each address for clients; `None` for an address without TLS.
+///
+/// From here on renewed certificates are reloaded.
 pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
     let failed = |error: &dyn Display| io::Error::other(format!("server.tls: {error}"));
     let Some(tls) = &server.tls else {
@@ -43,10 +46,11 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     Ok(servers)
 }
 
-/// Counts and logs why a handshake failed, each kind of reason once a second at most.
+/// Counts and logs the reason of a failed handshake.
 ///
-/// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
-/// or send something else, are not: those are seen at level `debug`.
+/// Each kind of reason is logged at most once a second. A client that speaks TLS and gets no
+/// connection is logged as a warning. Scans, and clients that disconnect or send other data, are
+/// logged at level `debug`.
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
@@ -67,7 +71,7 @@ pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
     }
 }
 
-/// Why a handshake failed, for the metrics.
+/// Reason of a failed handshake, for the metrics.
 fn reason(error: &HandshakeError) -> HandshakeFailure {
     use AlertDescription as Alert;
     use HandshakeFailure as Reason;
@@ -101,10 +105,10 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
     }
 }
 
-/// Logs why a connection that must begin with a header of the PROXY protocol is closed without it.
+/// Logs why a connection without the required PROXY protocol header is closed.
 ///
-/// Each kind of reason is logged once a second at most. Connections that send nothing are those of
-/// health checks, and are seen at level `debug`.
+/// Each kind of reason is logged at most once a second. Connections without any data are health
+/// checks, and are logged at level `debug`.
 pub(super) fn tell_no_header(peer: Option<SocketAddr>, error: &ProxyHeaderError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();

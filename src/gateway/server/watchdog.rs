@@ -1,4 +1,4 @@
-//! The watchdog of a service manager: a gateway whose threads no longer answer is started anew.
+//! Watchdog of a service manager: restarts a gateway whose threads no longer respond.
 
 use std::convert::Infallible;
 use std::env;
@@ -12,9 +12,9 @@ use tokio::time::sleep;
 
 use super::notify::ServiceManager;
 
-/// When the service manager wants to hear that the gateway works.
+/// Interval of watchdog notifications to the service manager.
 ///
-/// Its methods are awaited by the main task beside its work, so they say nothing while that task is
+/// The main task awaits the methods beside its work. So no notification is sent while that task is
 /// stuck.
 pub(super) struct Watchdog {
     /// Half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
@@ -22,14 +22,14 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// As `WATCHDOG_USEC` says, if `WATCHDOG_PID` is this process or not set.
+    /// Reads `WATCHDOG_USEC`, if `WATCHDOG_PID` is this process or not set.
     pub(super) fn from_env() -> Self {
         let [usec, pid] = ["WATCHDOG_USEC", "WATCHDOG_PID"].map(|name| env::var(name).ok());
         let interval = usec.and_then(|usec| interval(&usec, pid.as_deref(), std::process::id()));
         Self { interval }
     }
 
-    /// Tells `manager` that the gateway works, each time that all of `threads` answer.
+    /// Notifies `manager` each time that all of `threads` have responded.
     pub(super) async fn while_all_answer(
         &self,
         manager: &ServiceManager,
@@ -48,24 +48,24 @@ impl Watchdog {
         }
     }
 
-    /// Tells `manager` that the gateway works, while its threads end one by one.
+    /// Notifies `manager` at the interval while the threads end one by one.
     pub(super) async fn while_stopping(&self, manager: &ServiceManager) -> Infallible {
         self.while_all_answer(manager, &[]).await
     }
 }
 
-/// The interval for what the two variables say; `None` if they do not ask this process.
+/// Computes the interval from the two variables; `None` if they are not for this process.
 fn interval(usec: &str, pid: Option<&str>, own: u32) -> Option<Duration> {
     let for_this_process = pid.is_none_or(|pid| pid.parse() == Ok(own));
     let usec = usec.parse::<u64>().ok().filter(|usec| *usec > 0)?;
     for_this_process.then(|| Duration::from_micros(usec) / 2)
 }
 
-/// Waits until `thread` has done what it was asked before; `false` if it has ended.
+/// Waits until `thread` has done its earlier work; `false` if the thread has ended.
 async fn answers(thread: &ArbiterHandle) -> bool {
     let (answer, answered) = oneshot::channel();
     thread.spawn_fn(move || {
-        // The receiver is gone only when the process ends anyway.
+        // The receiver is dropped only when the process ends.
         let _gone = answer.send(());
     }) && answered.await.is_ok()
 }

@@ -1,5 +1,4 @@
-//! Status of each zone, origin and route and of the store, once a second, for API, metrics and
-//! page.
+//! Status of all nouns, once a second: zones, origins, routes, the store, the process.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The form of a state file: a header with a checksum, then lines of a known length together.
+//! Format of a state file: a header with checksum and length, then lines.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -13,14 +13,14 @@ use thiserror::Error;
 use super::record::Record;
 use crate::time::clock;
 
-/// Changes whenever an older or newer program would misread the lines.
+/// Version of the format. Changes whenever an older or newer program would misread the lines.
 const VERSION: u32 = 1;
-/// Bytes of a header: magic, version, length and checksum.
+/// Length of a header, in bytes: magic, version, length and checksum.
 const HEADER: usize = STATE_MAGIC.len() + 4 + 1 + 16 + 1 + 8 + 1;
-/// The most bytes of lines that are written or read: some ten million keys.
+/// Maximum length of all lines, in bytes: some ten million keys.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Why the state of an earlier process is not used.
+/// Reason why the state of an earlier process is not used.
 #[derive(Debug, Error)]
 pub(super) enum Unusable {
     #[error("it cannot be read: {0}")]
@@ -45,11 +45,11 @@ fn header(length: u64, checksum: u32) -> String {
     format!("{STATE_MAGIC}{VERSION:04} {length:016x} {checksum:08x}\n")
 }
 
-/// A new state file. It takes the place of the one before when it is complete.
+/// A new state file. It replaces the previous one when it is complete.
 pub(super) struct Writer {
-    /// Where it goes.
+    /// Final path of the file.
     path: PathBuf,
-    /// It is beside `path` until it is complete.
+    /// Temporary file beside `path`, until it is complete.
     file: BufWriter<NamedTempFile>,
     length: u64,
     checksum: Hasher,
@@ -57,14 +57,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Begins a file beside `path`, which only this user may read.
+    /// Begins a file beside `path` that only this user may read.
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
         let (folder, mut name) = (
             folder(path),
             path.file_name().unwrap_or_default().to_owned(),
         );
         name.push(".new");
-        // One that a killed process left.
+        // Remove the file of a process that was killed.
         match fs::remove_file(folder.join(&name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -97,7 +97,7 @@ impl Writer {
         self.file.write_all(&self.line)
     }
 
-    /// Puts the file in its place, once the disk has it.
+    /// Moves the file to its path, once the disk has it.
     pub(super) fn finish(self) -> io::Result<()> {
         let file = self.file.into_inner();
         let mut file = file.map_err(io::IntoInnerError::into_error)?;
@@ -105,7 +105,7 @@ impl Writer {
         file.write_all(header(self.length, self.checksum.finalize()).as_bytes())?;
         file.as_file().sync_all()?;
         file.persist(&self.path)?;
-        // The name is on the disk once its folder is.
+        // Sync the folder: only then the name is on the disk.
         File::open(folder(&self.path))?.sync_all()
     }
 }
@@ -114,11 +114,11 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-/// The lines of a state file whose checksum is right.
+/// Lines of a state file with a correct checksum.
 #[derive(Debug)]
 pub(super) struct Reader {
     file: BufReader<File>,
-    /// Bytes of lines that are still to come.
+    /// Length of the remaining lines, in bytes.
     left: u64,
     line: Vec<u8>,
     count: usize,
@@ -169,7 +169,7 @@ impl Reader {
         }))
     }
 
-    /// The next line; `None` after the last one.
+    /// Reads the next line; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<Record>, Unusable> {
         if self.left == 0 {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Reader {
     }
 }
 
-/// The length and the checksum that a header tells.
+/// Parses the length and the checksum of a header.
 fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     let text = std::str::from_utf8(header).map_err(|_| Unusable::Other)?;
     let Some(rest) = text.strip_prefix(STATE_MAGIC) else {
@@ -206,7 +206,7 @@ fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     let (length, checksum) = rest.trim_end().split_once(' ').ok_or(Unusable::Length)?;
     let length = u64::from_str_radix(length, 16).map_err(|_| Unusable::Length)?;
     let checksum = u32::from_str_radix(checksum, 16).map_err(|_| Unusable::Length)?;
-    // Numbers may be written in several ways, but a gateway writes them in one.
+    // A number has several spellings, but a gateway writes only one.
     if length > MAX_BYTES || self::header(length, checksum) != text {
         return Err(Unusable::Length);
     }

@@ -1,3 +1,5 @@
+//! Lock of the state file, so that only one process writes it.
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,23 +11,24 @@ use tokio::time::sleep;
 
 use crate::time::clock;
 
-/// Pause between two tries.
+/// Pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Held by the one process that may write a state file, until this is dropped.
+/// Lock of the one process that may write a state file, until this is dropped.
 ///
-/// The kernel releases it when the process ends, however that happens.
+/// The kernel releases it when the process ends for any reason.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits for the lock of the state file at `path`; `None` if another process keeps it so long.
+    /// Waits for the lock of the state file at `path`; `None` if another process still has it after
+    /// `most`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file of the lock, beside the state file, cannot be opened.
+    /// The lock file, beside the state file, cannot be opened.
     pub(super) async fn take(path: &Path, most: Duration) -> io::Result<Option<Self>> {
         if let Some(lock) = Self::try_take(path)? {
             return Ok(Some(lock));
@@ -48,7 +51,7 @@ impl Lock {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let mut options = OpenOptions::new();
-        // The state file itself is replaced by each process.
+        // The lock has a file of its own, because each process replaces the state file.
         let file = options.write(true).create(true).truncate(false).mode(0o600);
         let file = file.open(PathBuf::from(name))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -1,8 +1,8 @@
-//! What outlives the process: levels and schedules, in a file for the next one.
+//! State that outlives the process: levels and schedules, in a file for the next process.
 //!
 //! The file is written once, when the gateway stops: after the last request was accepted, while
-//! those that wait still leave. The next process starts from it, so its first requests leave behind
-//! them. A lock beside the file says that another process may still write it.
+//! waiters still depart. The next process starts from it, so its first requests depart after them.
+//! A lock beside the file shows that another process may still write it.
 
 mod format;
 mod lock;
@@ -25,36 +25,37 @@ pub(super) use rooms::RoomsFile;
 
 use crate::time::clock;
 
-/// Time that connections have for their first request after the signal to stop.
+/// Time limit for the first request of open connections after the signal to stop.
 const LAST_JOINS: Duration = Duration::from_millis(500);
-/// Most time for writing.
+/// Time limit for writing.
 const WRITING: Duration = Duration::from_secs(8);
-/// How long a start waits for the process before it, from the signal to the end of its writing.
+/// Time limit of a start for the previous process, from the signal to the end of its writing.
 const PREDECESSOR: Duration = Duration::from_secs(10);
-/// Most time for checking what it has left, before this process listens.
+/// Time limit for checking the saved state, before this process listens.
 const CHECKING: Duration = Duration::from_secs(5);
-/// Most time for reading it, before the first request is served.
+/// Time limit for reading the saved state, before the first request is served.
 const READING: Duration = Duration::from_secs(5);
-/// How long a second signal to stop waits until the state is written.
+/// Time limit for writing the state after a second signal to stop.
 pub(super) const WRITING_IN_HASTE: Duration = Duration::from_millis(500);
 
-/// The state file of this process, from its start to its stop.
+/// State file of this process, from its start to its stop.
 #[derive(Debug)]
 pub(super) struct StateFile {
-    /// Where the file is, at the end of symbolic links.
+    /// Path of the file, with symbolic links resolved.
     path: PathBuf,
-    /// `None` if another process has it.
+    /// Lock of the file; `None` if another process has it.
     lock: Option<Lock>,
-    /// What the process before has left, until it is restored.
+    /// Saved state of the previous process, until it is restored.
     left: Option<Reader>,
-    /// The file of the waiting rooms.
+    /// File of the waiting rooms.
     rooms: RoomsFile,
 }
 
 impl StateFile {
-    /// Waits for the process before, and opens what it has left, if that can be used.
+    /// Waits for the previous process, and opens its saved state, if it can be used.
     ///
-    /// `None` if the settings name no file, or the state cannot be written there: the log says so.
+    /// `None` if the settings name no file, or the state cannot be written there. The second case
+    /// is logged.
     pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
         let path = path?;
         let checked = check_state_file(path).map_err(|error| tell_unusable(path, &error));

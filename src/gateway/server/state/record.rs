@@ -1,4 +1,4 @@
-//! What is in a state file: one record a line, as JSON.
+//! Records of a state file: one line each, as JSON.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use crate::zone::SavedKey;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Record {
-    /// The first line: when all the others were true.
+    /// First line: the instant of all other lines.
     Written(Stamp),
-    /// A zone, whose keys follow.
+    /// A zone; its keys follow.
     Zone(ZoneRecord),
-    /// A key of the zone before.
+    /// A key of the last zone.
     Key(KeyRecord),
-    /// The gate of an origin.
+    /// Gate of an origin.
     Gate(GateRecord),
 }
 
-/// What a zone must still be, so that its keys can be continued.
+/// Settings of a zone that must be unchanged for its keys to be restored.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ZoneRecord {
     pub(super) name: String,
     key: String,
     ipv6_prefix: u8,
     algorithm: String,
-    /// The rate of each key that names none.
+    /// Rate of each key without a rate of its own.
     #[serde(with = "as_text")]
     pub(super) rate: Rate,
-    /// How much of the budget for new keys is used up: nanoseconds until none is.
+    /// Used part of the budget for new keys: nanoseconds until it is whole again.
     #[serde(default)]
     new_keys: u64,
 }
 
 impl ZoneRecord {
-    /// `new_keys`: how long until its budget for new keys is whole.
+    /// Describes a zone. `new_keys`: duration until its budget for new keys is whole.
     pub(super) fn of(zone: &config::Zone, new_keys: Duration) -> Self {
         Self {
             new_keys: u64::try_from(new_keys.as_nanos()).unwrap_or(u64::MAX),
@@ -54,7 +54,7 @@ impl ZoneRecord {
         }
     }
 
-    /// Whether a zone with these settings keeps the keys. Its rate may be another one.
+    /// Returns whether a zone with these settings keeps the keys. Its rate may differ.
     pub(super) fn is(&self, zone: &config::Zone) -> bool {
         let rate = self.rate;
         *self
@@ -64,19 +64,19 @@ impl ZoneRecord {
             }
     }
 
-    /// How long after the first line the budget for new keys is whole.
+    /// Duration from the first line until the budget for new keys is whole.
     pub(super) fn new_keys(&self) -> Duration {
         Duration::from_nanos(self.new_keys)
     }
 }
 
-/// A key, and what it was charged.
+/// A key with its charge.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeyRecord {
-    /// Keys need not be UTF-8.
+    /// Any bytes: a key need not be UTF-8.
     #[serde(with = "crate::room::base64_bytes")]
     key: Arc<[u8]>,
-    /// `None`: as the zone.
+    /// `None`: the zone's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub(super) struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// `of_zone`: the rate of its zone.
+    /// Describes a key. `of_zone`: the rate of its zone.
     pub(super) fn of(saved: SavedKey, of_zone: Rate) -> Self {
         Self {
             key: saved.key,
@@ -93,7 +93,7 @@ impl KeyRecord {
         }
     }
 
-    /// `None` if its rate is none.
+    /// Parses the key; `None` if its rate is not valid.
     pub(super) fn into_key(self, of_zone: Rate) -> Option<SavedKey> {
         let rate = self
             .rate
@@ -106,18 +106,18 @@ impl KeyRecord {
     }
 }
 
-/// A gate. Times are in nanoseconds from the first line on.
+/// A gate. Times are in nanoseconds since the first line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GateRecord {
     pub(super) origin: String,
     #[serde(flatten)]
     pub(super) saved: SavedOriginGate,
-    /// What was learned of the costs of routes to the origin.
+    /// Learned costs of the routes to the origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) costs: Vec<SavedCost>,
 }
 
-/// Rates as in `gateway.toml`.
+/// Rates in the format of `gateway.toml`.
 mod as_text {
     use super::{Deserialize, Deserializer, Rate, Serializer};
     use serde::de::Error as _;
@@ -139,19 +139,19 @@ mod as_text {
     }
 }
 
-/// When a state was written, for another process to find out how long ago that was.
+/// Time of writing, so that another process can compute the age of the state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
-    /// By the wall clock, in nanoseconds since the Unix epoch.
+    /// Wall clock, in nanoseconds since the Unix epoch.
     wall: u64,
-    /// By the monotonic clock, in nanoseconds since the machine was started.
+    /// Monotonic clock, in nanoseconds since the start of the machine.
     monotonic: u64,
-    /// Which start of the machine that was; empty if unknown.
+    /// Id of this start of the machine; empty if unknown.
     boot: String,
 }
 
 impl Stamp {
-    /// The present time.
+    /// Returns the present time.
     pub(super) fn now() -> Self {
         Self {
             wall: clock::wall().as_nanos(),
@@ -160,7 +160,7 @@ impl Stamp {
         }
     }
 
-    /// The time from this stamp to `now`; `None` if it would be in the future.
+    /// Duration from this stamp to `now`; `None` if the stamp is in the future.
     ///
     /// On the same start of the machine, a step of the wall clock in between has no effect.
     pub(super) fn age_at(&self, now: &Self) -> Option<Duration> {
@@ -173,14 +173,14 @@ impl Stamp {
         nanos.map(Duration::from_nanos)
     }
 
-    /// The moment of this process at which another process wrote this stamp.
+    /// Instant in this process at which another process wrote this stamp, and the stamp's age.
     pub(super) fn moment(&self) -> Option<(Moment, Duration)> {
         let age = self.age_at(&Self::now())?;
         Some((clock::now().before(age), age))
     }
 }
 
-/// Which start of the machine this is; empty if the kernel does not say.
+/// Returns the id of this start of the machine; empty if the kernel does not report it.
 fn boot() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     boot.map_or_else(|_| String::new(), |boot| boot.trim().to_owned())

@@ -1,3 +1,5 @@
+//! Restores the state that the previous process saved.
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,30 +14,30 @@ use crate::origin::Origin;
 use crate::time::clock;
 use crate::zone::{SavedKey, Zone};
 
-/// How many of the zones that are left out are named.
+/// Maximum number of skipped zones that the log names.
 const NAMED: usize = 5;
-/// How many keys are handed to a zone at once.
+/// Number of keys that are sent to a zone at once.
 const BATCH: usize = 1000;
 
-/// What was restored.
+/// Summary of the restored state.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Restored {
     keys: usize,
     zones: usize,
     gates: usize,
-    /// The zones with keys that were left out, the first of them by name, and their keys.
+    /// Number of skipped zones with keys, the names of the first ones, and the number of their
+    /// keys.
     zones_left_out: usize,
     names_left_out: Vec<String>,
     keys_left_out: usize,
-    /// How long ago it was written.
+    /// Age of the state.
     age: Duration,
-    /// Whether reading it took too long, so that some keys start empty.
+    /// Whether reading took too long, so that some keys start empty.
     is_cut_short: bool,
 }
 
 impl StateFile {
-    /// Lets `gateway` go on from what the process before has left. Its first request must not have
-    /// come.
+    /// Restores the state of the previous process. Call it before the first request of `gateway`.
     pub(in crate::server) fn restore(&mut self, gateway: &Gateway) {
         let Some(left) = self.left.take() else {
             return;
@@ -73,7 +75,7 @@ pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
     tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
 }
 
-/// Hands what was left to the zones that are still there, as far as it can be read by `deadline`.
+/// Restores the zones that still exist, as far as the state can be read by `deadline`.
 fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
     let Some(Record::Written(stamp)) = left.next()? else {
         return Err(Unusable::Other);
@@ -84,7 +86,7 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
         ..Restored::default()
     };
     let mut batch: Option<Batch> = None;
-    // The zone that is left out, until its first key.
+    // Name of a skipped zone, until its first key.
     let mut left_out: Option<String> = None;
     let mut lines = 0;
     while let Some(record) = left.next()? {
@@ -139,7 +141,7 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
 /// Keys on their way to their zone.
 struct Batch<'g> {
     zone: &'g Zone,
-    /// The rate of the zone when they were written.
+    /// Rate of the zone when the keys were written.
     rate: Rate,
     at: Moment,
     keys: Vec<SavedKey>,
@@ -165,7 +167,7 @@ impl<'g> Batch<'g> {
     }
 
     fn hand_on(&mut self) {
-        // More than the zone may know are not even sent.
+        // Keys above the zone's maximum are not sent.
         let max_keys = self.zone.settings().max_keys.get();
         self.keys.truncate(max_keys.saturating_sub(self.count));
         self.count += self.keys.len();

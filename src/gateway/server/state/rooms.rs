@@ -1,7 +1,7 @@
-//! The waiting rooms, in a file beside the state file.
+//! File of the waiting rooms, beside the state file.
 //!
-//! It is written each second in which something changes, so that a process that is killed forgets
-//! nobody's place: numbers are reserved in it before they are drawn.
+//! It is written each second in which a room changes, so that a killed process forgets no visitor's
+//! position. Numbers are reserved in the file before they are drawn.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,27 +17,27 @@ use crate::http::gateway::Gateway;
 use crate::room::SavedOriginRoom;
 use crate::time::clock;
 
-/// Numbers that are reserved ahead: more than are drawn between two writes.
+/// Count of reserved numbers: more than are drawn between two writes.
 const BLOCK: u64 = 1 << 20;
-/// Largest file that is read: a million sessions in each of a few rooms.
+/// Maximum size of a file that is read: a million sessions in each of a few rooms.
 const MAX_SIZE: u64 = 256 << 20;
 
-/// The file of the waiting rooms of this process.
+/// File of the waiting rooms of this process.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct RoomsFile {
     path: PathBuf,
-    /// The number of the newest content that was written, and its checksum.
+    /// Number of the newest written content, and its checksum.
     written: Arc<Mutex<(u64, u32)>>,
 }
 
-/// What is in the file.
+/// Content of the file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
     rooms: Vec<SavedOriginRoom>,
 }
 
 impl StateFile {
-    /// The file of the waiting rooms; `None` if another process has it.
+    /// Returns the file of the waiting rooms; `None` if another process has it.
     pub(in crate::server) fn rooms(&self) -> Option<RoomsFile> {
         self.lock.as_ref()?;
         Some(self.rooms.clone())
@@ -54,8 +54,7 @@ impl RoomsFile {
         }
     }
 
-    /// Lets the rooms of `gateway` go on from what the process before has left. No request may
-    /// have come yet.
+    /// Restores the rooms of the previous process. Call it before the first request of `gateway`.
     pub(in crate::server) fn restore(&self, gateway: &Gateway) {
         if gateway.rooms().next().is_none() && !self.path.exists() {
             return;
@@ -93,8 +92,9 @@ impl RoomsFile {
         }
     }
 
-    /// Writes the rooms of `gateway`, with so many numbers reserved ahead. `nth`: how many contents
-    /// there were.
+    /// Writes the rooms of `gateway`.
+    ///
+    /// `ahead`: count of numbers to reserve. `nth`: number of this content.
     fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
         let now = clock::now();
         let rooms = gateway.rooms().filter_map(|room| room.save(ahead, now));
@@ -111,7 +111,7 @@ impl RoomsFile {
         Ok(())
     }
 
-    /// Puts a content in place, unless a newer one is there.
+    /// Writes a content, unless a newer one is written.
     fn put(&self, content: &Content, nth: u64) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(content)?;
@@ -120,12 +120,12 @@ impl RoomsFile {
         if newest >= nth || (newest > 0 && known == checksum) {
             return Ok(());
         }
-        // Rooms that left the file are forgotten: nobody waits in them.
+        // Rooms that were removed from the configuration are forgotten: no visitor waits in them.
         if content.rooms.is_empty() && !self.path.exists() {
             return Ok(());
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        // Only this user may read it: it may have a secret.
+        // Only this user may read it: it may contain a secret.
         let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(&text)?;
         file.persist(&self.path)?;
@@ -133,7 +133,9 @@ impl RoomsFile {
         Ok(())
     }
 
-    /// Writes the rooms for the last time: the next process begins right behind the last number.
+    /// Writes the rooms for the last time, without reserved numbers.
+    ///
+    /// The next process continues right after the last number.
     pub(super) fn finish(&self, gateway: &Gateway) {
         gateway.rooms().for_each(|room| room.hand_over());
         if let Err(error) = self.write(gateway, 0, u64::MAX) {
@@ -183,7 +185,7 @@ fn read(path: &Path) -> io::Result<Option<Content>> {
 mod tests {
     use super::*;
 
-    /// The form of the file, which the next version of the gateway reads as well.
+    /// Format of the file, which the next version of the gateway reads as well.
     const FORM: &str = r#"{"rooms":[{"origin":"shop","life":18446744073709551615,"secret":"CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=","drawn":100,"reserved":200,"called":50,"emptied":3,"is_open":true,"next_call":5000,"gaps":[[7,9]],"lotteries":[[1,5,[1,2,3,4,5,6]]],"sessions":[[4,1500]],"calls":[[49,1000,9000]]}]}"#;
 
     #[test]

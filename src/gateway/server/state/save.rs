@@ -1,3 +1,5 @@
+//! Writes the state for the next process when the gateway stops.
+
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,17 +18,17 @@ use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::TurnToCome;
 
-/// How many parts wait for the disk at most.
+/// Maximum number of parts that wait for the disk.
 const AHEAD: usize = 16;
 
-/// What is written next.
+/// Next part to write.
 enum Part {
     Records(Vec<Record>),
-    /// Nothing is missing.
+    /// End of a complete state.
     End,
 }
 
-/// What was written.
+/// Summary of the written state.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Saved {
     keys: usize,
@@ -35,11 +37,11 @@ struct Saved {
 }
 
 impl StateFile {
-    /// Accepts no more requests, and writes the state for the next process.
+    /// Stops accepting requests, and writes the state for the next process.
     ///
-    /// Open connections have a moment for their first request before, at most until `all_gone` or
-    /// `in_haste`. Once this completes, the next process may read the state, while those that wait
-    /// here still leave.
+    /// Before that, open connections may send their first request, at most until `all_gone` or
+    /// `in_haste`. When this completes, the next process may read the state, while waiters still
+    /// depart here.
     pub(in crate::server) async fn hand_over(
         mut self,
         gateway: &Gateway,
@@ -82,22 +84,22 @@ impl StateFile {
     }
 }
 
-/// Writes the state of all zones that are in memory, and of all gates.
+/// Writes the state of all zones in memory, and of all gates.
 async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     let zones: Vec<_> = gateway
         .zones()
         .iter()
         .filter(|zone| zone.is_in_memory())
         .collect();
-    // All at once: no zone accepts what another one no longer accepts.
+    // All at once: a zone must not accept a request that another zone no longer accepts.
     join_all(zones.iter().map(|zone| zone.hand_over())).await;
-    // Who joins a gate in between is counted twice: a slot stays unused.
+    // A request that joins a gate in between is counted twice: a slot stays unused.
     let arrivals = GateArrivals::of(gateway).await;
     let (at, stamp) = (clock::now(), Stamp::now());
     let (to_disk, records) = mpsc::channel(AHEAD);
     let file = PathBuf::from(path);
     let writing = tokio::task::spawn_blocking(move || write(&file, records));
-    // If writing fails, its error says why.
+    // If writing fails, its error has the reason.
     let mut first = vec![Record::Written(stamp)];
     first.extend((0..).zip(gateway.origins()).filter_map(|(index, origin)| {
         let gate = origin.gate()?;
@@ -124,12 +126,12 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
         };
         zone.save(at, take).await;
     }
-    // The receiver is gone if writing has failed.
+    // The receiver is dropped if writing has failed.
     let _failed = to_disk.send(Part::End).await;
     writing.await.map_err(io::Error::other)?
 }
 
-/// Writes all parts, and puts the file in its place.
+/// Writes all parts, and moves the file to its path.
 fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
     let mut writer = Writer::begin(path)?;
     let mut saved = Saved::default();
@@ -148,18 +150,18 @@ fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
     Ok(saved)
 }
 
-/// Requests that wait in zones, and will join a gate with a turn.
+/// Requests that wait in zones and will join a gate after their slot.
 #[derive(Debug, Default)]
 pub(super) struct GateArrivals(HashMap<Onward, Vec<ToCome>>);
 
 impl GateArrivals {
-    /// Asks all zones.
+    /// Collects the requests of all zones.
     pub(super) async fn of(gateway: &Gateway) -> Self {
         let zones = gateway.zones().iter().map(|zone| zone.turns_to_come());
         Self::from_turns(join_all(zones).await.into_iter().flatten())
     }
 
-    /// A request with turns in several zones comes with the last one.
+    /// A request with slots in several zones arrives with the last one.
     fn from_turns(turns: impl Iterator<Item = TurnToCome>) -> Self {
         let mut requests: HashMap<Ticket, TurnToCome> = HashMap::new();
         for turn in turns {
@@ -178,7 +180,7 @@ impl GateArrivals {
         arrivals
     }
 
-    /// Those that will come to this gate.
+    /// Requests that will arrive at this gate.
     pub(super) fn at(&self, gate: &OriginGate) -> &[ToCome] {
         let arrivals = gate.onward().and_then(|onward| self.0.get(&onward));
         arrivals.map_or(&[], Vec::as_slice)

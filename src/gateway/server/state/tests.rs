@@ -1,3 +1,5 @@
+//! Tests of the state file.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +43,7 @@ fn write(path: &Path, records: &[Record]) {
     writer.finish().unwrap();
 }
 
-/// A folder, and where the file is to be in it.
+/// Creates a folder. Returns it with the path of the file in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drip.state");
@@ -75,7 +77,7 @@ fn what_is_written_is_read_and_only_this_user_may() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// The forms of a gate: with all fields, and with none that may be absent.
+/// Records of a gate: with all fields, and without the optional ones.
 const GATES: [&str; 2] = [
     r#"{"gate":{"origin":"a","next":1,"opens":2,"reserved":[[3,4]],"backoff":{"share":400000,"answers":20,"bad":9,"held":3,"paused":2,"places":{"limit":5,"of":6,"answers":7,"bad":8}},"costs":[{"route":"/","selector":7,"method":"GET","quiet":[1],"busy":[2],"busy_in_row":3,"learned":{"micros":5,"quiet":true}}]}}"#,
     r#"{"gate":{"origin":"a","next":1,"opens":2,"costs":[{"route":"/","selector":7,"method":"GET"}]}}"#,

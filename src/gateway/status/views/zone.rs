@@ -160,8 +160,7 @@ pub struct FullKey {
     pub of: u64,
     /// Requests that run here.
     pub here: u64,
-    /// Permits of other gateways, and those of them that are withheld because the gateways
-    /// vanished.
+    /// Permits of other gateways, and the withheld permits of vanished ones among them.
     pub elsewhere: u64,
     pub withheld: u64,
     /// Duration for which such permits stay withheld, as configured, such as `75s`.
