@@ -1,4 +1,4 @@
-//! Who changes something through the admin port, and the lines of the log about it.
+//! Author of a change through the admin port, and the log lines about changes.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use tracing::field::display;
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
-/// The name of the token of a request; `None`: it has no name, or there is no token.
+/// Name of a request's token; `None`: the token has no name, or there is no token.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TokenName(pub(super) Option<Arc<str>>);
 
-/// Who sent a request that changes something.
+/// Author of a request that changes something.
 pub(super) struct Author {
     name: Option<Arc<str>>,
-    /// Its address.
+    /// Address of the client.
     peer: String,
 }
 
-/// A change, as the log has it.
+/// A change, as the log shows it.
 pub(super) struct Changed<'c> {
-    /// The line's message.
+    /// Message of the log line.
     pub(super) event: &'static str,
-    /// What is changed.
+    /// Changed thing.
     pub(super) what: &'c str,
-    /// As it was before.
+    /// Value before the change.
     pub(super) from: Option<&'c str>,
-    /// As it is now.
+    /// Value after the change.
     pub(super) to: &'c str,
-    /// `None`: it has no end.
+    /// Expiry; `None`: no expiry.
     pub(super) until: Option<Moment>,
 }
 
@@ -66,12 +66,12 @@ impl Author {
         }
     }
 
-    /// The name of the token, or the address where it has none.
+    /// Name of the token, or else the address.
     pub(super) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.peer)
     }
 
-    /// Notes in the log and in the history that `place` has an override now.
+    /// Records a new override of `place` in the log and in the history.
     pub(super) fn note_set(
         &self,
         history: &History,
@@ -84,20 +84,20 @@ impl Author {
         self.note(history, &change, &format!("{to} until {until}, by {by}"));
     }
 
-    /// Notes in the log and in the history that `place` has no override any more.
+    /// Records the end of an override of `place` in the log and in the history.
     pub(super) fn note_undone(&self, history: &History, place: &str, (from, to): (&str, &str)) {
         let change = Changed::new("override undone", place, Some(from), to);
         self.note(history, &change, change.event);
     }
 
-    /// Notes a change in the log, and in the history with this text.
+    /// Records a change in the log, and in the history with this text.
     pub(super) fn note(&self, history: &History, change: &Changed, text: &str) {
         self.log(change);
         let text = format!("{}: {text}", change.what);
         history.add(clock::now(), ChangedBy::Api, vec![text]);
     }
 
-    /// Writes a line of the log. Each change through the admin port has one.
+    /// Writes a log line. Each change through the admin port has one.
     pub(super) fn log(&self, change: &Changed) {
         let Changed {
             event,

@@ -1,4 +1,4 @@
-//! Ends overrides, maintenance and words to those who wait whose time is over.
+//! Ends expired overrides, maintenance and messages to visitors.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::status::gates::place as place_of_gate;
 use crate::status::overridden::place;
 use crate::time::clock;
 
-/// How often they are looked at.
+/// Interval of the checks.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Looks at all of them for as long as the gateway runs.
+/// Ends expired acts as long as the gateway runs.
 pub(super) async fn run(admin: Data<Admin>) {
     loop {
         sleep(EVERY).await;
@@ -30,7 +30,7 @@ pub(super) async fn run(admin: Data<Admin>) {
     }
 }
 
-/// Notes in the log and in the history that something has expired.
+/// Records an expiry in the log and in the history.
 fn note(history: &History, place: &str, what: &str) {
     tracing::info!(place, "{what} expired");
     let text = format!("{place}: {what} expired");
@@ -42,7 +42,7 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     if !gateway.maintenances().any_expired(now) {
         return;
     }
-    // A gateway that stops changes nothing.
+    // A stopping gateway changes nothing.
     let expired = admin.maintain(move |all| all.take_expired(now)).await;
     for target in expired.unwrap_or_default() {
         note(&admin.history, &place_of(&target), "maintenance");

@@ -1,10 +1,10 @@
-//! Who may read and change something, and the security headers for browsers.
+//! Access rules of the admin port, and the security headers for browsers.
 //!
-//! The port listens on loopback by default, but a browser on this host sends it the requests of
-//! any page. So a request that changes something is refused if the browser says that a page of
-//! another site sent it. A page can also point its own name at this host (DNS rebinding), is then
-//! not another site, and may read the answers. Its `Host` shows that, so a request that names a
-//! host that is not this one is refused, unless it has a token: no such page knows one.
+//! The port listens on loopback by default, but a browser on this host sends it the requests of any
+//! page. So a request that changes something is refused if the browser reports that a page of
+//! another site sent it. A page can also point its own name at this host (DNS rebinding). Then it
+//! is not another site, and may read the responses. Its `Host` shows that. So a request that names
+//! another host is refused, unless it has a token: no such page knows one.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -52,23 +52,23 @@ pub(super) async fn protect(
     Ok(response)
 }
 
-/// Paths that tell nothing but whether the gateway serves.
+/// Paths that show only whether the gateway serves.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
-/// What a request does, as far as it needs a token.
+/// Access class of a request, for its need of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
-    /// It reads what is no secret: the files of the live page, or metrics that are open.
+    /// Reads public data: the files of the live page, or metrics that are open. Needs no token.
     ReadOpen,
-    /// It needs a token if there is one for reading.
+    /// Reads other data. Needs a token if there is one for reading.
     Read,
-    /// It needs a token if there is any.
+    /// Reads metrics. Needs a token if there is any.
     ReadMetrics,
     /// Any other method than GET and HEAD.
     Change,
 }
 
-/// Lets a request pass with the name of its token, or refuses it.
+/// Accepts a request with the name of its token, or refuses it.
 fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     if OPEN.contains(&request.path()) {
         return Ok(());
@@ -102,9 +102,9 @@ fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     Ok(())
 }
 
-/// The name of the token of a request that is allowed, or the response to one that is not.
+/// Returns the token name of an allowed request, or the response to a refused one.
 ///
-/// `is_own`: whether a `Host` is this one.
+/// `is_own`: returns whether a `Host` is this host.
 fn allowed(
     access: Access,
     headers: &HeaderMap,
@@ -155,7 +155,7 @@ fn allowed(
     }
 }
 
-/// The response to a request that names another host.
+/// Response to a request that names another host.
 fn misdirected(host: &str) -> HttpResponse {
     static TOLD: Throttle = Throttle::new();
     let host: String = host.chars().take(128).collect();
@@ -187,7 +187,7 @@ fn unauthorized(is_change: bool) -> HttpResponse {
     refusal
 }
 
-/// The token of a request. The case of the scheme's name is ignored (RFC 9110).
+/// Token of a request. The case of the scheme's name is ignored (RFC 9110).
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(AUTHORIZATION)?.as_bytes();
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
@@ -291,7 +291,7 @@ mod tests {
             let fields: Vec<_> = host.into_iter().chain(fields.iter().cloned()).collect();
             let found = status(Access::Change, &fields, None);
             assert_eq!(found, expected, "{fields:?}");
-            // No site reads the answer of another site's request.
+            // No site reads the response to another site's request.
             let read = if expected == 421 { 421 } else { 200 };
             for token in [None, Some("t")] {
                 assert_eq!(status(Access::Read, &fields, token), read, "{fields:?}");

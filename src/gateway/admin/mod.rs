@@ -1,17 +1,17 @@
-//! The admin port: its paths, who may ask, and the live page.
+//! The admin port: its paths, its access rules, and the live page.
 //!
-//! [`status`](crate::status) has what they say.
+//! [`status`](crate::status) makes the content.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `api` | JSON: zones, keys, the file, origins, routes, the store |
-//! | `live` | the same each second, as server-sent events |
+//! | `live` | a sample each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
-//! | `expiry` | ends overrides whose time is over |
-//! | `find` | experiments that find what origins can take |
-//! | `guard` | who may read and change something, and the security headers for browsers |
-//! | `author` | who changes something, and the lines of the log about it |
-//! | `own_names` | the names by which the port may be asked |
+//! | `expiry` | ends expired overrides |
+//! | `find` | experiments that find the limits of origins |
+//! | `guard` | access rules, and the security headers for browsers |
+//! | `author` | authors of changes, and the log lines about changes |
+//! | `own_names` | the names of this host that requests may use |
 //! | `reply` | responses in JSON |
 
 mod api;
@@ -54,46 +54,47 @@ pub use find::Experiments;
 pub struct Admin {
     /// Whether the gateway listens for clients.
     pub accepting: Arc<AtomicBool>,
-    /// All metrics.
+    /// All metrics of the process.
     pub recorder: Recorder,
     /// The gateway in force.
     pub gateway: watch::Receiver<Option<Arc<Gateway>>>,
-    /// The file's name, without its folder.
+    /// Name of the file, without its folder.
     pub file: String,
-    /// The state of the file.
+    /// State of the file.
     pub file_state: watch::Receiver<FileState>,
-    /// The last changes of the settings in force.
+    /// Last changes of the settings in force.
     pub history: History,
-    /// Sends what is done by the thread that has the gateway.
+    /// Sends orders to the thread that has the gateway.
     pub orders: mpsc::Sender<Order>,
-    /// What is known of the last minutes.
+    /// Status of the last minutes.
     pub recent: RecentStatus,
-    /// The client connections.
+    /// Client connections.
     pub connections: ClientConnections,
-    /// The tokens that requests must show.
+    /// Tokens that requests must have.
     pub tokens: AdminTokens,
-    /// Whether `/metrics` needs one, as the last settings in force say: during a start and a stop there
-    /// are none.
+    /// Whether `/metrics` needs a token, by the last settings in force.
+    ///
+    /// A copy, because there are no settings in force during a start and a stop.
     pub metrics_need_token: AtomicBool,
-    /// The experiments at the gates of origins.
+    /// Experiments at the gates of origins.
     pub experiments: Experiments,
 }
 
-/// A change of what is in maintenance.
+/// A change of the maintenance.
 pub type MaintenanceChange = Box<dyn FnOnce(&mut Maintenances) + Send>;
 
-/// What a request wants of the thread that has the gateway.
+/// Order of a request to the thread that has the gateway.
 pub enum Order {
-    /// To read the file now.
+    /// Reload the file.
     Read {
         /// Notified when the file has been read.
         done: oneshot::Sender<()>,
     },
-    /// To put something into maintenance, or to end that.
+    /// Begin or end maintenance.
     Maintain {
         /// The change.
         change: MaintenanceChange,
-        /// Notified when it is in force.
+        /// Notified when the change is in force.
         done: oneshot::Sender<()>,
     },
 }
@@ -103,20 +104,20 @@ impl Admin {
         self.gateway.borrow().as_ref().map(Arc::clone)
     }
 
-    /// The gateway in force, if it serves.
+    /// Returns the gateway in force, if it serves.
     fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
         self.gateway().ok_or_else(reply::not_now)
     }
 }
 
-/// What `/readyz` says while no origin has a server in use.
+/// Text of `/readyz` while no origin has a server in use.
 const NO_ORIGIN: &str = "no origin has a server in use";
 
 /// Serves the admin port at `address`, and takes a sample each second from now on.
 ///
 /// # Errors
 ///
-/// Returns an error if the address cannot be listened on.
+/// The address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let sampler = Sampler::new(
         admin.gateway.clone(),
@@ -151,7 +152,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     Ok(server)
 }
 
-/// Most unread bytes that the kernel keeps for one connection.
+/// Maximum unread bytes that the kernel keeps for one connection.
 ///
 /// If a client does not read for [`UNREAD_FOR`], the kernel closes the connection.
 const UNREAD: usize = 64 * 1024;
@@ -159,8 +160,8 @@ const UNREAD_FOR: Duration = Duration::from_secs(30);
 
 /// Binds the port. Accepted connections inherit the options of the socket.
 ///
-/// A client that listens to samples but does not read them, for example on a laptop that sleeps,
-/// is disconnected after that time.
+/// A client that receives samples but does not read them, for example on a laptop that sleeps, is
+/// disconnected after that time.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpListener::bind(address)?;
     sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
@@ -169,7 +170,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket)
 }
 
-/// A resource at `path` that answers GET and HEAD only.
+/// Resource at `path` that answers GET and HEAD only.
 fn reading<F, Args>(path: &str, handler: F) -> Resource
 where
     F: actix_web::Handler<Args> + Copy,
@@ -180,7 +181,7 @@ where
     answering(path, [("GET, HEAD", routes)])
 }
 
-/// A resource at `path` that answers these methods with their routes, and names them to all others.
+/// Resource at `path` with these methods and routes. For other methods, the response lists these.
 fn answering<const N: usize>(path: &str, methods: [(&str, Vec<Route>); N]) -> Resource {
     let allowed = methods.each_ref().map(|(names, _)| *names).join(", ");
     let routes = methods.into_iter().flat_map(|(_, routes)| routes);
@@ -199,9 +200,10 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Why the gateway can do nothing useful for clients now; `None` if it can.
+/// Reason why the gateway cannot serve any client now; `None` if it can.
 ///
-/// It can while no server is in use, if it lets requests or visitors wait or has stale responses.
+/// Without a server in use it can still serve if requests or visitors wait, or if it has stale
+/// responses.
 fn trouble(admin: &Admin) -> Option<String> {
     let gateway = admin.gateway();
     let Some(gateway) = gateway.filter(|_| admin.accepting.load(Ordering::Relaxed)) else {

@@ -1,13 +1,13 @@
-//! The names by which the admin port may be asked.
+//! Names of this host that requests to the admin port may use.
 
 use std::fs;
 use std::net::IpAddr;
 
-/// The names of this host, in lower case.
+/// Names of this host, in lower case.
 ///
-/// They are that of the kernel (uname(2)), its part before the first dot, and the names that
-/// `/etc/hosts` has on the same line, of which one usually has the domain. DNS is not asked: who
-/// answers there could be the one who attacks.
+/// They are that of the kernel (uname(2)), its part before the first dot, and the names on the same
+/// line of `/etc/hosts`. One of those usually has the domain. DNS is not asked, because an attacker
+/// could answer.
 pub(super) struct OwnNames(Vec<String>);
 
 impl OwnNames {
@@ -31,10 +31,10 @@ impl OwnNames {
         Self(names)
     }
 
-    /// Whether `host`, the value of the field `Host`, is a name of this host, an address,
-    /// `localhost`, or one of `more`.
+    /// Returns whether `host`, the value of the field `Host`, names this host.
     ///
-    /// No other site can make these lead here.
+    /// That is a name of this host, an address, `localhost`, or one of `more`. No other site can
+    /// make these lead here.
     pub(super) fn contain(&self, host: &str, more: &[String]) -> bool {
         let bare = match host.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or(""),

@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// What a handler answers: a response, or why it refuses the request.
+/// Result of a handler: a response, or a refusal.
 pub(super) type Answer = Result<HttpResponse, Refusal>;
 
-/// A refusal: its status, and what was found and would be right.
+/// A refusal: its status, and a text with the error and a correct value.
 #[derive(Debug, Error)]
 #[error("{1}")]
 pub(super) struct Refusal(StatusCode, String);
@@ -29,7 +29,7 @@ impl ResponseError for Refusal {
     }
 }
 
-/// A JSON response that must not be cached.
+/// Builds a JSON response that must not be cached.
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
     // Strings, numbers and lists of them always have a JSON form.
     let text = serde_json::to_string(body).unwrap_or_default();
@@ -43,12 +43,12 @@ pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
 
-/// An error: what was found, and what would be right.
+/// Builds an error response: the error, and a correct value.
 pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
     json(status, &json!({ "error": message.to_string() }))
 }
 
-/// Adds a field that is left out where it does not apply.
+/// Adds a field, or leaves it out if it has no value.
 pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>) {
     if let (Some(value), Some(fields)) = (value, object.as_object_mut()) {
         fields.insert(name.to_owned(), json!(value));
@@ -75,7 +75,7 @@ pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
     response
 }
 
-/// For the time before the gateway serves, and after it ends.
+/// Refusal before the gateway serves, and after it ends.
 pub(super) fn not_now() -> Refusal {
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,

@@ -9,7 +9,7 @@ use config::{self, Access, ClientAuth, FileField, LoadError, Problems, Server, S
 use super::descriptors;
 use crate::http::downstream::{Certificates, TlsFileError, check_client_trust};
 
-/// What the process starts with.
+/// Configuration that the process starts with.
 pub struct Loaded {
     /// Absolute path of the file.
     pub file: PathBuf,

@@ -49,7 +49,7 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 /// Counts and logs the reason of a failed handshake.
 ///
 /// Each kind of reason is logged at most once a second. A client that speaks TLS and gets no
-/// connection is logged as a warning. Scans, and clients that disconnect or send other data, are
+/// connection is logged at level `info`. Scans, and clients that disconnect or send other data, are
 /// logged at level `debug`.
 pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
     static REFUSALS: Throttle = Throttle::new();

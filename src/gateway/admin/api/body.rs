@@ -1,4 +1,4 @@
-//! The bodies of requests.
+//! Bodies of requests to the API.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use serde::de::DeserializeOwned;
 
 use crate::admin::reply::{self, Refusal};
 
-/// Reads a body, or says what one looks like.
+/// Parses a body. The error contains an example of a valid one.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         reply::bad_query(format!("the body must be JSON such as {example}: {error}"))
     })
 }
 
-/// The shortest time that can be given.
+/// Minimum duration in a body.
 const MIN_SPAN: Duration = Duration::from_secs(1);
 
-/// The longest of what lasts for a while.
+/// Maximum duration of an act that expires.
 const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Reads the field `for` of a body.
+/// Parses the field `for` of a body.
 pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_query("for is missing: how long it lasts, such as \"for\": \"10m\"")
@@ -32,7 +32,7 @@ pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     })
 }
 
-/// Reads a time; `None` if it is none, or not from a second to the `longest`.
+/// Parses a duration; `None` if it is not one from a second to `longest`.
 pub(super) fn from_1s_to(longest: Duration, text: &str) -> Option<Duration> {
     parse_duration(text).filter(|span| (MIN_SPAN..=longest).contains(span))
 }

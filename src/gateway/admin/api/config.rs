@@ -1,3 +1,5 @@
+//! `/api/config`: the state of the configuration file, its history, and reloads.
+
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
@@ -17,9 +19,9 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&view(&admin, &gateway)))
 }
 
-/// Reads the file now.
+/// Reloads the file.
 pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    // Lines of the reload itself say what becomes of it.
+    // Log lines of the reload itself report its result.
     let change = Changed::new("reload requested", &admin.file, None, "as it is saved");
     Author::of(&request).log(&change);
     let (done, read) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! `/api/find`: starts, renews, shows and stops experiments that find what an origin can take.
+//! `/api/find`: starts, renews, shows and stops experiments that find the limits of an origin.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ use crate::origin::Origin;
 use crate::status::gates::place;
 use crate::time::clock;
 
-/// Which experiment a PUT renews, or a DELETE ends.
+/// Id of the experiment that a PUT renews or a DELETE ends.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct IdBody {
@@ -111,7 +111,7 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
     Err(Refusal::new(StatusCode::NOT_FOUND, message))
 }
 
-/// The experiment whose id is in the body.
+/// Finds the experiment whose id is in the body.
 fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
     let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
     let Some(running) = admin.experiments.of(origin) else {
@@ -137,13 +137,13 @@ fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
     fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
 }
 
-/// Refuses an experiment where an override is in force, which the experiment would replace.
+/// Refuses an experiment while an override is in force, because the experiment would replace it.
 fn check_override(
     origin: &Origin,
     known: Option<&GateOverride>,
     now: Moment,
 ) -> Result<(), Refusal> {
-    // That of an experiment is no obstacle: whether one runs is known where it is started.
+    // The override of an experiment is no obstacle: the start checks whether an experiment runs.
     let known = known.filter(|it| it.until > now && it.owner.as_deref() != Some(OWNER));
     let Some(known) = known else { return Ok(()) };
     let of = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));

@@ -1,4 +1,4 @@
-//! What an experiment is asked for, as JSON.
+//! Parameters of an experiment, as JSON.
 
 use std::time::Duration;
 
@@ -9,17 +9,18 @@ use serde::Deserialize;
 use super::body::from_1s_to;
 use crate::admin::reply::{self, Refusal};
 
-/// Most places that are tried.
+/// Maximum number of permits that is tried.
 const MAX_PLACES: u32 = 1_000_000;
 
-/// How long nobody may wait at the gate, at most.
+/// Maximum of `wait`.
 const MAX_IDLE: Duration = Duration::from_secs(600);
 
-/// The longest time of a step that holds, and of a confirmation. A trial keeps its figures for four
-/// hours, and may take twice as long as this.
+/// Maximum duration of a step that holds, and of a confirmation.
+///
+/// A trial keeps its figures for four hours, and may take twice this duration.
 const MAX_STEP_TIME: Duration = Duration::from_secs(3600);
 
-/// The body of a POST.
+/// Body of a POST.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub(super) struct FindBody {
@@ -31,21 +32,21 @@ pub(super) struct FindBody {
     step: Option<String>,
     min_step: Option<String>,
     confirm: Option<String>,
-    /// How long nobody may wait at the gate.
+    /// Maximum duration without any waiter at the gate.
     wait: Option<String>,
 }
 
 impl FindBody {
-    /// In a few words, for the log and the history.
+    /// Describes the experiment in a few words, for the log and the history.
     pub(super) fn describe(&self) -> String {
         format!("{} to {}, {}", self.from, self.to, self.slo)
     }
 
-    /// What it asks for.
+    /// Parses the settings.
     ///
     /// # Errors
     ///
-    /// Says which field is wrong, and what would be right.
+    /// Names the wrong field and a correct value.
     pub(super) fn settings(&self) -> Result<FindSettings, Refusal> {
         let objective = self.slo.parse::<Objective>();
         let objective =
@@ -101,7 +102,7 @@ fn bad(message: String) -> Refusal {
     reply::bad_query(message)
 }
 
-/// A step that is kept as it is given.
+/// Parses a step that stays constant.
 fn parse_step(text: &str) -> Result<Percent, Refusal> {
     let step = text.parse::<Percent>();
     let step = step.map_err(|error| bad(format!("step is {text:?}: {error}")))?;
@@ -113,7 +114,7 @@ fn parse_step(text: &str) -> Result<Percent, Refusal> {
     )))
 }
 
-/// How long nobody may wait at the gate.
+/// Parses the maximum duration without any waiter at the gate.
 fn parse_wait(text: &str) -> Result<Duration, Refusal> {
     from_1s_to(MAX_IDLE, text).ok_or_else(|| {
         bad(format!(

@@ -1,4 +1,4 @@
-//! Acting at the gate of an origin: other values for a while.
+//! Overrides of the gate of an origin.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -23,12 +23,12 @@ use crate::status::gates::{overridden, place};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
-/// Most places that an override may give, as many as the file may.
+/// Maximum number of permits in an override, as in the file.
 const MAX_PLACES: u64 = 1_000_000_000;
-/// Longest name of an owner, in characters.
+/// Maximum length of an owner's name, in characters.
 const MAX_OWNER: usize = 64;
 
-/// The body of a PUT.
+/// Body of a PUT.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct OverrideBody {
@@ -54,7 +54,7 @@ pub(super) async fn set(
     fits.map_err(|unfit| refusal(&settings.name, unfit))?;
     let known = gate.overridden();
     check_owner(known.as_ref(), &wanted, now)?;
-    // An owner that renews changes nothing, and would fill the history of changes.
+    // A renewal by the owner changes nothing, and would fill the history of changes.
     if gate.renew(&wanted) {
         let it = gate.overridden().unwrap_or(wanted);
         return Ok(reply::ok(&overridden(&it)));
@@ -80,7 +80,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<Str
     Ok(reply::ok(&overridden(&ended)))
 }
 
-/// The origin of this name, and its gate.
+/// Finds an origin with its gate by name.
 pub(super) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
@@ -90,7 +90,7 @@ pub(super) fn find<'g>(
     Ok((origin, gate))
 }
 
-/// The origin of this name.
+/// Finds an origin by name.
 pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
     let mut origins = gateway.origins().iter();
     let Some(origin) = origins.clone().find(|it| it.settings().name == name) else {
@@ -102,7 +102,7 @@ pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin,
     Ok(origin)
 }
 
-/// Why an origin cannot have an override, and what helps.
+/// Reason why an origin cannot have an override, and the remedy.
 pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
     let message = match unfit {
         Unfit::NoGate => format!(
@@ -118,7 +118,7 @@ pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
     Refusal::new(StatusCode::CONFLICT, message)
 }
 
-/// Refuses an override where another owner renews its own.
+/// Refuses an override while another owner renews its own.
 fn check_owner(
     known: Option<&GateOverride>,
     wanted: &GateOverride,
@@ -135,7 +135,7 @@ fn check_owner(
     Err(Refusal::new(StatusCode::CONFLICT, message))
 }
 
-/// Reads the body of a PUT.
+/// Parses the body of a PUT.
 fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     let example =
         r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
@@ -196,7 +196,7 @@ fn owner(name: String) -> Result<Arc<str>, Refusal> {
     Ok(name.into())
 }
 
-/// What the file says where nothing is overridden, as text.
+/// Formats the configured values.
 fn in_file(origin: &config::Origin) -> String {
     let values: Vec<_> = values(origin.rate, origin.max_in_flight).collect();
     if values.is_empty() {
@@ -205,7 +205,7 @@ fn in_file(origin: &config::Origin) -> String {
     format!("the file: {}", values.join(", "))
 }
 
-/// What an override says, as text.
+/// Formats the values of an override.
 fn what(it: &GateOverride) -> String {
     let pause = it.is_paused.then(|| "paused".to_owned());
     let parts: Vec<_> = values(it.rate, it.max_in_flight).chain(pause).collect();

@@ -1,3 +1,5 @@
+//! `/api/zones/{zone}/keys`: lists of keys, single keys, and forgetting a key.
+
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -17,7 +19,7 @@ use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
 use crate::status::overridden::{place, view as override_view};
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
-/// Most keys in one list.
+/// Maximum number of keys in one list.
 const MAX_KEYS: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -42,7 +44,7 @@ enum Sort {
     Wait,
 }
 
-/// What a list is made of.
+/// Kind of list.
 enum Listed {
     /// All remembered keys.
     Remembered(Order),
@@ -51,7 +53,7 @@ enum Listed {
 }
 
 impl Listing {
-    /// What is asked for, or what is wrong with it.
+    /// Parses the requested kind of list. The error says what is wrong.
     fn listed(&self) -> Result<Listed, String> {
         if !(1..=MAX_KEYS).contains(&self.limit) {
             let limit = self.limit;
@@ -110,7 +112,7 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<St
     }
 }
 
-/// The first keys of all that the zone remembers.
+/// Lists the first keys of all that the zone remembers.
 async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
@@ -127,7 +129,7 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     Ok(reply::ok(&json!({ "keys": keys.collect::<Vec<_>>() })))
 }
 
-/// The heaviest keys of a window.
+/// Lists the heaviest keys of a window.
 async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
@@ -143,7 +145,7 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
         });
         reply::add(&mut view, "plan", heavy.name.plan(plans));
         reply::add(&mut view, "override", overridden(&heavy.name));
-        // The zone may not remember the key any more.
+        // The zone may no longer remember the key.
         if let Some(state) = &heavy.state {
             add_state(&mut view, state);
         }
@@ -155,15 +157,15 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
             Window::Minute => 60,
             Window::TenMinutes => 600,
         },
-        // The sum over all keys of what they are sorted by, and the most by which that may be too
-        // high for a key.
+        // `total`: sum of the measure over all keys. `error`: upper bound of its excess for one
+        // key.
         "total": amount(measure, found.total),
         "error": amount(measure, found.error),
         "keys": keys.collect::<Vec<_>>(),
     })))
 }
 
-/// A sum as it is shown: waits in seconds.
+/// Formats a sum: waits in seconds.
 fn amount(measure: Measure, sum: u64) -> f64 {
     match measure {
         Measure::Requests | Measure::Rejections => sum as f64,
@@ -211,7 +213,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }
 
-/// The key that a path names in a zone: itself, or the one with the masked name that it names.
+/// Resolves a key from a path: the key itself, or the key with this masked name.
 pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     if !zone.settings().is_masked_name(&named) {
         return Ok(named);
@@ -233,7 +235,7 @@ pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     }
 }
 
-/// The zone and the key that a path names.
+/// Parses the zone and the key of a path.
 ///
 /// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
 /// The key is `None` if its text is not a valid escaped key.
@@ -246,7 +248,7 @@ pub(super) fn named(path: &str) -> (String, Option<Key>) {
         if key == NEW_KEYS_NAME {
             return Some(Key::from(NEW_KEYS));
         }
-        // An empty text names no key of a client.
+        // An empty text is not the key of any client.
         unescape(&key).filter(|key| !key.is_empty()).map(Key::from)
     });
     (zone, key)

@@ -1,4 +1,4 @@
-//! Maintenance of a route, or of all, for a while.
+//! Maintenance of a route, or of all routes, until it expires.
 
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
@@ -18,10 +18,10 @@ use crate::status::timestamp::timestamp;
 use crate::status::views::Plain;
 use crate::time::clock;
 
-/// What a route without maintenance does, in the log.
+/// Log text for a route without maintenance.
 const FORWARDED: &str = "forwarded";
 
-/// The body of a PUT.
+/// Body of a PUT.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct MaintenanceBody {
@@ -29,7 +29,7 @@ struct MaintenanceBody {
 }
 
 impl Admin {
-    /// Changes what is in maintenance. Returns what `change` returns once that is in force.
+    /// Changes the maintenance. Returns the result of `change` once it is in force.
     pub(in crate::admin) async fn maintain<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Maintenances) -> T + Send + 'static,
@@ -40,7 +40,7 @@ impl Admin {
         };
         let (tell, told) = oneshot::channel();
         let change = Box::new(move |all: &mut Maintenances| {
-            // The caller may have gone; then nothing needs the answer.
+            // The requester may have disconnected. Then nothing needs the result.
             let _gone = tell.send(change(all)).is_err();
         });
         let (done, is_done) = oneshot::channel();
@@ -89,7 +89,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&view(&ended)))
 }
 
-/// What a path names, with the route's name percent-encoded.
+/// Parses the target of a path. The route's name is percent-encoded there.
 fn named(path: &str) -> MaintenanceTarget {
     let route = path.strip_prefix("/api/routes/");
     match route.and_then(|route| route.strip_suffix("/maintenance")) {
@@ -101,7 +101,7 @@ fn named(path: &str) -> MaintenanceTarget {
     }
 }
 
-/// What a path names, if it can be in maintenance.
+/// Parses the target of a path, and checks that it can be in maintenance.
 fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget, Refusal> {
     let target = named(request.uri().path());
     let MaintenanceTarget::Route(name) = &target else {
@@ -121,7 +121,7 @@ fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget,
     Ok(target)
 }
 
-/// What is in maintenance, as the log and the history of changes name it.
+/// Name of a target in the log and the history of changes.
 pub(in crate::admin) fn place(target: &MaintenanceTarget) -> String {
     match target {
         MaintenanceTarget::AllRoutes => "all routes".to_owned(),

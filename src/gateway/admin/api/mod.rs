@@ -1,4 +1,4 @@
-//! The gateway as JSON. docs/operations.md describes what each path takes and returns.
+//! The gateway as JSON. docs/operations.md describes the requests and responses of each path.
 
 mod body;
 mod config;
@@ -20,7 +20,7 @@ use actix_web::web::{Data, ServiceConfig, delete, get, head, post, put};
 use super::reply::{self, Answer};
 use super::{Admin, answering, live};
 
-/// Each path with its methods. GET answers HEAD, too.
+/// Registers each path with its methods. GET answers HEAD, too.
 macro_rules! paths {
     ($app:ident: $($path:literal => $($method:ident $handler:path),+;)+) => {
         $($app.service(answering($path, [$(paths!(@$method $handler)),+]));)+
@@ -68,7 +68,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
     }
 }
 
-/// What matters most now, and what did before.
+/// Returns the present headline and the earlier warnings.
 async fn headline(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&admin.recent.headlines.view()))
 }

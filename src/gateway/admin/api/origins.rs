@@ -1,3 +1,5 @@
+//! `/api/origins`: origins with their servers, gates and waiting rooms.
+
 use actix_web::web::Data;
 use limit::{Moment, Rate};
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ use crate::status::views::{self, Plain};
 use crate::status::{counts, gates, rooms, shared};
 use crate::time::clock;
 
-/// How many of the deepest keys of a gate are shown.
+/// Number of the deepest keys of a gate in a response.
 const DEEPEST: usize = 10;
 
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
@@ -99,7 +101,7 @@ fn server(state: ServerState<'_>, recent: &Counts) -> Value {
 }
 
 fn out(outage: Outage) -> Value {
-    // When it is asked again; null: when enough health checks succeed.
+    // Instant of the next request to the server. Null: health checks decide.
     let until = match outage.by {
         OutBy::Failures(until) => Some(timestamp(until)),
         OutBy::Checks => None,
@@ -140,7 +142,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> V
     view
 }
 
-/// How gateways share the rate of an origin.
+/// Status of the rate that gateways share at an origin.
 fn sharing(sharing: &GateSharing) -> Value {
     let mut view = json!({
         "alone": sharing.is_alone,

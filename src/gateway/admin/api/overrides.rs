@@ -1,4 +1,4 @@
-//! Acting without the file: overrides of a zone or a key, set for a while.
+//! Overrides of a zone or of a key.
 
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
@@ -21,7 +21,7 @@ use crate::status::views::{self, Plain};
 use crate::time::clock;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
 
-/// The body of a PUT.
+/// Body of a PUT.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct OverrideBody {
@@ -31,7 +31,7 @@ struct OverrideBody {
     r#for: Option<String>,
 }
 
-/// What an override is for.
+/// Zone or key of an override.
 enum Target {
     Zone,
     Key(Key),
@@ -83,7 +83,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     .await
 }
 
-/// Finds what the path names, and answers with the override, or why there is none.
+/// Finds the target of the path. Returns the override, or the reason why there is none.
 async fn act(
     request: &HttpRequest,
     admin: &Admin,
@@ -106,7 +106,7 @@ async fn act(
     Ok(reply::ok(&act(zone, target)?))
 }
 
-/// Reads the body of a PUT.
+/// Parses the body of a PUT.
 fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     let bad = |message: String| reply::bad_query(message);
     let example = r#"{"rate": "20r/s", "for": "10m"}, with rate, pause, dry_run and for"#;
@@ -155,7 +155,7 @@ fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sets an override. Returns the one before.
+/// Sets an override. Returns the previous one.
 fn put(zone: &Zone, target: &Target, wanted: &Override) -> Result<Option<Override>, Refusal> {
     zone.change_overrides(|overrides| match target {
         Target::Zone => Ok(overrides.zone.replace(wanted.clone())),
@@ -172,7 +172,7 @@ fn put(zone: &Zone, target: &Target, wanted: &Override) -> Result<Option<Overrid
     })
 }
 
-/// Ends an override.
+/// Ends an override. Returns it.
 fn take(zone: &Zone, target: &Target) -> Option<Override> {
     zone.change_overrides(|overrides| match target {
         Target::Zone => overrides.zone.take(),
@@ -189,7 +189,7 @@ impl Target {
     }
 }
 
-/// What the file says where nothing is overridden, as text.
+/// Formats the configured values.
 fn in_file(zone: &Zone, target: &Target) -> String {
     let settings = zone.settings();
     let plan = target.key().and_then(|key| settings.plans.of(key));
@@ -197,7 +197,7 @@ fn in_file(zone: &Zone, target: &Target) -> String {
     format!("the file: rate {rate}")
 }
 
-/// What an override says, as text.
+/// Formats the values of an override.
 fn what(it: &Override) -> String {
     let rate = it.rate.map(|rate| format!("rate {rate}"));
     let pause = it.pause.then(|| "paused".to_owned());

@@ -1,3 +1,5 @@
+//! `/api/routes`: routes with their limits and responses.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use actix_web::web::Data;
@@ -22,7 +24,7 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let counted = counted.filter(|(_, (name, _))| seen.insert(name.clone()));
     let routes = counted.map(|(index, (name, metrics))| {
         let route = gateway.settings().routes.get(index);
-        // What is behind them has one name together.
+        // All later routes share one name.
         let route = route.filter(|_| index < MAX_NAMED_ROUTES);
         let cost = route.and(costs.remove(&name));
         let mut view = view(&gateway, route, name, metrics, &admin.recent.minute);
@@ -38,13 +40,13 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&view))
 }
 
-/// What requests cost where that is learned, by the name of the route.
+/// Learned costs of requests, by the name of the route.
 fn costs(gateway: &Gateway) -> HashMap<String, Value> {
     let mut all: HashMap<String, (bool, Map<String, Value>)> = HashMap::new();
     let routes = gateway.learned_routes();
     for (_, route, costs) in routes.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES) {
         let shadow = costs.rule().is_shadow;
-        // Several routes have one name if they differ in their methods.
+        // Routes that differ in their methods have one name.
         let (_, methods) = all.entry(route.name()).or_insert((shadow, Map::new()));
         methods.extend(costs.methods().map(|it| {
             let cost = json!({
@@ -82,7 +84,7 @@ fn view(
     let limits = route.map_or(&[][..], |route| &route.limits);
     let mut view = json!({
         "name": Plain::new(&name),
-        // Empty if it refuses its requests.
+        // Empty if the route refuses its requests.
         "origin": origin.unwrap_or_default(),
         "refuses": refuses,
         "zones": limits.iter().map(zone).collect::<Vec<_>>(),

@@ -1,3 +1,5 @@
+//! `/api/store`: the store of shared zones and origins.
+
 use actix_web::web::Data;
 use config::StoreKind;
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
 
 fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
     let outage = store.outage();
-    // Without its password.
+    // The URL without its password.
     let url = store.settings().url.to_string();
     let mut all = Labelled::new();
     let mut zones = Vec::new();
@@ -35,7 +37,7 @@ fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
             "zone": Plain::new(&settings.name),
             "on_store_failure": settings.on_store_failure.name(),
             "operations": operations,
-            // Whether another gateway has another rate for it.
+            // Whether another gateway has another rate for the zone.
             "differs": zone.differs(),
         }));
     }

@@ -1,4 +1,4 @@
-//! `/api/zones/{zone}/what-if`: what would other numbers do?
+//! `/api/zones/{zone}/what-if`: replays the last arrivals with other numbers.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::status::views::WhatIf;
 use crate::status::what_if::{OtherNumbers, in_force, replay};
 use crate::time::clock;
 
-/// How long the workers may take to hand out their arrivals.
+/// Time limit for the workers to return their arrivals.
 const COLLECTED_IN: Duration = Duration::from_secs(1);
-/// How long a replay may take. The most arrivals that a zone keeps take a fraction of a second.
+/// Time limit of a replay. The maximum number of kept arrivals takes a fraction of a second.
 const REPLAYED_IN: Duration = Duration::from_secs(5);
 
 /// One replay at a time: it keeps a processor busy.

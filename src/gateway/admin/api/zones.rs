@@ -1,3 +1,5 @@
+//! `/api/zones`: zones with their plans and limits.
+
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
@@ -30,7 +32,7 @@ pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
     Ok(reply::ok(&view(&gateway, index).await?))
 }
 
-/// The zone of this name, and its index.
+/// Finds a zone by name, with its index.
 pub(super) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
@@ -46,7 +48,7 @@ pub(super) fn find<'g>(
     })
 }
 
-/// The response if a worker does not report its part of a zone in time.
+/// Refusal if a worker does not report its part of a zone in time.
 pub(super) fn busy() -> Refusal {
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -83,7 +85,7 @@ async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     Ok(view)
 }
 
-/// The plans of a zone, in the order of the file.
+/// Plans of a zone, in the order of the file.
 fn plans(zone: &config::Zone) -> Vec<Value> {
     let plans = zone.plans.iter().zip(zone.plans.counts());
     let view = |(plan, keys): (&config::Plan, usize)| {
@@ -99,7 +101,7 @@ fn plans(zone: &config::Zone) -> Vec<Value> {
     plans.map(view).collect()
 }
 
-/// The limits that routes have in a zone, in the order of the file.
+/// Limits of routes in a zone, in the order of the file.
 fn limits(gateway: &Gateway, zone: usize) -> Vec<Value> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();

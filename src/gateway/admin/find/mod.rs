@@ -1,7 +1,7 @@
-//! Experiments that find what origins can take: one at a time for each origin.
+//! Experiments that find the limits of origins: one at a time for each origin.
 //!
-//! What is tried, and for how long, is [`limit::find`](limit::find). An experiment here holds
-//! the override of the origin's gate, and tells the logic what the gate saw.
+//! [`limit::find`](limit::find) decides which levels are tried, and for how long. An experiment
+//! here sets the override of the origin's gate, and reports the gate's observations to that logic.
 
 mod running;
 pub(super) mod text;
@@ -24,10 +24,10 @@ use crate::status::gates::place;
 use crate::time::clock;
 pub(super) use running::{OWNER, Running};
 
-/// How often an experiment looks at its gate.
+/// Interval at which an experiment observes its gate.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// The last experiment of each origin that has had one.
+/// Last experiment of each origin.
 #[derive(Debug, Default)]
 pub struct Experiments {
     all: Mutex<HashMap<String, Arc<Mutex<Running>>>>,
@@ -38,12 +38,12 @@ impl Experiments {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That of an origin.
+    /// Returns the experiment of an origin.
     pub(super) fn of(&self, origin: &str) -> Option<Arc<Mutex<Running>>> {
         self.all().get(origin).map(Arc::clone)
     }
 
-    /// All, sorted by the names of the origins.
+    /// Returns all experiments, sorted by the names of the origins.
     pub(super) fn list(&self) -> Vec<Arc<Mutex<Running>>> {
         let all = self.all();
         let mut named: Vec<_> = all.iter().collect();
@@ -52,7 +52,7 @@ impl Experiments {
     }
 }
 
-/// An experiment behind its lock.
+/// Locks an experiment.
 pub(super) fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -77,7 +77,7 @@ pub(super) fn start(
         let mut origins = gateway.iter().flat_map(|it| it.origins());
         origins.any(|it| it.settings().name == *name)
     };
-    // As many as origins at most.
+    // At most as many as origins.
     all.retain(|name, it| is_in_file(name) || !locked(it).experiment.is_over());
     let running = Running::begin(id, (settings, by), (origin, gate), admin, now);
     let running = Arc::new(Mutex::new(running));
@@ -87,24 +87,24 @@ pub(super) fn start(
     Some(running)
 }
 
-/// The id of an experiment that begins now, after that of the one before.
+/// Creates the id of a new experiment. `before`: the previous id.
 ///
-/// Microseconds since the Unix epoch, so that a gateway that was restarted gives no id twice: whoever
-/// renews an experiment of before the restart must not get another one. Below 2^53, because the page
-/// reads numbers as doubles.
+/// The id is in microseconds since the Unix epoch. So a restarted gateway gives no id twice, and an
+/// owner that renews an experiment of before the restart does not get another one. It is below
+/// 2^53, because the page reads numbers as doubles.
 fn next_id(before: Option<u64>, now: Moment) -> u64 {
     let id = now.as_nanos() / 1000 % (1 << 53);
     before.map_or(id, |before| id.max(before + 1))
 }
 
-/// Ends an experiment at once: the file counts again.
+/// Ends an experiment at once: the configured values are effective again.
 pub(super) fn stop(it: &mut Running) {
     if let Some(step) = it.end(AbortReason::Stopped, clock::now()) {
         log(&it.origin, &step);
     }
 }
 
-/// Drives an experiment to its end.
+/// Runs an experiment to its end.
 async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
     loop {
         sleep(EVERY).await;

@@ -1,4 +1,4 @@
-//! One experiment: its logic, who owns it, and what it does to the gate each moment.
+//! One experiment: its logic, its owner, and its override of the gate.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -15,10 +15,12 @@ use crate::gate::{GateOverride, OriginGate};
 use crate::origin::{Availability, Origin};
 use crate::status::find::InFile;
 
-/// The owner of the overrides of experiments. Nobody else can have this name.
+/// Owner of the overrides of experiments. No other owner can have this name.
 pub(in crate::admin) const OWNER: &str = "drip find";
-/// The override ends so long after the experiment was last alive, and the experiment so long after
-/// its owner was.
+/// Time limit of a renewal.
+///
+/// The override expires when the experiment does not renew it for this duration. The experiment
+/// ends when its owner does not renew it for this duration.
 pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
 
 /// An experiment that runs or has ended.
@@ -27,19 +29,19 @@ pub(in crate::admin) struct Running {
     pub(in crate::admin) id: u64,
     pub(in crate::admin) origin: String,
     pub(in crate::admin) objective: Objective,
-    /// Who started it: the name of a token, or an address.
+    /// Author: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
     pub(in crate::admin) began: Moment,
-    /// What the file says of the origin. A change of it ends the experiment.
+    /// Configured values of the origin. A change of them ends the experiment.
     pub(in crate::admin) file: InFile,
     pub(in crate::admin) experiment: Experiment,
     gate: Arc<OriginGate>,
-    /// When its owner last renewed it.
+    /// Instant of the owner's last renewal.
     renewed: Moment,
 }
 
 impl Running {
-    /// Sets the first level, and observes the gate from now on.
+    /// Sets the first level, and begins to observe the gate.
     pub(super) fn begin(
         id: u64,
         (settings, by): (FindSettings, Arc<str>),
@@ -64,15 +66,15 @@ impl Running {
         running
     }
 
-    /// Its owner is still there.
+    /// Renews the experiment for its owner.
     pub(in crate::admin) fn renew(&mut self, now: Moment) {
         self.renewed = now;
     }
 
-    /// Goes on to `now`. Returns the step that ended, if one did.
+    /// Advances the experiment to `now`. Returns the step that ended, if one did.
     pub(super) fn tick(&mut self, admin: &Admin, now: Moment) -> Option<StepRecord> {
         if self.experiment.is_over() {
-            // Stopped. Another one may hold the override by now.
+            // The experiment was stopped. Another experiment may hold the override by now.
             return None;
         }
         let gateway = admin.gateway();
@@ -110,7 +112,7 @@ impl Running {
         step
     }
 
-    /// Ends it now. Returns the step that was under way.
+    /// Ends the experiment now. Returns the step that was under way.
     pub(super) fn end(&mut self, reason: AbortReason, now: Moment) -> Option<StepRecord> {
         let step = self.experiment.abort(reason, now);
         self.restore();
@@ -135,7 +137,7 @@ impl Running {
         }
     }
 
-    /// The file counts again, unless somebody else has set an override meanwhile.
+    /// Ends the override, unless another author has replaced it.
     fn restore(&self) {
         self.gate.end_observing();
         self.gate.end_override_if(is_ours);
@@ -146,7 +148,7 @@ fn is_ours(it: &GateOverride) -> bool {
     it.owner.as_deref() == Some(OWNER)
 }
 
-/// What has happened since it was asked last: to each request, and at the gate.
+/// Observations since the last call: the outcome of each request, and the state of the gate.
 fn observed(
     origin: &Origin,
     gate: &OriginGate,
@@ -175,7 +177,7 @@ fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// A number that is another one after a server has come, gone, or changed its health.
+/// Number that changes when a server is added, removed, or changes its health.
 fn servers(origin: &Origin, now: Moment) -> u64 {
     let mut hasher = DefaultHasher::new();
     for server in origin.servers(now) {

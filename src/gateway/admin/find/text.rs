@@ -1,4 +1,4 @@
-//! An experiment as the API shows it.
+//! JSON of an experiment for the API.
 
 use limit::Moment;
 use limit::find::{
@@ -11,7 +11,7 @@ use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, 
 use crate::status::timestamp::timestamp;
 use crate::status::views::Plain;
 
-/// An experiment as the API shows it.
+/// Formats an experiment.
 pub(in crate::admin) fn view(it: &Running, now: Moment) -> Value {
     let report = it.experiment.report(now);
     let is_over = it.experiment.is_over();
@@ -37,7 +37,7 @@ pub(in crate::admin) fn view(it: &Running, now: Moment) -> Value {
     })
 }
 
-/// A level that is set, and why.
+/// Formats a level, and its purpose.
 fn at(level: Level, purpose: Purpose) -> Value {
     let (find, value) = match level {
         Level::Rate(rate) => ("rate", rate.per_second()),
@@ -70,7 +70,7 @@ fn step(it: &StepRecord) -> Value {
     view
 }
 
-/// What was measured for a condition of the objective.
+/// Formats the measured value of a condition of the objective.
 fn figure(it: &Measured) -> Value {
     let (unit, below) = match it.condition {
         Criterion::Percentile { below, .. } => ("seconds", below.as_secs_f64()),
@@ -83,7 +83,7 @@ fn figure(it: &Measured) -> Value {
     json!({ "name": it.condition.name(), "unit": unit, "value": value, "below": below })
 }
 
-/// How the search ended: at this level, in this range, and why.
+/// Formats the end of the search: level, range, and reason.
 fn outcome(it: &Outcome) -> Value {
     let shown = |level: Level| level.to_string();
     let (outcome, level, found, reason) = match it {
@@ -107,7 +107,7 @@ fn outcome(it: &Outcome) -> Value {
     })
 }
 
-/// The result: what was found in words, as comments, and then as lines of the file.
+/// Formats the result: sentences as comments, and then lines of the file.
 fn result(it: &Running, report: &FindReport, now: Moment) -> Vec<Plain> {
     let ended = it.began + report.took.min(now.since(it.began));
     let when = timestamp(ended).to_string();

@@ -1,21 +1,21 @@
 //! The live page: static files that are compiled into the program.
 //!
-//! | script | what it is |
+//! | script | content |
 //! |---|---|
-//! | `page` | what is drawn when |
-//! | `state`, `link`, `events`, `ask` | what the gateway has told; the stream, and requests to the API |
+//! | `page` | order and time of drawing |
+//! | `state`, `link`, `events`, `ask` | data received from the gateway; the stream, and requests to the API |
 //! | `token`, `login` | the token of the reader, and the form for it |
 //! | `address` | the zone and the time span in the page's address |
 //! | `text` | numbers, text and elements |
 //! | `plot`, `canvas`, `marks` | plots over time, and the marks of changes on them |
-//! | `headline`, `totals` | what matters most, as the gateway says it; the totals |
-//! | `zones`, `overrides` | the cards of zones, and what differs from the file |
-//! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
-//! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, what is shared, gates and waiting rooms |
-//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot, and those that this page renews |
+//! | `headline`, `totals` | the gateway's headline; the totals |
+//! | `zones`, `overrides` | the cards of zones, and their overrides |
+//! | `limited`, `keys` | limited keys; the keys with the most waiters |
+//! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, shared responses, gates and waiting rooms |
+//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot, and the experiments that this page renews |
 //! | `routes`, `store` | routes; the store of shared zones |
-//! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
-//! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
+//! | `file`, `notices` | the file and its changes; errors of the file or the connection |
+//! | `act`, `actions`, `send`, `whatif` | changes by the reader, and the effect of another rate |
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -72,13 +72,13 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
     }
 }
 
-/// Whether a path is that of a file of the page.
+/// Returns whether a path is that of a file of the page.
 pub(super) fn has(path: &str) -> bool {
     ASSETS.iter().any(|asset| asset.path == path)
 }
 
 impl Asset {
-    /// The entity tag: a hash of the text.
+    /// Entity tag: a hash of the text.
     ///
     /// A browser validates its copy with it, so it never shows the page of another version.
     fn tag(&self) -> EntityTag {
@@ -87,8 +87,7 @@ impl Asset {
         EntityTag::new_strong(format!("{:016x}", hasher.finish()))
     }
 
-    /// The text without what means nothing in these files: the blanks at the beginning of lines,
-    /// and lines of scripts that are comments.
+    /// Returns the text without leading blanks of lines and without comment lines of scripts.
     fn served(&self) -> String {
         let is_script = self.content_type.starts_with("text/javascript");
         let mut text = String::with_capacity(self.text.len());

@@ -23,8 +23,8 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock of the state file at `path`; `None` if another process still has it after
-    /// `most`.
+    /// Waits at most `most` for the lock of the state file at `path`; `None` if it is not free by
+    /// then.
     ///
     /// # Errors
     ///

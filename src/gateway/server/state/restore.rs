@@ -25,8 +25,7 @@ struct Restored {
     keys: usize,
     zones: usize,
     gates: usize,
-    /// Number of skipped zones with keys, the names of the first ones, and the number of their
-    /// keys.
+    /// Number of skipped zones with keys, the first of their names, and the number of their keys.
     zones_left_out: usize,
     names_left_out: Vec<String>,
     keys_left_out: usize,

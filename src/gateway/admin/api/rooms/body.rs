@@ -1,4 +1,4 @@
-//! The bodies of requests that act in a waiting room.
+//! Bodies of requests that act on a waiting room.
 
 use std::num::NonZeroU32;
 
@@ -10,12 +10,12 @@ use crate::admin::api::body::span;
 use crate::admin::reply::{self, Refusal};
 use crate::room::{RoomOverride, RoomWord};
 
-/// Longest word to those who wait, in characters.
+/// Maximum length of a message to visitors, in characters.
 const MAX_WORD: usize = 500;
-/// Most visitors that are called at a time.
+/// Maximum number of visitors that one request calls.
 const MAX_CALL: u64 = 1_000_000;
 
-/// The body of a PUT for an override.
+/// Body of a PUT for an override.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct OverrideBody {
@@ -25,14 +25,14 @@ struct OverrideBody {
     r#for: Option<String>,
 }
 
-/// The body of a POST that calls.
+/// Body of a POST that calls visitors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CallBody {
     count: u64,
 }
 
-/// The body of a PUT of a word, or of a POST that empties the room.
+/// Body of a PUT of a message, or of a POST that empties the room.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct WordBody {
@@ -40,7 +40,7 @@ struct WordBody {
     r#for: Option<String>,
 }
 
-/// Reads the body of a PUT for an override.
+/// Parses the body of a PUT for an override.
 pub(super) fn wanted(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
     let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
     let wanted: OverrideBody = parse(body, example)?;
@@ -65,7 +65,7 @@ pub(super) fn wanted(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride,
     })
 }
 
-/// A pace as the file writes it.
+/// Parses a pace in the format of the file.
 fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
     if text == "none" {
         return Ok(None);
@@ -80,7 +80,7 @@ fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
     Ok(Some(rate))
 }
 
-/// Reads how many to call.
+/// Parses the number of visitors to call.
 pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
     let CallBody { count } = parse(body, r#"{"count": 10}"#)?;
     if !(1..=MAX_CALL).contains(&count) {
@@ -91,13 +91,13 @@ pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
     Ok(count)
 }
 
-/// Reads the body of a PUT of a word.
+/// Parses the body of a PUT of a message.
 pub(super) fn word(body: &[u8], now: Moment) -> Result<RoomWord, Refusal> {
     let body = parse(body, r#"{"word": "We go on at 11:00", "for": "1h"}"#)?;
     new_word(body, now)
 }
 
-/// Reads the body of a POST that empties the room: it may be empty, or have a word.
+/// Parses the body of a POST that empties the room: it may be empty, or contain a message.
 pub(super) fn parting_word(body: &[u8], now: Moment) -> Result<Option<RoomWord>, Refusal> {
     if body.is_empty() {
         return Ok(None);

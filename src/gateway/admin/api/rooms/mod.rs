@@ -1,4 +1,4 @@
-//! Acting in a waiting room: other values for a while, calls by hand, and a word to those who wait.
+//! Acts on a waiting room: overrides, calls by hand, and a message to waiting visitors.
 
 mod body;
 
@@ -23,7 +23,7 @@ use crate::status::rooms::{overridden, word as word_view};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
-/// A room that a request acts in, what the file says of it, and who acts.
+/// Room that a request acts on, its configuration, and the author of the request.
 pub(super) struct Target {
     room: Arc<OriginRoom>,
     file: config::Room,
@@ -63,7 +63,7 @@ impl Target {
         })
     }
 
-    /// Notes in the log and in the history what was done to the room.
+    /// Records an act on the room in the log and in the history.
     fn note(
         &self,
         event: &'static str,
@@ -77,7 +77,7 @@ impl Target {
         self.author.note(&self.admin.history, &change, &text);
     }
 
-    /// Sets or ends the word to those who wait. Returns the one before.
+    /// Sets or ends the message to waiting visitors. Returns the previous one.
     fn set_word(&self, word: Option<&RoomWord>) -> Option<RoomWord> {
         let before = self.room.set_word(word.cloned());
         if word.is_none() && before.is_none() {
@@ -124,7 +124,7 @@ pub(super) async fn end(target: Target) -> Answer {
     Ok(reply::ok(&overridden(&ended)))
 }
 
-/// The room is in a store that does not answer.
+/// Refusal while the room's store does not respond.
 fn no_store() -> Refusal {
     let message = "Redis, which keeps the room, does not answer; try again once it does";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
@@ -149,7 +149,7 @@ pub(super) async fn call(target: Target, body: Bytes) -> Answer {
 pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
     let word = body::parting_word(&body, target.now)?;
     let before = target.room.status(target.now).state;
-    // It is there before the first one learns that its place is gone.
+    // Set the message before the first visitor learns that its position is lost.
     if let Some(word) = &word {
         target.set_word(Some(word));
     }
@@ -177,12 +177,12 @@ pub(super) async fn end_word(target: Target) -> Answer {
     Ok(reply::ok(&word_view(&ended)))
 }
 
-/// A room, as the log and the history of changes name it.
+/// Name of a room in the log and the history of changes.
 pub(in crate::admin) fn place(room: &OriginRoom) -> String {
     format!("origins.{}.room", room.origin())
 }
 
-/// What the file says where nothing is overridden, as text.
+/// Formats the configured values.
 fn in_file(file: &config::Room) -> String {
     let values = values(&RoomOverride {
         sessions: Some(file.sessions),
@@ -192,7 +192,7 @@ fn in_file(file: &config::Room) -> String {
     format!("the file: {}", values.join(", "))
 }
 
-/// What an override says, as text.
+/// Formats the values of an override.
 fn what(it: &RoomOverride) -> String {
     let mut parts = values(it);
     if it.is_paused {
