@@ -1,4 +1,4 @@
-//! Lines on their way to a thread that writes them, so that nothing waits for a disk or a pipe.
+//! Lines on their way to a writing thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::time::clock;
 
-/// A line counts for at least this much: about what a waiting line takes besides its text.
+/// Minimum size that a line counts for: about the memory of a waiting line besides its text.
 const MIN_LINE: usize = 256;
 
-/// The lines on their way to the thread that writes them.
+/// Lines on their way to the thread that writes them.
 ///
 /// The thread ends when this and its clones are dropped and the last line is written.
 #[derive(Clone, Debug)]
@@ -24,37 +24,36 @@ pub(super) struct Backlog {
     waiting: &'static Waiting,
 }
 
-/// Where lines are written.
+/// Target of the lines.
 type Sink = Box<dyn Write + Send>;
 
-/// What the thread that writes gets, in order.
+/// Message to the writing thread, in order.
 enum Message {
     Line(String),
-    /// The lines after this one go here.
+    /// New target of all later lines.
     Sink(Sink),
 }
 
-/// The lines that wait in all backlogs of one kind of log, and what becomes of those that do not
-/// get through.
+/// Waiting lines of all backlogs of one kind of log, and the handlers for lost lines.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// The name of the threads that write.
+    /// Name of the writing threads.
     name: &'static str,
-    /// Bytes that may wait. Further lines are dropped.
+    /// Maximum bytes that wait. Further lines are dropped.
     max_bytes: usize,
     bytes: AtomicUsize,
     lines: AtomicUsize,
     outcome: Outcome,
 }
 
-/// What is called on the way of a line.
+/// Handlers for the results of writing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     /// A line was dropped, or could not be written.
     pub(super) lost: fn(),
     /// A write failed.
     pub(super) failed: fn(&io::Error),
-    /// All lines that waited are written.
+    /// No line waits any more.
     pub(super) caught_up: fn(),
 }
 
@@ -92,7 +91,7 @@ impl Waiting {
         self.lines.load(Ordering::Acquire)
     }
 
-    /// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+    /// Waits for all lines to be written, at most `limit`. Returns the number of unwritten lines.
     pub(super) async fn finish(&self, limit: Duration) -> usize {
         let until = clock::now() + limit;
         while self.lines() > 0 && clock::now() < until {
@@ -101,7 +100,7 @@ impl Waiting {
         self.lines()
     }
 
-    /// The same, and blocks the thread.
+    /// As [`finish`](Self::finish), but blocks the thread.
     pub(super) fn finish_blocking(&self, limit: Duration) -> usize {
         let until = clock::now() + limit;
         while self.lines() > 0 && clock::now() < until {
@@ -111,7 +110,7 @@ impl Waiting {
     }
 }
 
-/// Time between two looks at what is left.
+/// Interval of the checks for remaining lines.
 const POLL: Duration = Duration::from_millis(1);
 
 impl Backlog {
@@ -119,7 +118,7 @@ impl Backlog {
     ///
     /// # Errors
     ///
-    /// Returns an error if no thread can be started.
+    /// No thread can be started.
     pub(super) fn new(
         waiting: &'static Waiting,
         sink: impl Write + Send + 'static,
@@ -130,13 +129,13 @@ impl Backlog {
         Ok(Self { messages, waiting })
     }
 
-    /// Writes the lines that are pushed from here on to `sink`, and closes the sink before.
+    /// Writes all later lines to `sink`, and closes the old sink before.
     pub(super) fn replace_sink(&self, sink: impl Write + Send + 'static) {
-        // If the thread has panicked, no line is written, as `push` counts.
+        // If the thread has panicked, no line is written. `push` counts the lost lines.
         let _gone = self.messages.send(Message::Sink(Box::new(sink)));
     }
 
-    /// Hands one line over, or drops it if too many bytes wait.
+    /// Adds one line, or drops it if too many bytes wait.
     pub(super) fn push(&self, line: String) {
         if !self.waiting.add(&line) {
             return (self.waiting.outcome.lost)();
@@ -219,7 +218,7 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.0.write(bytes) {
-                // Another program that has the same pipe or terminal may have made it non-blocking.
+                // Another program with the same pipe or terminal may have made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None)?;
                 }
@@ -279,7 +278,7 @@ mod tests {
             for nth in 0..fit {
                 assert_eq!(disk.recv(), Ok(length), "line {nth}");
             }
-            // The last line is taken off the count just after the disk has it.
+            // The last line is subtracted from the count just after the disk has it.
             while backlog.waiting.bytes.load(Ordering::Relaxed) > 0 {
                 thread::yield_now();
             }
@@ -288,7 +287,7 @@ mod tests {
         }
     }
 
-    /// A disk with room for some bytes, and what it holds.
+    /// A disk with room for some bytes, and its content.
     #[derive(Clone, Default)]
     struct Full(Arc<Mutex<(usize, Vec<u8>)>>);
 
@@ -333,7 +332,7 @@ mod tests {
     #[test]
     fn lines_go_to_the_sink_that_was_there_when_they_were_pushed() {
         let (old, new, waiting) = (Full::default(), Full::default(), counted());
-        // The last line for the old disk is cut off: that is no matter of the new one.
+        // The last line for the old disk is cut off. That must not affect the new disk.
         for (disk, room) in [(&old, 7), (&new, 100)] {
             disk.0.lock().unwrap().0 = room;
         }

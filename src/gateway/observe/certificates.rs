@@ -1,7 +1,8 @@
-//! The certificates for TLS with clients that are in force.
+//! Certificates in force for TLS with clients.
 //!
-//! The process has one list of the certificates that its file names for TLS with clients: `http::downstream` fills it;
-//! the headline, the metrics and the log read it. The certificates of origins are in `origin`.
+//! The process has one list of the certificates that its file names for TLS with clients.
+//! `http::downstream` fills it; the headline, the metrics and the log read it. The certificates of
+//! origins are in `origin`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,33 +11,33 @@ use config::tls::{DAY, Validity, unix_now};
 use crate::observe::metrics::labels;
 
 labels! {
-    /// Whose certificate it is.
+    /// Owner of a certificate.
     #[derive(Default, PartialOrd, Ord)]
     pub enum CertificateOf {
-        /// The gateway's own, for clients.
+        /// The gateway, as a server for clients.
         #[default]
         Server = "server",
         /// An authority in `client_ca`.
         ClientCa = "client_ca",
         /// A server of an origin.
         Origin = "origin",
-        /// The gateway's own, for the servers of an origin.
+        /// The gateway, as a client of an origin's servers.
         ClientCert = "client_cert",
     }
 }
 
-/// A file of certificates that is in force.
+/// A certificate file that is in force.
 #[derive(Clone, Debug)]
 pub struct KnownCertificate {
-    /// Whose it is.
+    /// Owner of the certificate.
     pub of: CertificateOf,
     /// The file.
     pub name: String,
-    /// When it is valid; of several in one file, of the one that expires first.
+    /// Validity; of several certificates in one file, of the one that expires first.
     pub validity: Validity,
-    /// Why the changed file is not in force.
+    /// Reason why the changed file is not in force.
     pub problem: Option<String>,
-    /// When the log last said that it is not valid or expires soon, and whether it was valid.
+    /// Time of the last log line about an expiry, and whether the certificate was valid then.
     logged: Option<(i64, bool)>,
 }
 
@@ -46,10 +47,10 @@ fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes the certificate that is in force, and that its file has no problem.
+/// Records the certificate in force, and that its file has no problem.
 ///
-/// The file is checked before the gateway starts, which logs a warning. So the first certificate of a file is logged a
-/// day later, a changed one at once.
+/// The file is checked before the gateway starts, which logs a warning. So the first certificate of
+/// a file is logged a day later, a changed one at once.
 pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
     let mut all = known();
     if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
@@ -69,7 +70,7 @@ pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
     }
 }
 
-/// Notes why a changed file is not in force, or that it has no problem.
+/// Records why a changed file is not in force, or that it has no problem.
 pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
     let mut all = known();
     if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
@@ -77,12 +78,12 @@ pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
     }
 }
 
-/// The certificates in force, in the order in which they came.
+/// Returns the certificates in force, in the order in which they were recorded.
 pub fn known_certificates() -> Vec<KnownCertificate> {
     known().clone()
 }
 
-/// Logs which certificates are not valid or expire soon: each once a day, and at once when it changes.
+/// Logs certificates that are not valid or expire soon: once a day, and when one changes.
 pub fn log_expiring() {
     let now = unix_now();
     for it in known().iter_mut() {

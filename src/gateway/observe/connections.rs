@@ -1,4 +1,4 @@
-//! Client connections: how many there are, of how many, and whether new clients wait for a place.
+//! Client connections: their number, their maximum, and clients that wait for a permit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,82 +12,83 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::metrics::Sharded;
 
-/// The places of client connections. Clones share them.
+/// Permits of client connections. Clones share them.
 #[derive(Clone, Debug)]
 pub struct ClientConnections(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    /// A permit for each connection that may be open; none before [`ClientConnections::allow`].
+    /// One permit for each connection that may be open; none before [`ClientConnections::allow`].
     capacity: Arc<Semaphore>,
     max: AtomicUsize,
     few_descriptors: AtomicBool,
     open: AtomicUsize,
-    /// Listeners whose next client has no place.
+    /// Number of listeners whose next client has no permit.
     blocked: AtomicUsize,
-    /// Whether any was blocked since it was last asked.
+    /// Whether any listener was blocked since the last call of `take_blocked`.
     was_blocked: AtomicBool,
     is_full: AtomicBool,
-    /// Clients that wait in the kernel, as [`ClientConnections::note`] was told; `UNKNOWN`: nobody
-    /// knows.
+    /// Number of clients that wait in the kernel, from [`ClientConnections::note`].
+    ///
+    /// `UNKNOWN` if it is not known.
     waiting: AtomicUsize,
 }
 
 const UNKNOWN: usize = usize::MAX;
 
-/// The connections of the process. Each worker writes to a part of its own.
+/// Connections of the process. Each worker writes to a part of its own.
 static OPEN: Sharded<Mutex<Slab<Open>>> = Sharded::new();
 
-/// A connection that is served. Small, because there may be very many idle ones.
+/// A served connection. Small, because there may be very many idle ones.
 struct Open {
     client: Option<IpAddr>,
-    /// Requests that are not answered to their ends.
+    /// Number of requests whose response is not complete.
     requests: u32,
 }
 
-/// The entry of a connection in the table of its worker.
+/// Entry of a connection in the table of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenConnection(NonZeroU32);
 
-/// The connections without a request.
+/// Connections without a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleConnections {
-    /// How many there are.
+    /// Number of these connections.
     pub count: u64,
-    /// The address with the most of them, and how many it has.
+    /// Address with the most of them, and its number.
     pub most: Option<(IpAddr, u64)>,
-    /// The address with the most of all connections, and how many it has.
+    /// Address with the most of all connections, and its number.
     pub most_of_all: Option<(IpAddr, u64)>,
 }
 
-/// The connections at one moment, as samples have them.
+/// Status of the connections, as in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConnectionCounts {
-    /// Connections that are open.
+    /// Number of open connections.
     pub open: u64,
-    /// The most that may be open: `max_connections`, or as many as the descriptors allow.
+    /// Maximum number: `max_connections`, or the number that the descriptors allow.
     pub max: u64,
     /// Whether `max` is less than `max_connections`, because the limit of descriptors is low.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub few_descriptors: bool,
-    /// Whether new clients wait, because all places are taken.
+    /// Whether new clients wait, because no permit is free.
     pub is_full: bool,
-    /// How many of them wait in the kernel; left out if that is not known.
+    /// Number of clients that wait in the kernel; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
-    /// Those of them without a request; known only while `is_full`.
+    /// Open connections without a request; known only while `is_full`.
     #[serde(skip)]
     pub idle: Option<IdleConnections>,
 }
 
-/// The place of one connection, until it is dropped.
+/// Permit of one connection, until it is dropped.
 pub struct ConnectionPlace {
     state: Arc<State>,
     listed: Option<OpenConnection>,
 }
 
-/// A listener that waits for a place.
+/// A listener that waits for a permit.
 struct Blocked<'s>(&'s State);
 
 impl Default for ClientConnections {
@@ -106,8 +107,9 @@ impl Default for ClientConnections {
 }
 
 impl ClientConnections {
-    /// Allows `max_connections` from now on, or as many as `fit` the limit of descriptors. To be
-    /// called once.
+    /// Sets the maximum to `max_connections`, or to `fit` if that is lower. Call it once.
+    ///
+    /// `fit`: the number of clients that the limit of descriptors allows.
     pub fn allow(&self, max_connections: usize, fit: usize) {
         let max = max_connections.min(fit).min(Semaphore::MAX_PERMITS);
         let few_descriptors = fit < max_connections;
@@ -118,7 +120,7 @@ impl ClientConnections {
         self.0.capacity.add_permits(max);
     }
 
-    /// Waits for a place for the next client. `None` only if the process ends.
+    /// Waits for a permit for the next client. `None` only if the process ends.
     pub async fn place(&self) -> Option<ConnectionPlace> {
         if let Some(place) = self.place_now() {
             return Some(place);
@@ -128,7 +130,7 @@ impl ClientConnections {
         permit.ok().map(|permit| self.taken(permit))
     }
 
-    /// Takes a place if one is free.
+    /// Takes a permit if one is free.
     pub fn place_now(&self) -> Option<ConnectionPlace> {
         let permit = Arc::clone(&self.0.capacity).try_acquire_owned();
         permit.ok().map(|permit| self.taken(permit))
@@ -136,7 +138,7 @@ impl ClientConnections {
 
     fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPlace {
         self.0.open.fetch_add(1, Ordering::Relaxed);
-        // Given back by hand: the place of each idle connection is smaller without it.
+        // Given back by hand, because the guard would make each idle connection larger.
         permit.forget();
         ConnectionPlace {
             state: Arc::clone(&self.0),
@@ -144,7 +146,7 @@ impl ClientConnections {
         }
     }
 
-    /// Waits until no connection is left. Call it when no more are accepted.
+    /// Waits until all connections have ended. Call it when no more are accepted.
     pub async fn all_gone(&self) {
         let max = self.0.max.load(Ordering::Relaxed);
         let max = u32::try_from(max).unwrap_or(u32::MAX);
@@ -152,20 +154,20 @@ impl ClientConnections {
         let _all = self.0.capacity.acquire_many(max).await;
     }
 
-    /// Whether a client has waited for a place since this was last asked, or waits now.
+    /// Returns whether a client has waited for a permit since the last call, or waits now.
     pub fn take_blocked(&self) -> bool {
         let was_blocked = self.0.was_blocked.swap(false, Ordering::Relaxed);
         was_blocked || self.0.blocked.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes whether new clients wait, and how many the kernel has.
+    /// Records whether new clients wait, and the number of clients that wait in the kernel.
     pub fn note(&self, is_full: bool, waiting: Option<usize>) {
         let waiting = waiting.unwrap_or(UNKNOWN);
         self.0.waiting.store(waiting, Ordering::Relaxed);
         self.0.is_full.store(is_full, Ordering::Relaxed);
     }
 
-    /// The connections now.
+    /// Returns the present status of the connections.
     pub fn counts(&self) -> ConnectionCounts {
         let waiting = self.0.waiting.load(Ordering::Relaxed);
         ConnectionCounts {
@@ -178,10 +180,10 @@ impl ClientConnections {
         }
     }
 
-    /// The connections without a request. Looks at each: to be called seldom.
+    /// Returns the connections without a request. Slow, because it looks at each connection.
     pub fn idle(&self) -> IdleConnections {
         let mut busy = 0;
-        // Of each address: idle ones, and all.
+        // For each address: idle connections, and all.
         let mut clients: HashMap<IpAddr, (u64, u64)> = HashMap::new();
         for part in OPEN.iter() {
             for (_, open) in lock(part).iter() {
@@ -200,7 +202,7 @@ impl ClientConnections {
             let each = each.filter(|(_, count)| *count > 0);
             each.max_by_key(|(client, count)| (*count, *client))
         };
-        // One of which the address is not known yet has no request.
+        // A connection whose address is not known yet has no request.
         let open = self.0.open.load(Ordering::Relaxed) as u64;
         IdleConnections {
             count: open.saturating_sub(busy),
@@ -211,7 +213,7 @@ impl ClientConnections {
 }
 
 impl ConnectionPlace {
-    /// Writes down whose connection it is. To be called once, by the worker that serves it.
+    /// Records the client of the connection. Call it once, on the worker that serves it.
     pub fn list(&mut self, client: Option<IpAddr>) -> Option<OpenConnection> {
         let key = here().insert(Open {
             client,
@@ -229,7 +231,7 @@ impl OpenConnection {
         self.change(|requests| requests.saturating_add(1));
     }
 
-    /// Counts that a request has ended.
+    /// Counts the end of a request.
     pub fn request_ended(self) {
         // A request may outlive its connection.
         self.change(|requests| requests.saturating_sub(1));
@@ -246,7 +248,7 @@ impl OpenConnection {
     }
 }
 
-/// The connections of this worker.
+/// Returns the connections of this worker.
 fn here() -> MutexGuard<'static, Slab<Open>> {
     lock(OPEN.here())
 }
@@ -275,7 +277,7 @@ impl<'s> Blocked<'s> {
 
 impl Drop for Blocked<'_> {
     fn drop(&mut self) {
-        // It has waited until now.
+        // The listener has waited until now.
         self.0.was_blocked.store(true, Ordering::Relaxed);
         self.0.blocked.fetch_sub(1, Ordering::Relaxed);
     }
@@ -322,7 +324,7 @@ mod tests {
             let listed = place.list(Some(client(last))).unwrap();
             open.push((place, listed));
         }
-        // Its client has not been named yet.
+        // Its client is not known yet.
         let _unlisted = connections.place_now().unwrap();
         let idle = |count, most| IdleConnections {
             count,

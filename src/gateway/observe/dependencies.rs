@@ -1,9 +1,9 @@
-//! What libraries log: one line a second for each of them.
+//! Log lines of libraries: at most one line a second for each library.
 //!
-//! A client can make a library warn as often as it sends something, for example `h2` of frames.
+//! A client can make a library warn as often as it sends something, for example `h2` about frames.
 //!
-//! The library of the admin port does not say what helps if it has no descriptor for a connection:
-//! its message is replaced, and shown once a minute.
+//! The library of the admin port does not name the remedy if it has no descriptor for a connection.
+//! Its message is replaced, and shown once a minute.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Write as _};
@@ -21,29 +21,32 @@ use tracing_subscriber::registry::LookupSpan;
 use super::throttle::Throttle;
 use crate::time::clock;
 
-/// How the names of this program's crates begin, which are the targets of its events.
+/// Common prefix of the names of this program's crates, which are the targets of its events.
 pub(super) const OWN: &str = "drip";
 
-/// The library that accepts the connections of the admin port, and how its messages of a failure
-/// begin and, if there is no descriptor for a connection, end.
+/// Library that accepts the connections of the admin port.
+///
+/// Also the beginning of its messages about a failure and, if there is no descriptor for a
+/// connection, their end.
 const ADMIN_SERVER: &str = "actix_server";
 const NOT_ACCEPTED: &str = "Error accepting connection: ";
 const NO_DESCRIPTOR: [&str; 2] = ["(os error 23)", "(os error 24)"];
 
-/// What is shown for such a message.
+/// Text that replaces such a message.
 const SHORTAGE: &str = "the admin port cannot accept connections: there is no file descriptor for them; raise the limit of the process (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
 
-/// How often it is shown, in seconds.
+/// Interval of such messages, in seconds.
 const SHORTAGE_PERIOD: NonZeroU64 = NonZeroU64::new(60).expect("a period");
 
-/// Writes events as the format inside does; of each library at most one a second.
+/// Writes events in the inner format; at most one a second for each library.
 ///
-/// A line has the number of those before it that were left out, as `hidden`.
+/// A line has the number of omitted events before it, as `hidden`.
 pub(super) struct ThrottledLibraries<F> {
     inner: F,
     format: Format,
-    /// Whether lines begin with their priority, as `sd-daemon(3)` has it: `<3>`. The journal takes it off, and can
-    /// show errors alone.
+    /// Whether lines begin with their priority, as in `sd-daemon(3)`: `<3>`.
+    ///
+    /// The journal removes the priority, and can show errors alone.
     has_priority: bool,
     libraries: Libraries,
 }
@@ -89,7 +92,7 @@ where
         self.inner
             .format_event(context, Writer::new(&mut line), event)?;
         if let Some(message) = shortage {
-            // Neither text has what JSON escapes.
+            // Neither text has a character that JSON escapes.
             line = line.replacen(&message, SHORTAGE, 1);
         }
         match (self.format, line.trim_end().strip_suffix('}')) {
@@ -104,14 +107,14 @@ where
     }
 }
 
-/// The name of the crate that an event comes from.
+/// Name of the crate of an event.
 fn library(target: &str) -> &str {
     target
         .split_once("::")
         .map_or(target, |(library, _)| library)
 }
 
-/// The message of an event about a connection to the admin port for which there is no descriptor.
+/// Message of an event about an admin connection without a descriptor.
 fn shortage(library: &str, event: &Event<'_>) -> Option<String> {
     let mut message = Message::default();
     if library == ADMIN_SERVER {
@@ -123,7 +126,7 @@ fn shortage(library: &str, event: &Event<'_>) -> Option<String> {
     lacks_one.then_some(message)
 }
 
-/// The message of an event.
+/// Message of an event.
 #[derive(Default)]
 struct Message(String);
 
@@ -136,7 +139,7 @@ impl Visit for Message {
     }
 }
 
-/// The libraries that have logged something: as many as are part of the program.
+/// Libraries that have logged something: at most as many as are part of the program.
 struct Libraries {
     each: Mutex<HashMap<String, Throttle>>,
     shortage: Throttle,
@@ -152,8 +155,7 @@ impl Default for Libraries {
 }
 
 impl Libraries {
-    /// Whether to show an event of `library` now. If so, returns how many were hidden since the
-    /// last.
+    /// Returns whether to show an event now: if so, the number of hidden events since the last one.
     fn show(&self, library: &str, is_shortage: bool, now: Moment) -> Option<u64> {
         if is_shortage {
             return self.shortage.show(now);
@@ -166,7 +168,7 @@ impl Libraries {
     }
 }
 
-/// The priority of `syslog(3)` for a level.
+/// Priority of a level in `syslog(3)`.
 fn priority(level: tracing::Level) -> u8 {
     match level {
         tracing::Level::ERROR => 3,
@@ -217,7 +219,7 @@ mod tests {
         assert_eq!(shown, [Some(0), None, Some(0), None, Some(2)]);
     }
 
-    /// What a format writes of an error of this target.
+    /// Returns the line that a format writes of an error of this target.
     fn line(format: Format, show: impl FnOnce()) -> String {
         let written = Arc::<Mutex<Vec<u8>>>::default();
         let to = Arc::clone(&written);

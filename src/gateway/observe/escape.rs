@@ -1,4 +1,4 @@
-//! Untrusted bytes as text that cannot break out of its line or its quotes.
+//! Converts untrusted bytes to text that cannot break out of its line or its quotes.
 
 use std::fmt::Write;
 
@@ -14,19 +14,19 @@ pub fn escape(bytes: &[u8]) -> String {
 
 /// Escapes like [`escape`], but leaves quotes unchanged.
 ///
-/// For places where a quote does not end the text.
+/// For text that no quote ends.
 pub fn escape_unquoted(bytes: &[u8]) -> String {
     escape_but(bytes, |_| true)
 }
 
-/// Longest name of a key in a label, a sample or a log event, in characters.
+/// Maximum length of a key's name in a label, a sample or a log event, in characters.
 ///
 /// A key may be as long as the head of a request.
 const MAX_NAME: usize = 128;
 
-/// Bytes from outside as text for people, escaped like [`escape_unquoted`] and of bounded length.
+/// Converts bytes from outside to text for people, of limited length.
 ///
-/// Keys are shown by [`KeyNames`](super::key_names::KeyNames).
+/// Escaped like [`escape_unquoted`]. Keys are shown by [`KeyNames`](super::key_names::KeyNames).
 pub fn cut(bytes: &[u8]) -> String {
     // A character comes from at most four bytes, so the rest of a long text is not needed.
     let begin = &bytes[..bytes.len().min(4 * MAX_NAME)];
@@ -43,14 +43,14 @@ pub fn cut_quoted(bytes: &[u8]) -> String {
     in_quotes(&cut(bytes))
 }
 
-/// A text that is escaped like [`escape_unquoted`], escaped like [`escape`].
+/// Escapes a text like [`escape`]. The text is already escaped like [`escape_unquoted`].
 pub(super) fn in_quotes(text: &str) -> String {
     text.replace('"', "\\x22")
 }
 
-/// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
+/// Returns the bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
 ///
-/// Returns `None` if the text contains an escape that they never write.
+/// `None` if the text contains an escape that they never write.
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     loop {
@@ -91,10 +91,10 @@ fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     text
 }
 
-/// JSON in which characters that are not printable are escaped, as `\u202e`. Its meaning stays.
+/// Escapes unprintable characters in JSON as `\u202e`. The meaning stays the same.
 ///
-/// Programs that write JSON leave those as they are that do not break it. In JSON on one line only
-/// strings have such characters.
+/// Programs that write JSON escape only characters that are not allowed there. In JSON on one line
+/// only strings have unprintable characters.
 pub(super) fn in_json(json: String) -> String {
     with_escapes(json, |text, c| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -103,7 +103,7 @@ pub(super) fn in_json(json: String) -> String {
     })
 }
 
-/// Lines in which characters are escaped that are not printable, all but line feeds.
+/// Escapes all unprintable characters but line feeds.
 pub fn in_lines(lines: String) -> String {
     with_escapes(lines, |text, c| match c {
         '\n' => text.push(c),
@@ -112,7 +112,7 @@ pub fn in_lines(lines: String) -> String {
 }
 
 fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
-    // Most texts are of these alone.
+    // Most texts have only these.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text;
     }

@@ -1,7 +1,7 @@
-//! What becomes of requests at their limits, as lines of the log.
+//! Log lines about requests at their limits.
 //!
-//! The access log has a line for each request. These lines show that limiting happens, to
-//! which keys and why, and stay few however many requests come.
+//! The access log has a line for each request. These lines show that requests are limited, their
+//! keys and the reasons. They are few, however many requests come.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::observe::networks::Networks;
 use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
-/// A request that waited, was rejected, or would have been in a dry run.
+/// A request that waited or was rejected, or would have been in a dry run.
 pub struct Limiting<'r> {
-    /// The zone.
+    /// Name of the zone.
     pub zone: &'r str,
-    /// The key of the request there.
+    /// Key of the request in the zone.
     pub key: &'r [u8],
-    /// How its keys are shown.
+    /// Display of the zone's keys.
     pub names: KeyNames<'r>,
     /// The `limit_status` of the access log.
     pub status: &'static str,
-    /// The level of the bucket with the request.
+    /// Level of the bucket with the request.
     pub excess: Excess,
 }
 
-/// The log events of one zone: at most one a second for rejections, and one for delays.
+/// Log events of one zone: at most one a second for rejections, and one for delays.
 pub struct Events {
     /// Peers of its limited requests that name clients.
     pub forwarders: Forwarders,
@@ -81,7 +81,9 @@ impl Events {
         });
     }
 
-    /// Logs a request that waited, or would have in a dry run: ordinary work, told at `debug`.
+    /// Logs a request that waited, or would have in a dry run.
+    ///
+    /// At level `debug`, because waiting is normal.
     pub fn delayed(&self, what: &Limiting, now: Moment) {
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return;
@@ -99,15 +101,15 @@ impl Events {
     }
 }
 
-/// The level of a bucket in requests, with one decimal.
+/// Level of a bucket in requests, with one decimal.
 fn short(excess: Excess) -> f64 {
     (excess.requests() * 10.0).round() / 10.0
 }
 
-/// The log events of the gate of one origin: of each kind at most one a second.
+/// Log events of the gate of one origin: of each kind at most one a second.
 #[derive(Debug)]
 pub struct GateEvents {
-    /// Clients of its requests that waited or were rejected, if keys do not share it.
+    /// Clients of its requests that waited or were rejected, if keys do not share the gate.
     pub networks: Networks,
     rejections: Summary<RejectionAtGate>,
     outages: Throttle,
@@ -116,14 +118,15 @@ pub struct GateEvents {
 
 /// A request that a gate rejected, as its line describes it.
 pub struct RejectionAtGate {
-    /// The origin.
+    /// Name of the origin.
     pub origin: String,
-    /// The name of the key by which the request shares the gate, for a text between quotes; `None`
-    /// if all requests share it alike.
+    /// Name of the key at the gate, for a text between quotes.
+    ///
+    /// `None` if keys do not share the gate.
     pub key: Option<String>,
-    /// The reason, as in the metrics.
+    /// Reason, as in the metrics.
     pub reason: &'static str,
-    /// The name of the route.
+    /// Name of the route.
     pub route: String,
 }
 
@@ -161,14 +164,14 @@ impl GateEvents {
         self.rejections.first(describe);
     }
 
-    /// Logs that the origin cannot be reached, and that its requests wait.
+    /// Logs that the origin cannot be reached and that its requests wait.
     pub fn outage_began(&self, origin: &str, error: &dyn Error, now: Moment) {
         if let Some(hidden) = self.outages.show(now) {
             tracing::warn!(origin, %error, hidden, "the origin cannot be reached: its requests wait");
         }
     }
 
-    /// Logs that the origin can be reached again, after how long, and how many wait.
+    /// Logs that the origin can be reached again, with the duration and the number of waiters.
     pub fn outage_over(&self, origin: &str, lasted: Duration, waiting: usize, now: Moment) {
         if let Some(hidden) = self.recoveries.show(now) {
             tracing::info!(

@@ -1,4 +1,4 @@
-//! Peers that send requests of several clients, and are not trusted to name them.
+//! Untrusted peers that send requests of several clients, such as an unknown proxy.
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use limit::Moment;
 
-/// Least time between two requests that are looked at.
+/// Minimum interval of requests that are looked at.
 const EVERY: Duration = Duration::from_millis(10);
-/// How many peers are remembered.
+/// Maximum number of remembered peers.
 const MAX_PEERS: usize = 4;
-/// How long a peer counts that has named different clients.
+/// Duration for which a peer counts after it named different clients.
 pub const FORWARDER_FOR: Duration = Duration::from_secs(5);
 
-/// The peers of limited requests of one zone, as far as they name clients.
+/// Peers of limited requests of one zone that name clients.
 ///
-/// A hundred requests a second are looked at, of four peers; others cost one read.
+/// A hundred requests a second are looked at, of four peers. Other requests cost one read.
 #[derive(Debug, Default)]
 pub struct Forwarders {
-    /// When a request is looked at again, in nanoseconds.
+    /// Instant from which the next request is looked at, in nanoseconds.
     next: AtomicU64,
     peers: Mutex<Vec<Peer>>,
     hasher: RandomState,
@@ -34,12 +34,12 @@ struct Peer {
     /// Hash of the clients that its last request named.
     named: u64,
     at: Moment,
-    /// When a request last named other clients than the one before.
+    /// Instant at which a request last named other clients than the one before.
     differed: Option<Moment>,
 }
 
 impl Forwarders {
-    /// Notes a limited request of a peer that is not trusted.
+    /// Records a limited request of an untrusted peer.
     ///
     /// `named`: its `X-Forwarded-For`, `None` without one.
     pub fn note<'v>(
@@ -82,7 +82,7 @@ impl Forwarders {
         });
     }
 
-    /// The peers that named different clients in the last seconds.
+    /// Returns the peers that named different clients in the last seconds.
     pub fn several(&self, now: Moment) -> Vec<Option<IpAddr>> {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = |at: Moment| now.since(at) < FORWARDER_FOR;
@@ -109,7 +109,7 @@ mod tests {
         let note = |nth, named: Option<&'static str>, millis| {
             forwarders.note(Some(peer(nth)), || named.map(str::as_bytes), at(millis));
         };
-        // One that names nobody, one that names one client, and one that names two.
+        // One peer names no client, one names one client, and one names two.
         for turn in 0..10 {
             let since = 1_000 + turn * 100;
             note(1, None, since);

@@ -1,17 +1,17 @@
-//! The names by which keys are shown to people: on the page, in the API, metrics and logs.
+//! Names by which keys are shown to people: on the page, in the API, metrics and logs.
 
 use config::{Zone, mask_key};
 
 use super::escape::{cut, escape, escape_unquoted, in_quotes};
 
-/// What the bucket that requests of unknown keys share is called in place of a key.
+/// Name of the bucket that requests of unknown keys share.
 ///
-/// No escaped key looks so: there a backslash is followed by another one or by `xNN`.
+/// No escaped key looks like this: there a backslash is followed by another one or by `xNN`.
 pub const NEW_KEYS_NAME: &str = "\\(new keys)";
 
-/// How the keys of a zone are shown: as they are, or masked.
+/// Display of a zone's keys: as they are, or masked.
 ///
-/// Whatever shows a key of a request asks here for its name.
+/// All code that shows a key of a request takes its name from here.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyNames<'z>(Of<'z>);
 
@@ -20,30 +20,31 @@ enum Of<'z> {
     /// No zone.
     None,
     Zone(&'z Zone),
-    /// A zone that has left the file, by its name.
+    /// A zone that was removed from the file, by its name.
     Former(&'z str),
 }
 
 impl<'z> KeyNames<'z> {
-    /// The names of the keys of this zone.
+    /// Names of the keys of this zone.
     pub fn of(zone: &'z Zone) -> Self {
         Self(Of::Zone(zone))
     }
 
-    /// The names of the keys at a gate, which are those of the zone that shares it.
+    /// Names of the keys at a gate: those of the zone that shares the gate.
     ///
     /// Without such a zone, all requests have the empty key there.
     pub fn at_gate(share: Option<&'z Zone>) -> Self {
         Self(share.map_or(Of::None, Of::Zone))
     }
 
-    /// The names of the keys of a zone that has left the file: they are masked, because nothing
-    /// says any more whether they are secret.
+    /// Names of the keys of a zone that was removed from the file.
+    ///
+    /// They are masked, because it is no longer known whether they are secret.
     pub fn of_former_zone(name: &'z str) -> Self {
         Self(Of::Former(name))
     }
 
-    /// A key, escaped like [`escape_unquoted`], or its masked name.
+    /// Full name of a key, escaped like [`escape_unquoted`], or its masked name.
     ///
     /// The empty key is the bucket that requests of unknown keys share.
     pub fn full(self, key: &[u8]) -> String {
@@ -59,7 +60,7 @@ impl<'z> KeyNames<'z> {
         }
     }
 
-    /// As [`full`](Self::full), of bounded length.
+    /// As [`full`](Self::full), of limited length.
     pub fn short(self, key: &[u8]) -> String {
         self.shared_or_masked(key).unwrap_or_else(|| cut(key))
     }
@@ -69,7 +70,7 @@ impl<'z> KeyNames<'z> {
         in_quotes(&self.short(key))
     }
 
-    /// The masked name of a key, if the zone masks its keys.
+    /// Masked name of a key, if the zone masks its keys.
     pub fn masked(self, key: &[u8]) -> Option<String> {
         match self.0 {
             Of::None => None,

@@ -1,4 +1,4 @@
-//! The log of the process: its level, its form, and where its lines go.
+//! The log of the process: its level, its format, and its target.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -21,9 +21,9 @@ use super::stderr::Stderr;
 use super::throttle::Throttle;
 use crate::time::clock;
 
-/// The log of this process. Its level can change.
+/// Log of this process. Its level can change.
 ///
-/// When it is dropped, it waits for lines that are not written yet, but not for long.
+/// When it is dropped, it waits a short time for unwritten lines.
 pub struct Logging {
     level: Handle<Targets, Registry>,
     stderr: Arc<Stderr>,
@@ -34,7 +34,7 @@ impl Logging {
     ///
     /// # Errors
     ///
-    /// Returns an error if the thread that writes cannot be started.
+    /// The writing thread cannot be started.
     pub fn start(log: &Log) -> io::Result<Self> {
         let stderr = Arc::new(Stderr::start(log.format)?);
         let (filter, level) = reload::Layer::new(wanted(log.level));
@@ -42,7 +42,7 @@ impl Logging {
             .with_writer(Arc::clone(&stderr))
             .with_target(false)
             .with_ansi(false)
-            // It would tell a failed write on standard error, which has failed.
+            // It would report a failed write on standard error, which has failed.
             .log_internal_errors(false);
         let to_journal = is_journal();
         let written = match (log.format, to_journal) {
@@ -61,7 +61,7 @@ impl Logging {
                 .map_event_format(|inner| ThrottledLibraries::new(inner, log.format, to_journal))
                 .boxed(),
         };
-        // Fails only if a log was started before in this process; then that log stays.
+        // Fails only if a log was started before in this process. Then that log stays.
         let _started = registry().with(written.with_filter(filter)).try_init();
         log_panics();
         Ok(Self { level, stderr })
@@ -72,14 +72,14 @@ impl Logging {
         self.stderr.print(what);
     }
 
-    /// From now on leaves out what a module logs.
+    /// Stops logging the events of a module.
     pub fn leave_out(&self, module: &'static str) {
         let without = |filter: Targets| filter.with_target(module, LevelFilter::OFF);
         // Fails only if the log has ended, and then nothing reads it.
         let _ended = (self.level).modify(|filter| *filter = without(std::mem::take(filter)));
     }
 
-    /// From now on logs only messages at least as severe as `level`.
+    /// Sets the level: only messages at least as severe are logged.
     pub fn set_level(&self, level: Level) {
         // Fails only if the log has ended, and then nothing reads it.
         let _ended = self.level.reload(wanted(level));
@@ -92,10 +92,10 @@ impl Drop for Logging {
     }
 }
 
-/// Writes the fields of an event.
+/// Formats the fields of an event.
 ///
-/// As usual, but for `key` and `server_name`: their text is escaped for a place between quotes
-/// already, and would be escaped twice if it were written as any text.
+/// The text of `key` and `server_name` is already escaped for use between quotes. Those fields are
+/// written unchanged, because the usual format would escape them twice.
 fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
     debug_fn(|to, field, value| match field.name() {
         "message" => write!(to, "{value:?}"),
@@ -105,7 +105,7 @@ fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
     .delimited(" ")
 }
 
-/// The filter for a level.
+/// Builds the filter of a level.
 ///
 /// Libraries log errors and warnings only. Reports of clients that send invalid HTTP are left out,
 /// because they would fill a disk.
@@ -123,7 +123,7 @@ fn wanted(level: Level) -> Targets {
         .with_default(level.min(LevelFilter::WARN))
 }
 
-/// From now on panics are written to the log: at most one a second, as each request may cause one.
+/// Writes panics to the log: at most one a second, as each request may cause one.
 pub(crate) fn log_panics() {
     let throttle = Throttle::default();
     std::panic::set_hook(Box::new(move |panic| {
@@ -143,16 +143,16 @@ pub(crate) fn log_panics() {
     }));
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message")
 }
 
-/// Whether standard error is the journal: `JOURNAL_STREAM` names its device and inode.
+/// Returns whether standard error is the journal: `JOURNAL_STREAM` has its device and inode.
 ///
-/// A log that was sent elsewhere (`2>file`) keeps the variable, but not the stream.
+/// A log that was redirected (`2>file`) keeps the variable, but not the stream.
 fn is_journal() -> bool {
     let Some(journal) = std::env::var_os("JOURNAL_STREAM") else {
         return false;

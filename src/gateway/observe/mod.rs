@@ -1,4 +1,4 @@
-//! What operators see: metrics, the access log, and the log.
+//! Signals for operators: metrics, spans, the access log, and the log.
 
 pub mod access;
 mod backlog;

@@ -1,7 +1,7 @@
 //! Networks whose clients crowd a gate.
 //!
-//! At a gate whose keys do not share it, all clients are one. A crawler with hundreds of addresses is
-//! seen there only by the network that these have in common.
+//! At a gate without shares for keys, all clients are one. A crawler with hundreds of addresses is
+//! visible there only by the network that its addresses have in common.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,44 +11,44 @@ use std::time::Duration;
 use config::cut;
 use limit::Moment;
 
-/// How many clients are remembered.
+/// Maximum number of remembered clients.
 const CLIENTS: usize = 256;
-/// How long a client is remembered.
+/// Duration for which a client is remembered.
 const KEPT_FOR: Duration = Duration::from_secs(10);
-/// A crowd of which nobody came for longer is over.
+/// Maximum gap between two requests of a crowd.
 const LASTS: Duration = Duration::from_secs(2);
-/// Fewer addresses are no crowd.
+/// Minimum number of addresses of a crowd.
 const FEW: usize = 20;
-/// Bits of an address that name its network.
+/// Number of bits of an address that name its network.
 const IPV4_BITS: u8 = 24;
 const IPV6_BITS: u8 = 48;
 
-/// The clients of the last requests that waited at a gate, or that it rejected.
+/// Clients of the last requests that waited at a gate or were rejected there.
 #[derive(Debug, Default)]
 pub struct Networks(Mutex<VecDeque<(IpAddr, Moment)>>);
 
-/// A network that has at least half of these requests, of many addresses.
+/// Network with at least half of these requests, and with many addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowd {
     /// Such as `192.0.2.0/24`.
     pub network: String,
-    /// How many of its addresses sent these requests.
+    /// Number of its addresses that sent these requests.
     pub addresses: usize,
-    /// How many requests are of the network.
+    /// Number of requests of the network.
     pub requests: usize,
-    /// How many requests are remembered of all clients.
+    /// Number of remembered requests of all clients.
     pub of: usize,
 }
 
 impl Networks {
-    /// Notes the client of a request that waits or was rejected.
+    /// Records the client of a request that waits or was rejected.
     ///
-    /// Clients of a private network are not noted: there may be many in an office.
+    /// Clients of a private network are not recorded: there may be many in an office.
     pub fn note(&self, client: Option<IpAddr>, now: Moment) {
         let Some(client) = client.filter(|client| !is_private(*client)) else {
             return;
         };
-        // Another thread notes one just now.
+        // Another thread records a client just now.
         let Ok(mut clients) = self.0.try_lock() else {
             return;
         };
@@ -58,7 +58,7 @@ impl Networks {
         clients.push_back((client, now));
     }
 
-    /// The network that crowds the gate, if one does.
+    /// Returns the network that crowds the gate, if one does.
     pub fn crowd(&self, now: Moment) -> Option<Crowd> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
@@ -91,7 +91,7 @@ impl Networks {
     }
 }
 
-/// The first address of the network of a client.
+/// Returns the first address of the network of a client.
 fn network(client: IpAddr) -> IpAddr {
     match cut(client, IPV6_BITS) {
         IpAddr::V4(client) => {
@@ -119,7 +119,7 @@ mod tests {
         Moment::from_nanos(100_000_000_000 + millis * 1_000_000)
     }
 
-    /// What is known of so many addresses of a network beside as many requests of others.
+    /// Finds the crowd among these addresses of a network and as many requests of others.
     fn crowd(network: [u8; 3], addresses: u8, others: u8) -> Option<Crowd> {
         let networks = Networks::default();
         for nth in 0..addresses {
@@ -162,7 +162,7 @@ mod tests {
         let found = networks.crowd(at(2_000)).unwrap();
         assert_eq!(found.network, "2001:db8:1::/48");
         assert_eq!((found.addresses, found.of), (256, 256));
-        // Another client that still waits is none of them.
+        // Another client that still waits is not part of the crowd.
         networks.note(Some([192, 0, 2, 1].into()), at(2_010));
         assert_eq!(networks.crowd(at(2_020)), None);
     }

@@ -1,6 +1,6 @@
 //! Standard error, written by a thread of its own.
 //!
-//! It may be a pipe that nobody reads. Then no request, no signal and no probe may wait for it.
+//! It may be a pipe that nobody reads. No request, no signal and no probe may wait for it then.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use super::backlog::{self, Backlog, Outcome, Waiting};
 use super::escape::{in_json, in_lines};
 use super::metrics::count_dropped_stderr_line;
 
-/// Bytes that may wait. Further lines are dropped and counted.
+/// Maximum bytes that wait. Further lines are dropped and counted.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Time that the reader gets to take the last lines at the end of the process.
+/// Time limit for the last lines at the end of the process.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 static WAITING: Waiting = Waiting::new(
@@ -24,13 +24,13 @@ static WAITING: Waiting = Waiting::new(
     MAX_BYTES,
     Outcome {
         lost: count_lost,
-        // There is no other place to tell it.
+        // There is no other output to report it.
         failed: |_| {},
         caught_up: tell_lost,
     },
 );
 
-/// Lines lost since the last line that told so.
+/// Number of lines lost since the last line that reported losses.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 fn count_lost() {
@@ -38,7 +38,7 @@ fn count_lost() {
     count_dropped_stderr_line();
 }
 
-/// Says how many lines are missing before this one, once there is room for it.
+/// Reports the number of missing lines before this one, once there is room for it.
 fn tell_lost() {
     let lost = LOST.swap(0, Ordering::Relaxed);
     if lost > 0 {
@@ -49,12 +49,12 @@ fn tell_lost() {
     }
 }
 
-/// Takes lines for standard error, and never waits.
+/// Writer to standard error that never waits.
 ///
-/// What is not printable is escaped: a message may quote a client, an origin or the store.
+/// Unprintable characters are escaped: a message may quote a client, an origin or the store.
 pub(super) struct Stderr {
     backlog: Backlog,
-    /// The format of the lines that are written.
+    /// Format of the written lines.
     format: Format,
 }
 
@@ -63,7 +63,7 @@ impl Stderr {
     ///
     /// # Errors
     ///
-    /// Returns an error if no thread can be started.
+    /// No thread can be started.
     pub(super) fn start(format: Format) -> io::Result<Self> {
         let backlog = Backlog::new(&WAITING, backlog::stderr()?)?;
         Ok(Self { backlog, format })
@@ -74,7 +74,7 @@ impl Stderr {
         self.backlog.push(in_lines(format!("{line}\n")));
     }
 
-    /// Waits for lines that are not written yet, but not for long.
+    /// Waits a short time for unwritten lines.
     pub(super) fn finish() {
         let _lost = WAITING.finish_blocking(LAST_LINES);
     }

@@ -1,4 +1,4 @@
-//! Frequent events as few lines of the log.
+//! Summarizes frequent events in few lines of the log.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,31 +8,31 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-/// Least time between two lines.
+/// Minimum interval of two lines.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Writes at most one line a second, with the number of events since the line before.
 ///
-/// The first event after a pause has its line at once, those that follow have one at the end of
-/// each second. So each event is in a line that is written within a second after it.
+/// The first event after a pause has its line at once. Later ones have one line at the end of each
+/// second. So each event is in a line that is written within a second after it.
 pub struct Summary<T: 'static>(Arc<Shared<T>>);
 
 struct Shared<T: 'static> {
-    /// Events since the last line.
+    /// Number of events since the last line.
     count: AtomicU64,
     state: Mutex<State<T>>,
     write: fn(&T, u64),
 }
 
 struct State<T> {
-    /// The event that the next line describes.
+    /// Event that the next line describes.
     event: Option<T>,
-    /// Whether a task writes what comes until the end of the second.
+    /// Whether a task writes the events until the end of the second.
     is_followed: bool,
 }
 
 impl<T: Send + 'static> Summary<T> {
-    /// Lines that `write` writes, of an event and how many there were.
+    /// Creates a summary. `write`: writes the line of an event and the number of events.
     pub fn new(write: fn(&T, u64)) -> Self {
         Self(Arc::new(Shared {
             count: AtomicU64::new(0),
@@ -82,7 +82,8 @@ impl<T: Send + 'static> Shared<T> {
             sleep(PAUSE).await;
             let mut state = self.lock();
             if state.event.is_none() {
-                // An event that is counted by now is described after this, and finds nobody.
+                // An event that is counted from now on is described after this, and starts a new
+                // task.
                 state.is_followed = false;
                 return;
             }
@@ -108,7 +109,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Writes what the end of the process would swallow.
+/// Writes the last events, which the end of the process would lose.
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         self.write_line();

@@ -1,28 +1,28 @@
-//! A bound on how often an event is logged.
+//! Limit of the frequency of a log event.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use limit::Moment;
 
-/// Lets at most one event a second through, or one in another period.
+/// Throttle that passes at most one event a second, or one in another period.
 #[derive(Debug)]
 pub struct Throttle {
     /// In seconds.
     period: u64,
-    /// The period in which an event was last shown.
+    /// Period in which an event was last shown.
     shown: AtomicU64,
     /// Number of events not shown since.
     hidden: AtomicU64,
 }
 
 impl Throttle {
-    /// A throttle that has shown nothing yet.
+    /// Creates a throttle of one second.
     pub const fn new() -> Self {
         Self::every(NonZeroU64::MIN)
     }
 
-    /// The same that lets one event through in so many seconds.
+    /// Creates a throttle of another period.
     pub const fn every(seconds: NonZeroU64) -> Self {
         Self {
             period: seconds.get(),
@@ -31,7 +31,7 @@ impl Throttle {
         }
     }
 
-    /// Whether to show an event now. If so, returns how many were hidden since the last.
+    /// Returns whether to show an event now: if so, the number of hidden events since the last one.
     pub fn show(&self, now: Moment) -> Option<u64> {
         let period = now.as_nanos() / 1_000_000_000 / self.period;
         // Load first: a write for each rejection of a flood would move the cache line between

@@ -200,7 +200,7 @@ struct ListenEntry {
     /// TLS of the address; `None`: plain text.
     tls_server: Option<TlsServer>,
     redirect: Option<NonZeroU16>,
-    /// Facts about peers, if needed at this address; `None`: the address has no name.
+    /// Facts about clients of this address; `None`: the address has no name.
     facts: Option<Arc<PeerFacts>>,
 }
 

@@ -1,4 +1,4 @@
-//! A request as a line of text, and as JSON.
+//! Format of the access log's lines: text and JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::Entry;
 use crate::observe::escape::{escape, escape_unquoted, in_json};
 use crate::time::clock;
 
-/// A line in nginx's `combined` format, followed by the limit's fields.
+/// Formats a line in nginx's `combined` format, followed by the limit's fields.
 ///
 /// These are `zone="…" key="…" limit_status=… excess=… queue=… origin_queue=… origin=… duration=…
 /// origin_rejected=…`.
@@ -108,7 +108,7 @@ macro_rules! fields {
     };
 }
 
-/// The object of a line in JSON.
+/// Object of a line in JSON.
 impl Serialize for Entry<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let (limited, line) = (self.limited.as_ref(), self.line.as_ref());
@@ -150,12 +150,12 @@ impl Serialize for Entry<'_> {
     }
 }
 
-/// Bytes as text: unchanged if they are UTF-8, otherwise escaped.
+/// Converts bytes to text: unchanged if they are UTF-8, otherwise escaped.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| escape_unquoted(bytes).into(), Cow::Borrowed)
 }
 
-/// The time with microseconds, as the log shows it.
+/// Formats the time with microseconds.
 fn timestamp(moment: Moment) -> Timestamp {
     let micros = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)

@@ -1,4 +1,4 @@
-//! Lines of the access log that were not written, and why.
+//! Lines of the access log that were not written, and the cause.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,23 +8,23 @@ use crate::observe::metrics::count_dropped_line;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Lines that were not written, in all access logs of the process.
+/// Number of lines that were not written, in all access logs of the process.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// Whether the last write failed.
 static IS_FAILING: AtomicBool = AtomicBool::new(false);
-/// Why the last write that failed did.
+/// Error of the last failed write.
 static ERROR: Mutex<Option<String>> = Mutex::new(None);
 
 /// Lines that were not written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostLines {
-    /// How many since the start.
+    /// Number of lines since the start.
     pub count: u64,
-    /// Why, if writing fails now; `None`: it is too slow.
+    /// Error, if writing fails now; `None`: writing is too slow.
     pub error: Option<String>,
 }
 
-/// The lines that were not written so far.
+/// Returns the lines that were not written so far.
 pub fn lost_lines() -> LostLines {
     let error = || {
         let error = ERROR.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ pub(super) fn tell_failed(error: &io::Error) {
     }
 }
 
-/// All lines that waited are written.
+/// Records that no line waits any more.
 pub(super) fn note_written() {
     IS_FAILING.store(false, Ordering::Relaxed);
 }

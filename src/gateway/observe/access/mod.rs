@@ -24,14 +24,13 @@ use crate::observe::metrics::LimitStatus;
 pub(crate) use format::{json, text};
 pub use lost::{LostLines, lost_lines};
 
-/// The names that lead to its field of the file.
+/// Path of the field in the file.
 const ACCESS: [&str; 2] = ["log", "access"];
 
-/// Bytes that may wait for the disk, in all access logs of the process. Further lines are dropped
-/// and counted.
+/// Maximum bytes that wait for the disk, in all access logs of the process.
 ///
-/// A slow disk must not slow requests down, nor fill the memory. After a reload the old log stays
-/// open until its last line is written.
+/// Further lines are dropped and counted: a slow disk must not slow requests down, nor fill the
+/// memory. After a reload the old log stays open until its last line is written.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 static WAITING: Waiting = Waiting::new(
@@ -44,12 +43,12 @@ static WAITING: Waiting = Waiting::new(
     },
 );
 
-/// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+/// Waits for all lines to be written, at most `limit`. Returns the number of unwritten lines.
 pub async fn finish(limit: Duration) -> usize {
     WAITING.finish(limit).await
 }
 
-/// An open access log. When it and its clones are dropped, the lines that still wait are written.
+/// An open access log. When it and its clones are dropped, the remaining lines are written.
 #[derive(Clone)]
 pub struct AccessLog {
     format: Format,
@@ -59,45 +58,45 @@ pub struct AccessLog {
 /// One request as a line of the log. A field without a value is left out of the line.
 #[derive(Debug, Default)]
 pub struct Entry<'a> {
-    /// When the last byte of the response was sent.
+    /// Instant at which the last byte of the response was sent.
     pub time: Moment,
-    /// The client's address, after trusted proxies.
+    /// Client's address, after trusted proxies.
     pub client: Option<IpAddr>,
-    /// The request line; `None` if it could not be read.
+    /// Request line; `None` if it could not be read.
     pub line: Option<Line<'a>>,
-    /// The id of the request, if requests have one.
+    /// Id of the request, if requests have one.
     pub request_id: Option<&'a str>,
-    /// The status of the response; 499 if the client left before there was a response.
+    /// Status of the response; 499 if the client disconnected before there was a response.
     pub status: u16,
     /// Bytes of the response's body that were sent.
     pub bytes: u64,
-    /// Name of the route that took the request.
+    /// Name of the route that matched the request.
     pub route: Option<String>,
-    /// Name of the origin that was asked.
+    /// Name of the origin of the request.
     pub origin: Option<&'a str>,
-    /// The server of that origin.
+    /// Server of that origin.
     pub server: Option<String>,
-    /// Where the answer came from, if it was shared.
+    /// Source of the response, if it was shared.
     pub shared: Option<&'static str>,
-    /// Whether `allow` and `deny` of the route do not let its client in.
+    /// Whether `allow` and `deny` of the route refuse the client.
     pub is_refused: bool,
-    /// The result of the request's limits.
+    /// Result of the request's limits.
     pub limited: Option<Limited<'a>>,
-    /// The key of the request at the origin's gate, if it has a plan there.
+    /// Key of the request at the origin's gate, if it has a plan there.
     pub planned: Option<Planned<'a>>,
-    /// How long the request waited for its turn.
+    /// Time that the request waited for its slot.
     pub queue: Option<Duration>,
-    /// How long the request waited at the origin's gate.
+    /// Time that the request waited at the origin's gate.
     pub origin_queue: Option<Duration>,
-    /// Why the origin's gate rejected the request.
+    /// Reason why the origin's gate rejected the request.
     pub origin_rejected: Option<&'static str>,
-    /// The request's class at the origin's gate, if the origin has classes.
+    /// Request's class at the origin's gate, if the origin has classes.
     pub class: Option<&'a str>,
-    /// What the request was charged in its zones in the end; `None` if each costs the same there.
+    /// Final charge of the request in its zones; `None` if each request costs the same there.
     pub cost: Option<u32>,
-    /// How long the origin took until it began its response.
+    /// Time until the origin began its response.
     pub origin_took: Option<Duration>,
-    /// From the request's head to the last byte of the response.
+    /// Time from the request's head to the last byte of the response.
     pub duration: Duration,
     /// The `Referer` field.
     pub referer: Option<Cow<'a, str>>,
@@ -105,21 +104,21 @@ pub struct Entry<'a> {
     pub user_agent: Option<Cow<'a, str>>,
 }
 
-/// A key whose plan decides what its requests get at the origin's gate.
+/// Key whose plan decides the request's share at the origin's gate.
 #[derive(Debug)]
 pub struct Planned<'a> {
     /// Name of the zone that shares the gate.
     pub zone: &'a str,
     /// The key; any bytes.
     pub key: &'a [u8],
-    /// How the keys of this zone are shown.
+    /// Display of the keys of this zone.
     pub names: KeyNames<'a>,
-    /// Its plan.
+    /// Plan of the key.
     pub plan: &'a str,
 }
 
 impl Entry<'_> {
-    /// The plan that decided at the limit, or else at the gate; then with the name of its zone.
+    /// Plan at the limit that decided, or else at the gate; the second one with its zone's name.
     fn plan(&self) -> (Option<&str>, Option<&str>) {
         let of_limit = self.limited.as_ref().and_then(|limited| limited.plan);
         match &self.planned {
@@ -128,7 +127,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The name of the key at the limit that decided, or else at the gate.
+    /// Name of the key at the limit that decided, or else at the gate.
     fn key(&self) -> Option<String> {
         let of_limit = self.limited.as_ref().map(|it| (it.names, it.key));
         let (names, key) = match of_limit {
@@ -139,42 +138,42 @@ impl Entry<'_> {
     }
 }
 
-/// The parts of a request line.
+/// Parts of a request line.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// The method, such as `GET`.
+    /// Method, such as `GET`.
     pub method: &'a str,
-    /// The target as it was sent; any bytes.
+    /// Target as it was sent; any bytes.
     pub target: Cow<'a, [u8]>,
-    /// The protocol, such as `HTTP/1.1`.
+    /// Protocol, such as `HTTP/1.1`.
     pub protocol: &'a str,
 }
 
-/// The result of the limit that decided on a request.
+/// Result of the limit that decided on a request.
 #[derive(Debug)]
 pub struct Limited<'a> {
     /// Name of the zone.
     pub zone: &'a str,
     /// The key; any bytes.
     pub key: &'a [u8],
-    /// How the keys of this zone are shown.
+    /// Display of the keys of this zone.
     pub names: KeyNames<'a>,
-    /// What the limit decided.
+    /// Decision of the limit.
     pub status: LimitStatus,
-    /// The excess including this request; `None` if it is not known.
+    /// Excess including this request; `None` if it is not known.
     pub excess: Option<Excess>,
-    /// The plan of the key, if it has one.
+    /// Plan of the key, if it has one.
     pub plan: Option<&'a str>,
     /// Whether the request was counted in the bucket that unknown keys share.
     pub is_flood: bool,
 }
 
 impl AccessLog {
-    /// Opens the access log that the settings ask for, if any.
+    /// Opens the access log of the settings, if they have one.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be opened for appending.
+    /// The file cannot be opened for appending.
     pub fn open(settings: &Settings) -> io::Result<Option<Self>> {
         let log = &settings.log;
         let backlog = match &log.access {
@@ -189,13 +188,13 @@ impl AccessLog {
         }))
     }
 
-    /// Opens the file of the log again, for the lines that are written from here on.
+    /// Reopens the file of the log, for all later lines.
     ///
-    /// `settings` must be those that the log was opened with. Returns whether it has a file.
+    /// `settings` must be those that the log was opened with. Returns whether the log has a file.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be opened. The lines then go where they went before.
+    /// The file cannot be opened. The lines then go to the old file.
     pub fn reopen(&self, settings: &Settings) -> io::Result<bool> {
         let Access::File(path) = &settings.log.access else {
             return Ok(false);
@@ -216,8 +215,7 @@ impl AccessLog {
     }
 }
 
-/// Adds to `error` the name of the log as it is written in the file, without values of the
-/// environment.
+/// Adds to `error` the log's name as it is in the file, without values of the environment.
 fn of_log(error: &io::Error, settings: &Settings) -> io::Error {
     let written = settings
         .from_environment
@@ -233,7 +231,7 @@ fn of_log(error: &io::Error, settings: &Settings) -> io::Error {
 
 /// Opens a file for appending. It never waits.
 ///
-/// A named pipe that nobody reads is an error (fifo(7)): waiting for a reader would stop the whole
+/// A named pipe without a reader is an error (fifo(7)): waiting for a reader would stop the whole
 /// gateway.
 fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
@@ -245,7 +243,7 @@ fn open_file(path: &Path) -> io::Result<File> {
             }
             error => error.into(),
         })?;
-    // From here on a write waits, on a thread of its own.
+    // From here on a write may wait: it is on a thread of its own.
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(File::from(file))
 }

@@ -1,3 +1,5 @@
+//! Tests of the lines of the access log.
+
 use super::*;
 use crate::observe::escape::escape;
 
@@ -71,7 +73,7 @@ fn without_a_limit_there_is_the_plan_at_the_gate() {
     assert_eq!(line["plan"], "silver");
     assert_eq!(line["plan_zone"], "z");
     assert!(line.get("zone").is_none());
-    // What a limit says comes first.
+    // The limit's plan and key come before those of the gate.
     let both = json(&at_gate(entry().limited));
     assert!(both.contains("\"plan\":\"gold\""), "{both}");
     let is_left_out = !both.contains("alice") && !both.contains("plan_zone");

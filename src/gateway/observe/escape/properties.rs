@@ -1,4 +1,4 @@
-//! Properties of escaping for any bytes.
+//! Property tests of escaping any bytes.
 
 use proptest::prelude::*;
 use testing::{bytes, config, replay};

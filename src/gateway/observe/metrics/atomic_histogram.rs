@@ -1,31 +1,32 @@
-//! A histogram for quantiles that are read each second.
+//! Histogram for quantiles that are read each second.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Buckets for each doubling of a duration.
+/// Number of buckets for each doubling of a duration.
 const PER_DOUBLING: u32 = 8;
-/// Durations below this many microseconds have one bucket for each microsecond.
+/// Upper bound of durations with one bucket for each microsecond, in microseconds.
 const EXACT: u32 = 8;
-/// Doublings above [`EXACT`], up to 2^35 µs or nine hours; longer durations count as that.
+/// Number of doublings above [`EXACT`], up to 2^35 µs or nine hours. Longer durations count as
+/// that.
 const DOUBLINGS: u32 = 32;
 const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 
-/// A histogram of durations that is cheap to record: one atomic addition.
+/// Histogram of durations that is cheap to record: one atomic addition.
 ///
-/// Each bucket is an eighth of its power of two wide, so that a quantile read from it is off by at
-/// most 6.25 % (or a microsecond). It takes no memory before the first duration.
+/// Each bucket is an eighth of its power of two wide. So the error of a quantile is at most 6.25 %
+/// (or a microsecond). It takes no memory before the first duration.
 #[derive(Debug, Default)]
 pub struct AtomicHistogram(OnceLock<Box<[AtomicU64; BUCKETS]>>);
 
-/// The counts of a [`AtomicHistogram`] at one moment.
+/// Counts of an [`AtomicHistogram`] at one instant.
 ///
 /// Kept many times over for each server: the empty buckets below and above the others take no
 /// memory.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// The bucket of the first element of `counts`.
+    /// Index of the bucket of the first element of `counts`.
     first: usize,
     counts: Box<[u64]>,
 }
@@ -39,7 +40,7 @@ impl AtomicHistogram {
         counts[bucket(span)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         let counts = self.0.get();
         counts.map_or_else(Counts::default, |counts| {
@@ -49,7 +50,7 @@ impl AtomicHistogram {
 }
 
 impl Counts {
-    /// The counts of all buckets.
+    /// Collects the counts of all buckets.
     fn of(count: impl Fn(usize) -> u64) -> Self {
         let mut filled = (0..BUCKETS).filter(|bucket| count(*bucket) > 0);
         let Some(first) = filled.next() else {
@@ -62,7 +63,7 @@ impl Counts {
         }
     }
 
-    /// The count of one bucket.
+    /// Count of one bucket.
     fn at(&self, bucket: usize) -> u64 {
         let index = bucket.checked_sub(self.first);
         let count = index.and_then(|index| self.counts.get(index));
@@ -76,7 +77,7 @@ impl Counts {
         }
     }
 
-    /// The counts since `earlier`.
+    /// Returns the counts since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         if self.counts.is_empty() {
             return Self::default();
@@ -84,8 +85,7 @@ impl Counts {
         Self::of(|bucket| self.at(bucket).saturating_sub(earlier.at(bucket)))
     }
 
-    /// The counts of those of these durations that are not below `least`, which is rounded to a
-    /// bucket.
+    /// Returns the counts of the durations from `least` on. `least` is rounded to a bucket.
     pub fn at_least(mut self, least: Duration) -> Self {
         let below = bucket(least).saturating_sub(self.first);
         self.counts
@@ -95,14 +95,15 @@ impl Counts {
         self
     }
 
-    /// How many durations were counted.
+    /// Number of counted durations.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The duration that a share `q` of the counted durations does not exceed.
+    /// Returns the quantile `q` of the counted durations.
     ///
-    /// `q` is from 0 to 1. Returns `None` if nothing was counted.
+    /// `q` is from 0 to 1. A share `q` of the durations is at most the result. `None` if nothing
+    /// was counted.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let wanted = ((self.total() as f64 * q).ceil() as u64).max(1);
@@ -126,7 +127,7 @@ fn bucket(span: Duration) -> usize {
     usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS - 1)
 }
 
-/// The middle of a bucket.
+/// Middle of a bucket.
 fn middle(bucket: usize) -> Duration {
     let (bucket, exact) = (bucket as u64, u64::from(EXACT));
     let Some(above) = bucket.checked_sub(exact) else {

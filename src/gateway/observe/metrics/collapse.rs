@@ -1,17 +1,17 @@
-//! Requests that share answers.
+//! Metrics of requests that share responses.
 
 use super::count::Level;
 use super::durations::Durations;
 use super::label::{CountBy, labels};
 
 labels! {
-    /// Where the answer to a request of a route that collapses came from.
+    /// Source of the response to a request of a route that collapses.
     #[derive(Default)]
     pub enum SharedOutcome {
-        /// From the origin, for this one alone.
+        /// From the origin, for this request alone.
         #[default]
         Alone = "alone",
-        /// From the origin, for this one and those that waited for it.
+        /// From the origin, for this request and its followers.
         Leader = "leader",
         /// From the exchange of another request.
         Follower = "follower",
@@ -19,23 +19,23 @@ labels! {
         Kept = "kept",
         /// From memory, although it was stale.
         Stale = "stale",
-        /// From the origin, behind a stale answer. No client waits for it.
+        /// From the origin, to replace a stale response. No client waits for it.
         Refresh = "refresh",
     }
 }
 
 impl SharedOutcome {
-    /// Whether others may wait for the answer.
+    /// Returns whether other requests may wait for the response.
     pub fn is_led(self) -> bool {
         matches!(self, Self::Leader | Self::Refresh)
     }
 
-    /// Whether it is the outcome of a client's request.
+    /// Returns whether a client sent the request.
     pub fn is_asked(self) -> bool {
         self != Self::Refresh
     }
 
-    /// Whether the origin had a request for it.
+    /// Returns whether the request was sent to the origin.
     pub fn is_sent(self) -> bool {
         matches!(self, Self::Alone | Self::Leader | Self::Refresh)
     }
@@ -44,15 +44,15 @@ impl SharedOutcome {
 /// Metrics of the requests of an origin whose routes collapse.
 #[derive(Debug, Default)]
 pub struct CollapseMetrics {
-    /// Requests, and fetches behind stale answers, by where the answer came from.
+    /// Requests, and refreshes of stale responses, by the source of the response.
     pub requests: CountBy<SharedOutcome>,
-    /// Requests that wait for the answer of another one.
+    /// Number of requests that wait for the response of another one.
     pub waiting: Level,
-    /// How long requests waited for the answer of another one.
+    /// Waits for the response of another request.
     pub waits: Durations,
 }
 
-/// A request that waits for the answer of another one, counted until this is dropped.
+/// A request that waits for the response of another one, counted until this is dropped.
 pub struct SharedWait<'a>(&'a CollapseMetrics);
 
 impl Drop for SharedWait<'_> {
@@ -62,7 +62,7 @@ impl Drop for SharedWait<'_> {
 }
 
 impl CollapseMetrics {
-    /// Counts a request that waits for the answer of another one.
+    /// Counts a request that waits for the response of another one.
     pub fn wait(&self) -> SharedWait<'_> {
         self.waiting.change(0, 1);
         SharedWait(self)

@@ -8,26 +8,26 @@ const SHARDS: usize = 8;
 
 /// One value for each of a few groups of threads, each in cache lines of its own.
 ///
-/// Workers that write to the same cache line for each request wait for each other. With two
-/// workers this is hardly measurable; it grows with their number. A value takes no memory before
-/// its threads use it: a server whose requests all succeed has many counts that stay zero.
+/// Workers that write to the same cache line for each request wait for each other. With two workers
+/// this is hardly measurable; it grows with their number. A value takes no memory before its
+/// threads use it: a server whose requests all succeed has many counts that stay zero.
 #[derive(Debug, Default)]
 pub struct Sharded<T>([OnceLock<Box<Shard<T>>>; SHARDS]);
 
-/// Aligned to two cache lines, since processors fetch them in pairs.
+/// Aligned to two cache lines, because processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard<T>(T);
 
 impl<T> Sharded<T> {
-    /// No values yet.
+    /// Creates it without values.
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; SHARDS])
     }
 }
 
 impl<T: Default> Sharded<T> {
-    /// The value of this thread.
+    /// Returns the value of this thread.
     pub fn here(&self) -> &T {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -37,7 +37,7 @@ impl<T: Default> Sharded<T> {
         &shard.get_or_init(Box::default).0
     }
 
-    /// The values of all threads that have used it.
+    /// Returns the values of all threads that have used it.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0
             .iter()
@@ -51,12 +51,12 @@ impl<T: Default> Sharded<T> {
 pub struct Count(Sharded<AtomicU64>);
 
 impl Count {
-    /// Adds to it.
+    /// Adds `more`.
     pub fn add(&self, more: u64) {
         self.0.here().fetch_add(more, Ordering::Relaxed);
     }
 
-    /// The number so far.
+    /// Returns the number so far.
     pub fn get(&self) -> u64 {
         let counts = self.0.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
@@ -68,7 +68,7 @@ impl Count {
 pub struct Level(AtomicI64);
 
 impl Level {
-    /// Replaces a part of it.
+    /// Replaces `before` in the sum by `after`.
     #[expect(clippy::cast_possible_wrap, reason = "nothing here is that large")]
     pub fn change(&self, before: usize, after: usize) {
         if before != after {
@@ -77,7 +77,7 @@ impl Level {
         }
     }
 
-    /// The number now.
+    /// Returns the present number.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }

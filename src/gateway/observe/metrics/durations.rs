@@ -7,20 +7,20 @@ use super::SECONDS;
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::count::Sharded;
 
-/// A histogram for Prometheus. It takes no memory before the first duration.
+/// Histogram for Prometheus. It takes no memory before the first duration.
 #[derive(Debug, Default)]
 pub struct DurationHistogram(Sharded<Values>);
 
 #[derive(Debug, Default)]
 struct Values {
-    /// Counts by the first edge that a value does not exceed; `above` counts the other values.
+    /// Counts by the first bound that a value does not exceed; `above` counts the other values.
     counts: [AtomicU64; SECONDS.len()],
     above: AtomicU64,
-    /// The sum of all values, in nanoseconds.
+    /// Sum of all values, in nanoseconds.
     nanos: AtomicU64,
 }
 
-/// The edges in nanoseconds.
+/// Upper bounds of the buckets, in nanoseconds.
 const EDGES: [u64; SECONDS.len()] = {
     let mut edges = [0; SECONDS.len()];
     let mut at = 0;
@@ -51,7 +51,7 @@ impl DurationHistogram {
         values.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// How many durations were counted.
+    /// Number of counted durations.
     pub fn count(&self) -> u64 {
         let counts = self
             .0
@@ -60,7 +60,7 @@ impl DurationHistogram {
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// How many durations did not exceed each edge, and how many there are.
+    /// Returns the number of durations up to each bound, and the number of all.
     pub fn cumulative(&self) -> ([u64; SECONDS.len()], u64) {
         let mut so_far = 0;
         let counts = std::array::from_fn(|index| {
@@ -70,7 +70,7 @@ impl DurationHistogram {
         (counts, so_far + self.sum(|values| &values.above))
     }
 
-    /// The sum of all durations, in seconds.
+    /// Sum of all durations, in seconds.
     pub fn seconds(&self) -> f64 {
         self.sum(|values| &values.nanos) as f64 / 1e9
     }
@@ -81,7 +81,7 @@ impl DurationHistogram {
     }
 }
 
-/// Durations for two readers: Prometheus, and those who need their quantiles each second.
+/// Durations for two readers: Prometheus, and samples, which need quantiles each second.
 #[derive(Debug, Default)]
 pub struct Durations {
     /// For Prometheus.
@@ -101,7 +101,7 @@ impl Durations {
         self.quantiles.record(span);
     }
 
-    /// The durations counted so far, for quantiles.
+    /// Returns the durations counted so far, for quantiles.
     pub fn counts(&self) -> Counts {
         self.quantiles.counts()
     }
@@ -116,7 +116,7 @@ mod tests {
         let near = SECONDS.iter().filter(|edge| (1.0..=10.0).contains(*edge));
         let near: Vec<f64> = near.copied().collect();
         assert_eq!((near.first(), near.last()), (Some(&1.0), Some(&10.0)));
-        // Where nobody waits longer than 3 s, no quantile is read above 3 s.
+        // If no wait is longer than 3 s, no quantile is above 3 s.
         assert!(near.contains(&3.0));
         for pair in near.windows(2) {
             assert!(pair[1] > pair[0] && pair[1] <= pair[0] * 1.5, "{pair:?}");

@@ -1,4 +1,4 @@
-//! An origin's gate.
+//! Metrics of an origin's gate.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,11 +12,11 @@ use super::registry::Registry;
 use super::zone::StoreResult;
 
 labels! {
-    /// Why an origin's gate rejected a request.
+    /// Reason why an origin's gate rejected a request.
     pub enum GateRejected {
-        /// Its key had as many waiters as it may have.
+        /// Its key had the maximum number of waiters.
         Queue = "queue",
-        /// As many requests waited as may wait together.
+        /// The gate had the maximum number of waiters.
         MaxQueue = "max_queue",
         /// It waited for `queue_timeout`.
         Timeout = "timeout",
@@ -30,11 +30,11 @@ labels! {
 }
 
 labels! {
-    /// What the back-off of an origin has cut.
+    /// Value that the back-off of an origin has cut.
     pub enum BackoffReason {
-        /// The rate: too many answers were trouble.
+        /// The rate: too many responses were trouble.
         Trouble = "trouble",
-        /// The places: too many answers were slow.
+        /// The permits: too many responses were slow.
         Slow = "slow",
         /// All departures, for a time that the origin named.
         RetryAfter = "retry_after",
@@ -44,19 +44,19 @@ labels! {
 /// Metrics of an origin's gate.
 #[derive(Debug, Default)]
 pub struct GateMetrics {
-    /// Requests that it rejected.
+    /// Rejected requests.
     pub rejections: CountBy<GateRejected>,
-    /// What its back-off cut.
+    /// Cuts of its own back-off.
     pub backoffs: CountBy<BackoffReason>,
     /// Cuts that other gateways made.
     pub adopted: CountBy<BackoffReason>,
-    /// Slots given to requests whose client had gone.
+    /// Slots given to requests whose client had disconnected.
     pub lost_slots: Count,
-    /// Each `Retry-After` that could not be read.
+    /// Number of `Retry-After` fields that could not be parsed.
     pub invalid_retry_afters: Count,
-    /// How long requests waited.
+    /// Waits of requests.
     pub waits: Durations,
-    /// How long requests had waited when their clients left.
+    /// Waits of requests whose clients disconnected.
     pub lefts: AtomicHistogram,
     /// Created by the first link to the store.
     claims: OnceLock<Arc<CountBy<StoreResult>>>,
@@ -64,24 +64,26 @@ pub struct GateMetrics {
 }
 
 impl GateMetrics {
-    /// Requests of one of its classes that passed; the same count while anybody holds it.
+    /// Returns the count of passed requests of a class.
+    ///
+    /// The same count as long as any handle of it exists.
     pub fn class(&self, name: &str) -> Arc<Count> {
         self.classes.get(name, Count::default)
     }
 
-    /// What it asked the store for, for a link to the store.
+    /// Creates or returns the operations at the store, for a link to the store.
     pub fn claims(&self) -> Arc<CountBy<StoreResult>> {
         Arc::clone(self.claims.get_or_init(Arc::default))
     }
 
-    /// What it asked the store for; `None` if it never had a link to it.
+    /// Operations at the store; `None` if the gate never had a link to it.
     pub fn claims_made(&self) -> Option<&CountBy<StoreResult>> {
         self.claims.get().map(|claims| &**claims)
     }
 }
 
 impl CountBy<BackoffReason> {
-    /// Counts what was cut.
+    /// Counts cuts.
     pub fn add_cuts(&self, cuts: Cuts) {
         self.add(BackoffReason::Trouble, cuts.trouble.into());
         self.add(BackoffReason::Slow, cuts.slow.into());

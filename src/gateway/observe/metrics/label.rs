@@ -1,22 +1,22 @@
-//! The values of a metric's label, and a count for each.
+//! Values of a metric's label, with a count for each.
 
 use std::fmt;
 
 use super::count::Count;
 
-/// A label of a metric with few values, each of which has a count of its own.
+/// Label of a metric with few values, each with a count of its own.
 pub trait Label: Copy + 'static {
     /// One count for each value.
     type Counts: AsRef<[Count]> + Default;
 
-    /// Each value, as the metric has it, in the order of the counts.
+    /// Text of each value in the metric, in the order of the counts.
     fn texts() -> impl Iterator<Item = &'static str>;
 
-    /// The index of its count.
+    /// Index of its count.
     fn index(self) -> usize;
 }
 
-/// A count for each value of a label.
+/// One count for each value of a label.
 pub struct CountBy<L: Label>(L::Counts);
 
 impl<L: Label> Default for CountBy<L> {
@@ -31,12 +31,12 @@ impl<L: Label> CountBy<L> {
         self.0.as_ref()[of.index()].add(more);
     }
 
-    /// The count of one value so far.
+    /// Returns the count of one value so far.
     pub fn get(&self, of: L) -> u64 {
         self.0.as_ref()[of.index()].get()
     }
 
-    /// The values, each with its count so far.
+    /// Returns the values, each with its count so far.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
         L::texts().zip(self.0.as_ref().iter().map(Count::get))
     }
@@ -48,7 +48,7 @@ impl<L: Label> fmt::Debug for CountBy<L> {
     }
 }
 
-/// Defines an enum that is a [`Label`]: each variant with its value in the metric.
+/// Defines an enum that is a [`Label`]: each variant with its text in the metric.
 macro_rules! labels {
     (
         $(#[$about:meta])*
@@ -59,10 +59,10 @@ macro_rules! labels {
         pub enum $name { $($(#[$about_variant])* $variant,)+ }
 
         impl $name {
-            /// All of them, in their order.
+            /// All values, in their order.
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
-            /// The value in the metric.
+            /// Text in the metric.
             pub fn label(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }

@@ -1,8 +1,8 @@
-//! What is counted, for Prometheus and for the status.
+//! Metrics, for Prometheus and for the status.
 //!
 //! Things that come and go, such as zones, gates and servers, have plain counts, which
-//! [`crate::status`] writes. What the process counts once goes through the crate `metrics`, whose
-//! names and help texts are here.
+//! [`crate::status`] writes. The crate `metrics` counts events of the process. The names and help
+//! texts of those are here.
 
 mod atomic_histogram;
 mod collapse;
@@ -49,20 +49,22 @@ pub use zone::LimitStatus;
 pub use zone::StoreResult;
 pub use zone::{PlanMetrics, Rejected, ZoneMetrics};
 
-/// The edges of every histogram, in seconds: from 100 µs to one minute.
+/// Upper bounds of every histogram's buckets, in seconds: from 100 µs to one minute.
 ///
 /// Practically no request waits less than 100 µs. Between 1 and 10 s, where most queues have their
-/// longest waits, they are closer: a quantile is read as a point between two edges.
+/// longest waits, the bounds are closer: a quantile is read as a point between two bounds.
 pub const SECONDS: [f64; 23] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5,
     2.0, 2.5, 3.0, 4.0, 5.0, 7.5, 10.0, 25.0, 60.0,
 ];
 
-/// The route label of requests that no route took.
+/// Route label of requests that matched no route.
 pub const NO_ROUTE: &str = "none";
-/// The route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
+/// Route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
 pub const OTHER_ROUTES: &str = "other";
-/// How many routes have a label of their own: each takes some 700 bytes of each scrape.
+/// Maximum number of routes with a label of their own.
+///
+/// Each takes some 700 bytes of each scrape.
 pub const MAX_NAMED_ROUTES: usize = 1000;
 
 const RELOADS: &str = "drip_config_reloads_total";

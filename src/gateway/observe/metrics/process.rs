@@ -1,4 +1,4 @@
-//! What the process counts once: lost lines of logs, restarts, waits for resources, handshakes, and reloads of the file.
+//! Metrics of the process: lost log lines, restarts, waits for resources, handshakes, reloads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
@@ -23,7 +23,7 @@ pub fn count_dropped_stderr_line() {
     counter!(STDERR_DROPPED).increment(1);
 }
 
-/// Shows the series, also while they are zero.
+/// Creates the series, also while they are zero.
 pub(super) fn show_dropped() {
     dropped().increment(0);
     counter!(STDERR_DROPPED).increment(0);
@@ -35,7 +35,7 @@ fn dropped() -> &'static Counter {
 }
 
 labels! {
-    /// The kinds of actors whose restarts are counted apart.
+    /// Kind of actor whose restarts are counted.
     pub enum ActorKind {
         /// A key's actor.
         Key = "key",
@@ -49,14 +49,14 @@ pub fn count_restart(kind: ActorKind) {
     counter!(ACTOR_RESTARTS, "kind" => kind.label()).increment(1);
 }
 
-/// Shows the series of all kinds, also while they are zero.
+/// Creates the series of all kinds, also while they are zero.
 pub(super) fn show_restarts() {
     for kind in ActorKind::ALL {
         counter!(ACTOR_RESTARTS, "kind" => kind.label()).absolute(0);
     }
 }
 
-/// Held by tests in which supervisors panic: the count is that of the whole process.
+/// Lock for tests in which supervisors panic: the count is that of the whole process.
 #[cfg(test)]
 pub(crate) fn count_alone() -> std::sync::MutexGuard<'static, ()> {
     static COUNTED: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -66,23 +66,23 @@ pub(crate) fn count_alone() -> std::sync::MutexGuard<'static, ()> {
 }
 
 labels! {
-    /// Who waited for a file descriptor.
+    /// Waiter for a file descriptor.
     pub enum DescriptorWait {
         /// A request, for its connection to an origin.
         Origin = "origin",
-        /// The same for all of `connect_timeout`: it gets 503.
+        /// A request that waited for all of `connect_timeout`: it gets 503.
         InVain = "in_vain",
-        /// A new client: a try to accept it failed.
+        /// A new client that could not be accepted.
         Client = "client",
     }
 }
 
 labels! {
-    /// Who waited for a local port.
+    /// Waiter for a local port.
     pub enum LocalPortWait {
         /// A request, for its connection to an origin.
         Origin = "origin",
-        /// The same for all of `connect_timeout`: it gets 503.
+        /// A request that waited for all of `connect_timeout`: it gets 503.
         InVain = "in_vain",
     }
 }
@@ -93,9 +93,9 @@ pub static DESCRIPTOR_WAITS: LazyLock<CountBy<DescriptorWait>> = LazyLock::new(C
 pub static LOCAL_PORT_WAITS: LazyLock<CountBy<LocalPortWait>> = LazyLock::new(CountBy::default);
 
 labels! {
-    /// Why a TLS handshake with a client failed.
+    /// Reason why a TLS handshake with a client failed.
     pub enum HandshakeFailure {
-        /// The client says that the gateway's certificate has expired.
+        /// The client reports that the gateway's certificate has expired.
         Expired = "expired",
         /// The client does not trust the gateway's certificate for another reason.
         Untrusted = "untrusted",
@@ -105,9 +105,9 @@ labels! {
         ClientCertificate = "client_certificate",
         /// The client and the gateway have no version, cipher or protocol in common.
         Incompatible = "incompatible",
-        /// The server name that the client asks for is no DNS name.
+        /// The server name that the client sends is no DNS name.
         ServerName = "server_name",
-        /// Any other: mostly clients that speak no TLS, and scans.
+        /// Any other reason: mostly clients that speak no TLS, and scans.
         Other = "other",
     }
 }
@@ -115,22 +115,22 @@ labels! {
 static DONE: AtomicU64 = AtomicU64::new(0);
 static FAILED: LazyLock<CountBy<HandshakeFailure>> = LazyLock::new(CountBy::default);
 
-/// Counts a handshake that succeeded.
+/// Counts a successful handshake.
 pub fn count_handshake() {
     DONE.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Counts a handshake that failed.
+/// Counts a failed handshake.
 pub fn count_handshake_failure(why: HandshakeFailure) {
     FAILED.add(why, 1);
 }
 
-/// Number of handshakes so far that succeeded.
+/// Number of successful handshakes so far.
 pub fn handshakes() -> u64 {
     DONE.load(Ordering::Relaxed)
 }
 
-/// Number of handshakes so far that failed, by reason.
+/// Number of failed handshakes so far, by reason.
 pub fn handshake_failures() -> &'static CountBy<HandshakeFailure> {
     &FAILED
 }
@@ -145,7 +145,7 @@ pub struct ConfigMetrics {
 }
 
 impl ConfigMetrics {
-    /// The metrics of this process's file.
+    /// Creates the metrics of this process's file.
     pub fn of_this_process() -> Self {
         Self {
             succeeded: counter!(RELOADS, "result" => "success"),
@@ -162,8 +162,9 @@ impl ConfigMetrics {
         self.time.set(clock::wall().as_nanos() as f64 / 1e9);
     }
 
-    /// Records that the changed file was read and is in force. `need_restart`: how many of its settings take effect only
-    /// after a restart.
+    /// Records that the changed file is in force.
+    ///
+    /// `need_restart`: number of its settings that take effect only after a restart.
     pub fn reloaded(&self, need_restart: usize) {
         self.succeeded.increment(1);
         self.restart_needed.set(need_restart as f64);

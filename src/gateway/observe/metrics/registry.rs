@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The metrics of named things, shared by all versions of the settings that have the thing.
+/// Metrics of named things, shared by all versions of the settings that have the thing.
 ///
 /// So a request of an earlier version counts into the same metrics.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl<M> Default for Registry<M> {
 }
 
 impl<M> Registry<M> {
-    /// The metrics of `name`: the known ones while anybody holds them.
+    /// Returns the metrics of `name`: the same ones as long as any handle of them exists.
     pub fn get(&self, name: &str, new: impl FnOnce() -> M) -> Arc<M> {
         let mut known = self.lock();
         known.retain(|_, metrics| metrics.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! A waiting room.
+//! Metrics of a waiting room.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use super::durations::DurationHistogram;
 use super::label::{CountBy, labels};
 
 labels! {
-    /// What a request is to the waiting room.
+    /// Kind of a request at the waiting room.
     pub enum RoomRequest {
-        /// Of a visitor inside.
+        /// From a visitor with a session.
         Session = "session",
-        /// Of a visitor who waits on.
+        /// From a visitor who still waits.
         Poll = "poll",
-        /// Of a visitor who asks too often.
+        /// From a visitor who polls too often.
         TooOften = "too_often",
-        /// The first one of a visitor who was called.
+        /// First request of a visitor who was called.
         Came = "came",
-        /// The first one of a visitor who found a place.
+        /// First request of a visitor who found a free session.
         WalkedIn = "walked_in",
-        /// It drew a number.
+        /// The visitor drew a number.
         Drew = "drew",
-        /// It was refused a number, because its client draws too many.
+        /// The visitor got no number, because its client draws too many.
         DrawRefused = "draw_refused",
-        /// No number was left for it.
+        /// No number was left for the visitor.
         NoNumber = "no_number",
         /// Its ticket was used or lost, or its session has ended.
         Ended = "ended",
@@ -34,11 +34,11 @@ labels! {
 /// Metrics of the waiting room of an origin.
 #[derive(Debug, Default)]
 pub struct RoomMetrics {
-    /// Requests by what they are to the room.
+    /// Requests by kind.
     pub requests: CountBy<RoomRequest>,
-    /// From the draw of a number to its call, for visitors who came.
+    /// Wait from the draw of a number to its call, for visitors who came.
     pub wait: DurationHistogram,
-    /// By how much that differed from the wait that the visitor was told.
+    /// Absolute difference of that wait from the predicted one.
     pub wait_error: DurationHistogram,
 }
 
@@ -48,7 +48,7 @@ impl RoomMetrics {
         self.requests.add(request, 1);
     }
 
-    /// Records how long a visitor waited, and what it was told.
+    /// Records the wait of a visitor. `told`: the predicted wait.
     pub fn waited(&self, span: Duration, told: Option<Duration>) {
         self.wait.record(span);
         if let Some(told) = told {

@@ -1,4 +1,4 @@
-//! A route.
+//! Metrics of a route.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::durations::Durations;
 pub struct RouteMetrics {
     /// Counts by status code, each created when its code is first seen.
     codes: Box<[OnceLock<Box<Count>>]>,
-    /// Requests of clients that may not come.
+    /// Requests of clients that the route refuses.
     pub refused: Count,
-    /// From the head of a request to the last byte of the response.
+    /// Durations from the head of a request to the last byte of the response.
     pub durations: Durations,
 }
 
@@ -43,7 +43,7 @@ impl RouteMetrics {
         self.durations.record(duration);
     }
 
-    /// The statuses of its responses so far, each with its number.
+    /// Returns the statuses of its responses so far, each with its number.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = (Self::FIRST..=Self::LAST).zip(&self.codes);
         codes.filter_map(|(status, count)| Some((status, count.get()?.get())))

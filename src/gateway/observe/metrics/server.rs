@@ -1,4 +1,4 @@
-//! A server of an origin.
+//! Metrics of a server of an origin.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::durations::DurationHistogram;
 use super::label::{CountBy, labels};
 
 labels! {
-    /// Result of a request at a server of an origin.
+    /// Outcome of a request at a server of an origin.
     pub enum Outcome {
         /// The head of a response arrived, whatever its status.
         Answered = "answered",
@@ -22,36 +22,36 @@ labels! {
 
 /// Metrics of one server of an origin, counted from zero. They end with the server.
 ///
-/// Where the addresses of a name are servers, hundreds may come and go in an hour. What a server never
-/// had takes a few bytes.
+/// Where the addresses of a name are servers, hundreds may come and go in an hour. An unused metric
+/// takes a few bytes.
 #[derive(Debug, Default)]
 pub struct ServerMetrics {
     outcomes: [DurationHistogram; Outcome::ALL.len()],
-    /// Responses by class of their status.
+    /// Responses by status class.
     pub responses: CountBy<CodeClass>,
-    /// Times to the head of a response, for readers that need their quantiles each second.
+    /// Times to the head of a response, for quantiles each second.
     heads: AtomicHistogram,
 }
 
 impl ServerMetrics {
-    /// Counts a request whose response had this status, and its head arrived after `took`.
+    /// Counts a response with this status. `took`: time to its head.
     pub fn count_response(&self, status: u16, took: Duration) {
         self.count(Outcome::Answered, took);
         self.responses.add(CodeClass::of(status), 1);
         self.heads.record(took);
     }
 
-    /// The times to the head of a response so far.
+    /// Returns the times to the head of a response so far.
     pub fn latencies(&self) -> Counts {
         self.heads.counts()
     }
 
-    /// How many requests had this outcome.
+    /// Number of requests with this outcome.
     pub fn counted(&self, outcome: Outcome) -> u64 {
         self.durations(outcome).count()
     }
 
-    /// How long requests with this outcome took.
+    /// Durations of requests with this outcome.
     pub fn durations(&self, outcome: Outcome) -> &DurationHistogram {
         &self.outcomes[outcome as usize]
     }
@@ -61,12 +61,12 @@ impl ServerMetrics {
         self.durations(outcome).record(took);
     }
 
-    /// How many requests got the head of a response.
+    /// Number of requests that got the head of a response.
     pub fn answered(&self) -> u64 {
         self.counted(Outcome::Answered)
     }
 
-    /// How many requests got no response head.
+    /// Number of requests that got no response head.
     pub fn failed(&self) -> u64 {
         let all: u64 = self.outcomes.iter().map(DurationHistogram::count).sum();
         all.saturating_sub(self.answered())
@@ -90,7 +90,7 @@ labels! {
 }
 
 impl CodeClass {
-    /// The class of `status`.
+    /// Returns the class of `status`.
     pub fn of(status: u16) -> Self {
         match status {
             0..200 => Self::Interim,

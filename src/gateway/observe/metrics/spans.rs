@@ -1,4 +1,4 @@
-//! Lost spans.
+//! Metric of lost spans.
 
 use ::metrics::{Counter, counter, describe_counter};
 

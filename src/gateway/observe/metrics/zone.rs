@@ -1,4 +1,4 @@
-//! A zone and its plans.
+//! Metrics of a zone and of its plans.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,27 +18,27 @@ pub type PlanMetrics = CountBy<LimitStatus>;
 pub struct ZoneMetrics {
     /// Requests by their result.
     pub statuses: CountBy<LimitStatus>,
-    /// Requests that wait.
+    /// Number of requests that wait.
     pub depth: Level,
-    /// Running requests, of those that a limit with `in_flight` bounds.
+    /// Number of running requests under limits with `in_flight`.
     pub in_flight: Level,
-    /// How long requests waited for their turn.
+    /// Waits of requests for their slot.
     pub waits: Durations,
-    /// How long requests had waited when their clients left.
+    /// Waits of requests whose clients disconnected.
     pub lefts: Durations,
-    /// How late waiting requests left after their due time.
+    /// Delay of departures after their due time.
     pub lateness: DurationHistogram,
-    /// The rate in force in requests a second, as the bits of a float.
+    /// Effective rate in requests a second, as the bits of a float.
     rate: AtomicU64,
-    /// Keys with an actor.
+    /// Number of keys with an actor.
     pub keys_active: Level,
-    /// Keys of which only the bucket is kept.
+    /// Number of keys of which only the bucket is kept.
     pub keys_parked: Level,
     /// Keys forgotten because they were drained and idle.
     pub evicted_idle: Count,
     /// Keys forgotten to make room for others.
     pub evicted_lru: Count,
-    /// Keys that were not known before, or no longer.
+    /// Keys first seen, or seen again after they were forgotten.
     pub new_keys: Count,
     /// Requests of unknown keys that shared one bucket.
     pub flooded: Count,
@@ -50,13 +50,14 @@ pub struct ZoneMetrics {
 }
 
 labels! {
-    /// The reason of a rejection, for the metrics.
+    /// Reason of a rejection, for the metrics.
     pub enum Rejected {
         /// The bucket or the queue was full.
         Burst = "burst",
-        /// The request would have waited longer than `max_wait`, or has waited that long for a place.
+        /// The request would have waited longer than `max_wait`, or has waited that long for a
+        /// permit.
         MaxWait = "max_wait",
-        /// As many requests of the key ran as may, and as many waited as may.
+        /// The key had the maximum numbers of running requests and of waiters.
         InFlight = "in_flight",
         /// The zone was full, and each of its keys had waiters.
         Keys = "keys",
@@ -64,7 +65,7 @@ labels! {
         Store = "store",
         /// The key's actor or the zone's supervisor panicked and started again.
         Restart = "restart",
-        /// The key or its zone was paused, and as many requests waited as may.
+        /// The key or its zone was paused, and had the maximum number of waiters.
         Paused = "paused",
         /// The gateway was stopping.
         Stopping = "stopping",
@@ -82,12 +83,12 @@ impl From<Reason> for Rejected {
 }
 
 impl ZoneMetrics {
-    /// The metrics of one of its plans; each call returns the same ones while they are in use.
+    /// Returns the metrics of one of its plans: the same ones while they are in use.
     pub fn plan(&self, name: &str) -> Arc<PlanMetrics> {
         self.plans.get(name, PlanMetrics::default)
     }
 
-    /// Counts a request by its result, and for the plan of its key if it has one.
+    /// Counts a request by its result, also for the plan of its key if it has one.
     pub fn count(&self, plan: Option<&PlanMetrics>, status: LimitStatus) {
         self.statuses.add(status, 1);
         if let Some(plan) = plan {
@@ -101,12 +102,12 @@ impl ZoneMetrics {
         operations.add(result, count as u64);
     }
 
-    /// Operations in the store by their result; `None` before the first one.
+    /// Returns the operations in the store by their result; `None` before the first one.
     pub fn operations(&self) -> Option<&CountBy<StoreResult>> {
         self.operations.get()
     }
 
-    /// Shows the rate now in force.
+    /// Sets the effective rate.
     pub fn show_rate(&self, rate: Rate) {
         let is_limited = !rate.is_unlimited();
         let shown = if is_limited {
@@ -117,7 +118,7 @@ impl ZoneMetrics {
         self.rate.store(shown.to_bits(), Ordering::Relaxed);
     }
 
-    /// The rate shown, in requests a second; NaN without a rate.
+    /// Returns the effective rate, in requests a second; NaN without a rate.
     pub fn rate(&self) -> f64 {
         f64::from_bits(self.rate.load(Ordering::Relaxed))
     }
@@ -131,7 +132,7 @@ labels! {
     pub enum LimitStatus {
         /// It passed at once.
         Passed = "passed",
-        /// It waited and had its turn.
+        /// It waited and then passed.
         Delayed = "delayed",
         /// It was rejected.
         Rejected = "rejected",
@@ -139,9 +140,9 @@ labels! {
         DelayedDryRun = "delayed_dry_run",
         /// Dry run: it would have been rejected.
         RejectedDryRun = "rejected_dry_run",
-        /// Its client left while it waited.
+        /// Its client disconnected while it waited.
         Cancelled = "cancelled",
-        /// Another zone or the origin's gate rejected it: its turn here was given back.
+        /// Another zone or the origin's gate rejected it: its slot here was given back.
         RejectedElsewhere = "rejected_elsewhere",
         /// Its key is empty, so it is not limited.
         NoKey = "no_key",
@@ -167,7 +168,7 @@ labels! {
 }
 
 impl StoreResult {
-    /// Whether the store was asked.
+    /// Returns whether the operation was sent to the store.
     pub fn is_tried(self) -> bool {
         !matches!(self, Self::Skipped | Self::Leased)
     }

@@ -1,4 +1,4 @@
-//! A client that posts to a collector, on the thread that calls it.
+//! HTTP client that posts to a collector, on the thread that calls it.
 
 use std::future::ready;
 use std::io;
@@ -11,18 +11,18 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use opentelemetry_http::{HttpClient, HttpError};
 
-/// Longest time for one request.
+/// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Opens a connection for each request. It blocks, and is for a thread of its own.
+/// Client that opens a connection for each request. It blocks, so it needs a thread of its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Collector {
-    /// Why the last request had no response. The crate that calls this does not pass it on.
+    /// Error of the last request without a response. The crate that calls this does not report it.
     failure: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl Collector {
-    /// Takes the reason why the last request had no response.
+    /// Takes the error of the last request without a response.
     pub(super) fn take_failure(&self) -> Option<io::Error> {
         let failure = self.failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).take()

@@ -1,4 +1,4 @@
-//! The spans of a request, as the crates of OpenTelemetry hold them.
+//! Spans of a request, in the types of the OpenTelemetry crates.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,21 +10,21 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEve
 use super::{OriginSpan, RequestSpans, Time, Trace};
 use crate::time::clock;
 
-/// The methods that a span names; others are `_OTHER`, as the conventions of OpenTelemetry ask.
+/// Methods that a span names. OpenTelemetry's conventions ask for `_OTHER` for all others.
 const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
 
-/// The status in the log if the client left before a response began.
+/// Status in the log if the client disconnected before a response began.
 const CLIENT_GONE: u16 = 499;
 
-/// A new id for a span; never zero.
+/// Creates an id for a span; never zero.
 pub(super) fn new_id() -> u64 {
     let id = RandomIdGenerator::default().new_span_id();
     u64::from_be_bytes(id.to_bytes()).max(1)
 }
 
-/// The spans of a request: `queued`, and `origin` if a server was asked.
+/// Builds the spans of a request: `queued`, and `origin` if a server was used.
 pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
     let known = METHODS.into_iter().find(|known| *known == request.method);
     let mut shared = vec![KeyValue::new(
@@ -69,7 +69,7 @@ pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
     [queued].into_iter().chain(origin)
 }
 
-/// Whether the origin failed.
+/// Returns whether the origin failed.
 fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
     match (origin.is_answered, status) {
         (true, 500..) => Status::error(""),
@@ -112,7 +112,7 @@ fn span(
     }
 }
 
-/// The time of the wall clock at `moment`.
+/// Converts an instant to the time of the wall clock.
 fn at(moment: Moment) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::to_wall(moment).as_nanos())
 }

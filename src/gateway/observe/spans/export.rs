@@ -1,3 +1,5 @@
+//! Sends spans to a collector, in batches, from a thread of its own.
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,31 +23,31 @@ use crate::observe::metrics::dropped_spans;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Most spans that wait for the collector; more are dropped and counted.
+/// Maximum number of spans that wait for the collector. Further ones are dropped and counted.
 const QUEUE: usize = 4096;
 
-/// Most spans in one request to the collector.
+/// Maximum number of spans in one request to the collector.
 const BATCH: usize = 512;
 
-/// How long spans wait for others to be sent with them.
+/// Time that spans wait for others in the same batch.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the last spans may take at the end.
+/// Time limit for the last spans at the end.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Sends spans to a collector, from a thread of its own.
 ///
-/// The crate's own processor is not used: it panics if it gets no thread, tells nobody which spans
-/// it dropped, and waits for the collector when it is dropped.
+/// The crate's own processor is not used: it panics if it gets no thread, does not report which
+/// spans it dropped, and waits for the collector when it is dropped.
 #[derive(Debug)]
 pub struct Spans {
     queue: SyncSender<SpanData>,
-    /// Asks the thread to send what waits, to say so, and to end.
+    /// Requests the thread to send the waiting spans, to confirm that, and to end.
     end: SyncSender<oneshot::Sender<()>>,
     waiting: Arc<Waiting>,
 }
 
-/// The spans that the collector does not have yet.
+/// Spans that the collector does not have yet.
 #[derive(Debug)]
 struct Waiting {
     count: AtomicUsize,
@@ -55,7 +57,7 @@ struct Waiting {
 impl Spans {
     /// Starts the thread that sends spans to the collector of these settings, if they have one.
     ///
-    /// If that fails there are no spans, and the log says why.
+    /// If that fails there are no spans, and the log has the reason.
     pub fn start(settings: &Settings) -> Option<Self> {
         let collector = settings.log.otlp.as_ref()?;
         Self::to(collector, &settings.server.name)
@@ -88,7 +90,9 @@ impl Spans {
         Some(Trace { parent, origin })
     }
 
-    /// Hands the spans of a request to the thread. Never waits: if too many wait, they are dropped.
+    /// Passes the spans of a request to the thread.
+    ///
+    /// Never waits: if too many spans wait, these are dropped.
     pub fn send(&self, request: RequestSpans<'_>) {
         for span in data::of(request) {
             self.waiting.count.fetch_add(1, Ordering::Relaxed);
@@ -98,13 +102,13 @@ impl Spans {
         }
     }
 
-    /// Waits until all spans are sent, for a second at most, and returns how many are lost.
+    /// Waits at most a second until all spans are sent. Returns the number of lost spans.
     ///
     /// From then on nothing is sent.
     pub async fn finish(&self) -> usize {
         let (tell, told) = oneshot::channel();
         if self.end.try_send(tell).is_ok() {
-            // The rest is lost, whether the time is over or the thread is gone.
+            // The rest is lost, whether the time is over or the thread has ended.
             let _done = tokio::time::timeout(LAST, told).await;
         }
         let lost = self.waiting.count.swap(0, Ordering::Relaxed);
@@ -120,8 +124,9 @@ impl Waiting {
         }
     }
 
-    /// Takes spans out of the count. Returns whether they were in it: at the end they may have been
-    /// counted as lost before.
+    /// Subtracts spans from the count. Returns whether they were in it.
+    ///
+    /// At the end they may have been counted as lost before.
     fn settle(&self, count: usize) -> bool {
         let less = |waiting: usize| waiting.checked_sub(count);
         let settled = self
@@ -131,13 +136,13 @@ impl Waiting {
     }
 }
 
-/// Sends batches, counts what is lost, and logs when the collector fails and when it is back.
+/// Sends batches, counts lost spans, and logs when the collector fails and when it is back.
 struct Exporter {
     otlp: opentelemetry_otlp::SpanExporter,
     collector: Collector,
     waiting: Arc<Waiting>,
     failures: Throttle,
-    /// How many spans were lost since the log said that the collector fails.
+    /// Number of spans lost since the log reported that the collector fails.
     lost: Option<usize>,
 }
 
@@ -149,7 +154,8 @@ impl Exporter {
             .with_http()
             .with_http_client(collector.clone())
             .with_endpoint(url)
-            // Else a variable of the environment may ask for one that this build does not speak.
+            // Otherwise a variable of the environment may select a protocol that this build does
+            // not support.
             .with_protocol(Protocol::HttpBinary)
             .build()
             .map_err(io::Error::other)?;
@@ -182,7 +188,7 @@ impl Exporter {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
                 Ok(done) => {
-                    // Who asked may not have waited so long.
+                    // The caller may not have waited so long.
                     let _late = done.send(());
                     return;
                 }

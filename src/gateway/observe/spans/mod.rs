@@ -18,36 +18,36 @@ use limit::Moment;
 
 use crate::observe::metrics::LimitStatus;
 
-/// From the begin to the end of a span.
+/// Begin and end of a span.
 pub type Time = (Moment, Moment);
 
-/// A sampled request that has ended, as its spans tell of it.
+/// A sampled request that has ended, with the facts for its spans.
 pub struct RequestSpans<'r> {
-    /// The trace that it belongs to.
+    /// Trace of the request.
     pub trace: &'r Trace,
-    /// The method, as its client wrote it.
+    /// Method, as the client wrote it.
     pub method: &'r str,
-    /// The name of the route that took it.
+    /// Name of the route that matched it.
     pub route: Option<String>,
-    /// The status of its response; 499 if the client left before there was one.
+    /// Status of its response; 499 if the client disconnected before there was one.
     pub status: u16,
-    /// From its head to its turn in its zones and at the gate, or to its rejection.
+    /// Time from its head to its slot in its zones and at the gate, or to its rejection.
     pub queued: Time,
-    /// The zone that decided, and what.
+    /// Zone that decided, and its decision.
     pub limited: Option<(&'r str, LimitStatus)>,
-    /// Why its limits or the gate rejected it.
+    /// Reason why its limits or the gate rejected it.
     pub rejected: Option<&'static str>,
-    /// Its time at the origin; `None` if no server was asked.
+    /// Time at the origin; `None` if no server was used.
     pub origin: Option<OriginSpan<'r>>,
 }
 
-/// A request's time at its origin.
+/// Time of a request at its origin.
 pub struct OriginSpan<'r> {
-    /// From its turn to the head of the response, or to giving up.
+    /// From its slot to the head of the response, or to giving up.
     pub time: Time,
-    /// The name of the origin.
+    /// Name of the origin.
     pub name: &'r str,
-    /// The server that was asked last.
+    /// Server that was used last.
     pub server: String,
     /// Whether the response is the origin's.
     pub is_answered: bool,
@@ -75,7 +75,7 @@ impl Spans {
         match *self {}
     }
 
-    /// Waits until all spans are sent, and returns how many are lost.
+    /// Waits until all spans are sent. Returns the number of lost spans.
     #[expect(clippy::unused_async, reason = "the same call in each build")]
     pub async fn finish(&self) -> usize {
         match *self {}

@@ -1,30 +1,33 @@
-/// The trace of a sampled request, and its place there.
+//! Trace context of a request: the W3C `traceparent` field.
+
+/// Trace of a sampled request, with its parent and its own span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The span that the client named.
+    /// Span that the client named.
     pub parent: Parent,
-    /// The id of the request's own span at its origin; never zero.
+    /// Id of the request's own span at its origin; never zero.
     pub origin: u64,
 }
 
 impl Trace {
-    /// The `traceparent` for the origin: the same trace, with the request's own span as parent.
+    /// Builds the `traceparent` for the origin.
     ///
-    /// It is of version 00, whatever the client's version (W3C Trace Context, section 3.2).
+    /// The same trace, with the request's own span as parent. It is of version 00, whatever the
+    /// client's version (W3C Trace Context, section 3.2).
     pub fn traceparent(&self) -> String {
         let (trace, flags) = (self.parent.trace, self.parent.flags);
         format!("00-{trace:032x}-{:016x}-{flags:02x}", self.origin)
     }
 }
 
-/// The span that a request belongs to, of a trace that is recorded.
+/// Parent span of a request, in a sampled trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// The trace; never zero.
+    /// Id of the trace; never zero.
     pub trace: u128,
-    /// The span; never zero.
+    /// Id of the span; never zero.
     pub span: u64,
-    /// The known flags: sampled (1), which is set, and random (2).
+    /// Known flags: sampled (1), which is set, and random (2).
     pub flags: u8,
 }
 
@@ -32,11 +35,10 @@ impl Parent {
     const SAMPLED: u8 = 1;
     const RANDOM: u8 = 2;
 
-    /// Returns the parent that the `traceparent` fields of a request name (W3C Trace Context,
-    /// section 3.2).
+    /// Returns the parent that the `traceparent` fields of a request name.
     ///
-    /// Returns `None` if there is not exactly one, if it is not valid, or if its trace is not
-    /// sampled.
+    /// `None` if there is not exactly one field, if it is not valid, or if its trace is not
+    /// sampled. See W3C Trace Context, section 3.2.
     pub fn sampled<'f>(mut fields: impl Iterator<Item = &'f [u8]>) -> Option<Self> {
         match (fields.next(), fields.next()) {
             (Some(field), None) => Self::read(field),
@@ -52,7 +54,7 @@ impl Parent {
         let flags = u8::try_from(hex(dashed(rest, 50, 2)?)?).ok()?;
         let is_whole = match (version, rest.get(53)) {
             (0, end) => end.is_none(),
-            // Of a later version only the begin is known.
+            // Of a later version only the beginning is known.
             (1..0xff, end) => end.is_none_or(|byte| *byte == b'-'),
             _ => false,
         };
@@ -63,7 +65,7 @@ impl Parent {
     }
 }
 
-/// The `length` bytes after a dash at `at`.
+/// Returns the `length` bytes after a dash at `at`.
 fn dashed(text: &[u8], at: usize, length: usize) -> Option<&[u8]> {
     match text.get(at..at + 1 + length)? {
         [b'-', digits @ ..] => Some(digits),
@@ -71,7 +73,7 @@ fn dashed(text: &[u8], at: usize, length: usize) -> Option<&[u8]> {
     }
 }
 
-/// A number in lowercase hexadecimal digits, at most 32 of them.
+/// Parses lowercase hexadecimal digits, at most 32 of them.
 fn hex(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |number, digit| {
         let value = match digit {

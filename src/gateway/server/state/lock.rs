@@ -23,8 +23,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits at most `most` for the lock of the state file at `path`; `None` if it is not free by
-    /// then.
+    /// Waits for the lock of the state file at `path`; `None` if it is not free after `most`.
     ///
     /// # Errors
     ///
