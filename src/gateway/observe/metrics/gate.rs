@@ -18,9 +18,9 @@ labels! {
         Queue = "queue",
         /// The gate had the maximum number of waiters.
         MaxQueue = "max_queue",
-        /// It waited for `queue_timeout`.
+        /// The request waited for `queue_timeout`.
         Timeout = "timeout",
-        /// It would have waited longer than `max_wait`.
+        /// The request would have waited longer than `max_wait`.
         MaxWait = "max_wait",
         /// The gateway was stopping.
         Stopping = "stopping",

@@ -54,8 +54,7 @@ labels! {
     pub enum Rejected {
         /// The bucket or the queue was full.
         Burst = "burst",
-        /// The request would have waited longer than `max_wait`, or has waited that long for a
-        /// permit.
+        /// The wait would have exceeded `max_wait`, or the wait for a permit has exceeded it.
         MaxWait = "max_wait",
         /// The key had the maximum numbers of running requests and of waiters.
         InFlight = "in_flight",
@@ -130,15 +129,15 @@ labels! {
     /// The values are those of nginx's `$limit_req_status`, [`LimitStatus::Cancelled`],
     /// [`LimitStatus::RejectedElsewhere`] and [`LimitStatus::NoKey`].
     pub enum LimitStatus {
-        /// It passed at once.
+        /// The request passed at once.
         Passed = "passed",
-        /// It waited and then passed.
+        /// The request waited and then passed.
         Delayed = "delayed",
-        /// It was rejected.
+        /// The request was rejected.
         Rejected = "rejected",
-        /// Dry run: it would have waited.
+        /// Dry run: the request would have waited.
         DelayedDryRun = "delayed_dry_run",
-        /// Dry run: it would have been rejected.
+        /// Dry run: the request would have been rejected.
         RejectedDryRun = "rejected_dry_run",
         /// Its client disconnected while it waited.
         Cancelled = "cancelled",
@@ -152,7 +151,7 @@ labels! {
 labels! {
     /// Result of an operation in the store that gateways share.
     pub enum StoreResult {
-        /// The store did it.
+        /// The store completed it.
         Ok = "ok",
         /// No response arrived in time.
         Late = "late",
@@ -160,9 +159,9 @@ labels! {
         Unreachable = "unreachable",
         /// The store refused it.
         Refused = "refused",
-        /// It was not tried, because the store was out.
+        /// Not tried, because the store was out.
         Skipped = "skipped",
-        /// It was not needed: a lease decided.
+        /// Not needed: a lease decided.
         Leased = "leased",
     }
 }
