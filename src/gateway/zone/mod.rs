@@ -20,8 +20,8 @@
 //! or eviction.
 //!
 //! Where to look: `handle` is the interface of a zone, `joining` and `turn` that of one request.
-//! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`,
-//! `heavy` and `arrivals` are what operators can query.
+//! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`, `heavy`
+//! and `arrivals` are what operators can query.
 
 mod answer;
 mod arrivals;

@@ -48,9 +48,9 @@ pub struct Zone {
 impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
-    /// `since` is when the file got its present rates; a file of plans may be newer. `store_health`
-    /// belongs to the store, if the zone is kept in one. `metrics` are new, or those of the zone of
-    /// the same name that this one replaces.
+    /// `since` is when the file got its present rates; a plan's file of keys may be newer.
+    /// `store_health` belongs to the store, if the zone is kept in one. `metrics` are new, or those
+    /// of the zone of the same name that this one replaces.
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],

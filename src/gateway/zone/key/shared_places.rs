@@ -23,7 +23,7 @@ use crate::zone::Rejection;
 
 /// Lead time: a permit is requested this long before the request's slot.
 const AHEAD: Duration = Duration::from_millis(10);
-/// Tolerance: a request that the local copy of the bucket still rejects after it needs no permit.
+/// Tolerance: a request that the local bucket would reject even this much later needs no permit.
 const CLEARLY: Duration = Duration::from_millis(50);
 
 /// State of a key's permits at all gateways, as the key's actor knows it.
