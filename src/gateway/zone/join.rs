@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use limit::{Limit, Moment, Onward, Rate, SavedAccount, Ticket, ToCome};
-use tokio::sync::oneshot;
 
-use super::answer::Answer;
 use super::arrivals::Arrival;
 
 /// Key of a client: the bytes that the zone's key template makes of a request.
@@ -86,35 +84,6 @@ pub fn next_ticket() -> Ticket {
         static NEXT: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) << 48);
     }
     Ticket(NEXT.replace(NEXT.get() + 1))
-}
-
-/// Join on its way to an actor. Answered exactly once, unless the caller is dropped before.
-pub(super) struct PendingJoin {
-    pub(super) join: Join,
-    pub(super) reply: oneshot::Sender<Answer>,
-}
-
-/// Asks for a permit for a request that a zone has admitted.
-///
-/// Answered exactly once, unless the caller is dropped before.
-pub(super) struct AskPlace {
-    /// Ticket of the join.
-    pub(super) ticket: Ticket,
-    /// Limit of the route.
-    pub(super) limit: Limit,
-    /// Time of the join. The waiter with the earliest join gets the next permit.
-    pub(super) joined: Moment,
-    /// Whether it waits until a permit is free.
-    pub(super) waits: bool,
-    pub(super) reply: oneshot::Sender<Answer>,
-}
-
-impl Join {
-    /// Returns the pending join, and the receiver of its answer.
-    pub(super) fn pending(self) -> (PendingJoin, oneshot::Receiver<Answer>) {
-        let (reply, answer) = oneshot::channel();
-        (PendingJoin { join: self, reply }, answer)
-    }
 }
 
 /// Part of a key's state that is saved when its process ends.

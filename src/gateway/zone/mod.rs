@@ -31,6 +31,7 @@ mod join;
 mod joining;
 mod key;
 mod overrides;
+mod pending;
 mod restart;
 mod shards;
 mod snapshot;

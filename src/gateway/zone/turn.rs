@@ -4,7 +4,8 @@ use limit::{Cost, Limit, Ticket};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::answer::{Answer, Charge, Grant, Rejection};
-use super::join::{AskPlace, Key, NEW_KEYS};
+use super::join::{Key, NEW_KEYS};
+use super::pending::AskPlace;
 use super::shards::Shards;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 

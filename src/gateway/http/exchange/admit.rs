@@ -10,9 +10,10 @@ use config::Route;
 use futures_util::future::Either;
 
 use super::arrive::{Arrival, Stop, behind_room};
+use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{self, Begun, Turns};
-use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Destination, Onward};
+use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Onward};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::{collapse, room};

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use config::{Matcher, MatcherInput, PathRewrite, Route, RouteAction, target};
 
+use super::destination::Destination;
 use super::gate::{AtGate, GateRequest};
 use super::limits::{LimitOutcome, Limited};
-use super::onward::Destination;
 use super::record::{Exception, RequestRecord};
 use super::reply::Reply;
 use super::request_info::RequestInfo;

@@ -11,13 +11,13 @@ use config::{self, Balance, HostRule, Route};
 use limit::{Moment, OriginTime};
 
 use super::cost::UsedTurns;
+use super::destination::Destination;
 use super::failure::{Attempt, Failure};
 use super::gate::AtGate;
 use super::heads::{self, RequestOnward};
 use super::key;
 use super::limits::OccupiedPlaces;
 use super::onward::Admitted;
-use super::onward::Destination;
 use super::record::RequestRecord;
 use super::reply::send;
 use super::upload::Upload;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use config::{Origin, Plans, Route};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
+use super::destination::Destination;
 use super::key;
 use super::limits::{LimitOutcome, Turns};
-use super::onward::Destination;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::gate::{Admission, GateRejection, KeyAtGate, NoTurn, OriginGate, Place, Waiting};

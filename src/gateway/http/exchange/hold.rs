@@ -9,10 +9,10 @@ use std::time::Duration;
 use limit::Moment;
 use tokio::time::sleep;
 
+use super::destination::Destination;
 use super::failure::Failure;
 use super::forward::Forward;
 use super::gate::GateRequest;
-use super::onward::Destination;
 use crate::gate::{NoTurn, Place};
 use crate::http::downstream::unless_gone;
 use crate::origin::{Connection, InFlight, OriginError};

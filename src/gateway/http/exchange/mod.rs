@@ -23,6 +23,7 @@ mod collapse;
 mod cookies;
 mod cors;
 mod cost;
+mod destination;
 mod download;
 mod failure;
 mod finish;

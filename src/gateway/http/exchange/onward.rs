@@ -4,9 +4,8 @@
 
 use std::pin::Pin;
 
-use config::Route;
-
 use super::cost::UsedTurns;
+use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{OccupiedPlaces, Turns};
 use super::reply::Reply;
@@ -64,11 +63,4 @@ impl<'a> Admitted<'a> {
             occupied,
         }
     }
-}
-
-/// Route of a request, and the index of the route's origin.
-#[derive(Clone, Copy)]
-pub(super) struct Destination<'a> {
-    pub(super) route: &'a Route,
-    pub(super) origin: usize,
 }

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::KeyActor;
 use super::queue::KeyQueue;
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::zone::answer::{Answer, Charge};
 use crate::zone::join::TurnToCome;
 use crate::zone::join::{Join, Waiters};

@@ -10,6 +10,7 @@ mod queue;
 mod shared_places;
 mod shared_queue;
 mod store_reply;
+mod waiter;
 
 use std::rc::Rc;
 
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Rejection};
 use super::join::Key;
-use super::join::PendingJoin;
+use super::pending::PendingJoin;
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::observe::metrics::{ActorKind, Rejected};
@@ -28,9 +29,9 @@ pub(super) use handlers::{End, KeyCall};
 use pause::Pause;
 use places::DueWaiter;
 use queue::KeyQueue;
-use queue::{Waiter, WaitsFor};
 use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
+use waiter::{Waiter, WaitsFor};
 
 /// Owns one key's bucket and queue, and releases each waiter when it is due.
 pub(super) struct KeyActor {

@@ -7,9 +7,9 @@ use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verd
 
 use super::super::answer::{Answer, Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
-use super::queue::{Waiter, WaitsFor};
+use super::waiter::{Waiter, WaitsFor};
 use crate::zone::Rejection;
-use crate::zone::join::AskPlace;
+use crate::zone::pending::AskPlace;
 
 /// Request that is due, but must wait for a permit of its key.
 pub(super) struct DueWaiter {

@@ -17,7 +17,7 @@ use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
 use super::places::{DueWaiter, most};
 use super::queue::KeyQueue;
-use super::queue::{Waiter, WaitsFor};
+use super::waiter::{Waiter, WaitsFor};
 use crate::time::pacer::Pacer;
 use crate::zone::Rejection;
 

@@ -11,7 +11,7 @@ use limit::{
 use super::super::answer::Charge;
 use super::super::join::Key;
 use super::super::store_link::{Bill, Decision, InForce, StoreLink};
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::store;
 
 /// Local state of a key that is kept in the store, with its waiters at this gateway.

@@ -9,10 +9,10 @@ use limit::{Delay, Excess, Limit, Moment, Rate, Verdict};
 use super::KeyActor;
 use super::handlers::KeyCall;
 use super::queue::KeyQueue;
-use super::queue::Waiter;
+use super::waiter::Waiter;
 use crate::observe::metrics::Rejected;
 use crate::zone::answer::{Charge, Rejection};
-use crate::zone::join::PendingJoin;
+use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
 
 impl KeyActor {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use limit::{Limit, Moment};
 
-use super::leases::Refill;
+use super::refill::Refill;
 use super::{Decision, NoReply, SharedKey};
 
 /// Receiver of the store's answer to an operation.

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::ask::{Ask, Reply};
 use super::carried::Carried;
 use super::key_places::{PlacesAsk, PlacesCalls};
-use super::leases::Refilled;
+use super::refill::Refilled;
 use super::{Decision, InForce, NoReply, SharedKey, StoreLink};
 use crate::observe::metrics::StoreResult;
 use crate::store::{

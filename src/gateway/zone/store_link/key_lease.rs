@@ -7,7 +7,7 @@ use limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, V
 
 use super::Decision;
 use super::ask::Reply;
-use super::leases::{Refill, Refilled};
+use super::refill::{Refill, Refilled};
 use crate::zone::join::Key;
 
 /// Join at a zone that takes leases.

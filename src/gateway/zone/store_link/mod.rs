@@ -19,6 +19,7 @@ mod key_places;
 mod leases;
 mod paces;
 mod rate_divergence;
+mod refill;
 mod shared_key;
 
 use std::cell::Cell;
@@ -39,10 +40,10 @@ pub(super) use ask::Reply;
 use batcher::Batcher;
 use key_lease::LeasingJoin;
 use leases::Leases;
-use leases::Refill;
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
+use refill::Refill;
 use shared_key::SharedKey;
 
 /// Settings of a shared zone.

@@ -11,8 +11,8 @@ use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
 use crate::time::clock;
 use crate::zone::answer::{Charge, Grant, Outlook, Rejection};
-use crate::zone::join::PendingJoin;
 use crate::zone::join::{Join, Key};
+use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl ZoneSupervisor {

@@ -7,8 +7,8 @@ use super::keys::State;
 use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
 use crate::zone::answer::{Answer, Rejection};
-use crate::zone::join::PendingJoin;
 use crate::zone::join::{Join, Key};
+use crate::zone::pending::PendingJoin;
 
 impl ZoneSupervisor {
     /// Answers a request of this worker. Returns a receiver if the answer comes later.

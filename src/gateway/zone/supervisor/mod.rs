@@ -30,9 +30,9 @@ use tokio::sync::oneshot;
 
 use super::answer::Answer;
 use super::arrivals::{ArrivalLog, Arrivals};
-use super::join::AskPlace;
 use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
+use super::pending::AskPlace;
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;

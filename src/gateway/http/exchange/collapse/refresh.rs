@@ -8,9 +8,9 @@ use config::RouteAction;
 
 use super::super::arrive::find_route;
 use super::super::cost;
+use super::super::destination::Destination;
 use super::super::gate::GateRequest;
 use super::super::limits::{LimitOutcome, Limited, Turns};
-use super::super::onward::Destination;
 use super::super::onward::{BeforeGate, Leading};
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;

@@ -1,0 +1,10 @@
+//! Where a request goes.
+
+use config::Route;
+
+/// Route of a request, and the index of the route's origin.
+#[derive(Clone, Copy)]
+pub(super) struct Destination<'a> {
+    pub(super) route: &'a Route,
+    pub(super) origin: usize,
+}

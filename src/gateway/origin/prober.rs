@@ -1,0 +1,51 @@
+//! Checks of all servers of the file in force, each as a task.
+
+use std::cell::RefCell;
+
+use actix_rt::task::JoinHandle;
+
+use super::probe::Check;
+use super::servers::Origin;
+
+/// Checks the servers of origins that have `health`, in one task per server.
+///
+/// The process has one prober, on the thread that follows the file.
+#[derive(Debug, Default)]
+pub struct Prober(RefCell<Vec<UnderWay>>);
+
+/// Running check. Dropping it ends the check.
+#[derive(Debug)]
+struct UnderWay {
+    check: Check,
+    task: JoinHandle<()>,
+}
+
+impl Prober {
+    /// Checks the servers of `origins` from now on, and no others.
+    ///
+    /// Checks that stay the same continue undisturbed.
+    pub fn follow(&self, origins: &[Origin]) {
+        let mut before = self.0.take();
+        let after = origins.iter().flat_map(Origin::checks).map(|check| {
+            match before.iter().position(|known| known.check.is(&check)) {
+                Some(known) => before.swap_remove(known),
+                None => UnderWay::start(check),
+            }
+        });
+        let after = after.collect();
+        self.0.replace(after);
+    }
+}
+
+impl UnderWay {
+    fn start(check: Check) -> Self {
+        let task = actix_rt::spawn(check.clone().run());
+        Self { check, task }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
