@@ -97,7 +97,9 @@ fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_i
         let limit = within + pauses(back);
         assert!(back.elapsed() < limit, "{last:#}");
     };
-    wait(Duration::from_secs(RULE.calm), &|it| {
+    // The last slow answers end this long after the origin is fast again.
+    let slow_answers = Duration::from_millis(SLOW);
+    wait(slow_answers + Duration::from_secs(RULE.calm), &|it| {
         let title = it["title"].as_str().expect("a title");
         let grows = "Origin app answers in time again; its gate grows back: ";
         !tells_damage(it) && it["severity"] != "bad" && title.starts_with(grows)
