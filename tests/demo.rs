@@ -1,4 +1,4 @@
-//! `drip demo`, run as a user runs it.
+//! Tests of `drip demo`, run as a user runs it.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::fetch;
 
-/// Time to wait for a line, long enough on a busy machine.
+/// Maximum wait for a line, long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Demo {
@@ -29,7 +29,7 @@ impl Demo {
         Self { process, lines }
     }
 
-    /// The first line that `wanted` accepts.
+    /// Returns the first line that `wanted` accepts.
     fn find<T>(&self, mut wanted: impl FnMut(&str) -> Option<T>) -> T {
         let mut seen = Vec::new();
         for _ in 0..60 {
@@ -59,7 +59,7 @@ impl Drop for Killed {
     }
 }
 
-/// Starts the program; receives each line that it prints.
+/// Starts the program. Also returns a channel with each line that it prints.
 fn start(demo: &mut Command) -> (Killed, Receiver<String>) {
     let mut process = demo.spawn().unwrap();
     let (tell, lines) = mpsc::channel();
@@ -89,7 +89,7 @@ fn ended(process: &mut Child) -> ExitStatus {
     panic!("it goes on");
 }
 
-/// One second as it was shown: how many left, the gap between two in milliseconds, the rate in force.
+/// Parses the line of a second: departures, gap in milliseconds, rate in force.
 fn second(line: &str) -> Option<(u32, Option<f64>, String)> {
     let words = line.split_whitespace().collect::<Vec<_>>();
     words.first()?.strip_suffix('s')?.parse::<u32>().ok()?;
@@ -100,7 +100,7 @@ fn second(line: &str) -> Option<(u32, Option<f64>, String)> {
     ))
 }
 
-/// The file that the demo wrote, from the line that says where to change the rate.
+/// Returns the file that the demo wrote, from the line that says where to change the rate.
 fn own_file(line: &str) -> Option<PathBuf> {
     let (place, _) = line.trim().split_once("  rate = \"10r/s\"")?;
     let (file, line) = place.rsplit_once(':')?;
@@ -126,7 +126,7 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
         assert_eq!(rate, "10r/s");
     }
     assert!(fetch(page.parse().unwrap(), "/").text().contains("<html"));
-    // Another one finds other ports.
+    // Another demo finds other ports.
     let other = Demo::start(&[]);
     other.find(second);
 
@@ -139,7 +139,7 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
         (rate == "20r/s" && (45.0..55.0).contains(&gap?)).then_some(())
     });
     set_rate("nonsense");
-    // Kept to the end: the gateway has more to say.
+    // Kept to the end: the gateway writes more.
     let mut stderr = BufReader::new(demo.process.0.stderr.take().unwrap());
     let mut complaint = String::new();
     stderr.read_line(&mut complaint).unwrap();
@@ -152,7 +152,7 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
     assert!(!file.exists());
 }
 
-/// What the nine light clients got: answers, rejections, median and worst wait in milliseconds.
+/// Parses the results of the light clients: answers, rejections, median and worst wait in ms.
 fn light(lines: &[String], part: &str) -> Option<[u32; 4]> {
     let line = lines.iter().find(|line| line.starts_with(part))?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
@@ -160,7 +160,7 @@ fn light(lines: &[String], part: &str) -> Option<[u32; 4]> {
     Some(numbers.try_into().unwrap_or_else(|_| panic!("{line}")))
 }
 
-/// The scene's file, from the introduction.
+/// Returns the scene's file, from the introduction.
 fn file_of(lines: &[String]) -> &Path {
     let named = lines.iter().find_map(|line| line.split_once("its file"));
     Path::new(named.unwrap().1.trim())

@@ -1,4 +1,4 @@
-//! `drip import`, run as a user runs it.
+//! Tests of `drip import`, run as a user runs it.
 
 mod ingress;
 mod networks;
@@ -18,7 +18,7 @@ fn drip(folder: &Path, args: &[&str]) -> Output {
     drip.current_dir(folder).args(args).output().unwrap()
 }
 
-/// The result of importing a file of the corpus: exit code, settings and notes.
+/// Returns the result of importing a file of the corpus: exit code, settings and notes.
 fn corpus(name: &str) -> (Option<i32>, String, Vec<String>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/nginx");
     told(&drip(&folder, &["import", name]))
@@ -40,7 +40,7 @@ fn check_golden(name: &str, settings: &str) {
     assert_eq!(settings, fs::read_to_string(path).unwrap());
 }
 
-/// The settings that an `nginx.conf` becomes, and the notes.
+/// Imports an `nginx.conf`. Returns the settings and the notes.
 fn imported(conf: &str) -> (String, Vec<String>) {
     let folder = written(&[("nginx.conf", conf)]);
     let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
@@ -48,8 +48,9 @@ fn imported(conf: &str) -> (String, Vec<String>) {
     (settings, notes)
 }
 
-/// The status with which the imported routes refuse a path of a host: 404 without a route, and
-/// `None` where the request goes to an origin.
+/// Returns the status with which the imported routes refuse a path of a host.
+///
+/// 404 without a route, and `None` if the request goes to an origin.
 fn refused(settings: &str, host: &str, path: &str) -> Option<u16> {
     let parsed = config::parse(settings, Path::new("gateway.toml"), false).unwrap();
     let index = RouteIndex::new(&parsed.routes);
@@ -71,7 +72,7 @@ fn written(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Each note stands in the file, too: at its table, or above the first one.
+/// Each file of nginx becomes its golden file, and each note also appears in the file.
 #[test]
 fn each_file_of_nginx_becomes_its_golden_file() {
     for name in [
@@ -115,7 +116,7 @@ fn what_is_not_translated_is_told_by_its_line() {
         notes.last().unwrap(),
         "4 things need a look: 2 limits are lost"
     );
-    // Each also stands in the file: at its table, or above the first one.
+    // Each also appears in the file: at its table, or above the first one.
     for note in &notes[..4] {
         assert!(
             settings.contains(&format!("# {note}\n")),
@@ -143,7 +144,9 @@ fn what_is_not_translated_is_told_by_its_line() {
     ));
 }
 
-/// The `exempt` of a zone whose key `$key` these lines define; `None` if the zone is left out.
+/// Returns the `exempt` of a zone with key `$key`; `None` if the zone is left out.
+///
+/// `lines`: definition of `$key`.
 fn exempt(lines: &str) -> Option<String> {
     let conf = format!(
         "http {{\n{lines}\nlimit_req_zone $key zone=z:1m rate=1r/s;\n\
@@ -184,7 +187,7 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
             format!("geo $remote_addr $limit {{ 10.0.0.0/8 0; 192.0.2.0/24 1; }} {default}"),
             "[\"10.0.0.0/8\"]",
         ),
-        // If a network is named twice, the last entry counts.
+        // If a network is named twice, the last entry applies.
         (
             format!("geo $limit {{ default yes; 10.0.0.0/8 1; 10.0.0.0/8 0; }} {default}"),
             "[\"10.0.0.0/8\"]",
@@ -319,7 +322,7 @@ fn only_where_nothing_can_be_forwarded_it_fails() {
     }
 }
 
-/// The page shows an nginx file, the settings it becomes, and the notes.
+/// The page shows an nginx file, the resulting settings, and the notes.
 #[test]
 fn the_page_shows_what_happens() {
     let page = "docs/coming-from-nginx.md";

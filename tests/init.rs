@@ -1,4 +1,4 @@
-//! `drip init`: what it writes, and that the gateway runs on it.
+//! Tests of `drip init`: the file that it writes, and a gateway that runs on it.
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn the_origin_is_the_one_that_is_named() {
         let file = text(&init(folder.path(), &["--origin", url, "-"]).stdout);
         let servers = format!("servers = [\"{expected}\"]");
         assert!(file.contains(&servers), "{file}");
-        // The comment that names the gate's fields has them all.
+        // The comment that names the gate's fields has all of them.
         assert!(file.contains("# max_in_flight = "), "{file}");
     }
     for wrong in [
@@ -128,7 +128,7 @@ fn an_nginx_conf_is_translated() {
     assert!(text(&refused.stderr).contains("absent: No such file"));
 }
 
-/// Seconds of two clients, spread over so many minutes: one comes 3 times in each second, the other once.
+/// Returns a log of two clients: one sends 3 requests per second, the other one.
 fn log(minutes: u32) -> String {
     let line = |minute: u32, second: u32, client: u32| {
         let (hour, minute) = (9 + minute / 60, minute % 60);

@@ -1,4 +1,4 @@
-//! The tests of the whole program that need no other program.
+//! Tests of the whole program that need no other program.
 //!
 //! They are one binary, because linking takes longer than most tests.
 //!
@@ -7,11 +7,12 @@
 //! | `gateway` | `drip run`: queues, pacing, reload, stop, origins, admin port |
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
-//! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1 |
+//! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1
+//! |
 //! | `oracle` | whether drip reads the same bytes as hyper does |
 //! | `room` | visitors at the waiting room of an origin: programs, forgers, restarts |
-//! | `collapse` | which requests share the answer of one departure, what they get, and what happens when the origin fails |
-//! | `incidents` | what goes wrong in production, and whether the operator is told what it is and what helps |
+//! | `collapse` | which requests share a response, and what happens when the origin fails |
+//! | `incidents` | production incidents, and whether the operator is informed of cause and remedy |
 //! | `load` | floods, crowds, experiments at real rates, and pace to the millisecond |
 //! | `top` | what operators see in a terminal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
@@ -20,9 +21,10 @@
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 //! | `programs` | whether a test starts a program outside its group |
 //! | `plot` | the charts of the benches |
-//! | `budget` | how the budget of a request is read, and what is above it |
+//! | `budget` | reading and comparing the budget of a request |
 //!
-//! `tests/counterparts` has the tests beside other programs, `tests/long` the tests that take minutes.
+//! `tests/counterparts` has the tests beside other programs, `tests/long` the tests that take
+//! minutes.
 
 mod advise;
 mod budget;

@@ -1,4 +1,6 @@
-//! Checks that the pictures, commands, files, metrics and names that the pages promise exist, and names of types.
+//! Checks that pictures, commands, files, metrics and names in the pages exist.
+//!
+//! Also checks names of types.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,13 +25,13 @@ fn pages_in(folder: &str) -> Vec<PathBuf> {
     files.filter(|file| is_a(file, "md")).collect()
 }
 
-/// The pages of benches/, of docs/ and its examples, and at the root.
+/// Returns the pages of benches/, of docs/ and its examples, and at the root.
 fn all_pages() -> Vec<PathBuf> {
     let folders = ["benches", "docs", "docs/examples", ""];
     folders.into_iter().flat_map(pages_in).collect()
 }
 
-/// The link targets: the text between `](` and `)`.
+/// Returns the link targets: the text between `](` and `)`.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let rests = text.split("](").skip(1);
     rests.filter_map(|rest| rest.split_once(')').map(|(link, _)| link))
@@ -106,7 +108,9 @@ fn each_metric_in_the_code_is_among_the_operations() {
     assert!(told > 30, "only {told} metrics");
 }
 
-/// The items of all recipes: the bullets below the headings of CONTRIBUTING.md that begin with "A new".
+/// Returns the items of all recipes.
+///
+/// These are the bullets below the headings of CONTRIBUTING.md that begin with "A new".
 fn recipe_items() -> Vec<String> {
     let text = read("CONTRIBUTING.md");
     let recipes = text.split("\n### ");
@@ -120,7 +124,7 @@ fn recipe_items() -> Vec<String> {
     items.collect()
 }
 
-/// Whether a quoted word is a file or a folder of the repository.
+/// Returns whether a quoted word is a file or a folder of the repository.
 fn is_path(word: &str) -> bool {
     let first = word.split('/').next().unwrap_or_default();
     let is_folder = ["src", "tests", "docs", "benches", "grafana", "packaging"].contains(&first);
@@ -139,7 +143,7 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
                 within = Some(word);
                 continue;
             }
-            // A name of the code stands behind the file that it is in.
+            // A name of the code follows the file that contains it.
             let is_name = word.chars().all(|c| c.is_alphanumeric() || c == '_');
             if let Some(path) = within.filter(|path| is_a(Path::new(path), "rs") && is_name) {
                 assert!(read(path).contains(word), "{path} has no {word}: {item}");
@@ -148,7 +152,7 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
     }
 }
 
-/// Bounds begin with `MAX_` and `MIN_`, and a type says what it is.
+/// Bounds begin with `MAX_` and `MIN_`, and names of types are specific.
 #[test]
 fn names_say_what_they_are() {
     let types = "(struct|enum|type|trait) (Told|Asked|Wanted|Judged|Course|Patience|Condition)\\b";

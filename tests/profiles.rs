@@ -1,10 +1,10 @@
-//! The build profiles: quick for who installs it, thorough for packages, and one that can be profiled.
+//! Tests of the build profiles: quick for users, thorough for packages, and one to profile.
 
 use std::process::Command;
 
 use toml::Table;
 
-/// A profile of Cargo.toml.
+/// Returns a profile of Cargo.toml.
 fn profile(name: &str) -> Table {
     let manifest = include_str!("../Cargo.toml")
         .parse::<Table>()
@@ -25,7 +25,7 @@ fn packages_and_benches_are_built_alike() {
     }
 }
 
-/// It takes the place of libc's functions, so nothing but the linker knows.
+/// The program allocates with mimalloc, which replaces libc's functions at link time.
 #[test]
 fn the_program_allocates_with_mimalloc() {
     let program = Command::new(env!("CARGO_BIN_EXE_drip"))

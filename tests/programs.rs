@@ -1,20 +1,22 @@
-//! Checks that `cargo test` needs no program but drip, and that each group of `tests/counterparts` can be run.
+//! Checks that `cargo test` needs no program but drip.
+//!
+//! Also checks that each group of `tests/counterparts` can be run.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::files_below;
 
-/// What starts a program.
+/// Code that starts a program.
 const CALL: &str = concat!("Command", "::new(");
 
-/// Its argument if the program is drip.
+/// Argument of that code if the program is drip.
 const DRIP: &str = r#"env!("CARGO_BIN_EXE_drip")"#;
 
-/// Tests that may start others.
+/// Folders of tests that may start other programs.
 const GROUPS: [&str; 2] = ["tests/counterparts/", "tests/long/"];
 
-/// Files that start another program, and why.
+/// Files that start another program, with the reason.
 const OTHERS: [(&str, &str); 2] = [
     (
         "tests/support/launch.rs",
@@ -33,7 +35,7 @@ fn read(root: &Path, name: &str) -> String {
     fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The argument of a call that begins with `text`, up to its closing parenthesis.
+/// Returns the argument of a call that begins with `text`, up to its closing parenthesis.
 fn argument(text: &str) -> &str {
     let mut depth = 0;
     let end = text.find(|c: char| {

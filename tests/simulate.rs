@@ -1,4 +1,4 @@
-//! `drip simulate`, run as a user runs it.
+//! Tests of `drip simulate`, run as a user runs it.
 
 mod gate;
 
@@ -38,7 +38,7 @@ impl Bench {
         drip.output().unwrap()
     }
 
-    /// The rows after the header.
+    /// Returns the rows after the header.
     fn rows(&self, trace: &str) -> Vec<String> {
         let output = self.simulate(trace);
         assert!(output.status.success(), "{output:?}");
@@ -116,7 +116,7 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     assert!(told.contains("3 lines could not be read"), "{told}");
 }
 
-/// The output of `drip simulate`, run in a folder.
+/// Returns the output of `drip simulate`, run in a folder.
 fn said(folder: &Path, args: &[&str]) -> String {
     let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
     let output = drip
@@ -148,7 +148,7 @@ fn a_summary_counts_and_names_the_keys_that_are_limited() {
     }
     assert!(!text.contains("time,key,verdict"), "{text}");
     assert!(!text.contains("  c "), "{text}");
-    // A client that gets 404 is no better off than one that is rejected.
+    // A 404 is no better for the client than a rejection.
     fs::write(folder.join("unrouted"), "0,a,x\n").unwrap();
     let unrouted = said(folder, &["--summary", "unrouted"]);
     assert!(
@@ -162,17 +162,17 @@ fn a_summary_counts_and_names_the_keys_that_are_limited() {
     assert_eq!(said(folder, &["--rows", "trace"]), said(folder, &["trace"]));
 }
 
-/// What the program prints if its standard output is a terminal.
+/// Returns the program's output on a terminal.
 fn said_on_terminal(folder: &Path, args: &[&str]) -> String {
     let (master, terminal) = terminal();
     let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
     drip.arg("simulate").args(args).current_dir(folder);
     drip.stdout(terminal).stdin(Stdio::null());
     let mut process = drip.spawn().unwrap();
-    // The test's own handle of the terminal, without which reading would end.
+    // The test's own handle of the terminal must be closed. Otherwise reading would not end.
     drop(drip);
     let mut shown = Vec::new();
-    // A terminal that nobody has open any more is an error to read, not an end.
+    // Reading a terminal that all programs have closed is an error, not an end.
     let _end = { master }.read_to_end(&mut shown);
     assert!(process.wait().unwrap().success());
     String::from_utf8(shown).unwrap()
@@ -261,7 +261,7 @@ fn a_full_zone_forgets_the_least_recently_used_key_that_nobody_waits_for() {
     assert!(waiting[4].contains(",rejected,"), "{waiting:?}");
 }
 
-/// The worked examples of each algorithm: `limit::meter::tests`.
+/// A zone counts by its algorithm. `limit::meter::tests` has the examples of each algorithm.
 #[test]
 fn a_zone_counts_by_its_algorithm() {
     let bench = Bench::new(

@@ -1,4 +1,4 @@
-//! A gate backs off in front of an origin in trouble, and of one that is slow.
+//! Tests of a gate that backs off in front of a failing or a slow origin.
 
 use std::thread;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn backoffs(gateway: &Gateway, reason: &str) -> i64 {
         .count("drip_origin_backoffs_total", &labels)
 }
 
-/// An origin that answers with this status, and a file whose gate backs off.
+/// Starts an origin that answers with this status, and a gateway whose gate backs off.
 fn troubled(head: &'static str, backoff: &str) -> (Origin, Gateway) {
     let origin = Origin::answering(move |exchange| exchange.send(head.as_bytes()));
     let gate = format!("rate = \"200r/s\"\n[origins.app.backoff]\n{backoff}");
@@ -65,7 +65,8 @@ fn a_shadow_shows_and_counts_and_slows_nothing_down() {
     for client in &mut clients {
         client.answer();
     }
-    // A hundred at 200 a second take half a second; at less than 60, more than 1.6 s.
+    // A hundred requests at 200 per second take half a second; below 60 per second, more than 1.6
+    // s.
     let took = began.elapsed();
     assert!(took < 1500 * MS, "{took:?}");
     assert!(origin.arrivals().len() > before + 30);
@@ -115,11 +116,11 @@ fn an_origin_that_asks_for_a_pause_gets_it() {
     assert!(paused > Some(1.0), "{paused:?}");
 }
 
-/// A zone whose keys share the gate.
+/// Fields of a gate that the keys of a zone share.
 const SHARED: &str = "rate = \"200r/s\"\nshare = \"key\"\n\
     [zones.key]\nkey = \"$arg_key\"\nrate = \"none\"\n[origins.app.backoff]\n";
 
-/// Asks all the time as each of these keys. Returns how many other answers than 200 each got.
+/// Sends requests of these keys all the time. Returns the number of other responses than 200.
 fn ask_as(gateway: &Gateway, keys: &[&str], span: Duration) -> Vec<usize> {
     let ask = |key: &str| {
         let (end, mut bad) = (now() + span, 0);
@@ -156,14 +157,14 @@ fn what_one_key_provokes_slows_nobody_down() {
     let lowered = |reason| backoffs(&gateway, reason);
     assert_eq!((lowered("trouble"), lowered("retry_after")), (0, 0));
     assert!((rate_now(&gateway) - 200.0).abs() < 0.1);
-    // What two keys get is the origin's, and what the only one gets.
+    // Failures of two keys are the origin's, and so are those of the only key.
     for keys in [&["bad1", "bad2", "a"][..], &["bad"]] {
         let gateway = Gateway::start(&gated(&origin, SHARED));
         eventually("it is cut and pauses", || {
             ask_as(&gateway, keys, SECOND);
             backoffs(&gateway, "trouble") > 0 && backoffs(&gateway, "retry_after") > 0
         });
-        // A pause for one key alone is over when another one comes.
+        // A pause for one key alone ends when another key arrives.
         let is_for_all = keys.len() > 1;
         let status = fetch(gateway.address(), "/?key=b").status;
         assert_eq!(status, if is_for_all { 503 } else { 200 });

@@ -1,4 +1,4 @@
-//! Clients that come and leave at random, before an origin that answers at random, while the file changes.
+//! A soak test of collapse: random clients, random responses, and a changing file.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -16,12 +16,12 @@ use crate::support::{Client, Exchange, Gateway, Origin, eventually, half_alone, 
 const CLIENTS: u64 = 24;
 const PAGES: u64 = 5;
 const SPAN: Duration = Duration::from_secs(12);
-/// The longest `keep` and `stale` of the files together.
+/// Sum of the longest `keep` and `stale` of all files.
 const OLDEST: Duration = Duration::from_secs(2);
-/// Between the moments at which the origin and the client look at the clock; a busy machine pauses.
+/// Allowed difference between the clock readings of origin and client on a busy machine.
 const SLACK: Duration = Duration::from_secs(3);
 
-/// What the origin has sent: when the answer of each number was complete.
+/// Instants at which the origin completed each numbered response.
 #[derive(Default)]
 struct Sent {
     next: AtomicU64,
@@ -69,14 +69,14 @@ fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()
     if is_head {
         body.clear();
     }
-    // It is complete once its last byte is on the way; so this is not later.
+    // The response is complete once its last byte is sent, so this instant is not later.
     exchange.send(&[b"HTTP/1.1 ", head.as_bytes(), b"\r\n\r\n", &body].concat())?;
     let mut complete = sent.complete.lock().expect("no panic");
     complete.push((number, now()));
     Ok(())
 }
 
-/// One client, until it is told to stop. How many answers it has checked.
+/// Runs a client until it is stopped. Returns the number of responses it has checked.
 fn ask(to: SocketAddr, nth: u64, seed: u64, sent: &Sent, stop: &AtomicBool) -> u64 {
     let mut rng = Rng::of(seed, 10_000 + nth);
     let mut checked = 0;
@@ -99,13 +99,13 @@ fn ask(to: SocketAddr, nth: u64, seed: u64, sent: &Sent, stop: &AtomicBool) -> u
         if rng.percent(20) {
             thread::sleep(Duration::from_millis(rng.within(0, 60)));
             if rng.percent(50) {
-                // It leaves in the middle of the answer.
+                // The client disconnects in the middle of the response.
                 let _some = client.sender().read(&mut [0; 100]);
             }
             continue;
         }
         if method == "HEAD" {
-            // One that fails at the origin may have no answer but a failure's.
+            // A request that fails at the origin may get only a failure response.
             let head = client.head();
             let is_known = |status| head.first_line.contains(status);
             assert!(
@@ -119,7 +119,7 @@ fn ask(to: SocketAddr, nth: u64, seed: u64, sent: &Sent, stop: &AtomicBool) -> u
         if rng.percent(10) {
             thread::sleep(Duration::from_millis(rng.within(0, 300)));
         }
-        // A leader's answer may break off.
+        // A leader's response may be broken off.
         let Ok(answer) = client.try_answer() else {
             continue;
         };
@@ -134,7 +134,7 @@ fn ask(to: SocketAddr, nth: u64, seed: u64, sent: &Sent, stop: &AtomicBool) -> u
                     .expect("a number");
                 let complete = sent.complete.lock().expect("no panic");
                 let found = complete.iter().rev().find(|(it, _)| *it == number);
-                // One that is not there yet has been completed just now.
+                // A response that is not recorded yet has been completed just now.
                 if let Some((_, at)) = found {
                     let age = asked.saturating_duration_since(*at);
                     assert!(age <= OLDEST + SLACK, "an answer of {age:?} before");

@@ -1,4 +1,6 @@
-//! What needs no other program but most of the machine: floods, crowds, experiments at real rates, and pace to the millisecond.
+//! Tests that load the machine: floods, crowds, experiments at real rates, exact pace.
+//!
+//! They need no other program.
 
 mod abuse;
 mod backoff;

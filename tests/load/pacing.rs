@@ -1,4 +1,4 @@
-//! The pace, as the origin sees it.
+//! Tests of the pace, as the origin sees it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::support::{
     quarter_alone,
 };
 
-/// Sends `count` requests for `target` at once, each on a connection of its own.
+/// Sends `count` requests for `target` at once, each on its own connection.
 fn at_once(gateway: &Gateway, count: usize, target: &str) -> Vec<Answer> {
     let mut clients: Vec<_> = (0..count)
         .map(|_| Client::connect(gateway.address()))
@@ -25,7 +25,7 @@ fn count_status(answers: &[Answer], status: u16) -> usize {
         .count()
 }
 
-/// Sends `count` requests at once and compares the departures, in milliseconds, and how many were rejected.
+/// Sends `count` requests at once, and checks departures in ms and the number of rejections.
 fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejected: usize) {
     let _alone = quarter_alone();
     let origin = Origin::start();

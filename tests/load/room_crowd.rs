@@ -1,4 +1,4 @@
-//! A crowd before a few places.
+//! A test of a crowd before a room with few sessions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,10 +12,10 @@ use crate::support::process::Process;
 use crate::support::visitor::{SECRET, Visitor, full_shop, number, shop, visitors};
 use crate::support::{Client, Gateway, Origin, alone, eventually, now};
 
-/// What all visitors have seen.
+/// Observations of all visitors.
 #[derive(Default)]
 struct Seen {
-    /// The highest number that was let in.
+    /// Highest number that was admitted.
     highest: AtomicU64,
     entered: AtomicI64,
     polls: AtomicU64,
@@ -33,7 +33,7 @@ struct Waiting {
 struct Door<'s> {
     client: Client,
     seen: &'s Seen,
-    /// When each asks again, and its index.
+    /// Time of the next poll of each visitor, and its index.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     waiting: Vec<Waiting>,
 }
@@ -48,7 +48,8 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// Lets so many visitors come, and each ask as it is told to until it is inside.
+    /// Sends the first requests of `count` visitors, and polls as the room says until all are
+    /// inside.
     fn pass(mut self, count: u16) {
         for index in 0..usize::from(count) {
             let mut visitor = Waiting::default();
@@ -67,7 +68,7 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// Asks once. Returns when to ask again; `None`: it is inside.
+    /// Polls once. Returns the time until the next poll; `None` if the visitor is inside.
     fn ask(&mut self, visitor: &mut Waiting) -> Option<Duration> {
         let field = match &*visitor.ticket {
             "" => String::new(),
@@ -82,7 +83,7 @@ impl<'s> Door<'s> {
             assert!([0, number].contains(&visitor.number), "it drew again");
             self.seen.highest.fetch_max(number, Ordering::SeqCst);
             self.seen.entered.fetch_add(1, Ordering::SeqCst);
-            // It goes on at once.
+            // The visitor continues at once.
             let again = self.exchange(&format!("Drip-Session: {session}\r\n"));
             assert_eq!((again.status, again.field("drip-session")), (200, None));
             return None;
@@ -96,7 +97,7 @@ impl<'s> Door<'s> {
             [0, number].contains(&visitor.number),
             "it drew again, though it asked in time"
         );
-        // Somebody behind it was inside before it asked.
+        // A later visitor was inside before it polled.
         assert!(
             visitor.number == 0 || number > highest,
             "{number} waits, and {highest} is inside"

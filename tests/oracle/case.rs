@@ -1,11 +1,11 @@
-//! One sequence of bytes in pieces, read by both parsers.
+//! A test case of the oracle: bytes in pieces, read by both parsers.
 
 use std::fmt;
 
 use crate::oracle::compare;
 use crate::oracle::{reference, subject};
 
-/// Bytes that come in pieces, and whether they are requests or a response.
+/// Bytes that arrive in pieces, either requests or a response.
 #[derive(Clone)]
 pub struct Case {
     pieces: Vec<Vec<u8>>,
@@ -29,11 +29,11 @@ impl Case {
         Self { pieces, side }
     }
 
-    /// How many whole messages both read.
+    /// Compares both parsers. Returns the number of complete messages.
     ///
     /// # Errors
     ///
-    /// Returns an error if they read them differently, or if drip reads what hyper refuses.
+    /// Returns an error if they read the bytes differently, or if drip reads what hyper refuses.
     pub fn check(&self) -> Result<usize, String> {
         let (readings, end) = match self.side {
             Side::Requests => subject::requests(&self.pieces),
@@ -52,7 +52,7 @@ impl Case {
         Ok(readings.iter().filter(|reading| reading.whole).count())
     }
 
-    /// A smaller case that also differs, and how.
+    /// Returns a smaller case that also differs, with the difference.
     pub fn reduced(self, difference: String) -> (Self, String) {
         let mut best = (self, difference);
         let mut tried = best.0.clone();

@@ -6,11 +6,11 @@ use http::Uri;
 use crate::oracle::reading::{FieldList, Reading};
 use crate::oracle::subject::{End, of_trailers};
 
-/// Compares what drip read, and what it did then, with what hyper read.
+/// Compares drip's messages and its next action with hyper's messages.
 ///
 /// # Errors
 ///
-/// Returns the first difference, unless drip refuses where hyper does not.
+/// Returns the first difference, unless drip refuses what hyper accepts.
 pub fn check(drip: &[Reading], end: End, hyper: &[Reading]) -> Result<(), String> {
     for (nth, ours) in drip.iter().enumerate() {
         let Some(theirs) = hyper.get(nth) else {
@@ -56,7 +56,7 @@ pub fn check(drip: &[Reading], end: End, hyper: &[Reading]) -> Result<(), String
     Ok(())
 }
 
-/// Those of hyper's trailers that drip forwards.
+/// Returns those of hyper's trailers that drip forwards.
 fn passing(trailers: &FieldList) -> FieldList {
     let mut passing = Trailers::default();
     for (name, value) in trailers {
@@ -70,15 +70,18 @@ fn values<'a>(of: &'a Reading, name: &'static str) -> impl Iterator<Item = &'a [
     named.map(|(_, value)| &**value)
 }
 
-/// Whether hyper need not see a message that drip reads.
+/// Returns whether hyper may refuse a message that drip reads.
 fn is_excused(ours: &Reading) -> bool {
-    // hyper treats a target as text, and rejects some bytes that Prometheus and others send. drip passes all bytes that do
-    // not split a line (RFC 9112, section 3.2), and checks an authority itself before it forwards the request.
+    // hyper treats a target as text, and refuses some bytes that Prometheus and others send. drip
+    // forwards
+    // all bytes that do not split a line (RFC 9112, section 3.2), and checks an authority itself
+    // before it
+    // forwards the request.
     let is_uri = |target: &[u8]| str::from_utf8(target).is_ok() && Uri::try_from(target).is_ok();
     if ours.target.as_deref().is_some_and(|target| !is_uri(target)) {
         return true;
     }
-    // It reserves the two largest numbers.
+    // hyper reserves the two largest numbers.
     let lengths = values(ours, "content-length");
     let mut lengths = lengths.filter_map(|it| str::from_utf8(it).ok()?.parse().ok());
     lengths.any(|length: u64| length > u64::MAX - 2)

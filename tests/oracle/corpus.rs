@@ -1,4 +1,4 @@
-//! The inputs of tests/corpus that are messages, and how bytes are cut into what comes with one read.
+//! The inputs of tests/corpus that are messages, and ways to cut bytes into pieces.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::support::night::some_of;
 use crate::support::rng::Rng;
 
-/// Every input: its name and its bytes. A bare chunked body gets a head.
+/// Returns every input: its name and its bytes. A bare chunked body gets a head.
 pub fn all() -> &'static [(String, Vec<u8>)] {
     static ALL: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -49,7 +49,9 @@ fn cut(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
     bytes.chunks(size.max(1)).map(<[u8]>::to_vec).collect()
 }
 
-/// All at once, byte by byte, and in two pieces with each fourth cut, by night with each possible cut.
+/// Returns ways to cut bytes: one piece, single bytes, and two pieces.
+///
+/// Two pieces are cut at every fourth position, by night at every position.
 pub fn each_cut(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let in_two = |at: usize| vec![bytes[..at].to_vec(), bytes[at..].to_vec()];
     let mut all = vec![cut(bytes, bytes.len()), cut(bytes, 1)];
@@ -57,7 +59,7 @@ pub fn each_cut(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
     all
 }
 
-/// In pieces of any length.
+/// Cuts bytes into pieces of any length.
 pub fn any_cut(rng: &mut Rng, bytes: Vec<u8>) -> Vec<Vec<u8>> {
     match rng.within(0, 10) {
         0..4 => vec![bytes],

@@ -1,4 +1,4 @@
-//! Messages as clients and origins write them, and as none should.
+//! Generates messages: valid ones, and invalid ones.
 
 use crate::oracle::lists::{AWKWARD, METHODS, ODD_METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
 use crate::support::rng::Rng;
@@ -30,7 +30,7 @@ fn field(rng: &mut Rng, out: &mut Vec<u8>, name: &str, value: &str) {
     end_of_line(rng, out);
 }
 
-/// The size of a chunk as some write it.
+/// Generates the size of a chunk in various notations.
 fn size_line(rng: &mut Rng, size: usize) -> String {
     let size = match rng.within(0, 20) {
         0 => format!("{size:X}"),
@@ -90,7 +90,7 @@ fn data(rng: &mut Rng) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// One message: a first line, fields and a body that mostly matches them.
+/// Generates a message: a first line, fields and a body that mostly matches them.
 fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     put(out, line);
     end_of_line(rng, out);
@@ -127,7 +127,7 @@ fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
         rng.within(0, 4)
     };
     for _ in 0..others {
-        // Most fields are valid, or nothing would be read.
+        // Most fields are valid. Otherwise nothing would be read.
         let most = if rng.percent(5) { OTHERS.len() } else { 24 };
         let (name, value) = rng.pick(&OTHERS[..most]);
         let at = usize::try_from(rng.within(0, fields.len() as u64 + 1)).expect("few");
@@ -145,14 +145,14 @@ fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     out.extend(body);
 }
 
-/// A few requests, one after the other.
+/// Generates a few requests, one after the other.
 pub fn requests(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..rng.pick(&[1, 1, 2, 3]) {
         if rng.percent(5) {
             put(&mut out, rng.pick(&["\r\n", "\r\n\r\n", "\n", "\r"]));
         }
-        // Here, too, most are valid.
+        // Here too, most are valid.
         let methods = if rng.percent(1) {
             &ODD_METHODS[..]
         } else {
@@ -168,7 +168,7 @@ pub fn requests(rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// A response, maybe after interim ones, and maybe with something after it.
+/// Generates a response, maybe after interim ones, and maybe followed by more bytes.
 pub fn answers(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     while rng.percent(10) {

@@ -1,4 +1,4 @@
-//! The parts that messages are made of.
+//! Parts of generated messages.
 
 /// Methods.
 pub const METHODS: [&str; 12] = [
@@ -7,7 +7,7 @@ pub const METHODS: [&str; 12] = [
 ];
 /// Methods that are seldom valid.
 pub const ODD_METHODS: [&str; 4] = ["get", "M-SEARCH", "X!#$%&'*+.^_`|~0", "G\u{e9}T"];
-/// Targets; those that no parser accepts, or few do, last.
+/// Targets. The last ones are accepted by few parsers or none.
 pub const TARGETS: [&str; 31] = [
     "/",
     "/",
@@ -41,12 +41,12 @@ pub const TARGETS: [&str; 31] = [
     "http://a\"b/",
     "http://a:b:c/",
 ];
-/// Versions; those that are not HTTP/1 last.
+/// Versions. The last ones are not HTTP/1.
 pub const VERSIONS: [&str; 14] = [
     "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1",
     "HTTP/1.0", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1",
 ];
-/// Statuses with their reasons; those with more to them last.
+/// Statuses with their reasons. The last ones have extra text.
 pub const STATUSES: [&str; 22] = [
     "200 OK",
     "200 OK",
@@ -71,7 +71,7 @@ pub const STATUSES: [&str; 22] = [
     "200 caf\u{e9}",
     " 200 OK",
 ];
-/// Fields that frame no body; those that are malformed, or may not be repeated, last.
+/// Fields that frame no body. The last ones are malformed or repeated illegally.
 pub const OTHERS: [(&str, &str); 34] = [
     ("Connection", "close"),
     ("Connection", "keep-alive"),

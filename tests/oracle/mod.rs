@@ -1,9 +1,12 @@
-//! hyper as the oracle of the parser and of the bodies. For any bytes in any pieces, either both
-//! read the same messages (method, target, fields, body, trailers, whether the connection stays
-//! open), or drip refuses them. If only hyper refuses them, `compare` says why drip need not.
+//! Compares the HTTP/1 parser and the body decoder with hyper.
 //!
-//! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands of them take
-//! seconds; for more, or the same ones again:
+//! For any bytes in any pieces, either both read the same messages (method, target, fields, body,
+//! trailers, whether the connection stays open), or drip refuses them. If only hyper refuses them,
+//! `compare` has the reason why drip need not.
+//!
+//! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands take
+//! seconds. To
+//! run more, or to repeat a run:
 //!
 //! ```text
 //! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test plain oracle -- --nocapture
@@ -28,7 +31,7 @@ use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 use case::Case;
 
-/// A number from an environment variable.
+/// Returns a number from an environment variable.
 fn variable(name: &str) -> Option<u64> {
     let value = env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}")))

@@ -1,8 +1,8 @@
-//! Small random damage to bytes.
+//! Makes small random changes to bytes.
 
 use crate::support::rng::Rng;
 
-/// What parsers look for, inserted elsewhere.
+/// Tokens that parsers look for, inserted at random.
 const TOKENS: [&[u8]; 22] = [
     b"\r\n", b"\n", b"\r", b"\n\n", b" ", b"\t", b":", b": ", b",", b";", b"0", b"1", b"+", b"-",
     b"\0", b"\x0b", b"\x0c", b"\x7f", b"\x80", b"\xff", b"\"", b"#?",
@@ -17,7 +17,7 @@ const LONG_TOKENS: [&[u8]; 7] = [
     b"HTTP/1.0",
 ];
 
-/// Damages `bytes` in a few places; `other`: where pieces are taken from.
+/// Damages `bytes` at a few positions. `other`: source of inserted pieces.
 pub fn damage(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..rng.pick(&[1, 1, 2, 4]) {
         let at = index(rng, bytes.len() + 1);

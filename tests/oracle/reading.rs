@@ -1,28 +1,30 @@
-//! One message as a parser reads it.
+//! A message, as a parser reads it.
 
 use http::HeaderMap;
 
-/// Fields by name in lower case: fields of one name in their order, names in the order of their first field.
+/// Fields by name in lower case.
+///
+/// Names are in the order of their first field. Fields of one name are in their order.
 pub type FieldList = Vec<(String, Vec<u8>)>;
 
-/// One message, as far as it was read.
+/// A message, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     pub head: Head,
-    /// The target of a request as it was sent, where it is known.
+    /// Target of a request as it was sent, if it is known.
     pub target: Option<Vec<u8>>,
     pub data: Vec<u8>,
     pub trailers: FieldList,
     /// Whether its end was read.
     pub whole: bool,
-    /// Whether the connection stays open after it. Has no meaning before it is complete.
+    /// Whether the connection stays open after it. Has no meaning before the message is complete.
     pub keeps: bool,
 }
 
 /// The head of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Interim answers before it: their status and fields.
+    /// Interim responses before it: status and fields.
     pub interim: Vec<(u16, FieldList)>,
     /// Method, authority and path, or status and reason.
     pub line: [String; 3],
@@ -30,7 +32,7 @@ pub struct Head {
     pub fields: FieldList,
 }
 
-/// Brings fields into the order in which they are compared.
+/// Sorts fields for comparison.
 pub fn by_name(fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> FieldList {
     let mut list: Vec<(String, Vec<Vec<u8>>)> = Vec::new();
     for (name, value) in fields {
@@ -42,7 +44,7 @@ pub fn by_name(fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> FieldList
     }
     for (name, values) in &mut list {
         if name == "content-length" {
-            // hyper keeps one of several equal ones.
+            // hyper keeps one of several equal values.
             values.truncate(1);
         }
     }
@@ -53,7 +55,7 @@ pub fn by_name(fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> FieldList
     list.into_iter().flat_map(each).collect()
 }
 
-/// The same for hyper's fields.
+/// Sorts hyper's fields for comparison.
 pub fn of_map(map: &HeaderMap) -> FieldList {
     by_name(
         map.iter()

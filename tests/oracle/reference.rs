@@ -1,4 +1,4 @@
-//! What hyper reads from bytes that come in pieces.
+//! Reads bytes in pieces with hyper.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -16,20 +16,20 @@ use hyper::{Request, Response, Version, client, server};
 use crate::oracle::reading::{Head, Reading, of_map};
 use crate::oracle::script::{Script, finish, run};
 
-/// More than drip accepts, so that drip is the one that refuses.
+/// More fields than drip accepts, so that drip is the one that refuses.
 const MAX_FIELDS: usize = 1000;
 const MAX_HEADER_SIZE: usize = 200 * 1024;
 
 type Readings = Rc<RefCell<Vec<Reading>>>;
 
-/// The requests that a server of hyper reads.
+/// Returns the requests that a hyper server reads.
 pub fn requests(pieces: &[Vec<u8>]) -> Vec<Reading> {
     let script = Script::new(pieces, false);
     let readings = Readings::default();
     let service = service_fn(|request: Request<Incoming>| {
         let (parts, body) = request.into_parts();
         let uri = &parts.uri;
-        // With the slash before a query without a path.
+        // Includes the slash before a query without a path.
         let path = uri.path_and_query().map(ToString::to_string);
         let path = path.unwrap_or_default();
         let authority = uri.authority().map_or("", |authority| authority.as_str());
@@ -64,7 +64,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> Vec<Reading> {
     readings
 }
 
-/// Whether each response that hyper wrote keeps the connection open, as each one says.
+/// Returns whether each response written by hyper keeps the connection open.
 fn kept(written: &[u8]) -> Vec<bool> {
     let text = String::from_utf8_lossy(written).to_ascii_lowercase();
     let heads = text.split("\r\n\r\n");
@@ -77,7 +77,7 @@ fn kept(written: &[u8]) -> Vec<bool> {
         .collect()
 }
 
-/// The answer that a client of hyper reads; `to_head`: it answers HEAD.
+/// Returns the response that a hyper client reads. `to_head`: it answers HEAD.
 pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> Option<Reading> {
     let script = Script::new(pieces, true);
     let (mut sender, connection) = finish(

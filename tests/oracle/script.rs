@@ -1,5 +1,4 @@
-//! A connection whose other side follows a script, and a way to run a future as far as it goes
-//! without a runtime.
+//! A connection whose peer follows a script, and a future that runs without a runtime.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,9 +17,9 @@ pub struct Script(Rc<RefCell<State>>);
 
 struct State {
     pieces: VecDeque<Vec<u8>>,
-    /// Whether nothing comes until something was written.
+    /// Whether nothing arrives until something was written.
     waits: bool,
-    /// Whether the end comes after the pieces, or nothing.
+    /// Whether the connection ends after the pieces, or stays silent.
     ends: bool,
     written: Vec<u8>,
     reader: Option<Waker>,
@@ -38,7 +37,7 @@ impl Script {
         })))
     }
 
-    /// Makes the end come after the pieces.
+    /// Makes the connection end after the pieces.
     pub fn end(&self) {
         let mut state = self.0.borrow_mut();
         state.ends = true;
@@ -47,7 +46,7 @@ impl Script {
         }
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     pub fn written(&self) -> Vec<u8> {
         self.0.borrow().written.clone()
     }
@@ -110,7 +109,7 @@ impl Wake for Woken {
     }
 }
 
-/// Runs `future` until it is done or waits for something that does not come by itself.
+/// Runs `future` until it is done or waits for another event.
 pub fn run<F: Future + ?Sized>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = Waker::from(Arc::clone(&woken));
@@ -123,7 +122,7 @@ pub fn run<F: Future + ?Sized>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
     Poll::Pending
 }
 
-/// The same for a future that must finish.
+/// Runs a future that must finish.
 pub fn finish<F: Future>(future: F) -> F::Output {
     match run(&mut pin!(future)) {
         Poll::Ready(output) => output,

@@ -1,4 +1,4 @@
-//! What drip reads from bytes that come in pieces.
+//! Reads bytes in pieces with drip.
 
 use gateway::http::message::framing::{empty_lines, end_of_head};
 use gateway::http::message::{
@@ -7,18 +7,18 @@ use gateway::http::message::{
 
 use crate::oracle::reading::{FieldList, Head, Reading, by_name};
 
-/// What drip does next on a connection.
+/// Next action of drip on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It waits for more.
+    /// Waits for more bytes.
     Waits,
-    /// It refuses what came.
+    /// Refuses the bytes.
     Refuses,
-    /// It closes after a complete message.
+    /// Closes after a complete message.
     Closes,
 }
 
-/// The requests that drip reads, as a connection of [`gateway::http::downstream`] does.
+/// Returns the requests that drip reads, as a connection of [`gateway::http::downstream`] does.
 pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
     let mut readings = Vec::new();
     let (mut kept, mut searched) = (Vec::new(), 0);
@@ -46,7 +46,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
                     searched = kept.len();
                     break;
                 }
-                // It does not open tunnels.
+                // This test opens no tunnels.
                 Some(Ok(Some((head, _)))) if head.method() == b"CONNECT" => {
                     return (readings, End::Refuses);
                 }
@@ -69,7 +69,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
     (readings, End::Waits)
 }
 
-/// Decodes what was kept; false if it is malformed.
+/// Decodes the buffered bytes. Returns false if they are malformed.
 fn decode(reading: &mut Reading, decoder: &mut BodyDecoder, kept: &mut Vec<u8>) -> bool {
     let Ok((data, used)) = decoder.decode(kept) else {
         reading.data.extend(&kept[..decoder.salvaged()]);
@@ -86,7 +86,7 @@ fn decode(reading: &mut Reading, decoder: &mut BodyDecoder, kept: &mut Vec<u8>) 
 
 fn of_request(head: &RequestHead) -> Head {
     let path = text(head.path_and_query());
-    // How an empty path is forwarded.
+    // The form in which an empty path is forwarded.
     let path = match path.as_bytes() {
         [] | [b'?', ..] => format!("/{path}"),
         _ => path,
@@ -100,7 +100,7 @@ fn of_request(head: &RequestHead) -> Head {
     }
 }
 
-/// The answer that drip reads, as a connection of [`gateway::origin`] does.
+/// Returns the response that drip reads, as a connection of [`gateway::origin`] does.
 pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
     let mut kept = Vec::new();
     let mut interim = Vec::new();
@@ -146,12 +146,12 @@ pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
         return (None, End::Waits);
     };
     if !decoder.is_over() {
-        // Then the connection ends.
+        // The connection ends here.
         reading.whole = decoder.end_of_connection().is_ok();
         reading.keeps = false;
         return (Some(reading), End::Waits);
     }
-    // Bytes without a request came after it, or still come.
+    // Bytes without a request follow, or are still to come.
     reading.keeps &= kept.is_empty() && pieces.all(Vec::is_empty);
     (Some(reading), End::Closes)
 }
@@ -180,7 +180,7 @@ fn of_fields(fields: Fields<'_>) -> FieldList {
     )
 }
 
-/// The forwarded trailers, in the order in which they are compared.
+/// Returns the forwarded trailers, sorted for comparison.
 pub fn of_trailers(trailers: &Trailers) -> FieldList {
     by_name(
         trailers

@@ -1,4 +1,4 @@
-//! What is no ticket or session of a visitor, and what is not its own.
+//! Tests of forged or foreign tickets and sessions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -6,7 +6,9 @@ use std::thread;
 use super::{SECRET, Visitor, counted, full_shop, shop, visitors, wait_until_called};
 use crate::support::{Client, Gateway, Origin, eventually, fetch_with};
 
-/// Fails unless a request with these fields, which may be no UTF-8, draws a number or is refused.
+/// Fails unless a request with these fields draws a number or is refused.
+///
+/// The fields may be no UTF-8.
 fn check_outside(gateway: &Gateway, origin: &Origin, name: &str, fields: &[u8]) {
     let before = origin.arrivals().len();
     let mut client = Client::connect(gateway.address());
@@ -28,7 +30,7 @@ fn what_the_room_did_not_sign_is_never_let_in() {
     let session = inside.session.clone().expect("a session");
     let ticket = Visitor::draw(at).ticket.expect("a ticket");
 
-    // Of another gateway with another secret, and of one with the same secret but another life.
+    // From a gateway with another secret, and from one with the same secret but another room file.
     let mut foreign = Vec::new();
     for secret in ["secret = \"another of sixteen\"\n", SECRET] {
         let other = Gateway::start(&shop(origin.address, &format!("{secret}sessions = 1\n")));
@@ -39,7 +41,7 @@ fn what_the_room_did_not_sign_is_never_let_in() {
         );
         foreign.push(Visitor::draw(other.address()).ticket.expect("a ticket"));
     }
-    // What is edited or cut: `room::ticket`.
+    // `room::ticket` tests edited and truncated values.
     let mut texts: Vec<&[u8]> = foreign.iter().map(String::as_bytes).collect();
     texts.extend([&b""[..], b"let me in", b"\xff\xfe\x80", &[b'A'; 6000]]);
     for text in texts {
@@ -53,12 +55,12 @@ fn what_the_room_did_not_sign_is_never_let_in() {
             check_outside(&gateway, &origin, field, &fields);
         }
     }
-    // Each in the other's place.
+    // Ticket and session are swapped.
     for fields in [
         format!("Drip-Session: {ticket}\r\n"),
         format!("Drip-Ticket: {session}\r\n"),
         format!("Cookie: drip_room_shop={ticket}; drip_ticket_shop={session}\r\n"),
-        // A field that is there twice is nobody's: programs differ in which one they read.
+        // A repeated field belongs to no visitor: programs differ in which one they read.
         format!("Drip-Session: {session}\r\nDrip-Session: {session}\r\n"),
         format!("Drip-Session: x\r\nDrip-Session: {session}\r\n"),
         format!("drip-session: {session}\r\nDRIP-SESSION: x\r\n"),
@@ -87,13 +89,13 @@ fn a_garbled_field_leaves_the_good_cookie_in_force_and_is_not_sent_back() {
         let fields = format!("Drip-Ticket: {garbled}\r\nCookie: drip_ticket_shop={ticket}\r\n");
         let answer = fetch_with(at, "/", &format!("{fields}{}", super::JSON));
         if answer.status == 429 && answer.field("drip-ticket").is_none() {
-            // It has asked too often by now.
+            // The visitor has polled too often by now.
             continue;
         }
         assert_eq!(answer.field("drip-ticket"), Some(&*ticket), "{garbled}");
         assert!(answer.text().contains(&ticket), "{}", answer.text());
     }
-    // A value that would end the line is of no use to anybody.
+    // A value that would end the line is useless to an attacker.
     let fields = format!(
         "Cookie: drip_ticket_shop=%0d%0aX-Made: up\r\n{}",
         super::JSON

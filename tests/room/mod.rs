@@ -1,4 +1,4 @@
-//! The waiting room of an origin: those who come, wait, are called and go on.
+//! Tests of the waiting room of an origin: visitors arrive, wait, are called and enter.
 
 mod forged;
 mod opens;
@@ -16,7 +16,7 @@ use crate::gateway::state::Chain;
 use crate::support::Gateway;
 use crate::support::visitor::*;
 
-/// The file of the rooms of gateways that follow each other.
+/// Returns the file with the rooms of a chain of gateways.
 fn rooms_file(chain: &Chain) -> PathBuf {
     chain.folder.path().join("drip.state.rooms")
 }

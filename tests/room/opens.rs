@@ -1,4 +1,4 @@
-//! A room that opens at a time.
+//! Tests of a room that opens at a set time.
 
 use jiff::tz::{TimeZone, offset};
 use jiff::{SignedDuration, Timestamp};
@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Chain, JSON, SECRET, Visitor, cookies, position, shop, stop};
 use crate::support::{Origin, fetch_with};
 
-/// A time so many seconds ahead, with an offset from UTC.
+/// Formats a time in the future, with an offset from UTC.
 fn in_seconds(seconds: i64) -> String {
     let then = Timestamp::now() + SignedDuration::from_secs(seconds);
     let there = then.to_zoned(TimeZone::fixed(offset(2)));
@@ -61,7 +61,7 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
         places.collect()
     };
     let drawn = places(&mut early);
-    // One was called, and came in by asking.
+    // One visitor was called, and entered with its poll.
     assert_eq!(
         drawn.iter().filter(|it| it.is_none()).count(),
         1,

@@ -1,4 +1,4 @@
-//! Programs: they send `Drip-Ticket` and `Drip-Session` back.
+//! Tests of visitors that are programs: they send `Drip-Ticket` and `Drip-Session`.
 
 use std::collections::HashSet;
 use std::thread;
@@ -43,7 +43,7 @@ fn a_browser_gets_cookies_and_no_field_of_its_own() {
         (503, vec![]),
         "it keeps its ticket"
     );
-    // A HEAD shows no page to anyone.
+    // A HEAD shows no page.
     let mut client = Client::connect(gateway.address());
     client.send(format!("HEAD / HTTP/1.1\r\nHost: a\r\n{html}\r\n").as_bytes());
     let head = client.head();
@@ -97,14 +97,14 @@ fn who_waits_is_told_its_place_and_enters_once_it_is_called() {
         .any(|it| it.starts_with("drip_room_shop="));
     assert!(has_cookie, "{answer:?}");
     assert!(second.is_inside(at));
-    // The ticket is spent: whoever has it draws again, behind all others.
+    // The ticket is spent: its next user draws a new number, behind all others.
     let mut copied = Visitor {
         ticket: Some(used),
         ..Visitor::default()
     };
     assert_eq!(copied.ask(at, "/", "").status, 420);
     assert!(copied.number() > third.number());
-    // The first one was idle for long enough that another one took its place.
+    // The first visitor was idle for so long that another one took its session.
     assert_eq!(first.ask(at, "/", "").status, 420);
     assert!(first.number() > copied.number());
     third.wait(at);
@@ -150,7 +150,7 @@ fn a_poll_that_is_let_in_gets_its_session_and_does_not_reach_the_origin() {
     let gateway = Gateway::start(&shop(origin.address, &room));
     let at = gateway.address();
     let poll = "Drip-Poll: 1\r\nAccept: text/html\r\n";
-    // One that walks in, and one that is called.
+    // One visitor that enters at once, and one that is called.
     let answer = fetch_with(at, "/", poll);
     for answer in [answer, {
         let waits = fetch_with(at, "/", poll);
@@ -180,7 +180,7 @@ fn a_poll_that_is_let_in_gets_its_session_and_does_not_reach_the_origin() {
         );
         assert!(origin.arrivals().is_empty());
     }
-    // The connection goes on.
+    // The connection stays open.
     let mut client = Client::connect(at);
     for _ in 0..2 {
         client.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{poll}\r\n").as_bytes());
@@ -203,7 +203,7 @@ fn routes_without_the_room_and_refused_clients_do_not_ask_it() {
         assert_eq!(cookies(&answer), [""; 0], "{target}");
     }
     assert_eq!(fetch(at, "/denied").status, 403);
-    // None of them took the place.
+    // None of them took the session.
     let visitor = Visitor::walk_in(at);
     assert_eq!(visitor.number(), 1);
     Visitor::draw(at);
@@ -294,7 +294,7 @@ fn a_rejected_body_leaves_the_connection_usable() {
     client.get("/");
     assert_eq!(client.answer().status, 429);
     assert_eq!(numbers.len(), 3);
-    // A body that has not come yet is not waited for.
+    // The room does not wait for the body.
     let mut client = Client::connect(at);
     client.send(
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n",
@@ -327,7 +327,7 @@ fn a_client_draws_so_many_numbers_and_no_more() {
         }
         visitors.push(visitor);
     }
-    // Tickets and sessions that were drawn are good on.
+    // Tickets and sessions drawn before stay valid.
     assert_eq!(
         visitors[1]
             .ask(at, "/", "X-Client: bot\r\n")
@@ -432,7 +432,7 @@ fn two_rooms_on_one_host_keep_two_cookies() {
     for name in ["one", "two"] {
         assert_eq!(fetch_with(at, &format!("/{name}"), &both).status, 200);
     }
-    // Each is good in its own room only, whatever it is called.
+    // Each is valid only in its own room, under any field name.
     let swapped = format!(
         "Cookie: {}; {}\r\n",
         jar[0].replace("_one", "_two"),
@@ -467,7 +467,7 @@ fn no_cache_keeps_an_answer_that_begins_a_session_or_tells_to_wait() {
         let wanted = ["cache-control: max-age=9", "cache-control: no-store"];
         assert_eq!(of_caches, wanted, "{}", answer.status);
     }
-    // The next answer is as the origin made it.
+    // The next response is as the origin made it.
     let later = visitor.ask(gateway.address(), "/", "");
     assert_eq!(later.field("cdn-cache-control"), Some("max-age=600"));
 }

@@ -1,4 +1,4 @@
-//! The room before clients over HTTP/2, gRPC, `WebSocket`s and HTTP/1.0.
+//! Tests of the room with HTTP/2, gRPC, `WebSocket` and HTTP/1.0 clients.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -122,7 +122,7 @@ async fn over_tls_cookies_are_secure() {
         let request = b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n";
         tls.write_all(request).await.expect("it reads");
         let mut come = Vec::new();
-        // The end may come without a farewell of TLS.
+        // The connection may end without TLS's close notification.
         while tls.read_buf(&mut come).await.is_ok_and(|count| count > 0) {}
         let text = String::from_utf8(come).expect("a text");
         let mut lines = text

@@ -1,4 +1,4 @@
-//! A reload: other limits, other secrets, and a room that comes and goes.
+//! Tests of a reload: other limits, other secrets, and a room that is added or removed.
 
 use super::{
     JSON, SECRET, Visitor, cookies, full_shop, position, reload, shop, visitors, wait_until_called,
@@ -27,7 +27,7 @@ fn more_and_fewer_places_hold_at_once_and_nobody_inside_is_sent_away() {
         assert!(visitor.is_inside(at));
     }
     assert_eq!(position(&waiting[0].ask(at, "/", JSON)), Some(1));
-    // Places of no number: all come in.
+    // Without a number of sessions, all visitors enter.
     reload(
         &gateway,
         &shop(origin.address, &format!("{SECRET}admit = \"1000r/s\"")),
@@ -50,7 +50,7 @@ fn another_pace_and_idle_hold_at_once() {
     wait_until_called(&gateway);
     assert_eq!(waits.ask(at, "/", "").status, 200);
 
-    // Both sessions are idle for a second soon.
+    // Both sessions will soon have been idle for a second.
     reload(
         &gateway,
         &file("sessions = 2\nidle = \"1s\"\nclaim = \"60s\""),
@@ -79,7 +79,7 @@ fn without_a_room_everybody_comes_in_and_one_that_comes_back_begins_anew() {
         assert_eq!((answer.status, cookies(&answer)), (200, vec![]));
     }
     reload(&gateway, &with);
-    // What was signed before is of another life.
+    // Earlier signatures belong to an earlier room.
     assert_eq!(waits.ask(at, "/", "").status, 200);
     assert_eq!((waits.number(), waits.session.is_some()), (1, true));
     inside.ask(at, "/", "");

@@ -1,4 +1,4 @@
-//! A restart: places, tickets and sessions outlive the process.
+//! Tests of a restart: positions, tickets and sessions outlive the process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use super::{Chain, JSON, Visitor, cookies, kill, position, rooms_file, shop, stop};
 use crate::support::{Client, HoldingOrigin, MS, Origin, eventually};
 
-/// Fails unless nobody else may read the file of the rooms: it has their secrets.
+/// Fails if other users may read the file of the rooms, which has their secrets.
 fn check_mode(site: &Chain) {
     let file = fs::metadata(rooms_file(site)).expect("a file");
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
@@ -51,7 +51,7 @@ fn who_entered_just_before_a_kill_is_inside() {
     Visitor::walk_in(at);
     let mut second = Visitor::draw(at);
     super::wait_until_called(&gateway);
-    // The call is in the file, and the session that begins now is not.
+    // The file has the call, but not the session that begins now.
     thread::sleep(1500 * MS);
     assert_eq!(second.ask(at, "/", "").status, 200);
     kill(gateway);
@@ -87,14 +87,15 @@ fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
         late(format!("Drip-Ticket: {ticket}\r\n")),
         late(format!("Drip-Session: {session}\r\n")),
     ];
-    // The workers have read what came.
+    // The workers have read the requests.
     thread::sleep(200 * MS);
     gateway.signal(Signal::TERM);
     gateway.wait_for_line("the state is written");
     for (client, has_session) in clients.iter_mut().zip([false, false, true]) {
         client.send(b"Host: a\r\n\r\n");
         let answer = client.answer();
-        // On a busy machine the rest of the head may come after the time for a first request.
+        // On a busy machine the rest of the head may arrive after the time limit of a first
+        // request.
         let expected = if has_session {
             [200, 503, 408]
         } else {

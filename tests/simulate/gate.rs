@@ -1,4 +1,4 @@
-//! `drip simulate` with a gate in front of the origin: the worked examples of the gate.
+//! Tests of `drip simulate` with a gate before the origin: the documented examples.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ struct Row {
     rejected: String,
 }
 
-/// An origin with these fields, a route to it, and a zone of keys that limits nothing.
+/// Returns an origin with these fields, a route to it, and a zone that limits nothing.
 fn gate(origin: &str) -> Bench {
     Bench::new(&format!(
         "{origin}\n[zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
@@ -44,7 +44,7 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// Lines at one moment, a letter each.
+/// Returns lines at one time, one for each letter.
 fn at(time: &str, keys: &str) -> String {
     keys.chars().fold(String::new(), |mut text, key| {
         writeln!(text, "{time},{key}").unwrap();
@@ -74,12 +74,12 @@ fn the_wait_in_the_zones_and_the_wait_at_the_gate_count_together() {
         let told = rows(&bench, &at("0", "aa"));
         (told[1].delay, told[1].at_gate, told[1].rejected.clone())
     };
-    // It waits 0.1 s for its turn, and then for the slot at 0.25 s.
+    // The request waits 0.1 s for its slot in the zone, and then for the gate's slot at 0.25 s.
     assert_eq!(delay("250ms"), (Some(0.25), Some(0.15), String::new()));
     assert_eq!(delay("249ms"), (None, Some(0.0), "max_wait".to_owned()));
 }
 
-/// A zone in front of the gate, and a second origin without a gate.
+/// Returns a zone in front of the gate, and a second origin without a gate.
 fn zone_and_gate(origin: &str, limit: &str) -> Bench {
     Bench::new(&format!(
         "{origin}\n[origins.free]\nservers = [\"http://127.0.0.1:9001\"]\n\
@@ -188,9 +188,9 @@ fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
     let expected = [
         ("passed", "0.000000000"),
         ("delayed", "0.250000000"),
-        // Its place would be free at 0.75 s.
+        // A permit would be free only at 0.75 s.
         ("rejected", ""),
-        // As many wait as may.
+        // The queue is full.
         ("rejected", ""),
         ("passed", "0.000000000"),
     ];

@@ -1,10 +1,13 @@
-//! What unit tests share: how much they search, and inputs for the parsers of untrusted bytes.
+//! Shared parts of unit tests: amount of search, and inputs for parsers of untrusted bytes.
 //!
-//! `search` decides how many seeds and cases run, and names the environment variables that change it.
+//! `search` decides how many seeds and cases run, and names the environment variables that change
+//! it.
 //!
-//! The inputs are a corpus in `tests/corpus`, and mutations. Each folder has small inputs, one a file
-//! and exact to the byte, that a parser must see in every run. The same properties are then checked on
-//! mutations of them and on arbitrary bytes.
+//! The inputs are a corpus in `tests/corpus`, and mutations. Each folder has small inputs, one per
+//! file
+//! and exact to the byte, that a parser must read in every run. The same properties are then
+//! checked on
+//! mutations of the inputs and on arbitrary bytes.
 
 mod random;
 mod search;
@@ -18,10 +21,10 @@ use proptest::sample::Index;
 pub use self::random::Random;
 pub use self::search::{Seeds, cases, config, is_long_run, known_seeds, seeds, some_of, variable};
 
-/// Longer mutated inputs are cut off here, so that no mutation makes a test slow.
+/// Maximum size of mutated inputs, so that no mutation makes a test slow.
 const MAX_SIZE: usize = 16 * 1024;
 
-/// Tokens that parsers look for, inserted at random places.
+/// Tokens that parsers look for, inserted at random.
 const TOKENS: [&[u8]; 32] = [
     b"\0",
     b"\r\n",
@@ -57,11 +60,11 @@ const TOKENS: [&[u8]; 32] = [
     "\u{2028}".as_bytes(),
 ];
 
-/// The inputs of a folder in `tests/corpus`, with their names.
+/// Returns the inputs of a folder in `tests/corpus`, with their names.
 ///
 /// # Panics
 ///
-/// If the folder has few files, or one cannot be read.
+/// Panics if the folder has few files, or one cannot be read.
 pub fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/corpus")
@@ -84,19 +87,19 @@ pub fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
 ///
 /// # Panics
 ///
-/// If it does not hold.
+/// Panics if the property does not hold.
 pub fn replay(folder: &str, holds: impl Fn(&[u8]) -> Result<(), TestCaseError>) {
     for (name, input) in corpus(folder) {
         holds(&input).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
     }
 }
 
-/// The same for parsers of text.
+/// Checks a property on each input of a folder, for parsers of text.
 pub fn replay_text(folder: &str, holds: impl Fn(&str) -> Result<(), TestCaseError>) {
     replay(folder, |bytes| holds(&String::from_utf8_lossy(bytes)));
 }
 
-/// Arbitrary bytes, most often a mutated input of a folder.
+/// Generates arbitrary bytes, most often a mutated input of a folder.
 pub fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     let inputs = corpus(folder)
         .into_iter()
@@ -123,7 +126,7 @@ pub fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     ]
 }
 
-/// Arbitrary text, most often a mutated input of a folder.
+/// Generates arbitrary text, most often a mutated input of a folder.
 pub fn text(folder: &str) -> impl Strategy<Value = String> + use<> {
     bytes(folder).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,4 +1,6 @@
-/// Numbers that look random, the same ones in each run: `SplitMix64` (Steele, Lea and Flood, 2014).
+//! Random numbers for unit tests.
+
+/// A generator with a seed: `SplitMix64` (Steele, Lea and Flood, 2014).
 #[derive(Clone, Copy, Debug)]
 pub struct Random(pub u64);
 
@@ -11,7 +13,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to 1; never 1.
+    /// Returns a number from 0 up to, but not including, 1.
     #[expect(clippy::cast_precision_loss, reason = "it has 53 bits, as a float has")]
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64

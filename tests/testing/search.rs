@@ -1,20 +1,24 @@
-//! How much the unit tests search: seeds of simulations, and cases of properties.
+//! Amount of search in unit tests: seeds of simulations, and cases of properties.
 //!
-//! An everyday run is short, and searches other seeds each time. A long run is for a night, or for a
+//! An everyday run is short, and searches other seeds each time. A long run is for a night, or for
+//! a
 //! change of what a simulation covers. Environment variables decide:
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `DRIP_LONG=1` | the long search: hundreds of times the seeds, and 2,048 cases of most properties | everyday |
+//! | `DRIP_LONG=1` | the long search: hundreds of times the seeds, and 2,048 cases of most
+//! properties | everyday |
 //! | `DRIP_SEEDS=N` | number of seeds of each simulation | by test |
 //! | `DRIP_FIRST_SEED=N` | first of these seeds | random |
 //! | `DRIP_SEED=N` | runs this seed alone | |
 //! | `PROPTEST_CASES=N` | number of cases of each property | by test |
 //! | `PROPTEST_RNG_SEED=N` | seed of each property's cases | random |
 //!
-//! A variable that names a number wins over `DRIP_LONG`. A test that fails prints the command that
-//! repeats it. A simulation that goes through a list of scenarios takes some of them by these seeds. Tests whose seeds are the point (a broken script is found, a seed that has failed) do
-//! not ask here: they name their seeds.
+//! A variable with a number overrides `DRIP_LONG`. A test that fails prints the command that
+//! repeats it.
+//! A simulation with a list of scenarios chooses some of them by these seeds. Tests with fixed
+//! seeds (a
+//! broken script is found, a seed that has failed) do not use this module: they name their seeds.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -24,18 +28,18 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Cases of a property in an everyday run, unless the test asks for another number.
+/// Number of cases of a property in an everyday run, unless the test sets another number.
 const EVERYDAY_CASES: u32 = 32;
-/// Cases of a property in a long run: eight times proptest's default.
+/// Number of cases of a property in a long run: eight times proptest's default.
 const LONG_CASES: u32 = 2048;
 
-/// From this number of seeds on, a mean over them is close to that of all seeds.
+/// Number of seeds from which a mean over them is close to that of all seeds.
 const MANY: u64 = 50;
 
-/// A random number of this run. Below 2³², so that it is short to type.
+/// Random number of this run. Below 2³², so that it is short to type.
 static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) >> 32);
 
-/// The seeds that a test searches.
+/// Seeds that a test searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds {
     range: Range<u64>,
@@ -43,7 +47,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Number of seeds.
+    /// Returns the number of seeds.
     pub fn count(&self) -> u64 {
         self.range.end - self.range.start
     }
@@ -53,17 +57,17 @@ impl Seeds {
         self.is_single
     }
 
-    /// Returns whether there are enough seeds for means over them. Single seeds may have little of anything.
+    /// Returns whether there are enough seeds for means over them. A single seed may be untypical.
     pub fn are_many(&self) -> bool {
         self.count() >= MANY
     }
 
-    /// The seeds, in order.
+    /// Returns the seeds, in order.
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
-    /// Decides by the environment. `first` is the first seed if nothing names one.
+    /// Chooses the seeds by the environment. `first`: the first seed if no variable names one.
     fn of(variable: impl Fn(&str) -> Option<u64>, first: u64, everyday: u64, long: u64) -> Self {
         if let Some(seed) = variable("DRIP_SEED") {
             return Self {
@@ -88,16 +92,17 @@ impl Seeds {
     }
 }
 
-/// The seeds of a test: by default `everyday` or `long` of them, from a random one on.
+/// Returns the seeds of a test: by default `everyday` or `long` seeds, from a random one on.
 #[track_caller]
 pub fn seeds(everyday: u64, long: u64) -> Seeds {
     Seeds::of(variable, *RUN, everyday, long).print(&test(Location::caller()))
 }
 
-/// The seeds of a test that a random seed would fail now and then: its bounds are on a share of few runs.
+/// Returns the seeds of a test that would sometimes fail with random seeds.
 ///
-/// An everyday run takes `everyday` neighbours of the seeds `known`, of which all hold. A long run begins
-/// with a random seed.
+/// The bounds of such a test are for the share of a few runs. An everyday run takes `everyday`
+/// neighbours
+/// of the seeds `known`, which all pass. A long run begins with a random seed.
 #[track_caller]
 pub fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
     let first = if is_long(variable) {
@@ -108,11 +113,13 @@ pub fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
     Seeds::of(variable, first, everyday, long).print(&test(Location::caller()))
 }
 
-/// Items of a list, each at most once: `everyday` of them, other ones in each run, or all in a long run.
+/// Returns items of a list: `everyday` different ones that change with each run, or all.
+///
+/// A long run returns all.
 ///
 /// # Panics
 ///
-/// If the list is empty.
+/// Panics if the list is empty.
 #[track_caller]
 pub fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
     let count = all.len() as u64;
@@ -123,13 +130,13 @@ pub fn some_of<T: Clone>(all: &[T], everyday: u64) -> Vec<T> {
     range.map(|seed| all[index(seed)].clone()).collect()
 }
 
-/// The configuration of property tests. A failure writes nothing into the source tree.
+/// Returns the configuration of property tests. A failure writes nothing into the source tree.
 #[track_caller]
 pub fn config() -> ProptestConfig {
     cases(EVERYDAY_CASES, LONG_CASES)
 }
 
-/// The configuration of a property whose cases take long, or are worth more than others.
+/// Returns the configuration of a property with its own number of cases.
 #[track_caller]
 pub fn cases(everyday: u32, long: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
@@ -156,11 +163,11 @@ pub fn cases(everyday: u32, long: u32) -> ProptestConfig {
     }
 }
 
-/// The number in an environment variable; `None` if it is not set.
+/// Returns the number in an environment variable; `None` if it is not set.
 ///
 /// # Panics
 ///
-/// If the variable has anything else.
+/// Panics if the variable is not a number.
 pub fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     let number = text.parse();
@@ -172,7 +179,9 @@ pub fn is_long_run() -> bool {
     is_long(variable)
 }
 
-/// What a command begins with that repeats a part of a long run: sizes are other ones there, too.
+/// Returns the beginning of a command that repeats a part of a long run.
+///
+/// A long run also has other sizes.
 fn prefix() -> &'static str {
     if is_long_run() { "DRIP_LONG=1 " } else { "" }
 }
@@ -181,7 +190,7 @@ fn is_long(variable: impl Fn(&str) -> Option<u64>) -> bool {
     variable("DRIP_LONG").unwrap_or(0) > 0
 }
 
-/// The name of the test that runs, or of the module of `caller` if the thread has no name of a test.
+/// Returns the name of the running test, or the module of `caller` if the thread has no test name.
 fn test(caller: &Location) -> String {
     let thread = std::thread::current();
     match thread.name() {
@@ -190,7 +199,7 @@ fn test(caller: &Location) -> String {
     }
 }
 
-/// The path of the module that a source file is.
+/// Returns the module path of a source file.
 fn module(file: &str) -> String {
     let (_, path) = file.rsplit_once("src/").unwrap_or(("", file));
     // The first folder is the crate's.

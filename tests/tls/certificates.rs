@@ -1,4 +1,4 @@
-//! Which certificate is served, and when it changes.
+//! Tests of the choice of the served certificate, and of its renewal.
 
 use std::fs;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use crate::support::secure::{connect, gateway, started, write_pair};
 use crate::support::{Gateway, Origin, Site, drip, make_fifo, now, one_zone};
 
-/// Renewed certificates are in force after this time at the latest.
+/// Maximum time until renewed certificates are in force.
 const RENEWED_WITHIN: Duration = Duration::from_secs(5);
 
 async fn shown(gateway: &Gateway, name: &str) -> CertificateDer<'static> {
@@ -94,7 +94,7 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
             "a.key",
             "@/garbage: the certificate cannot be read: ",
         ),
-        // What never ends, or waits until somebody writes.
+        // A file without end, or one that waits for a writer.
         ("fifo", "a.key", "@/fifo: it is not a regular file"),
         ("a.pem", "fifo", "@/fifo: it is not a regular file"),
         ("large", "a.key", "@/large: it is larger than 1M"),
@@ -110,7 +110,7 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
         };
         check_told(&site, &[&format!("{place}: {wrong}")]);
     }
-    // With several certificates, each for its own name.
+    // Several certificates, each for its own name.
     site.write(&format!(
         "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\
          tls.key = [\"b.key\", \"a.key\",\n  \"none.key\"]\n{zone}"
@@ -151,7 +151,7 @@ fn a_certificate_that_is_mounted_elsewhere_is_a_warning_of_check_and_ends_a_star
     let (code, said) = told("run");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&missing), "{said}");
-    // With the folder, the name of the file is wrong.
+    // The folder exists, but the name of the file is wrong.
     fs::create_dir(site.folder().join("shop-tls")).expect("a folder");
     check_told(&site, &["5:8: cert: @/shop-tls/tls.crt: No such file"]);
 }
@@ -185,7 +185,8 @@ fn a_certificate_that_clients_refuse_is_told() {
     );
     assert_eq!(String::from_utf8_lossy(&checked.stderr), expected);
 
-    // Without its version, a certificate is of version 1: the field and two lengths around it go.
+    // A certificate without a version is of version 1: the field is removed, and two lengths
+    // change.
     let mut der = expired.der().to_vec();
     assert_eq!(der[8..13], [0xA0, 3, 2, 1, 2]);
     der.drain(8..13);
@@ -203,7 +204,7 @@ fn a_certificate_that_clients_refuse_is_told() {
         &site,
         &["5:8: cert: @/a.pem: the certificate is of X.509 version 1, and TLS needs version 3; "],
     );
-    // The same of the certificate that the gateway shows to an origin, and of one that is none.
+    // The same for the certificate that the gateway shows to an origin, and for an invalid one.
     write(
         "garbage.pem",
         "-----BEGIN CERTIFICATE-----\nMAAB\n-----END CERTIFICATE-----\n".to_owned(),
@@ -222,7 +223,7 @@ fn a_certificate_that_clients_refuse_is_told() {
     }
 }
 
-/// Fails unless `drip check` and a start report exactly these problems for the file of `site`; `@` is its folder.
+/// Fails unless `drip check` and a start report exactly these problems. `@` is the file's folder.
 fn check_told(site: &Site, expected: &[&str]) {
     let folder = site.folder().display().to_string();
     for command in ["check", "run"] {

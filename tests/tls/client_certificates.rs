@@ -1,4 +1,4 @@
-//! Clients that show certificates: who gets a connection, and what is known of them then.
+//! Tests of client certificates: accepted clients, and the fields about them.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::support::client_certificates::*;
 use crate::support::secure::started;
 use crate::support::{Site, drip, eventually, free_address};
 
-/// The fingerprint of a certificate: SHA-256 in hexadecimal digits.
+/// Returns the fingerprint of a certificate: SHA-256 in hexadecimal digits.
 fn fingerprint(folder: &Path, name: &str) -> String {
     let certificate = CertificateDer::from_pem_file(folder.join(format!("{name}.pem")));
     let certificate = certificate.expect("a certificate");
@@ -69,7 +69,7 @@ fn a_revoked_certificate_is_refused_once_the_list_is_there_and_no_session_goes_o
     for name in ["alice", "bob"] {
         assert!(ask(at, &folder, name).starts_with("SUCCESS|"), "{name}");
     }
-    // A list that is none keeps the last one.
+    // An invalid list keeps the previous one in force.
     fs::write(&crl, "nonsense").expect("a file");
     gateway.wait_for_line("no revocation list in PEM");
     assert!(ask(at, &folder, "bob").starts_with("SUCCESS|"));
@@ -102,7 +102,7 @@ fn each_address_has_its_own_rule_for_certificates() {
         (public, "", "none"),
         (public, "alice", "SUCCESS"),
         (open, "", "NONE"),
-        // Nobody asks for it there.
+        // This address requests no certificate.
         (open, "alice", "NONE"),
         (optional, "", "NONE"),
         (optional, "alice", "SUCCESS"),
@@ -116,7 +116,7 @@ fn each_address_has_its_own_rule_for_certificates() {
     }
 }
 
-/// Writes a self-signed certificate to `NAME.pem` and its key to `NAME.key`, and returns the first.
+/// Writes a self-signed certificate to `NAME.pem` and its key to `NAME.key`. Returns the first.
 fn self_signed(folder: &Path, name: &str, key: &KeyPair, params: &CertificateParams) -> String {
     let pem = params.self_signed(key).expect("a certificate").pem();
     fs::write(folder.join(format!("{name}.pem")), &pem).expect("a file");
@@ -150,7 +150,7 @@ fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_ke
         let mut params = named(name);
         params.is_ca = is_ca;
         clients += &self_signed(&folder, name, &key, &params);
-        // Of the same key and the same name, but not in the file.
+        // Same key and name, but not in the file.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
         let other = format!("{name}-again");
         self_signed(&folder, &other, &key, &params);
@@ -168,7 +168,7 @@ fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_ke
         assert!(answer.starts_with(&format!("SUCCESS|{print}|")), "{answer}");
         assert_eq!(ask(at, &folder, other), "none", "{other}");
     }
-    // Chains are verified as ever.
+    // Chains are verified as usual.
     assert!(ask(at, &folder, "alice").starts_with("SUCCESS|"));
     assert_eq!(ask(at, &folder, "bob"), "none");
     assert_eq!(ask(at, &folder, "mallory"), "none");
@@ -209,7 +209,7 @@ fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
         ("mallory", "signed by none of the authorities in "),
         ("", "the client shows no certificate"),
     ] {
-        // Reasons are logged once a second.
+        // Reasons are logged at most once per second.
         eventually(words, || {
             assert_eq!(ask(gateway.address(), &folder, name), "none", "{name}");
             gateway.log().contains(words)
@@ -218,7 +218,7 @@ fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
     assert!(origin.arrivals().is_empty(), "nobody is served");
 }
 
-/// Whether the file of a place passes the check, and what is told of it.
+/// Returns whether the file of a site passes the check, and the output.
 fn check(site: &Site) -> (bool, String) {
     let mut check = drip();
     check.arg("check").arg("-c").arg(site.file());

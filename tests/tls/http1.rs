@@ -1,4 +1,4 @@
-//! HTTP/1.1 within TLS.
+//! Tests of HTTP/1.1 within TLS.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -46,13 +46,13 @@ async fn a_waiting_client_that_closes_gives_its_place_back() {
         let request = b"GET /?key=a HTTP/1.1\r\nHost: a.test\r\n\r\n";
         tls.write_all(request).await.expect("it reads");
         if nth == 0 {
-            // It is the one that does not wait, whichever worker is faster.
+            // This is the request that does not wait, whichever worker is faster.
             until(&mut tls, "ok").await;
         }
         clients.push(tls);
     }
     gateway.wait_for_depth(2);
-    // One closes TLS properly, another just disconnects.
+    // One client closes TLS properly, another just disconnects.
     clients
         .pop()
         .expect("a client")
@@ -64,7 +64,7 @@ async fn a_waiting_client_that_closes_gives_its_place_back() {
     gateway.wait_for_depth(0);
 }
 
-/// A gateway with TLS and these fields of its origin, a client's connection, and the origin.
+/// Starts a gateway with TLS and these fields of its origin. Returns a connection and the origin.
 async fn bed(more: &str) -> (Gateway, TlsStream<TcpStream>, RawOrigin) {
     let origin = RawOrigin::start();
     let file = one_origin(origin.address, "", more);
@@ -73,7 +73,7 @@ async fn bed(more: &str) -> (Gateway, TlsStream<TcpStream>, RawOrigin) {
     (gateway, tls, origin)
 }
 
-/// The bytes up to and including `mark`.
+/// Reads the bytes up to and including `mark`.
 async fn until(tls: &mut TlsStream<TcpStream>, mark: &str) -> String {
     let mut come = Vec::new();
     while !come.ends_with(mark.as_bytes()) {

@@ -1,4 +1,4 @@
-//! HTTP/2, chosen by ALPN.
+//! Tests of HTTP/2, chosen by ALPN.
 
 use std::convert::Infallible;
 use std::os::fd::AsFd;
@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 use crate::support::secure::{connect, gateway};
 use crate::support::{Gateway, Origin, check_pace, now, one_zone};
 
-/// Pieces of a body; the rest is sent with the end.
+/// Pieces of a body. The last one is sent with the end.
 #[derive(Default)]
 struct Pieces(Vec<Bytes>);
 
@@ -142,7 +142,7 @@ async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
         })
         .collect();
     gateway.wait_for_depth(5);
-    // A request of another key overtakes those that wait.
+    // A request of another key overtakes the waiting ones.
     let other = sender.clone().send_request(get("/?key=other")).await;
     assert_eq!(other.expect("an answer").status(), 200);
     assert!(asked.iter().any(|asked| !asked.is_finished()));
@@ -183,7 +183,7 @@ async fn a_request_that_is_cancelled_while_it_waits_gives_its_place_back() {
     gateway.wait_for_depth(3);
     waiting[1].abort();
     gateway.wait_for_depth(2);
-    // If the connection closes, all requests that wait on it leave.
+    // If the connection closes, all requests that wait on it are cancelled.
     shutdown(&socket, Shutdown::Both).expect("an open connection");
     gateway.wait_for_depth(0);
     assert_eq!(

@@ -1,4 +1,6 @@
-//! The program with `[server.tls]`, used by TLS clients over HTTP/1.1 and HTTP/2, and certificates of origins and of Redis.
+//! Tests of `[server.tls]` with HTTP/1.1 and HTTP/2 clients.
+//!
+//! Also tests certificates of origins and of Redis.
 
 mod certificates;
 mod client_certificates;
@@ -21,7 +23,7 @@ fn params(name: &str, is_ca: IsCa) -> CertificateParams {
     params
 }
 
-/// An authority with a name of its own.
+/// Returns an authority with its own name.
 fn authority() -> CertificateParams {
     let mut params = params("root", IsCa::Ca(BasicConstraints::Unconstrained));
     let name = &mut params.distinguished_name;

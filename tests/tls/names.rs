@@ -1,4 +1,6 @@
-//! Server names that clients should not send, as bytes. Those that openssl sends are in `tests/counterparts/curl`.
+//! Tests of invalid server names, as bytes.
+//!
+//! `tests/counterparts/curl` has the names that openssl can send.
 
 mod best;
 mod two;
@@ -11,7 +13,7 @@ use two::two_certificates;
 use crate::support::secure::{started, write_pair};
 use crate::support::{Origin, SOON, Site, eventually, one_zone};
 
-/// A first message with TLS 1.3's extensions as far as a server looks before the name.
+/// Returns a first message with TLS 1.3's extensions, as far as a server reads before the name.
 fn hello(name: &[u8]) -> Vec<u8> {
     let number = |number: usize| u16::try_from(number).expect("short").to_be_bytes();
     let sized = |bytes: &[u8]| [&number(bytes.len())[..], bytes].concat();

@@ -1,4 +1,4 @@
-//! Certificates of origins: which are accepted, and what the log says of others.
+//! Tests of origins' certificates: which are accepted, and the log lines about others.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn server(certificate: CertificateDer<'static>, key: &KeyPair) -> Origin {
     )
 }
 
-/// A gateway in front of the origin whose `ca` is this file.
+/// Starts a gateway in front of the origin whose `ca` is this file.
 fn gateway(origin: &Origin, ca: &str) -> Gateway {
     let site = Site::new();
     fs::write(site.folder().join("ca.pem"), ca).expect("a file");
@@ -93,7 +93,7 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
             "not valid for app.internal, but for other.internal. Set server_name",
         ),
         (pinned(&nameless), "it has no subjectAltName"),
-        // It is not: the rules of chains hold.
+        // The certificate is not in `ca`: the rules of chains apply.
         ((own, other_root), "signed by none of the authorities in "),
         (
             (signed(params(NAME, ANY_CA)), root.clone()),
@@ -115,7 +115,7 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
     }
 }
 
-/// Another certificate of the same key is not the one in `ca`.
+/// A pinned certificate does not make another one of the same key trusted.
 #[test]
 fn a_pinned_certificate_vouches_for_no_other_one() {
     let key = key();

@@ -1,4 +1,4 @@
-//! The certificate of a Redis: which is accepted, and what the log says of others.
+//! Tests of Redis's certificate: which are accepted, and the log lines about others.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::support::{Gateway, Site, eventually, fetch};
 
 const HOST: &str = "127.0.0.1";
 
-/// A server with TLS that answers nothing, and what its clients have sent.
+/// A TLS server that answers nothing, with the bytes that its clients have sent.
 struct Listening {
     address: SocketAddr,
     received: Arc<Mutex<Vec<u8>>>,
@@ -37,7 +37,7 @@ impl Listening {
         Self { address, received }
     }
 
-    /// Whether a client has sent a command of Redis.
+    /// Returns whether a client has sent a command of Redis.
     fn has_command(&self) -> bool {
         self.received.lock().expect("no panic").starts_with(b"*")
     }
@@ -52,7 +52,7 @@ fn receive(mut socket: TcpStream, config: Arc<ServerConfig>, all: &Mutex<Vec<u8>
     }
 }
 
-/// A gateway with a zone in the Redis at `to`, which has been asked for a response.
+/// Starts a gateway with a zone in the Redis at `to`, and sends it a request.
 fn asked(to: &Listening, scheme: &str, ca: &str) -> Gateway {
     let site = Site::new();
     fs::write(site.folder().join("ca.pem"), ca).expect("a file");
@@ -87,7 +87,9 @@ fn a_certificate_of_redis_in_ca_itself_is_accepted_as_one_of_its_authorities_is(
     }
 }
 
-/// Other reasons: `tls::origins`, which are found in the same way.
+/// The log has the reason why Redis's certificate is refused, and the remedy.
+///
+/// `tls::origins` tests further reasons, which are found in the same way.
 #[test]
 fn the_log_says_why_the_certificate_of_redis_is_refused_and_what_to_do() {
     let own_key = key();

@@ -1,5 +1,6 @@
-//! What passes on an HTTP/2 stream besides one request and one response: interim responses, trailers,
-//! expectations, early ends. The test writes every byte of the origin.
+//! Tests of interim responses, trailers, expectations and early ends on HTTP/2 streams.
+//!
+//! The test writes every byte of the origin.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -15,12 +16,12 @@ use crate::support::{Gateway, MS, Raw, RawOrigin, now, one_origin};
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-/// The next request finds no connection that the origin is about to close.
+/// A response that closes the connection, so the next request does not use it.
 const OK_AND_CLOSE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 const TRAILERS: &str = "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
      X-Sum: 1\r\nX-Other: 2\r\nContent-Length: 7\r\nSet-Cookie: a=b\r\nX-Sum: 3\r\n\r\n";
 
-/// A gateway with TLS, one of its clients' connections, and its origin.
+/// A gateway with TLS, a client's connection, and the origin.
 struct Bed {
     gateway: Gateway,
     origin: RawOrigin,
@@ -28,7 +29,7 @@ struct Bed {
 }
 
 impl Bed {
-    /// With these fields of the origin.
+    /// Starts a gateway with these fields of the origin.
     async fn start(more: &str) -> Self {
         let origin = RawOrigin::start();
         let file = one_origin(origin.address, "", more);
@@ -49,7 +50,7 @@ impl Bed {
         client.send_request(request, ends).expect("a request")
     }
 
-    /// A request without a body, which the origin has read.
+    /// Sends a request without a body, which the origin has read.
     async fn get(&self) -> (ResponseFuture, Raw) {
         let (answer, _) = self.ask(get(), true).await;
         let mut origin = self.origin.accept();
@@ -57,7 +58,7 @@ impl Bed {
         (answer, origin)
     }
 
-    /// The connection stays open.
+    /// Checks that the connection stays open.
     async fn check_goes_on(&self) {
         let (answer, _) = self.ask(get(), true).await;
         let mut origin = self.origin.accept();
@@ -81,7 +82,7 @@ fn post(fields: &[(&str, &str)]) -> Request<()> {
     request.body(()).expect("a request")
 }
 
-/// The next interim response; `None` if the final one is next.
+/// Returns the next interim response; `None` if the final one is next.
 async fn interim(answer: &mut ResponseFuture) -> Option<Response<()>> {
     let next = poll_fn(|cx| answer.poll_informational(cx));
     let next = tokio::time::timeout(Duration::from_secs(5), next).await;
@@ -89,14 +90,14 @@ async fn interim(answer: &mut ResponseFuture) -> Option<Response<()>> {
         .map(|next| next.expect("a stream"))
 }
 
-/// Fails if an interim response comes soon.
+/// Fails if an interim response arrives soon.
 async fn check_quiet(answer: &mut ResponseFuture, span: Duration) {
     let next = poll_fn(|cx| answer.poll_informational(cx));
     let next = tokio::time::timeout(span, next).await;
     assert!(next.is_err(), "nothing was to come: {next:?}");
 }
 
-/// The body and the trailers.
+/// Reads the body and the trailers.
 async fn whole(answer: Response<h2::RecvStream>) -> (Vec<u8>, Option<HeaderMap>) {
     let (mut stream, mut body) = (answer.into_body(), Vec::new());
     while let Some(piece) = stream.data().await {
@@ -178,7 +179,7 @@ async fn trailers_of_an_answer_arrive_but_for_those_that_frame_or_route() {
     let trailers = trailers.expect("trailers");
     let wanted = [("x-sum", "1"), ("x-sum", "3"), ("x-other", "2")];
     assert_eq!(pairs(&trailers), wanted);
-    // The next answer on the same connection to the origin has none.
+    // The next response on the same connection to the origin has none.
     let (answer, _) = bed.ask(get(), true).await;
     origin.head();
     origin.send(OK);

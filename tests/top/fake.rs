@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
 struct Said {
-    /// What is wrong with the file.
+    /// Problem with the file.
     error: Option<Value>,
     over: bool,
 }
@@ -91,7 +91,7 @@ fn serve(mut stream: TcpStream, said: &Mutex<Said>) -> std::io::Result<()> {
     )
 }
 
-/// The answer of a gateway to this path: that of `gateway.json`, with what is wrong with the file.
+/// Returns the response to this path: that of `gateway.json`, with the problem of the file.
 fn answer(path: &str, said: &Said) -> Option<Value> {
     let all: Value = serde_json::from_str(include_str!("gateway.json")).unwrap();
     let mut answer = all.get(path)?.clone();

@@ -1,4 +1,4 @@
-//! `drip top`, run as a user runs it: into a pipe, and in a terminal.
+//! Tests of `drip top`, run as a user runs it: into a pipe, and in a terminal.
 
 mod fake;
 mod piped;

@@ -1,4 +1,4 @@
-//! `drip top` into a pipe.
+//! Tests of `drip top` that writes into a pipe.
 
 use std::io::{Read, Write, pipe};
 use std::net::TcpListener;
@@ -102,7 +102,7 @@ fn another_server_is_no_gateway() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let fake = Fake::start();
-    // It leaves after the first byte, or before it.
+    // The reader closes after the first byte, or before it.
     for bytes in [1, 0] {
         let (mut reader, writer) = pipe().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));

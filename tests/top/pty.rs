@@ -21,7 +21,7 @@ const TRIES: usize = 750;
 
 pub struct Pty {
     keyboard: File,
-    /// Held open to check the state of the terminal afterwards.
+    /// Kept open to check the state of the terminal afterwards.
     terminal: File,
     before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -37,13 +37,14 @@ impl Drop for Pty {
 }
 
 impl Pty {
-    /// `drip top ADDRESS` in a terminal of this many columns and lines.
+    /// Starts `drip top ADDRESS` in a terminal of this many columns and lines.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
         let (keyboard, terminal) = terminal();
         resize(&terminal, size);
         let before = tcgetattr(&terminal).unwrap();
         let input = || terminal.try_clone().unwrap();
-        // A session of its own on this terminal; otherwise it would read the size of the tests' terminal.
+        // Its own session on this terminal. Otherwise it would read the size of the tests'
+        // terminal.
         let mut program = drip();
         program.args(["top", address]);
         let process = launch(&program, "terminal")
@@ -87,7 +88,7 @@ impl Pty {
         screen::lines(&self.raw(), columns.into(), lines.into()).join("\n")
     }
 
-    /// The screen, once it has all of `texts`.
+    /// Returns the screen, once it contains all of `texts`.
     pub fn wait_for(&self, texts: &[&str]) -> String {
         for _ in 0..TRIES {
             let screen = self.screen();
@@ -104,7 +105,7 @@ impl Pty {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// Waits for its end, and checks that it leaves the terminal as it was.
+    /// Waits for the end, and checks that the terminal is restored.
     pub fn ended(mut self) -> ExitStatus {
         let status = (0..TRIES).find_map(|_| {
             thread::sleep(Duration::from_millis(20));
@@ -129,13 +130,13 @@ impl Pty {
     }
 }
 
-/// A new terminal: its keyboard and screen, and what the program in it has.
+/// Opens a new terminal: the test's end, and the program's end.
 pub fn terminal() -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
-    // Without O_NOCTTY this would be the controlling terminal of a session that has none.
+    // Without O_NOCTTY this would become the controlling terminal of a session that has none.
     let flags = OFlags::RDWR | OFlags::NOCTTY;
     let terminal = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
     (master.into(), terminal.into())

@@ -1,4 +1,4 @@
-//! `drip top` with a gateway under load.
+//! Tests of `drip top` with a gateway under load.
 
 use crate::support::{Client, Gateway, Origin, one_zone};
 use crate::top::pty::Pty;
@@ -21,7 +21,7 @@ fn a_gateway_under_load_is_seen_as_it_is() {
     pty.wait_for(&["gateway.toml: broken since", "line 10"]);
     let statuses = crowd.into_iter().map(|mut it| it.answer().status);
     let accepted = statuses.filter(|status| *status == 200).count();
-    // One more for each second that the crowd took to come.
+    // One more for each second that the crowd took to arrive.
     assert!((41..50).contains(&accepted), "{accepted}");
     pty.press("q");
     assert!(pty.ended().success());

@@ -1,6 +1,6 @@
-//! A terminal emulator, with as much as `drip top` needs.
+//! A terminal emulator with the functions that `drip top` needs.
 
-/// The lines of a screen of this many columns and lines.
+/// Returns the lines of a screen of this many columns and lines.
 pub fn lines(bytes: &[u8], columns: usize, lines: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut cells = vec![vec![' '; columns]; lines];
@@ -46,7 +46,7 @@ fn clear(cells: &mut [Vec<char>], row: usize, column: usize, end: usize) {
     }
 }
 
-/// The numbers and the last letter of a control sequence.
+/// Returns the numbers and the last letter of a control sequence.
 fn sequence(letters: &mut impl Iterator<Item = char>) -> (Vec<usize>, char) {
     let mut text = String::new();
     let what = letters.by_ref().find(|c| {

@@ -1,4 +1,4 @@
-//! `drip top` in a terminal.
+//! Tests of `drip top` in a terminal.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! Several certificates for one name.
+//! Tests of several certificates for one name.
 
 use std::fs;
 

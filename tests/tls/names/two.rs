@@ -1,9 +1,9 @@
-//! A gateway with two certificates, of which the name that the client sends chooses one.
+//! A gateway with two certificates. The client's server name chooses one.
 
 use crate::support::secure::{started, write_pair};
 use crate::support::{Gateway, Origin, Site, one_zone};
 
-/// A gateway with certificates for `a.test` and `b.test`, in this order.
+/// Starts a gateway with certificates for `a.test` and `b.test`, in this order.
 pub fn two_certificates(origin: &Origin) -> Gateway {
     let site = Site::new();
     for name in ["a", "b"] {
