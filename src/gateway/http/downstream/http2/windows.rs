@@ -4,9 +4,9 @@
 //! window of the connection is unlimited, and each waiting body has a small window of its own, as
 //! in nginx (`http2_body_preread_size`).
 //!
-//! h2 supports only one window size for all streams. It is configured with the large size. The gateway
-//! announces the small size to the client, and grants the rest when the body is read. Until then
-//! the client uses less than h2 would accept.
+//! h2 supports only one window size for all streams. It is configured with the large size. The
+//! gateway announces the small size to the client, and grants the rest when the body is read. Until
+//! then the client uses less than h2 would accept.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
