@@ -6,12 +6,12 @@
 //! | `sampler` | the sample of each second |
 //! | `live` | the samples of the last ten minutes, and the clients that receive each new one |
 //! | `headline` | the most important state now, and its cause |
-//! | `find` | the steps and the result of an experiment that finds the limits of an origin, as text, TOML and JSON |
+//! | `find` | steps and result of an experiment at an origin, as text, TOML and JSON |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
 //! | `counts` | counts by label |
-//! | `gates`, `rooms`, `shared` | common parts of samples and views: gates and waiting rooms of origins, shared responses |
+//! | `gates`, `rooms`, `shared` | parts that samples and views have in common |
 //! | `overridden` | overrides, as both show them |
 //! | `timestamp` | times as text |
 //! | `exposition` | metrics in Prometheus format |

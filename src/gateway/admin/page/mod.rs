@@ -3,7 +3,7 @@
 //! | script | content |
 //! |---|---|
 //! | `page` | order and time of drawing |
-//! | `state`, `link`, `events`, `ask` | data received from the gateway; the stream, and requests to the API |
+//! | `state`, `link`, `events`, `ask` | data of the gateway; the stream; requests to the API |
 //! | `token`, `login` | the token of the reader, and the form for it |
 //! | `address` | the zone and the time span in the page's address |
 //! | `text` | numbers, text and elements |
@@ -11,8 +11,9 @@
 //! | `headline`, `totals` | the gateway's headline; the totals |
 //! | `zones`, `overrides` | the cards of zones, and their overrides |
 //! | `limited`, `keys` | limited keys; the keys with the most waiters |
-//! | `origins`, `servers`, `shared`, `gatepanel`, `gates`, `rooms` | the panels of origins, their servers, shared responses, gates and waiting rooms |
-//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot, and the experiments that this page renews |
+//! | `origins`, `servers`, `shared` | the panels of origins, their servers, and shared responses |
+//! | `gatepanel`, `gates`, `rooms` | the panels of gates and waiting rooms |
+//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot; experiments that this page renews |
 //! | `routes`, `store` | routes; the store of shared zones |
 //! | `file`, `notices` | the file and its changes; errors of the file or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and the effect of another rate |
