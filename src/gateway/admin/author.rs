@@ -51,12 +51,14 @@ impl<'c> Changed<'c> {
         }
     }
 
+    /// Adds an expiry.
     pub(super) fn until(self, until: Option<Moment>) -> Self {
         Self { until, ..self }
     }
 }
 
 impl Author {
+    /// Reads the author of a request.
     pub(super) fn of(request: &HttpRequest) -> Self {
         let name = request.extensions().get::<TokenName>().cloned();
         let peer = request.peer_addr().map(|peer| peer.ip().to_string());

@@ -37,6 +37,7 @@ fn note(history: &History, place: &str, what: &str) {
     history.add(clock::now(), ChangedBy::Expiry, vec![text]);
 }
 
+/// Ends expired maintenance.
 async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     let now = clock::now();
     if !gateway.maintenances().any_expired(now) {
@@ -49,6 +50,7 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     }
 }
 
+/// Ends expired overrides of gates.
 fn end_at_gates(gateway: &Gateway, history: &History) {
     let now = clock::now();
     for origin in gateway.origins() {
@@ -59,6 +61,7 @@ fn end_at_gates(gateway: &Gateway, history: &History) {
     }
 }
 
+/// Ends expired acts on waiting rooms.
 fn end_in_rooms(gateway: &Gateway, history: &History) {
     let now = clock::now();
     for room in gateway.rooms() {
@@ -68,6 +71,7 @@ fn end_in_rooms(gateway: &Gateway, history: &History) {
     }
 }
 
+/// Ends expired overrides of zones and keys.
 fn end_expired(gateway: &Gateway, history: &History) {
     let now = clock::now();
     for zone in gateway.zones() {

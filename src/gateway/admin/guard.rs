@@ -37,6 +37,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (REFERRER_POLICY, "no-referrer"),
 ];
 
+/// Middleware: checks the access of a request, and adds the security headers.
 pub(super) async fn protect(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -174,6 +175,7 @@ fn misdirected(host: &str) -> HttpResponse {
     )
 }
 
+/// Response to a request without a valid token.
 fn unauthorized(is_change: bool) -> HttpResponse {
     let message = if is_change {
         "this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN"
@@ -196,6 +198,7 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
+/// Returns whether the browser reports that a page of another site sent the request.
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let host = text(HOST).unwrap_or("");

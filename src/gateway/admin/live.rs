@@ -13,11 +13,13 @@ use super::reply::{self, Answer};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
+/// Query with the last sample that the client has.
 #[derive(Deserialize)]
 struct Since {
     since: Option<u64>,
 }
 
+/// `GET /api/live`: starts the stream of samples.
 pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let query = Query::<Since>::from_query(request.query_string())
         .map_err(|error| reply::bad_query(format!("since must be a sample number: {error}")))?;

@@ -100,6 +100,7 @@ pub enum Order {
 }
 
 impl Admin {
+    /// Returns the gateway in force; `None` before the start and after the stop.
     fn gateway(&self) -> Option<Arc<Gateway>> {
         self.gateway.borrow().as_ref().map(Arc::clone)
     }
@@ -189,6 +190,7 @@ fn answering<const N: usize>(path: &str, methods: [(&str, Vec<Route>); N]) -> Re
     resource.default_service(web::to(move || ready(reply::not_allowed(&allowed))))
 }
 
+/// `GET /metrics`: all metrics.
 async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
     let gateway = admin.gateway();
@@ -196,6 +198,7 @@ async fn metrics(admin: Data<Admin>) -> HttpResponse {
     HttpResponse::Ok().insert_header(format).body(text)
 }
 
+/// `GET /healthz`: 200 as long as the process responds.
 async fn healthz() -> &'static str {
     "ok\n"
 }
@@ -219,6 +222,7 @@ fn trouble(admin: &Admin) -> Option<String> {
     })
 }
 
+/// `GET /readyz`: 200 if the gateway can serve clients, else 503 with the reason.
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
     if let Some(trouble) = trouble(&admin) {
         return HttpResponse::ServiceUnavailable()

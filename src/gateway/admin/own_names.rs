@@ -11,6 +11,7 @@ use std::net::IpAddr;
 pub(super) struct OwnNames(Vec<String>);
 
 impl OwnNames {
+    /// Collects the names of this host.
     pub(super) fn of_this_host() -> Self {
         let uname = rustix::system::uname();
         let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();

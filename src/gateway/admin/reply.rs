@@ -39,6 +39,7 @@ pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
         .body(text)
 }
 
+/// Builds a response with status 200.
 pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
@@ -55,10 +56,12 @@ pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>)
     }
 }
 
+/// Refuses a wrong request with status 400.
 pub(super) fn bad_query(message: impl Into<String>) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, message)
 }
 
+/// Response to an unknown path.
 pub(super) fn no_such_path() -> HttpResponse {
     error(
         StatusCode::NOT_FOUND,
@@ -66,6 +69,7 @@ pub(super) fn no_such_path() -> HttpResponse {
     )
 }
 
+/// Response to a method that the path does not have.
 pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
     let message = format!("this path takes {allowed} only");
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, message);

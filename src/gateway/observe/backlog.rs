@@ -80,6 +80,7 @@ impl Waiting {
         has_room
     }
 
+    /// Subtracts a written or lost line from the count.
     fn remove(&self, line: &str) {
         let size = line.len().max(MIN_LINE);
         self.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -148,6 +149,7 @@ impl Backlog {
     }
 }
 
+/// Writes all lines until the channel is closed.
 fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
     // Whether a part of the line before was written. The next line must not continue it.
     let mut is_torn = false;
@@ -181,6 +183,7 @@ fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
     }
 }
 
+/// Writes the rest of a line, however many writes it takes.
 fn write_rest(sink: &mut impl Write, rest: &mut &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match sink.write(rest) {
@@ -199,15 +202,18 @@ fn write_rest(sink: &mut impl Write, rest: &mut &[u8]) -> io::Result<()> {
 /// the stream.
 pub(super) struct Stream(File);
 
+/// Opens standard output.
 pub(super) fn stdout() -> io::Result<Stream> {
     Stream::of(io::stdout().as_fd())
 }
 
+/// Opens standard error.
 pub(super) fn stderr() -> io::Result<Stream> {
     Stream::of(io::stderr().as_fd())
 }
 
 impl Stream {
+    /// Duplicates a descriptor, so that it is independent of the standard library's lock.
     fn of(fd: impl AsFd) -> io::Result<Self> {
         let own = fd.as_fd().try_clone_to_owned()?;
         Ok(Self(File::from(own)))

@@ -41,8 +41,10 @@ pub struct KnownCertificate {
     logged: Option<(i64, bool)>,
 }
 
+/// Certificates in force.
 static KNOWN: Mutex<Vec<KnownCertificate>> = Mutex::new(Vec::new());
 
+/// Locks the list of certificates.
 fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,6 +16,7 @@ use super::metrics::Sharded;
 #[derive(Clone, Debug)]
 pub struct ClientConnections(Arc<State>);
 
+/// State that all clones share.
 #[derive(Debug)]
 struct State {
     /// One permit for each connection that may be open; none before [`ClientConnections::allow`].
@@ -34,6 +35,7 @@ struct State {
     waiting: AtomicUsize,
 }
 
+/// Marks an unknown number of waiting clients.
 const UNKNOWN: usize = usize::MAX;
 
 /// Connections of the process. Each worker writes to a part of its own.
@@ -136,6 +138,7 @@ impl ClientConnections {
         permit.ok().map(|permit| self.taken(permit))
     }
 
+    /// Counts a connection and takes its permit out of the semaphore.
     fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPlace {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         // Given back by hand, because the guard would make each idle connection larger.
@@ -237,12 +240,14 @@ impl OpenConnection {
         self.change(|requests| requests.saturating_sub(1));
     }
 
+    /// Changes the number of requests of the connection.
     fn change(self, change: impl FnOnce(u32) -> u32) {
         if let Some(open) = here().get_mut(self.key()) {
             open.requests = change(open.requests);
         }
     }
 
+    /// Index of the entry in the table of its worker.
     fn key(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -253,6 +258,7 @@ fn here() -> MutexGuard<'static, Slab<Open>> {
     lock(OPEN.here())
 }
 
+/// Locks the connections of one worker.
 fn lock(part: &Mutex<Slab<Open>>) -> MutexGuard<'_, Slab<Open>> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -268,6 +274,7 @@ impl Drop for ConnectionPlace {
 }
 
 impl<'s> Blocked<'s> {
+    /// Records that a listener begins to wait.
     fn begin(state: &'s State) -> Self {
         state.blocked.fetch_add(1, Ordering::Relaxed);
         state.was_blocked.store(true, Ordering::Relaxed);

@@ -29,7 +29,9 @@ pub(super) const OWN: &str = "drip";
 /// Also the beginning of its messages about a failure and, if there is no descriptor for a
 /// connection, their end.
 const ADMIN_SERVER: &str = "actix_server";
+/// Beginning of the messages about a failure.
 const NOT_ACCEPTED: &str = "Error accepting connection: ";
+/// Ends of the messages about missing descriptors: ENFILE and EMFILE.
 const NO_DESCRIPTOR: [&str; 2] = ["(os error 23)", "(os error 24)"];
 
 /// Text that replaces such a message.

@@ -74,6 +74,7 @@ pub fn unescape(text: &str) -> Option<Vec<u8>> {
     }
 }
 
+/// Escapes all characters but printable ones for which `stays` returns true.
 fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -111,6 +112,7 @@ pub fn in_lines(lines: String) -> String {
     })
 }
 
+/// Replaces all unprintable characters of a text by the output of `put`.
 fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
     // Most texts have only these.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -121,6 +123,7 @@ fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
     escaped
 }
 
+/// Appends the escaped form of bytes.
 fn escape_bytes(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         let _ = write!(text, "\\x{byte:02X}");

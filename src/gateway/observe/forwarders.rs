@@ -27,6 +27,7 @@ pub struct Forwarders {
     hasher: RandomState,
 }
 
+/// A remembered peer.
 #[derive(Debug)]
 struct Peer {
     /// `None` on a socket file.

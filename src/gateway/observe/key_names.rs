@@ -15,6 +15,7 @@ pub const NEW_KEYS_NAME: &str = "\\(new keys)";
 #[derive(Clone, Copy, Debug)]
 pub struct KeyNames<'z>(Of<'z>);
 
+/// Owner of the keys.
 #[derive(Clone, Copy, Debug)]
 enum Of<'z> {
     /// No zone.
@@ -79,6 +80,7 @@ impl<'z> KeyNames<'z> {
         }
     }
 
+    /// Name of the shared bucket, or the masked name of a key; `None`: the key itself is shown.
     fn shared_or_masked(self, key: &[u8]) -> Option<String> {
         if key.is_empty() {
             return Some(NEW_KEYS_NAME.to_owned());

@@ -19,8 +19,9 @@ const KEPT_FOR: Duration = Duration::from_secs(10);
 const LASTS: Duration = Duration::from_secs(2);
 /// Minimum number of addresses of a crowd.
 const FEW: usize = 20;
-/// Number of bits of an address that name its network.
+/// Number of bits of an IPv4 address that name its network.
 const IPV4_BITS: u8 = 24;
+/// Number of bits of an IPv6 address that name its network.
 const IPV6_BITS: u8 = 48;
 
 /// Clients of the last requests that waited at a gate or were rejected there.
@@ -102,6 +103,7 @@ fn network(client: IpAddr) -> IpAddr {
     }
 }
 
+/// Returns whether an address is of a private network.
 fn is_private(client: IpAddr) -> bool {
     match client {
         IpAddr::V4(client) => client.is_private(),

@@ -19,6 +19,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// Time limit for the last lines at the end of the process.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
+/// Lines that wait for standard error.
 static WAITING: Waiting = Waiting::new(
     "log",
     MAX_BYTES,
@@ -33,6 +34,7 @@ static WAITING: Waiting = Waiting::new(
 /// Number of lines lost since the last line that reported losses.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
+/// Counts a lost line.
 fn count_lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
     count_dropped_stderr_line();

@@ -17,6 +17,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// second. So each event is in a line that is written within a second after it.
 pub struct Summary<T: 'static>(Arc<Shared<T>>);
 
+/// State that all clones share.
 struct Shared<T: 'static> {
     /// Number of events since the last line.
     count: AtomicU64,
@@ -24,6 +25,7 @@ struct Shared<T: 'static> {
     write: fn(&T, u64),
 }
 
+/// Events that have no line yet.
 struct State<T> {
     /// Event that the next line describes.
     event: Option<T>,
@@ -61,6 +63,7 @@ impl<T: Send + 'static> Summary<T> {
 }
 
 impl<T: Send + 'static> Shared<T> {
+    /// Counts an event, and starts the task if none runs.
     fn put(self: &Arc<Self>, event: T) {
         let mut state = self.lock();
         state.event = Some(event);
@@ -98,6 +101,7 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Writes a line about the events since the last one.
     fn write_line(&self) {
         let mut state = self.lock();
         let Some(event) = state.event.take() else {

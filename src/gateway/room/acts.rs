@@ -103,6 +103,7 @@ impl OriginRoom {
         }
     }
 
+    /// Runs an operation in the store and returns its count; `None`: the store does not answer.
     async fn count(&self, op: RoomOp) -> Option<u64> {
         match self.ask(op).await? {
             RoomDone::Count(count) => count,

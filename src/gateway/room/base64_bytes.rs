@@ -5,10 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
+/// Writes bytes as base64 text.
 pub(crate) fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&STANDARD.encode(bytes))
 }
 
+/// Reads bytes from base64 text.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: TryFrom<Vec<u8>>>(
     from: D,
 ) -> Result<T, D::Error> {

@@ -40,6 +40,7 @@ impl Marks {
         &self.ended
     }
 
+    /// Records the store's numbers of an ended outage.
     pub(super) fn know(&mut self, outage: u32, first: u64) {
         self.ended.retain(|(ended, _)| *ended != outage);
         if self.known.len() < MAX_OUTAGES {

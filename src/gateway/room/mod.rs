@@ -55,6 +55,7 @@ enum Kept {
     Shared(Box<SharedRoom>),
 }
 
+/// Mutable state of a room, behind its lock.
 #[derive(Debug)]
 struct State {
     kept: Kept,
@@ -239,6 +240,7 @@ impl State {
         }
     }
 
+    /// Follows a step of the wall clock, ends expired acts, and advances a room in memory.
     fn advance(&mut self, now: Moment) {
         if clock::stepped() != self.stepped {
             self.stepped = clock::stepped();
@@ -277,6 +279,7 @@ impl State {
     }
 }
 
+/// Creates the signer with the secrets of the file, or else with the room's own secret.
 fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
     // Add the room's own secret, so that a session stays valid if the file gets a secret from now
     // on. Other gateways do not know the own secret of a shared room.
@@ -288,11 +291,13 @@ fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer 
     Signer::new(secrets.chain(own), origin, identity.life)
 }
 
+/// Creates the keys of the random order for the opening time of the file.
 fn lottery(signer: &Signer, settings: &config::Room) -> LotteryKeys {
     let opens = settings.opens.as_ref().map(|opens| opens.at);
     signer.lottery_keys(opens.unwrap_or_default())
 }
 
+/// Computes the effective limits from the file and the override.
 fn limits(settings: &config::Room, overridden: Option<&RoomOverride>) -> RoomLimits {
     let by_hand = overridden.cloned().unwrap_or_default();
     RoomLimits {

@@ -73,6 +73,7 @@ impl Asking {
         }
     }
 
+    /// Returns whether the room is shared through this store.
     pub(super) fn is_of(&self, store: Option<&Arc<StoreHealth>>) -> bool {
         store.is_some_and(|store| Arc::ptr_eq(store, &self.store))
     }
@@ -305,6 +306,7 @@ impl SharedRoom {
 }
 
 impl State {
+    /// Applies a reply of the store to this gateway's copy of the room.
     fn follow(&mut self, origin: &str, reply: RoomReply, now: Moment) {
         if self.identity.life != reply.life {
             self.identity.life = reply.life;

@@ -31,6 +31,7 @@ pub struct Signed<T> {
 }
 
 impl<T> Signed<T> {
+    /// Converts the value, and keeps the mark of an older secret.
     fn and_then<U>(self, read: impl FnOnce(T) -> Option<U>) -> Option<Signed<U>> {
         let is_older = self.is_older;
         read(self.value).map(|value| Signed { value, is_older })
@@ -129,6 +130,7 @@ impl Signer {
         })
     }
 
+    /// Computes the signature of a body.
     fn sign(&self, key: &hmac::Key, purpose: Purpose, body: &[u8], bind: &[u8]) -> hmac::Tag {
         let mut signed = hmac::Context::with_key(key);
         signed.update(&[purpose as u8]);
@@ -139,6 +141,7 @@ impl Signer {
         signed.sign()
     }
 
+    /// Encodes a signed body as text.
     fn text(&self, purpose: Purpose, body: &[u8], bind: &[u8]) -> String {
         let Some(key) = self.keys.first() else {
             return String::new();
@@ -151,6 +154,7 @@ impl Signer {
         BASE64.encode(all)
     }
 
+    /// Decodes a text and verifies its signature.
     fn read<const SIZE: usize>(
         &self,
         purpose: Purpose,
@@ -177,11 +181,13 @@ impl Signer {
     }
 }
 
+/// Appends a text with its length before it.
 fn put_counted(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&(text.len() as u64).to_be_bytes());
     out.extend_from_slice(text);
 }
 
+/// Limits seconds to 32 bits. The maximum value stands for `None`.
 fn bounded(seconds: u64) -> u32 {
     u32::try_from(seconds).unwrap_or(u32::MAX - 1)
 }

@@ -115,6 +115,7 @@ impl OriginRoom {
         true
     }
 
+    /// Answers a poll of a visitor with a ticket in a shared room.
     async fn poll(&self, mut ticket: Signed<Ticket>, bind: &[u8], now: Moment) -> Answered {
         let Some(number) = self.number(ticket.value.number).await else {
             self.metrics.count(RoomRequest::Ended);
@@ -183,6 +184,7 @@ impl OriginRoom {
         }
     }
 
+    /// Polls a shared room for a number.
     async fn polled(&self, number: u64, now: Moment) -> Polled {
         let place = {
             let mut state = self.lock();
@@ -250,6 +252,7 @@ impl OriginRoom {
         self.drawn_with(self.lock(), drawn, bind, now)
     }
 
+    /// Builds the answer for a drawn number.
     fn drawn_with(
         &self,
         state: MutexGuard<'_, State>,
@@ -273,6 +276,7 @@ impl OriginRoom {
         answered
     }
 
+    /// Draws a number in a shared room.
     async fn drawn(&self, now: Moment) -> Drawn {
         {
             let mut state = self.lock();
@@ -311,6 +315,7 @@ impl SharedRoom {
 }
 
 impl State {
+    /// Signs a new ticket with the predicted wait.
     fn ticket(&self, number: u64, waiting: &Waiting, bind: &[u8], now: Moment) -> TicketText {
         let ticket = Ticket {
             number,
@@ -320,6 +325,7 @@ impl State {
         TicketText(self.signer.ticket(&ticket, bind))
     }
 
+    /// Signs a session.
     fn session(&self, number: u64, bind: &[u8]) -> SessionText {
         SessionText(self.signer.session(number, bind))
     }

@@ -84,6 +84,7 @@ impl Accepting {
         })
     }
 
+    /// Returns the threads that serve connections.
     pub(super) fn workers(&self) -> Vec<ArbiterHandle> {
         self.workers.iter().map(Arbiter::handle).collect()
     }
@@ -235,6 +236,7 @@ impl ListenEntry {
 }
 
 impl NewConnection {
+    /// Starts to serve an accepted connection on this worker.
     fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
@@ -287,6 +289,7 @@ impl NewConnection {
         serve(self, socket, Peer { connection, ..peer });
     }
 
+    /// Serves a connection over TCP, with TLS if the address has it.
     fn serve_tcp(self, socket: TcpStream, peer: Peer) {
         let Some(tls_server) = self.entry.tls_server.clone() else {
             return self.serve(socket, peer);
@@ -301,6 +304,7 @@ impl NewConnection {
         }));
     }
 
+    /// Serves a connection whose protocol is known.
     fn serve(self, socket: impl Socket, peer: Peer) {
         let (stop, place) = (self.worker.stop_signal(), self.place);
         let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);

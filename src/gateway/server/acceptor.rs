@@ -112,6 +112,7 @@ struct Dispatch {
 }
 
 impl Dispatch {
+    /// Accepts from all sockets until one fails or a stop is requested.
     async fn accept_from_all(
         &self,
         listeners: Vec<Listener>,
@@ -131,6 +132,7 @@ impl Dispatch {
         Ok(())
     }
 
+    /// Accepts from one socket. Never ends.
     async fn accept_from(&self, listener: &AsyncFd<Listener>) -> Infallible {
         let mut failing = false;
         loop {
@@ -188,6 +190,7 @@ impl Dispatch {
         }
     }
 
+    /// Sends a connection to the next worker.
     fn hand_over(&self, accepted: Accepted) {
         let turn = self.next.get();
         self.next.set((turn + 1) % self.workers.len().max(1));
@@ -199,6 +202,7 @@ impl Dispatch {
     }
 }
 
+/// Registers a socket with the event loop.
 fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     // The unsafe successor requires that the descriptor stay the same while registered. A
     // `Listener` owns its descriptor and never changes it.

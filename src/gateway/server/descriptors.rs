@@ -6,8 +6,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors opened at the start: signals, the watch of the file, and threads without clients.
 const START: u64 = 15;
-/// Descriptors opened at the start for the admin port, and for each worker.
+/// Descriptors opened at the start for the admin port.
 const ADMIN: u64 = 7;
+/// Descriptors opened at the start for each worker.
 const WORKER: u64 = 5;
 /// Minimum for some clients, their connections to origins, and log files.
 const FIRST: u64 = 12;
@@ -20,6 +21,7 @@ const OWN: u64 = 128;
 /// descriptor waits for one.
 const ORIGINS: u64 = 256;
 
+/// Log message if the descriptors allow fewer clients than configured.
 const FEWER: &str = "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections";
 
 /// Raises this process's soft limit to the hard limit, and returns it; `None`: no limit.
@@ -114,6 +116,7 @@ fn fitting(limit: u64, open: u64) -> usize {
 
 /// Number of open descriptors of this process, or some dozens if it is unknown.
 fn usually_open() -> u64 {
+    /// Estimate of open descriptors if their number is unknown.
     const USUAL: u64 = 64;
     open().unwrap_or(USUAL)
 }

@@ -105,6 +105,7 @@ async fn hand_over_and_drain(
     accepting.end().await;
 }
 
+/// Sends the last spans, and logs how many are lost.
 async fn finish_spans(gateway: &Gateway) {
     if let Some(spans) = gateway.spans() {
         let lost = spans.finish().await;
@@ -114,6 +115,7 @@ async fn finish_spans(gateway: &Gateway) {
     }
 }
 
+/// Writes the last lines of the access log, and logs how many are lost.
 async fn finish_access_log(within: Duration) {
     let lost = access::finish(within).await;
     if lost > 0 {

@@ -169,6 +169,7 @@ fn can_be_handed() -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
+/// Binds a socket to an address.
 fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
     match address {
         ListenAddress::Tcp(address) => {
@@ -180,6 +181,7 @@ fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
     }
 }
 
+/// Binds a socket file, with its permissions.
 fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
     // A socket file outlives the process that made it. A file without a listening process blocks
     // the bind, so remove it.

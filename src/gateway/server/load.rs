@@ -40,6 +40,7 @@ pub fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
     read(file, true)
 }
 
+/// Reads and checks the file. `is_start`: also fails if files that a start needs are missing.
 fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
     let mut settings = config::parse(&text, file, config::has_admin_token())?;

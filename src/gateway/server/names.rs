@@ -52,6 +52,7 @@ impl NameWatch {
         }
     }
 
+    /// Waits until a gateway is in force.
     async fn wait_for_gateway(&mut self) {
         if self.gateways.changed().await.is_err() {
             // The process ends.

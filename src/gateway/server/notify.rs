@@ -63,6 +63,7 @@ impl ServiceManager {
         self.tell("WATCHDOG=1");
     }
 
+    /// Sends a message to the manager.
     fn tell(&self, what: &str) {
         if let Some(socket) = &self.socket {
             // If a notification is lost, the manager acts on its absence.

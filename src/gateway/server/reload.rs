@@ -173,6 +173,7 @@ impl Reloader {
     ///
     /// `broken`: the files that the text before named, if it had errors.
     fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
+        /// Selects the named files of one kind.
         fn of(named: &[NamedFile], kind: FileKind) -> impl Iterator<Item = &NamedFile> {
             named.iter().filter(move |file| file.kind == kind)
         }
@@ -186,6 +187,7 @@ impl Reloader {
         changed.map_or(ChangedBy::File, ChangedBy::Named)
     }
 
+    /// Puts valid settings into force. Returns whether this succeeded.
     fn adopt(&self, settings: Settings, by: ChangedBy) -> bool {
         // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings) {
@@ -248,6 +250,7 @@ impl Reloader {
         }
     }
 
+    /// Publishes a gateway and replaces the one in force.
     fn switch_to(&self, gateway: Gateway) {
         let new = Arc::new(gateway);
         self.prober.follow(new.origins());
@@ -255,6 +258,7 @@ impl Reloader {
         self.tell.send_replace(Some(new));
     }
 
+    /// Logs and records a file with errors. Returns `false`.
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
         self.metrics.failed();
         self.state

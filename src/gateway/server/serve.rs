@@ -107,6 +107,7 @@ pub async fn serve(
     }
 }
 
+/// Logs the addresses and the version at the start.
 fn log_the_start(server: &config::Server) {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
@@ -187,6 +188,7 @@ impl Running<'_> {
         }
     }
 
+    /// Carries out an order of the admin port.
     fn obey(&mut self, order: Order) {
         // The requester may have disconnected. Then nothing needs the result.
         let _gone = match order {
@@ -228,6 +230,7 @@ impl Running<'_> {
     }
 }
 
+/// Returns the name of the file without its folder.
 fn file_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str());
     name.to_string_lossy().into_owned()

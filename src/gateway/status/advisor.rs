@@ -33,6 +33,7 @@ const KEPT: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Advisor(Arc<Mutex<State>>);
 
+/// State of the searches.
 #[derive(Default)]
 struct State {
     last: Option<Found>,
@@ -54,6 +55,7 @@ struct Found {
 /// requests of other keys.
 type Subject = (Plain, Moment);
 
+/// Subject of an advice about this zone.
 fn subject(zone: &Zone) -> Subject {
     (Plain::new(&zone.settings().name), zone.started())
 }

@@ -71,6 +71,7 @@ pub fn add(sum: &mut Labelled, more: &Labelled) {
     }
 }
 
+/// Collects labelled counts without zeros.
 fn labelled(counts: impl Iterator<Item = (&'static str, u64)>) -> Labelled {
     let mut sum = Labelled::new();
     for (label, count) in counts.filter(|(_, count)| *count > 0) {

@@ -25,6 +25,7 @@ const BEHIND: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Live(Arc<Mutex<State>>);
 
+/// Kept samples and connected clients.
 #[derive(Debug, Default)]
 struct State {
     samples: VecDeque<Sample>,
@@ -32,6 +33,7 @@ struct State {
     listeners: Vec<mpsc::Sender<Bytes>>,
 }
 
+/// A kept sample as an event.
 #[derive(Clone, Debug)]
 struct Sample {
     seq: u64,

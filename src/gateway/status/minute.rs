@@ -59,6 +59,7 @@ pub(crate) enum Of {
 }
 
 impl Of {
+    /// Source of the latencies of a server.
     pub(crate) fn server(origin: &str, url: &ServerUrl) -> Self {
         Self::Server(origin.to_owned(), url.to_string())
     }

@@ -81,10 +81,12 @@ fn places(sessions: NonZeroU32) -> u64 {
     sessions.get().into()
 }
 
+/// Requests of a room, by kind.
 fn requests(room: &OriginRoom) -> Labelled {
     counted(room.metrics().requests.each())
 }
 
+/// Collects counts by name.
 fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Plain, u64> {
     let counts = counts.into_iter();
     counts.map(|(name, count)| (name.into(), count)).collect()

@@ -51,6 +51,7 @@ use crate::observe::metrics::{Count, Counts, LimitStatus};
 use crate::time::clock;
 use crate::zone::{HeavyKeys, Zone};
 
+/// Interval of samples.
 const EVERY: Duration = Duration::from_secs(1);
 /// Number of keys with rejections in a sample, for each zone.
 const REJECTED_KEYS: usize = 3;
@@ -109,6 +110,7 @@ impl Sampler {
         }
     }
 
+    /// Takes samples. Never ends.
     pub(crate) async fn run(mut self) {
         // Before a gateway is in force there is nothing to sample.
         if self.gateway.wait_for(Option::is_some).await.is_err() {
@@ -132,6 +134,7 @@ impl Sampler {
         }
     }
 
+    /// Takes one sample.
     async fn sample(&mut self, gateway: &Gateway) -> Sample {
         self.seq += 1;
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
@@ -193,6 +196,7 @@ impl Sampler {
         sample
     }
 
+    /// Sample of a zone for the last second.
     async fn zone(
         &mut self,
         gateway: &Gateway,
@@ -324,6 +328,7 @@ async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {
     timeout(EVERY, found).await.ok()
 }
 
+/// Converts the heaviest keys of a zone for a sample.
 fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
     let keys = found.keys.iter().map(|heavy| HeavyKey {
         key: Plain::new(&heavy.name.short(KeyNames::of(zone))),

@@ -14,6 +14,7 @@ use crate::http::gateway::Gateway;
 use crate::status::timestamp::timestamp;
 use crate::status::views::{Plain, Problem};
 
+/// `GET /api/config`: the file, its settings and its last changes.
 pub(super) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     Ok(reply::ok(&view(&admin, &gateway)))
@@ -39,6 +40,7 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::json(StatusCode::UNPROCESSABLE_ENTITY, &body))
 }
 
+/// JSON of the file and its settings.
 fn view(admin: &Admin, gateway: &Gateway) -> Value {
     let state = admin.file_state.borrow().clone();
     json!({
@@ -52,11 +54,13 @@ fn view(admin: &Admin, gateway: &Gateway) -> Value {
     })
 }
 
+/// JSON of a change.
 fn change_view(change: &Change) -> Value {
     let what: Vec<_> = change.what.iter().map(|text| Plain::new(text)).collect();
     json!({ "at": timestamp(change.at), "by": change.by.label(), "what": what })
 }
 
+/// JSON of the errors of a file.
 fn broken_view(broken: Broken) -> Value {
     let problems: Vec<Problem> = broken.problems.into_iter().map(Into::into).collect();
     json!({ "since": timestamp(broken.since), "problems": problems })

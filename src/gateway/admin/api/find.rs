@@ -29,6 +29,7 @@ struct IdBody {
     id: u64,
 }
 
+/// `GET /api/find`: the last experiment of each origin.
 pub(super) async fn list(admin: Data<Admin>) -> Answer {
     let now = clock::now();
     let all = admin.experiments.list();
@@ -37,12 +38,14 @@ pub(super) async fn list(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json!({ "experiments": experiments })))
 }
 
+/// `GET`: the last experiment of an origin.
 pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
     let running = of(&admin, &origin)?;
     let view = text::view(&locked(&running), clock::now());
     Ok(reply::ok(&view))
 }
 
+/// `POST`: starts an experiment.
 pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (author, now) = (Author::of(&request), clock::now());
@@ -68,6 +71,7 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     Ok(reply::ok(&view))
 }
 
+/// `PUT`: renews an experiment.
 pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
     let running = of_id(&admin, &origin, &body)?;
     let mut it = locked(&running);
@@ -76,6 +80,7 @@ pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes)
     Ok(reply::ok(&text::view(&it, now)))
 }
 
+/// `DELETE`: ends an experiment.
 pub(super) async fn stop(
     request: HttpRequest,
     admin: Data<Admin>,
@@ -99,6 +104,7 @@ pub(super) async fn stop(
     Ok(reply::ok(&text::view(&it, clock::now())))
 }
 
+/// Finds the last experiment of an origin.
 fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
     if let Some(running) = admin.experiments.of(origin) {
         return Ok(running);

@@ -78,6 +78,7 @@ impl FindBody {
         })
     }
 
+    /// Parses the searched setting and its range.
     fn target(&self) -> Result<Target, Refusal> {
         let Self { from, to, .. } = self;
         let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
@@ -98,6 +99,7 @@ impl FindBody {
     }
 }
 
+/// Refuses the body with this message.
 fn bad(message: String) -> Refusal {
     reply::bad_query(message)
 }
@@ -123,6 +125,7 @@ fn parse_wait(text: &str) -> Result<Duration, Refusal> {
     })
 }
 
+/// Parses a rate. `name`: name of the field.
 fn rate(name: &str, text: &str) -> Result<Rate, Refusal> {
     let rate = text.parse::<Rate>();
     let rate = rate.map_err(|error| bad(format!("{name} is {text:?}: {error}")))?;
@@ -133,6 +136,7 @@ fn rate(name: &str, text: &str) -> Result<Rate, Refusal> {
     Ok(rate)
 }
 
+/// Parses a number of requests in flight. `name`: name of the field.
 fn places(name: &str, text: &str) -> Result<u32, Refusal> {
     let places = text.parse::<u32>().ok();
     let places = places.filter(|it| (1..=MAX_PLACES).contains(it));

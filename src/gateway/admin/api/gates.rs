@@ -39,6 +39,7 @@ struct OverrideBody {
     r#for: Option<String>,
 }
 
+/// `PUT`: sets or renews the override of a gate.
 pub(super) async fn set(
     request: HttpRequest,
     admin: Data<Admin>,
@@ -66,6 +67,7 @@ pub(super) async fn set(
     Ok(reply::ok(&overridden(&wanted)))
 }
 
+/// `DELETE`: ends the override of a gate.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<String>) -> Answer {
     let gateway = admin.serving()?;
     let (origin, gate) = find(&gateway, &name)?;
@@ -160,6 +162,7 @@ fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     })
 }
 
+/// Parses a rate.
 fn rate(text: &str) -> Result<Rate, Refusal> {
     let rate = text.parse::<Rate>();
     let rate = rate.map_err(|error| reply::bad_query(format!("rate is {text:?}: {error}")))?;
@@ -171,6 +174,7 @@ fn rate(text: &str) -> Result<Rate, Refusal> {
     Ok(rate)
 }
 
+/// Checks a maximum number of requests in flight.
 fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
     let fits = Some(most).filter(|most| *most <= MAX_PLACES);
     let places = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
@@ -181,6 +185,7 @@ fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
     })
 }
 
+/// Checks the name of an owner.
 fn owner(name: String) -> Result<Arc<str>, Refusal> {
     let length = name.chars().count();
     if !(1..=MAX_OWNER).contains(&length) || name.chars().any(char::is_control) {
@@ -212,6 +217,7 @@ fn what(it: &GateOverride) -> String {
     parts.join(", ")
 }
 
+/// Formats the values of a gate.
 fn values(rate: Option<Rate>, most: Option<impl Display>) -> impl Iterator<Item = String> {
     let rate = rate.map(|rate| format!("rate {rate}"));
     let most = most.map(|most| format!("max_in_flight {most}"));

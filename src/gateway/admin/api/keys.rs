@@ -22,6 +22,7 @@ use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 /// Maximum number of keys in one list.
 const MAX_KEYS: usize = 1_000;
 
+/// Query of a list of keys.
 #[derive(Deserialize)]
 struct Listing {
     #[serde(default)]
@@ -32,6 +33,7 @@ struct Listing {
     window: Option<u64>,
 }
 
+/// Sort order of a list of keys.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
@@ -76,6 +78,7 @@ impl Listing {
         }
     }
 
+    /// Checks that no window is requested for a list of remembered keys.
     fn remembered(&self, order: Order) -> Result<Listed, String> {
         match self.window {
             None => Ok(Listed::Remembered(order)),
@@ -87,16 +90,19 @@ impl Listing {
     }
 }
 
+/// Default length of a list.
 fn twenty() -> usize {
     20
 }
 
+/// Query of a request to forget a key.
 #[derive(Deserialize)]
 struct Forgetting {
     #[serde(default)]
     drop: bool,
 }
 
+/// `GET`: lists keys of a zone.
 pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
     let listing = Query::<Listing>::from_query(request.query_string()).map_err(|error| {
         reply::bad_query(format!(
@@ -185,6 +191,7 @@ fn add_state(view: &mut Value, state: &KeyState) {
     reply::add(view, "withheld", elsewhere.map(|it| it.withheld));
 }
 
+/// `DELETE`: forgets a key.
 pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let forgetting = Query::<Forgetting>::from_query(request.query_string())
         .map_err(|error| reply::bad_query(format!("drop must be true or false: {error}")))?;

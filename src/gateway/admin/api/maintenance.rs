@@ -51,6 +51,7 @@ impl Admin {
     }
 }
 
+/// `PUT`: begins maintenance.
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
     let target = target(&request, &*admin.serving()?)?;
@@ -73,6 +74,7 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     Ok(reply::ok(&view(&wanted)))
 }
 
+/// `DELETE`: ends maintenance.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let author = Author::of(&request);
     let path = request.uri().path();
@@ -129,6 +131,7 @@ pub(in crate::admin) fn place(target: &MaintenanceTarget) -> String {
     }
 }
 
+/// Describes a previous maintenance for the log.
 fn in_words(before: Option<&Maintenance>) -> String {
     before.map_or_else(
         || FORWARDED.to_owned(),
@@ -136,6 +139,7 @@ fn in_words(before: Option<&Maintenance>) -> String {
     )
 }
 
+/// JSON of a maintenance.
 pub(super) fn view(it: &Maintenance) -> Value {
     let (since, until) = (timestamp(it.since), timestamp(it.until));
     json!({ "since": since, "until": until, "by": Plain::new(&it.by) })

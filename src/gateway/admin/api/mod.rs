@@ -39,6 +39,7 @@ macro_rules! paths {
     };
 }
 
+/// Registers all paths of the API.
 pub(super) fn routes(app: &mut ServiceConfig) {
     paths! { app:
         "/api/zones" => get zones::all;

@@ -21,6 +21,7 @@ use crate::time::clock;
 /// Number of the deepest keys of a gate in a response.
 const DEEPEST: usize = 10;
 
+/// `GET /api/origins`: all origins.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let now = clock::now();
@@ -31,6 +32,7 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&view))
 }
 
+/// JSON of an origin.
 fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value {
     let origin = gateway.origin(index);
     let settings = origin.settings();
@@ -66,12 +68,14 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
     view
 }
 
+/// Status of an origin's waiting room.
 fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
     let room = gateway.room(origin)?;
     let file = gateway.settings().origins.get(origin)?.room.as_ref()?;
     Some(rooms::view(room, file, &room.status(now)))
 }
 
+/// JSON of a server.
 fn server(state: ServerState<'_>, recent: &Counts) -> Value {
     let failure = state.last_failure;
     let failure = failure
@@ -100,6 +104,7 @@ fn server(state: ServerState<'_>, recent: &Counts) -> Value {
     })
 }
 
+/// JSON of a server's outage.
 fn out(outage: Outage) -> Value {
     // Instant of the next request to the server. Null: health checks decide.
     let until = match outage.by {
@@ -109,6 +114,7 @@ fn out(outage: Outage) -> Value {
     json!({ "since": timestamp(outage.since), "until": until, "by": outage.by.label() })
 }
 
+/// JSON of a gate.
 fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> Value {
     let settings = origin.settings();
     let state = gate.state(DEEPEST);

@@ -37,6 +37,7 @@ enum Target {
     Key(Key),
 }
 
+/// `GET`: lists the overrides of a zone.
 pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let path = request.uri().path();
     let (zone, _) = named(path.strip_suffix("/overrides").unwrap_or(path));
@@ -56,6 +57,7 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&view))
 }
 
+/// `PUT`: sets an override.
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
@@ -69,6 +71,7 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     .await
 }
 
+/// `DELETE`: ends an override.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
@@ -181,6 +184,7 @@ fn take(zone: &Zone, target: &Target) -> Option<Override> {
 }
 
 impl Target {
+    /// Key of the target; `None`: the zone.
     fn key(&self) -> Option<&Key> {
         match self {
             Self::Zone => None,

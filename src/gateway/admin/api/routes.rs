@@ -15,6 +15,7 @@ use crate::status::counts;
 use crate::status::minute::{Minute, Of};
 use crate::status::views::Plain;
 
+/// `GET /api/routes`: all routes.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let mut costs = costs(&gateway);
@@ -64,6 +65,7 @@ fn costs(gateway: &Gateway) -> HashMap<String, Value> {
     all.map(|(name, costs)| (name, view(costs))).collect()
 }
 
+/// JSON of a route.
 fn view(
     gateway: &Gateway,
     route: Option<&config::Route>,

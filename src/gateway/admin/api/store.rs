@@ -13,6 +13,7 @@ use crate::status::timestamp::timestamp;
 use crate::status::views::Plain;
 use crate::zone::StoreHealth;
 
+/// `GET /api/store`: the store; `null` without one.
 pub(super) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let store = gateway.store_health();
@@ -20,6 +21,7 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json!({ "store": store })))
 }
 
+/// JSON of the store.
 fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
     let outage = store.outage();
     // The URL without its password.

@@ -24,6 +24,7 @@ const REPLAYED_IN: Duration = Duration::from_secs(5);
 /// One replay at a time: it keeps a processor busy.
 static ONE: Semaphore = Semaphore::const_new(1);
 
+/// `POST`: replays the last arrivals with other numbers.
 pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
@@ -59,6 +60,7 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     }
 }
 
+/// Refusal that asks the client to try again later.
 fn later(message: &str) -> HttpResponse {
     let mut response = reply::error(StatusCode::SERVICE_UNAVAILABLE, message);
     let value = HeaderValue::from_static("1");

@@ -17,6 +17,7 @@ use crate::status::views::Plain;
 use crate::status::{counts, overridden};
 use crate::zone::Zone;
 
+/// `GET /api/zones`: all zones.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let mut zones = Vec::with_capacity(gateway.zones().len());
@@ -26,6 +27,7 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json!({ "zones": zones })))
 }
 
+/// `GET /api/zones/{zone}`: one zone.
 pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
     let gateway = admin.serving()?;
     let (index, _) = find(&gateway, &name)?;
@@ -56,6 +58,7 @@ pub(super) fn busy() -> Refusal {
     )
 }
 
+/// JSON of a zone.
 async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());

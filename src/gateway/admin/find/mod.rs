@@ -34,6 +34,7 @@ pub struct Experiments {
 }
 
 impl Experiments {
+    /// Locks the list of experiments.
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Mutex<Running>>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +129,7 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
     }
 }
 
+/// Logs a step.
 fn log(origin: &str, step: &StepRecord) {
     let line = line(step);
     tracing::info!(origin, "experiment: {}", line.trim());

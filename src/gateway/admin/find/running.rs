@@ -144,6 +144,7 @@ impl Running {
     }
 }
 
+/// Returns whether an override is one of an experiment.
 fn is_ours(it: &GateOverride) -> bool {
     it.owner.as_deref() == Some(OWNER)
 }

@@ -51,6 +51,7 @@ fn at(level: Level, purpose: Purpose) -> Value {
     json!({ "level": level.to_string(), "find": find, "value": value, "purpose": purpose })
 }
 
+/// JSON of a step.
 fn step(it: &StepRecord) -> Value {
     let mut view = at(it.level, it.purpose);
     view["verdict"] = match it.verdict {

@@ -25,6 +25,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::reading;
 
+/// A static file of the page.
 struct Asset {
     path: &'static str,
     content_type: &'static str,
@@ -46,6 +47,7 @@ macro_rules! assets {
     };
 }
 
+/// All files of the page.
 #[rustfmt::skip]
 const ASSETS: &[Asset] = assets![
     "page", "state", "link", "events", "token", "login", "ask", "address", "text", "plot",
@@ -54,6 +56,7 @@ const ASSETS: &[Asset] = assets![
     "routes", "store", "file", "notices", "act", "actions", "send", "whatif",
 ];
 
+/// Creates a static file.
 const fn asset(path: &'static str, content_type: &'static str, text: &'static str) -> Asset {
     Asset {
         path,
@@ -62,10 +65,12 @@ const fn asset(path: &'static str, content_type: &'static str, text: &'static st
     }
 }
 
+/// Creates a script.
 const fn script(path: &'static str, text: &'static str) -> Asset {
     asset(path, "text/javascript; charset=utf-8", text)
 }
 
+/// Registers the files of the page.
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     for asset in ASSETS {
         let handler = async move |request: HttpRequest| asset.answer(&request);
@@ -105,6 +110,7 @@ impl Asset {
         text
     }
 
+    /// Returns the file, or 304 if the browser has it.
     fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let tag = self.tag();
         let is_known = match IfNoneMatch::parse(request) {

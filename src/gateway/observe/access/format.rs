@@ -94,6 +94,7 @@ pub(crate) fn text(entry: &Entry) -> String {
     line
 }
 
+/// Formats a line in JSON.
 pub(crate) fn json(entry: &Entry) -> String {
     // Strings and numbers always have a JSON form.
     in_json(serde_json::to_string(entry).unwrap_or_default())

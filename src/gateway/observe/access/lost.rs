@@ -36,11 +36,13 @@ pub fn lost_lines() -> LostLines {
     }
 }
 
+/// Counts a lost line.
 pub(super) fn count() {
     LOST.fetch_add(1, Ordering::Relaxed);
     count_dropped_line();
 }
 
+/// Records a failed write, and logs it at most once a second.
 pub(super) fn tell_failed(error: &io::Error) {
     static FAILED: Throttle = Throttle::new();
     *ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());

@@ -33,6 +33,7 @@ const ACCESS: [&str; 2] = ["log", "access"];
 /// memory. After a reload the old log stays open until its last line is written.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
+/// Lines that wait, in all access logs of the process.
 static WAITING: Waiting = Waiting::new(
     "access log",
     MAX_BYTES,

@@ -11,6 +11,7 @@ const EXACT: u32 = 8;
 /// Number of doublings above [`EXACT`], up to 2^35 µs or nine hours. Longer durations count as
 /// that.
 const DOUBLINGS: u32 = 32;
+/// Number of all buckets.
 const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 
 /// Histogram of durations that is cheap to record: one atomic addition.
@@ -116,6 +117,7 @@ impl Counts {
     }
 }
 
+/// Index of the bucket of a duration.
 fn bucket(span: Duration) -> usize {
     let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     if micros < EXACT.into() {

@@ -11,6 +11,7 @@ use super::count::Sharded;
 #[derive(Debug, Default)]
 pub struct DurationHistogram(Sharded<Values>);
 
+/// Counts of one shard.
 #[derive(Debug, Default)]
 struct Values {
     /// Counts by the first bound that a value does not exceed; `above` counts the other values.
@@ -36,6 +37,7 @@ const EDGES: [u64; SECONDS.len()] = {
     clippy::cast_sign_loss,
     reason = "edges are small and positive"
 )]
+/// Converts seconds to nanoseconds.
 const fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9 + 0.5) as u64
 }
@@ -75,6 +77,7 @@ impl DurationHistogram {
         self.sum(|values| &values.nanos) as f64 / 1e9
     }
 
+    /// Sums a part over all shards.
     fn sum(&self, part: impl Fn(&Values) -> &AtomicU64) -> u64 {
         let parts = self.0.iter().map(part);
         parts.map(|part| part.load(Ordering::Relaxed)).sum()

@@ -29,6 +29,7 @@ pub(super) fn show_dropped() {
     counter!(STDERR_DROPPED).increment(0);
 }
 
+/// Returns the counter of dropped lines.
 fn dropped() -> &'static Counter {
     static DROPPED: OnceLock<Counter> = OnceLock::new();
     DROPPED.get_or_init(|| counter!(LOG_DROPPED))

@@ -29,7 +29,9 @@ impl Default for RouteMetrics {
 }
 
 impl RouteMetrics {
+    /// First status with a count.
     const FIRST: u16 = 100;
+    /// Last status with a count.
     const LAST: u16 = 599;
 
     /// Counts a response by its status.

@@ -78,10 +78,12 @@ fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
     }
 }
 
+/// Attribute with the status of a response.
 fn status_code(status: u16) -> KeyValue {
     KeyValue::new("http.response.status_code", i64::from(status))
 }
 
+/// Builds a span.
 fn span(
     trace: &Trace,
     id: u64,

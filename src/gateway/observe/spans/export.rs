@@ -65,6 +65,7 @@ impl Spans {
             .ok()
     }
 
+    /// Starts the thread that sends spans to this collector.
     fn to(collector: &Uri, name: &str) -> io::Result<Self> {
         let waiting = Arc::new(Waiting {
             count: AtomicUsize::new(0),
@@ -118,6 +119,7 @@ impl Spans {
 }
 
 impl Waiting {
+    /// Counts lost spans.
     fn lose(&self, count: usize) {
         if self.settle(count) {
             self.dropped.increment(count as u64);
@@ -174,6 +176,7 @@ impl Exporter {
         })
     }
 
+    /// Sends batches until the end is requested.
     fn run(&mut self, spans: &Receiver<SpanData>, end: &Receiver<oneshot::Sender<()>>) {
         loop {
             let asked = end.recv_timeout(PAUSE);
@@ -196,6 +199,7 @@ impl Exporter {
         }
     }
 
+    /// Sends one batch, and logs failures and recoveries.
     fn export(&mut self, batch: Vec<SpanData>) {
         let count = batch.len();
         // The collector's client blocks, so its future is ready at once.

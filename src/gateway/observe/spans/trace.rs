@@ -32,7 +32,9 @@ pub struct Parent {
 }
 
 impl Parent {
+    /// Flag of a sampled trace.
     const SAMPLED: u8 = 1;
+    /// Flag of a random trace id.
     const RANDOM: u8 = 2;
 
     /// Returns the parent that the `traceparent` fields of a request name.
@@ -46,6 +48,7 @@ impl Parent {
         }
     }
 
+    /// Parses one `traceparent` field.
     fn read(field: &[u8]) -> Option<Self> {
         let (version, rest) = field.split_at_checked(2)?;
         let version = hex(version)?;

@@ -41,6 +41,7 @@ pub(super) enum Unusable {
     Slow,
 }
 
+/// Formats the header of a file.
 fn header(length: u64, checksum: u32) -> String {
     format!("{STATE_MAGIC}{VERSION:04} {length:016x} {checksum:08x}\n")
 }
@@ -110,6 +111,7 @@ impl Writer {
     }
 }
 
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }

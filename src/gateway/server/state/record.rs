@@ -122,6 +122,7 @@ mod as_text {
     use super::{Deserialize, Deserializer, Rate, Serializer};
     use serde::de::Error as _;
 
+    /// Parses a rate; `None` if it is not valid.
     pub(super) fn parse(text: &str) -> Option<Rate> {
         match text {
             "none" => Some(Rate::UNLIMITED),
@@ -129,10 +130,12 @@ mod as_text {
         }
     }
 
+    /// Writes a rate as text.
     pub(super) fn serialize<S: Serializer>(rate: &Rate, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(rate)
     }
 
+    /// Reads a rate from text.
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
         let text = String::deserialize(from)?;
         parse(&text).ok_or_else(|| D::Error::custom("not a rate"))

@@ -49,6 +49,7 @@ impl StateFile {
 }
 
 impl Restored {
+    /// Logs a summary of the restored state.
     fn tell(&self, path: &Path) {
         let file = path.display();
         let Self {
@@ -70,6 +71,7 @@ impl Restored {
     }
 }
 
+/// Logs why the state file is not used.
 pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
     tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
 }
@@ -148,6 +150,7 @@ struct Batch<'g> {
 }
 
 impl<'g> Batch<'g> {
+    /// Begins a batch for a zone.
     fn of(zone: &'g Zone, record: &ZoneRecord, at: Moment) -> Self {
         Self {
             zone,
@@ -158,6 +161,7 @@ impl<'g> Batch<'g> {
         }
     }
 
+    /// Adds a key, and sends the batch when it is full.
     fn add(&mut self, key: Option<SavedKey>) {
         self.keys.extend(key);
         if self.keys.len() >= BATCH {
@@ -165,6 +169,7 @@ impl<'g> Batch<'g> {
         }
     }
 
+    /// Sends the collected keys to the zone.
     fn hand_on(&mut self) {
         // Keys above the zone's maximum are not sent.
         let max_keys = self.zone.settings().max_keys.get();
@@ -173,6 +178,7 @@ impl<'g> Batch<'g> {
         self.zone.restore(std::mem::take(&mut self.keys), self.at);
     }
 
+    /// Sends the remaining keys. Returns the number of all keys sent.
     fn finish(mut self) -> usize {
         self.hand_on();
         self.count

@@ -45,6 +45,7 @@ impl StateFile {
 }
 
 impl RoomsFile {
+    /// Returns the file of the waiting rooms beside this state file.
     pub(super) fn beside(state: &Path) -> Self {
         let mut name = state.as_os_str().to_owned();
         name.push(".rooms");
@@ -69,6 +70,7 @@ impl RoomsFile {
         }
     }
 
+    /// Restores the rooms of a content that still exist.
     fn restore_from(&self, content: Content, gateway: &Gateway, now: Moment) {
         for saved in content.rooms {
             let Some(room) = gateway.rooms().find(|room| room.origin() == saved.origin) else {
@@ -152,6 +154,7 @@ impl RoomsFile {
         }
     }
 
+    /// Logs that the file could not be read.
     fn tell_unread(&self, error: &io::Error) {
         tracing::error!(
             file = %self.path.display(),
@@ -160,6 +163,7 @@ impl RoomsFile {
         );
     }
 
+    /// Logs that the file could not be written.
     fn tell_unwritten(&self, error: &io::Error) {
         tracing::error!(
             file = %self.path.display(),
@@ -169,6 +173,7 @@ impl RoomsFile {
     }
 }
 
+/// Reads the file; `None` if there is none.
 fn read(path: &Path) -> io::Result<Option<Content>> {
     let file = match fs::File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

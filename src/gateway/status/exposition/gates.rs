@@ -16,6 +16,7 @@ struct GateNow<'g> {
     state: GateState,
 }
 
+/// Writes the metrics of all gates.
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let gates = gateway.origins().iter().filter_map(|origin| {
         let (gate, origin) = (origin.gate()?, origin.settings());
@@ -42,6 +43,7 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
     write_counts(&mut table);
 }
 
+/// Writes the waiters of gates.
 fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
     table.value("drip_origin_queue_depth", |it| it.state.depth);
     table.write("drip_origin_class_queue_depth", |it, series| {
@@ -56,6 +58,7 @@ fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
     });
 }
 
+/// Writes the limits of gates.
 fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
     table.write("drip_origin_rate", |it, series| {
         file_and_now(series, gates::rate(it.origin, &it.state, Rate::per_second));
@@ -84,6 +87,7 @@ fn file_and_now<V: std::fmt::Display>(series: &mut Series, setting: FileAndNow<V
     );
 }
 
+/// Writes the counts of gates.
 fn write_counts(table: &mut Table<'_, GateNow<'_>>) {
     table.counts("drip_origin_rejections_total", "reason", |it| {
         &it.gate.metrics().rejections

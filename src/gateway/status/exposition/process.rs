@@ -11,6 +11,7 @@ use crate::http::message::buffer;
 use crate::observe::connections::ClientConnections;
 use crate::observe::metrics::{DESCRIPTOR_WAITS, LOCAL_PORT_WAITS, handshake_failures};
 
+/// Writes the metrics of the process.
 pub(super) fn write(out: &mut String, connections: &ClientConnections) {
     let mut table = Table::of_process(out);
     let counts = connections.counts();
@@ -72,6 +73,7 @@ impl Usage {
         })
     }
 
+    /// Writes the resource usage.
     fn write(&self, table: &mut Table<'_, ()>) {
         let limit = |of| getrlimit(of).current.unwrap_or_default();
         table.value("process_cpu_seconds_total", |()| {

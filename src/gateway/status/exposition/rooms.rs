@@ -5,6 +5,7 @@ use crate::http::gateway::Gateway;
 use crate::status::rooms::events;
 use crate::time::clock;
 
+/// Writes the metrics of all waiting rooms.
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
     let rooms = gateway.rooms();

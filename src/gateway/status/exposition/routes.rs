@@ -6,6 +6,7 @@ use super::table::{Table, labels};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, NO_ROUTE, RouteMetrics};
 
+/// Writes the metrics of all routes.
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     // Routes that differ only in their methods have one name, and one count.
     let mut seen = HashSet::new();

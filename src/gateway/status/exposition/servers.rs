@@ -6,6 +6,7 @@ use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::observe::metrics::Outcome;
 use crate::time::clock;
 
+/// Writes the metrics of all servers.
 pub(super) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
     let servers = gateway.origins().iter().flat_map(|origin| {

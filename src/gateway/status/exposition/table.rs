@@ -126,6 +126,7 @@ impl Series<'_> {
         self.line("_count", more, all);
     }
 
+    /// Writes one line. `more`: further labels.
     fn line(&mut self, suffix: &str, more: &str, value: impl Display) {
         let Self { out, name, labels } = self;
         let comma = if labels.is_empty() || more.is_empty() {

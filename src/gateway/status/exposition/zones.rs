@@ -51,6 +51,7 @@ pub(super) async fn write(out: &mut String, gateway: &Gateway) {
     write_zones(&mut table);
 }
 
+/// Writes the metrics of these zones.
 fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
     table.counts("drip_zone_requests_total", "status", |it| {
         &it.zone.metrics().statuses

@@ -111,6 +111,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     lines.0
 }
 
+/// Lines of a configuration file.
 #[derive(Default)]
 struct Lines(String);
 
@@ -133,6 +134,7 @@ impl Lines {
         );
     }
 
+    /// Writes a comment and a setting.
     fn put(&mut self, name: &str, value: &str, why: &str) {
         let _ = writeln!(self.0, "{:<24} # {why}", format!("{name} = {value}"));
     }

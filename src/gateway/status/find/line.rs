@@ -33,6 +33,7 @@ pub(super) fn level(level: Level) -> String {
     }
 }
 
+/// Formats the measured value of a condition.
 fn figure(measured: &Measured) -> String {
     let name = measured.condition.name();
     match measured.value {
@@ -42,6 +43,7 @@ fn figure(measured: &Measured) -> String {
     }
 }
 
+/// Formats the reason for the verdict of a step.
 fn remark(step: &StepRecord) -> String {
     let broken = if step.hung {
         Some("the origin does not answer".to_owned())
@@ -68,6 +70,7 @@ fn remark(step: &StepRecord) -> String {
     }
 }
 
+/// Formats the level that the search returns to.
 fn back(to: Level) -> String {
     match to {
         Level::Rate(rate) => format!("back to {rate} at once"),

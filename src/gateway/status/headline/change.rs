@@ -3,6 +3,7 @@
 use super::words::whole_seconds;
 use crate::status::views::{After, ChangeSample, Headline, Plain, Suspicion};
 
+/// Advice to revert a change.
 const TAKE_BACK: &str = "Take the change back if it was not meant.";
 
 /// Last change of the file, for a warning that begins now.
@@ -71,6 +72,7 @@ pub(super) fn add(headline: &mut Headline, after: &After) {
     }
 }
 
+/// Appends a sentence to a text.
 fn joined(text: &Plain, more: &str) -> Plain {
     Plain::new(format!("{text} {more}").trim())
 }

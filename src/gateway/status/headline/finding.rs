@@ -134,6 +134,7 @@ impl Finding {
         }
     }
 
+    /// Converts the finding to a headline. `also`: titles of the other findings.
     pub(in crate::status) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),

@@ -176,6 +176,7 @@ impl<'a> Recent<'a> {
     }
 }
 
+/// Sums labelled counts.
 fn summed<'a>(all: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<Plain, u64> {
     let mut sums = BTreeMap::new();
     for (name, count) in all.flatten() {

@@ -60,6 +60,7 @@ impl Seconds {
         }
     }
 
+    /// Adds a second and drops old ones. Returns the sum.
     fn add(&mut self, no_key: u64, all: u64) -> Lately {
         self.counts.push_back((no_key, all));
         self.sum = (self.sum.0 + no_key, self.sum.1 + all);

@@ -17,6 +17,7 @@ pub(super) fn is_login(settings: &Settings, zone: usize) -> bool {
     routes.peek().is_some() && routes.all(|route| has_word(&route.path))
 }
 
+/// Returns whether a path contains a word of logins.
 fn has_word(path: &PathPattern) -> bool {
     let text = match path {
         PathPattern::Prefix(text) | PathPattern::Exact(text) => text.clone(),

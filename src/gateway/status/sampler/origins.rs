@@ -68,6 +68,7 @@ impl Origins {
         self.shared.answers(gateway)
     }
 
+    /// Sample of an origin for the last second.
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
         let gate = origin.gate();

@@ -33,6 +33,7 @@ struct ZoneOperations {
 }
 
 impl ZoneOperations {
+    /// Computes the state after a second from the state before.
     fn next(before: Option<Self>, counts: Labelled, now: Moment) -> Self {
         let before = before.unwrap_or_default();
         let grown = counts.since(&before.counts);

@@ -29,6 +29,7 @@ pub(super) struct Past {
     sampled: Moment,
 }
 
+/// Values of one second.
 #[derive(Debug)]
 struct Second {
     answers: u64,
@@ -98,6 +99,7 @@ impl Past {
         sample.holder = requests.holder(gateway, origin, now);
     }
 
+    /// Computes the usual values; `None` before they are known.
     fn usual(&self) -> Option<Usual> {
         let before = self.seconds.len().saturating_sub(NOW);
         let seconds = || self.seconds.iter().take(before);

@@ -28,6 +28,7 @@ struct Body {
     max_wait: Option<String>,
 }
 
+/// Example of a valid body, for errors.
 const EXAMPLE: &str = r#"{"rate": "20r/s"}"#;
 
 impl OtherNumbers {
@@ -124,6 +125,7 @@ impl OtherNumbers {
     }
 }
 
+/// Parses a rate for a zone.
 fn rate(text: &str, zone: &Zone) -> Result<Rate, String> {
     let rate = match text {
         "none" => Rate::UNLIMITED,
@@ -135,6 +137,7 @@ fn rate(text: &str, zone: &Zone) -> Result<Rate, String> {
     reason.map_or(Ok(rate), |reason| Err(format!("rate: {reason}")))
 }
 
+/// Checks a burst for a zone.
 fn burst(burst: u32, zone: &Zone) -> Result<u32, String> {
     if zone.algorithm.has_windows() {
         let algorithm = zone.algorithm;
@@ -151,6 +154,7 @@ fn burst(burst: u32, zone: &Zone) -> Result<u32, String> {
         .ok_or_else(|| "burst: 0 would let nothing through; write a whole number from 1".to_owned())
 }
 
+/// Parses a maximum wait.
 fn max_wait(text: &str) -> Result<Option<Duration>, String> {
     if text == "none" {
         return Ok(None);

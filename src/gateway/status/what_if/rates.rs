@@ -53,6 +53,7 @@ pub(crate) fn advise(
     advise_on(&|| arrivals.in_order(), settings, zone, span, deadline)
 }
 
+/// As [`advise`]. `arrivals`: returns all arrivals, once for each replay.
 fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     arrivals: &impl Fn() -> I,
     settings: &Settings,

@@ -18,6 +18,7 @@ use crate::zone::Arrival;
 
 /// Maximum number of keys in the result.
 const MAX_KEYS: usize = 5;
+/// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
 /// Replays arrivals at the zone with this index, as it is and with other numbers.
@@ -106,6 +107,7 @@ impl<'a> Side<'a> {
         self.count(&outcome)
     }
 
+    /// Decides on an arrival by the rules of the zone.
     fn outcome(&mut self, arrival: &Arrival) -> Outcome {
         let Arrival {
             time, key, dry_run, ..
@@ -136,6 +138,7 @@ impl<'a> Side<'a> {
         outcome
     }
 
+    /// Counts an outcome. Returns whether the request was rejected.
     fn count(&mut self, outcome: &Outcome) -> bool {
         let counts = &mut self.counts;
         match outcome.status {
@@ -163,6 +166,7 @@ impl<'a> Side<'a> {
         )
     }
 
+    /// Computes the result of a replay of `requests` arrivals.
     pub(crate) fn finish(mut self, requests: u64) -> Replayed {
         let rejected = self.counts.rejected + self.counts.rejected_dry_run;
         let waits = (self.waits.count() > 0).then_some(&self.waits);
@@ -179,6 +183,7 @@ impl<'a> Side<'a> {
     }
 }
 
+/// Converts nanoseconds to seconds.
 fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }

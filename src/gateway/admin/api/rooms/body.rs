@@ -107,6 +107,7 @@ pub(super) fn parting_word(body: &[u8], now: Moment) -> Result<Option<RoomWord>,
     is_there.then(|| new_word(body, now)).transpose()
 }
 
+/// Checks a message and its duration.
 fn new_word(body: WordBody, now: Moment) -> Result<RoomWord, Refusal> {
     let text = body.word.unwrap_or_default().trim().to_owned();
     let length = text.chars().count();

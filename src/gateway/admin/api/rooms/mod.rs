@@ -103,6 +103,7 @@ impl FromRequest for Target {
     }
 }
 
+/// `PUT`: sets the override of a room.
 pub(super) async fn set(target: Target, body: Bytes) -> Answer {
     let Target { room, author, .. } = &target;
     let wanted = body::wanted(&body, target.now, author.shown())?;
@@ -113,6 +114,7 @@ pub(super) async fn set(target: Target, body: Bytes) -> Answer {
     Ok(reply::ok(&overridden(&wanted)))
 }
 
+/// `DELETE`: ends the override of a room.
 pub(super) async fn end(target: Target) -> Answer {
     let Target { room, author, .. } = &target;
     let Some(ended) = room.set_override(None, target.now) else {
@@ -130,6 +132,7 @@ fn no_store() -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
+/// `POST`: calls visitors.
 pub(super) async fn call(target: Target, body: Bytes) -> Answer {
     let wanted = body::count(&body)?;
     let before = target.room.status(target.now).state;
@@ -146,6 +149,7 @@ pub(super) async fn call(target: Target, body: Bytes) -> Answer {
     Ok(reply::ok(&json!({ "called": called })))
 }
 
+/// `POST`: sends all waiting and called visitors away.
 pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
     let word = body::parting_word(&body, target.now)?;
     let before = target.room.status(target.now).state;
@@ -162,12 +166,14 @@ pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
     Ok(reply::ok(&json!({ "sent_away": sent_away })))
 }
 
+/// `PUT`: sets the message to visitors.
 pub(super) async fn set_word(target: Target, body: Bytes) -> Answer {
     let word = body::word(&body, target.now)?;
     target.set_word(Some(&word));
     Ok(reply::ok(&word_view(&word)))
 }
 
+/// `DELETE`: ends the message to visitors.
 pub(super) async fn end_word(target: Target) -> Answer {
     let ended = target.set_word(None);
     let ended = ended.ok_or_else(|| {
@@ -201,6 +207,7 @@ fn what(it: &RoomOverride) -> String {
     parts.join(", ")
 }
 
+/// Formats the overridden values.
 fn values(it: &RoomOverride) -> Vec<String> {
     let sessions = it.sessions;
     let sessions = sessions.map(|it| format!("sessions {}", it.map_or(0, NonZeroU32::get)));

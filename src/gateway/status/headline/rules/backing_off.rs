@@ -11,6 +11,7 @@ use crate::status::views::{GateSample, OriginSample, Plain};
 /// Minimum share of an origin's requests without a good response that counts as trouble.
 const TROUBLE: f64 = 0.05;
 
+/// Rule: a gate backs off.
 pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;

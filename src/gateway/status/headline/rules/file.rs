@@ -9,6 +9,7 @@ use crate::status::views::{LostKeysSample, Plain, Sample, Suspicion};
 const CORRECT: &str =
     "Correct the file, or the one that the line names, and save it; drip check names all errors.";
 
+/// Rule: the file has an error.
 pub(super) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let error = now.error.as_ref()?;
     let (place, remedy) = match (&error.file, error.line) {
@@ -34,6 +35,7 @@ pub(super) fn file_doubtful(_: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     lost.chain(needs_restart(&now.needs_restart)).collect()
 }
 
+/// Finding for a plan that lost most of its keys.
 fn lost_keys(keys: &LostKeysSample) -> Finding {
     let LostKeysSample {
         zone,

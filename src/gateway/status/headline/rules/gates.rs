@@ -37,6 +37,7 @@ pub(super) fn crowd(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     })
 }
 
+/// Rule: a gate rejects requests.
 pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let name = &origin.name;
@@ -135,6 +136,7 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
     }
 }
 
+/// Rule: requests wait at a gate.
 pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
     if gate.outage.is_some() || is_paused(gate) {

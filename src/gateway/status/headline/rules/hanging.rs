@@ -27,6 +27,7 @@ const SLOWER: f64 = 3.0;
 /// Minimum number of responses from which a latency is measured.
 const ANSWERS: u64 = 6;
 
+/// Rule: an origin hangs or is slow.
 pub(super) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref();
     let backs_off = gate.and_then(|gate| gate.backing_off.as_ref());
@@ -65,6 +66,7 @@ fn are_late(origin: &OriginSample, it: &Unanswered) -> bool {
     })
 }
 
+/// Finding for an origin that does not respond at all.
 fn silence(origin: &OriginSample, it: &Unanswered) -> Finding {
     let name = &origin.name;
     let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
@@ -93,6 +95,7 @@ fn silence(origin: &OriginSample, it: &Unanswered) -> Finding {
     }
 }
 
+/// Finding for late requests while others get responses.
 fn lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
     let name = &origin.name;
     Finding {
@@ -120,6 +123,7 @@ pub(super) fn slower(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64,
     (!was_fast && recent.ended_at_origin(origin) >= ANSWERS).then_some((takes, usual))
 }
 
+/// Finding for an origin that is slower than usual.
 fn slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (takes, usual) = slower(recent, origin)?;
     let answers = recent.ended_at_origin(origin);
@@ -143,6 +147,7 @@ fn slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     })
 }
 
+/// Sentence for the usual latency.
 fn before(usual: Usual) -> String {
     format!(
         "Usually 95 % of its answers begin within {}.",

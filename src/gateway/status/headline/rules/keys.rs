@@ -12,6 +12,7 @@ const NEARLY_ALL: f64 = 0.95;
 /// Maximum number of routes in a title.
 const NAMED: usize = 3;
 
+/// Rule: requests without a key bypass a limit.
 pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let without = recent.total(zone, |it| it.no_key);

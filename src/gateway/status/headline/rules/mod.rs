@@ -36,6 +36,7 @@ const OF_ALL: [fn(&Recent<'_>, &Sample) -> Vec<Finding>; 3] = [
     file::file_doubtful,
 ];
 
+/// Rules about the process.
 const OF_PROCESS: [Rule<Sample>; 5] = [
     process::log_lost,
     store::store_out,
@@ -44,6 +45,7 @@ const OF_PROCESS: [Rule<Sample>; 5] = [
     file::file_error,
 ];
 
+/// Rules about each origin.
 const OF_ORIGINS: [Rule<OriginSample>; 16] = [
     store::refused_gate,
     origins::failing,
@@ -63,6 +65,7 @@ const OF_ORIGINS: [Rule<OriginSample>; 16] = [
     overrides::room,
 ];
 
+/// Rules about each zone.
 const OF_ZONES: [Rule<ZoneSample>; 7] = [
     zones::key_flood,
     leaving::leaving,

@@ -15,12 +15,14 @@ const LONG: f64 = 0.1;
 /// Minimum number of failures for a trend.
 const FEW: u64 = 3;
 
+/// Numbers of responses, of 5xx responses, and of requests without a response.
 fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
     let codes = recent.counts(origin, |it| Some(&it.codes));
     let failed = recent.total(origin, |it| sum(&it.errors));
     (sum(&codes), of_class(&codes, "5xx"), failed)
 }
 
+/// Text of the last failure of an origin.
 fn last_failure(origin: &OriginSample) -> String {
     let last = origin.last_failure.as_ref();
     last.map_or(String::new(), |text| format!(" Last: {text}."))
@@ -84,6 +86,7 @@ fn stale(recent: &Recent<'_>, origin: &OriginSample) -> String {
     }
 }
 
+/// Rule: an origin fails.
 pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     holding(origin).or_else(|| unanswered(recent, origin))
 }
@@ -157,6 +160,7 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     })
 }
 
+/// Rule: an origin returns errors.
 pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (answered, bad, _) = answers(recent, origin);
     let share = part(bad, answered);
@@ -192,6 +196,7 @@ fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
     })
 }
 
+/// Rule: a server of an origin is out.
 pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let out = recent.lately(origin, |it| it.servers.saturating_sub(it.healthy));
     let bad = in_trouble(recent, origin);

@@ -6,6 +6,7 @@ use super::super::words::{count, listed, part, waiting};
 use super::rooms::visitors_wait;
 use crate::status::views::{OriginSample, Plain, Sample, Suspicion, ZoneSample};
 
+/// Rule: routes are in maintenance.
 pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let it = now.maintenance.as_ref()?;
     let title = match &it.route {
@@ -22,6 +23,7 @@ pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     })
 }
 
+/// Rule: a zone has overrides.
 pub(super) fn zone(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let (name, it) = (&zone.name, zone.overridden.as_ref());
     if let Some(it) = it.filter(|it| it.pause) {
@@ -40,6 +42,7 @@ pub(super) fn zone(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     overridden(name, name.as_str(), [rate, dry_run, keys], &until)
 }
 
+/// Rule: a gate has an override.
 pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, gate) = (&origin.name, origin.gate.as_ref()?);
     let it = gate.overridden.as_ref()?;
@@ -66,6 +69,7 @@ pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     })
 }
 
+/// Rule: a waiting room has an override.
 pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, room) = (&origin.name, origin.room.as_ref()?);
     let it = room.room.overridden.as_ref()?;
@@ -94,6 +98,7 @@ pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     overridden(name, &title, [sessions, admit, pause], &end)
 }
 
+/// Advice to end a pause.
 const RESUME: &str = "Resume it by undoing the override, or wait until it ends.";
 
 /// Finding for a pause. `by`: author, and expiry.

@@ -32,6 +32,7 @@ pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     Some((holds(holder), remedy))
 }
 
+/// Sentence for the requests of a client.
 fn holds(holder: &Holder) -> String {
     let Holder {
         client,

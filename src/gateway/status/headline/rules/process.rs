@@ -143,6 +143,7 @@ fn lacks(
     })
 }
 
+/// Rule: lines of the access log are lost.
 pub(super) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let lost = recent.of_process(|it| it.log.lost);
     if lost == 0 {

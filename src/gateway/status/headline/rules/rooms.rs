@@ -31,6 +31,7 @@ fn taken(room: &RoomSample) -> String {
     }
 }
 
+/// Rule: a room calls no visitor although it could.
 pub(super) fn stuck(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let room = origin.room.as_ref().filter(|room| room.stuck >= STUCK)?;
     let name = &origin.name;
@@ -49,6 +50,7 @@ pub(super) fn stuck(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     })
 }
 
+/// Rule: many called visitors do not come.
 pub(super) fn turns_lost(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let room = origin.room.as_ref()?;
     let lost = room.lost_lately;
@@ -71,6 +73,7 @@ pub(super) fn turns_lost(_: &Recent<'_>, origin: &OriginSample) -> Option<Findin
     })
 }
 
+/// Rule: visitors wait for long.
 pub(super) fn long_wait(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let room = origin.room.as_ref()?;
     let wait = room.room.wait.filter(|wait| *wait > LONG)?;

@@ -5,6 +5,7 @@ use super::super::recent::Recent;
 use super::super::words::{count, listed, part, seconds, sentence, whole};
 use crate::status::views::{GateAsks, OriginSample, Plain, Sample};
 
+/// Rule: the store is out.
 pub(super) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let store = now.store.as_ref().filter(|store| !store.up)?;
     let out_for = store.out_for.unwrap_or_default();
@@ -37,6 +38,7 @@ pub(super) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     })
 }
 
+/// Rule: the store is up and refuses operations of zones.
 pub(super) fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let store = now.store.as_ref().filter(|store| store.up)?;
     let what = store.refuses.as_ref()?;

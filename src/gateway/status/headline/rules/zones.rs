@@ -22,6 +22,7 @@ const SOME: f64 = 0.2;
 /// Share of the rejections from which no other key matters.
 const ALL: f64 = 0.98;
 
+/// Rule: many new keys come, or the zone is nearly full.
 pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
@@ -68,6 +69,7 @@ pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     })
 }
 
+/// Rule: a zone rejects requests.
 pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let rejected = recent.total(zone, |it| it.rejected);
@@ -176,6 +178,7 @@ fn blame(key: &HeavyKey) -> String {
     format!(" {}{plan} causes {share} of the rejections.", key.key)
 }
 
+/// Remedy for rejections. `alone`: one key causes them. `others`: other keys have requests, too.
 fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String {
     let fixed = match reason {
         "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
@@ -225,6 +228,7 @@ fn faster(zone: &ZoneSample, reason: &str) -> String {
     }
 }
 
+/// Rule: requests wait in a zone.
 pub(super) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.pause) {
         return None;
