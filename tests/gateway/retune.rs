@@ -81,7 +81,7 @@ fn check_retune(save: Save, before: u32, after: u32) {
     let saved = now();
 
     // On a busy machine the first of those measured may still leave at the old rate.
-    let measured = if before > after { 11 } else { WAITING + 1 };
+    let measured = if before > after { 13 } else { WAITING + 1 };
     origin.wait_for(measured);
     let moments = origin.moments("key=a");
     let began = in_force_from(&moments, measured - 1, before, after, saved);

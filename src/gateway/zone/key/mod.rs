@@ -27,11 +27,10 @@ use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
 pub(super) use handlers::{End, KeyCall};
 use pause::Pause;
-use places::DueWaiter;
 use queue::KeyQueue;
 use shared_places::SharedPlaces;
 use shared_queue::SharedQueue;
-use waiter::{Waiter, WaitsFor};
+use waiter::{DueWaiter, Waiter, WaitsFor};
 
 /// Owns one key's bucket and queue, and releases each waiter when it is due.
 pub(super) struct KeyActor {

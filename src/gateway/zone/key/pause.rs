@@ -7,7 +7,7 @@ use limit::{Limit, Moment, StoppableClock, Ticket};
 
 use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
-use super::places::DueWaiter;
+use super::waiter::DueWaiter;
 use super::waiter::Waiter;
 
 /// Pause of a key, and the requests that would be admitted at once without it.

@@ -7,15 +7,9 @@ use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verd
 
 use super::super::answer::{Answer, Charge, Outlook, RETRY_SOON};
 use super::KeyActor;
-use super::waiter::{Waiter, WaitsFor};
+use super::waiter::{DueWaiter, Waiter, WaitsFor};
 use crate::zone::Rejection;
 use crate::zone::pending::AskPlace;
-
-/// Request that is due, but must wait for a permit of its key.
-pub(super) struct DueWaiter {
-    pub(super) waiter: Waiter,
-    pub(super) charge: Charge,
-}
 
 impl KeyActor {
     /// Admits a request that is due, or lets it wait for a permit.

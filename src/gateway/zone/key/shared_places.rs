@@ -15,9 +15,9 @@ use super::super::answer::{Charge, RETRY_SOON};
 use super::super::stats::PlacesElsewhere;
 use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
-use super::places::{DueWaiter, most};
+use super::places::most;
 use super::queue::KeyQueue;
-use super::waiter::{Waiter, WaitsFor};
+use super::waiter::{DueWaiter, Waiter, WaitsFor};
 use crate::time::pacer::Pacer;
 use crate::zone::Rejection;
 

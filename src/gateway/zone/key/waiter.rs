@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use limit::{self, Excess, Limit, Moment, Onward, Ticket};
 use tokio::sync::oneshot;
 
-use super::places::DueWaiter;
 use crate::zone::answer::{Answer, Charge};
 use crate::zone::pending::PendingJoin;
 
@@ -67,4 +66,10 @@ impl Waiter {
         let in_flight = &mut self.limit.in_flight;
         *in_flight = in_flight.map(|most| limit::changed(most, changes));
     }
+}
+
+/// Request that is due, but must wait for a permit of its key.
+pub(super) struct DueWaiter {
+    pub(super) waiter: Waiter,
+    pub(super) charge: Charge,
 }
