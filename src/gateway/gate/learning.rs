@@ -14,7 +14,6 @@ use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
 /// State with which a gate shares its back-off.
-#[derive(Debug)]
 pub(super) struct SharedBackoff {
     exchange: BackoffExchange,
     pub(super) caller: Caller,
@@ -105,7 +104,7 @@ impl Dialogue for LearningLink {
             ask,
             at: None,
         };
-        let asked = self.key.link.store().exchange_backoff(&call);
+        let asked = self.key.link.store().call(&call);
         let (told, _) = self.key.link.run(asked).await;
         told.map_err(|error| {
             // An outage of the store is logged elsewhere.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use config::tls::Authorities;
-use limit::{LearnedReply, Moment, PoolReply};
+use limit::Moment;
 use tokio::sync::Mutex;
 
 use redis::{Cmd, RedisError, RedisResult, Value};
@@ -19,10 +19,7 @@ use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
 use super::reply::{Done, Reply};
 use super::script::{Script, ScriptCall, SentScripts};
 use super::unanswered::UnansweredKey;
-use super::{
-    BackoffCall, Claim, Error, Grant, Join, PlacesCall, Refund, Retune, Retuned, RoomCall,
-    RoomReply, StoreAnswer, Url, answer, script,
-};
+use super::{Error, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 
 /// Connection of one thread to the Redis that all gateways share.
 ///
@@ -169,46 +166,13 @@ impl Store {
         done.into_iter().collect()
     }
 
-    /// Claims slots of the grid of an origin, in one round trip.
+    /// Makes a call that is about one thing, in one round trip.
     ///
     /// # Errors
     ///
-    /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
-    /// [late](Error::Late) may be lost.
-    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
-        self.call(claim).await
-    }
-
-    /// Reports to a pool of permits what this gateway holds, and leases more, in one round trip.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error in the same cases as [`forget`](Self::forget).
-    pub async fn places(&self, call: &PlacesCall<'_>) -> Result<PoolReply, Error> {
-        self.call(call).await
-    }
-
-    /// Exchanges with other gateways what they have learned about an origin.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error in the same cases as [`forget`](Self::forget). What this gateway has
-    /// learned may be stored in spite of the error.
-    pub async fn exchange_backoff(&self, call: &BackoffCall<'_>) -> Result<LearnedReply, Error> {
-        self.call(call).await
-    }
-
-    /// Gets all that happened in a waiting room since the last call.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if Redis was not reached in time or refused.
-    pub async fn room(&self, call: &RoomCall<'_>) -> Result<RoomReply, Error> {
-        self.call(call).await
-    }
-
-    /// Calls a script about one thing. Returns its reply.
-    async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
+    /// Returns an error if Redis was not reached in time or refused. The call may have had its effect
+    /// all the same: slots of a claim that was [late](Error::Late) may be lost.
+    pub async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
         let command = |_, sent: Option<&_>| {
             let (keys, packed) = (call.keys(), call.packed());
             script::command(C::SCRIPT, keys.iter(), &packed, &self.prefix, sent)

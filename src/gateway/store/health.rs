@@ -1,6 +1,5 @@
 //! Health of the store: outages and refusals.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -205,14 +204,6 @@ pub fn store_result(error: Option<&Error>) -> StoreResult {
         Some(Error::Late) => StoreResult::Late,
         Some(Error::Unreachable(_)) => StoreResult::Unreachable,
         Some(_) => StoreResult::Refused,
-    }
-}
-
-impl fmt::Debug for StoreHealth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreHealth")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
     }
 }
 

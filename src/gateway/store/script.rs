@@ -8,7 +8,7 @@ use redis::{Cmd, Script as Hashed};
 
 /// Script, by its index in [`SOURCES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Script {
+pub enum Script {
     /// Decides by a leaky bucket or a token bucket.
     Bucket,
     FixedWindow,
@@ -39,7 +39,7 @@ impl Script {
 }
 
 /// Call of a script about one thing: its arguments, and how its reply is read.
-pub(super) trait ScriptCall {
+pub trait ScriptCall {
     const SCRIPT: Script;
     type Reply;
 

@@ -56,7 +56,7 @@ impl PlacesLink {
             call: *call,
             at: None,
         };
-        let (reply, _) = self.key.link.run(self.key.link.store().places(&call)).await;
+        let (reply, _) = self.key.link.run(self.key.link.store().call(&call)).await;
         self.calls.add(store_result(reply.as_ref().err()), 1);
         reply.map_err(|error| self.key.note(&error, "places"))
     }

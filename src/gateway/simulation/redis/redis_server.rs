@@ -208,7 +208,7 @@ async fn claim(store: &Store, random: &mut Random) {
             keys: random.chance(95).then_some(&*report),
             at,
         };
-        if let Ok(told) = store.claim(&claim).await {
+        if let Ok(told) = store.call(&claim).await {
             let report = &mut reports[gateway];
             if random.chance(90) {
                 report.generation = told.keys.generation;
