@@ -55,15 +55,13 @@ impl Shared {
     /// Records the content of a named file. `is_secret`: its name comes from the environment.
     pub(super) fn has_read(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
-        let files = named.iter_mut().filter(|file| file.path == path);
-        let mut files = files.filter(|file| file.needs_digest()).peekable();
-        if files.peek().is_none() {
-            return;
+        // A file is read soon after it is named, so the search begins with the newest.
+        let mut unread = named.iter_mut().rev().filter(|file| file.needs_digest());
+        if let Some(file) = unread.find(|file| file.path == path) {
+            let mut hasher = DefaultHasher::new();
+            content.hash(&mut hasher);
+            (file.digest, file.is_secret) = (Some(hasher.finish()), is_secret);
         }
-        let mut hasher = DefaultHasher::new();
-        content.hash(&mut hasher);
-        let digest = Some(hasher.finish());
-        files.for_each(|file| (file.digest, file.is_secret) = (digest, is_secret));
     }
 
     pub(super) fn has_problem(&self) -> bool {
