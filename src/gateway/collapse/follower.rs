@@ -13,7 +13,6 @@ use super::kinds::{FlightId, KindKey};
 use super::{Leader, SharedAnswer, SharedAnswers};
 
 /// Request that waits for the response of its leader. Dropping it leaves the queue of followers.
-#[derive(Debug)]
 pub struct Follower {
     shared: Arc<SharedAnswers>,
     key: KindKey,
@@ -25,7 +24,6 @@ pub struct Follower {
 }
 
 /// Result of following.
-#[derive(Debug)]
 pub enum Followed {
     /// The follower gets this answer.
     Answer(Arc<SharedAnswer>),
@@ -40,7 +38,6 @@ pub enum Followed {
 }
 
 /// Turn of one follower to join the origin's queue. Dropping it passes the turn to the next one.
-#[derive(Debug)]
 pub struct Release {
     shared: Arc<SharedAnswers>,
     id: FlightId,

@@ -15,7 +15,6 @@ use crate::gate::{Line, Reserved};
 use crate::time::clock;
 
 /// Request that leads. Dropping it makes the next follower lead.
-#[derive(Debug)]
 pub struct Leader {
     shared: Arc<SharedAnswers>,
     pub(super) id: FlightId,

@@ -55,7 +55,6 @@ pub(crate) use terms::ACCEL_EXPIRES;
 pub use terms::{Head, Terms, Verdict, Windows};
 
 /// Answers of all routes, and the requests that wait for them.
-#[derive(Debug)]
 pub struct SharedAnswers {
     kinds: Mutex<KindTable>,
     memory: Arc<Memory>,
@@ -73,7 +72,6 @@ pub struct SharedAnswers {
 type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
 
 /// Result of a lookup: how a request of a kind proceeds.
-#[derive(Debug)]
 pub enum Share {
     /// The request gets this answer.
     Kept(Arc<SharedAnswer>),

@@ -79,7 +79,7 @@ impl Clients {
     fn lead_of(&self, key: &[u8], now: u64) -> Leader {
         match self.ask(key, now) {
             Share::Lead(leader) => leader,
-            other => panic!("{other:?}"),
+            _ => panic!("another result"),
         }
     }
 
@@ -90,7 +90,7 @@ impl Clients {
     fn follow(&self, now: u64) -> Follower {
         match self.ask(KEY, now) {
             Share::Follow(follower) => follower,
-            other => panic!("{other:?}"),
+            _ => panic!("another result"),
         }
     }
 
@@ -146,20 +146,20 @@ fn is_waiting(follower: &mut Follower) -> bool {
 fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
     match told(follower) {
         Some(Followed::Answer(answer)) => answer,
-        other => panic!("{other:?}"),
+        _ => panic!("another result"),
     }
 }
 
 fn promoted(follower: &mut Follower) -> Leader {
     match told(follower) {
         Some(Followed::Lead(leader)) => *leader,
-        other => panic!("{other:?}"),
+        _ => panic!("another result"),
     }
 }
 
 fn released(follower: &mut Follower) -> Release {
     match told(follower) {
         Some(Followed::Alone(release)) => release,
-        other => panic!("{other:?}"),
+        _ => panic!("another result"),
     }
 }

@@ -17,7 +17,6 @@ use crate::observe::metrics::{GateMetrics, Outcome};
 const CHANGES: Duration = Duration::from_millis(100);
 
 /// Back-off of a gate, with its settings.
-#[derive(Debug)]
 pub(super) struct BackingOff {
     settings: config::Backoff,
     pub(super) backoff: Backoff,

@@ -20,7 +20,6 @@ use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
 /// State with which a gate shares its rate.
-#[derive(Debug)]
 pub(super) struct SharedGrid {
     claims: Claims,
     /// Random identifier of this gate in the cluster. Kept when the store's settings change.

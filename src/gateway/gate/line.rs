@@ -17,7 +17,7 @@ use crate::zone::Key;
 /// Departure of a request, from which another request can take over.
 ///
 /// If the departed request gets no answer, a request for the same resource goes ahead of the queue.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Line {
     gate: Arc<OriginGate>,
     /// Number of the departure.
@@ -27,7 +27,6 @@ pub struct Line {
 }
 
 /// Reserved position ahead of the queue, for a request of any thread. Dropping it gives it up.
-#[derive(Debug)]
 pub struct Reserved {
     gate: Arc<OriginGate>,
     position: GatePosition,

@@ -58,7 +58,6 @@ pub use status::GateState;
 pub use waiting::{NoTurn, Waiting};
 
 /// Gate of an origin, shared by all workers.
-#[derive(Debug)]
 pub struct OriginGate {
     state: Mutex<State>,
     metrics: GateMetrics,
@@ -75,7 +74,6 @@ pub struct OriginGate {
 }
 
 /// Permit that is granted to a waiter, with the time of its slot.
-#[derive(Debug)]
 struct Granted {
     place: Place,
     due: Moment,

@@ -1,7 +1,6 @@
 //! Permit of a request at the origin, and what is recorded until it ends.
 
 use std::cell::Cell;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -229,12 +228,6 @@ impl Place {
             cost,
             result,
         })
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
     }
 }
 

@@ -27,7 +27,6 @@ pub(super) use link::PlacesLink;
 pub(super) const NO_LEASE: u64 = u64::MAX;
 
 /// State with which a gate shares its permits.
-#[derive(Debug)]
 pub(super) struct SharedPlaces {
     borrower: Borrower,
     /// Random identifier of this gate in the cluster. Kept when the store's settings change.

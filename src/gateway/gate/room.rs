@@ -1,6 +1,5 @@
 //! Limit that an origin's servers set for the requests in flight.
 
-use std::fmt;
 use std::sync::Arc;
 
 use limit::Moment;
@@ -18,11 +17,5 @@ impl Room {
     /// Returns the number of requests that the servers allow at `now`.
     pub(super) fn at(&self, now: Moment) -> Option<usize> {
         (self.0)(now)
-    }
-}
-
-impl fmt::Debug for Room {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").finish_non_exhaustive()
     }
 }

@@ -31,7 +31,6 @@ const BEFORE: Duration = Duration::from_micros(500);
 const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
 /// State behind a gate's lock. It does not read the clock: callers pass the time.
-#[derive(Debug)]
 pub(super) struct State {
     pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
     /// Back-off; `None` if the file has no `backoff`.

@@ -13,8 +13,6 @@ use crate::zone::StoreRefusal;
 pub struct GateState {
     /// Number of waiters.
     pub depth: usize,
-    /// Number of requests at the origin.
-    pub in_flight: usize,
     /// Number of departures since the gateway started.
     pub departures: u64,
     /// Effective rate. If several gateways share it, it is the rate of all together.
@@ -55,7 +53,7 @@ impl OriginGate {
         let why_backs_off_alone = learns.and_then(|it| it.caller.refusal.clone());
         let overridden = state.overridden.as_deref().cloned();
         let blocked = state.blocked.times();
-        let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
+        let depth = state.gate.depth();
         let departures = state.gate.departures();
         let classes = state.gate.classes();
         let named = classes.filter(|(class, _)| !class.name.is_empty());
@@ -63,7 +61,6 @@ impl OriginGate {
         drop(state);
         GateState {
             depth,
-            in_flight,
             departures,
             rate: limits.rate,
             sharing,

@@ -48,7 +48,6 @@ pub(super) trait Dialogue {
 }
 
 /// Gate's record of a task that calls the store. Dropping it ends the task.
-#[derive(Debug)]
 pub(super) struct Caller {
     store: Arc<StoreHealth>,
     /// Wakes the task. Also identifies it among other tasks.

@@ -18,7 +18,6 @@ use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 /// Request that waits at a gate. Dropping it removes the request from the queue.
-#[derive(Debug)]
 pub struct Waiting {
     pub(super) gate: Arc<OriginGate>,
     pub(super) share: Share<KeyAtGate>,

@@ -73,7 +73,7 @@ pub struct Gateway {
 type RetiredGate = (String, Arc<OriginGate>);
 
 /// State that all versions of the gateway share.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Lifecycle {
     route_metrics: Registry<RouteMetrics>,
     collapse_metrics: Registry<CollapseMetrics>,

@@ -107,7 +107,6 @@ fn short(excess: Excess) -> f64 {
 }
 
 /// Log events of the gate of one origin: of each kind at most one a second.
-#[derive(Debug)]
 pub struct GateEvents {
     /// Clients of its requests that waited or were rejected, if keys do not share the gate.
     pub networks: Networks,

@@ -1,6 +1,5 @@
 //! Summarizes frequent events in few lines of the log.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -117,12 +116,6 @@ impl<T> Shared<T> {
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         self.write_line();
-    }
-}
-
-impl<T> fmt::Debug for Summary<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summary").finish_non_exhaustive()
     }
 }
 

@@ -30,7 +30,6 @@ const FIRST_ANSWER: u32 = 10;
 /// Failing answers and timeouts of one client are in doubt, too. While the server answers other
 /// clients, the failures of each client count once in a row, and at least two clients must fail
 /// before the server goes out.
-#[derive(Debug)]
 pub(super) struct Failures {
     max_fails: MaxFails,
     /// Answers that count as failures. Empty if there is no other server.

@@ -16,7 +16,6 @@ use super::choice::{Candidate, NoServer, Turns, WHOLE};
 use super::server::Server;
 
 /// Servers of an origin with their settings.
-#[derive(Debug)]
 pub(super) struct Group {
     members: Vec<Member>,
     /// Sum of `max_in_flight` of the servers that are no backups, if each server has one.
@@ -28,7 +27,6 @@ pub(super) struct Group {
 }
 
 /// Server with its settings.
-#[derive(Debug)]
 struct Member {
     server: Arc<Server>,
     settings: config::OriginServer,

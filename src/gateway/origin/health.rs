@@ -21,7 +21,6 @@ const MAX_CLIENTS: usize = 64;
 /// State that decides whether requests may be sent to a server.
 ///
 /// They may be sent unless failed requests or health checks have taken the server out.
-#[derive(Debug)]
 pub(super) struct ServerHealth {
     /// Name of the server's origin, for the log.
     origin: Box<str>,

@@ -22,7 +22,6 @@ use crate::time::deadline::Deadline;
 /// HTTP/1 connection in use.
 ///
 /// Dropping it closes the connection. A connection that is given back serves another request.
-#[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says another thing of the connection"

@@ -26,14 +26,13 @@ use crate::time::clock;
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Connections of a worker, by server.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Pools(Rc<RefCell<ByServer>>);
 
 /// Keyed by the server's address in memory, which stays unique because each pool holds its server.
 type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 
 /// Connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
-#[derive(Debug)]
 pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections<Http1Connection>>,

@@ -29,7 +29,7 @@ use super::stream::OriginStream;
 use crate::time::clock;
 
 /// Health check of one server, repeated at an interval.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Check {
     server: Arc<Server>,
     health: Health,

@@ -10,11 +10,10 @@ use super::servers::Origin;
 /// Checks the servers of origins that have `health`, in one task per server.
 ///
 /// The process has one prober, on the thread that follows the file.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Prober(RefCell<Vec<UnderWay>>);
 
 /// Running check. Dropping it ends the check.
-#[derive(Debug)]
 struct UnderWay {
     check: Check,
     task: JoinHandle<()>,

@@ -20,7 +20,6 @@ use super::stream::OriginStream;
 use crate::observe::metrics::{Outcome, ServerMetrics};
 
 /// Server of an origin, as long as it is in the file. Reloads keep it.
-#[derive(Debug)]
 pub(crate) struct Server {
     url: ServerUrl,
     /// Requests at the server.

@@ -14,11 +14,10 @@ use super::server::Server;
 use super::shortage;
 
 /// Idle connections of one client, at most one per server. Dropped with the client's connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct TiedConnections(RefCell<Vec<Tied>>);
 
 /// Idle connection of one client.
-#[derive(Debug)]
 struct Tied {
     server: Arc<Server>,
     connection: Box<Http1Connection>,

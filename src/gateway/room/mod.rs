@@ -56,7 +56,6 @@ enum Kept {
 }
 
 /// Mutable state of a room, behind its lock.
-#[derive(Debug)]
 struct State {
     kept: Kept,
     /// Instant of the last change of the limits, by the wall clock: gateways may differ.

@@ -18,13 +18,6 @@ pub struct Identity {
     pub secret: [u8; 32],
 }
 
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("Identity");
-        shown.field("life", &self.life).finish_non_exhaustive()
-    }
-}
-
 impl Identity {
     /// Creates a random identity.
     ///
@@ -47,7 +40,7 @@ impl Identity {
 }
 
 /// Saved state of a room, with its identity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedOriginRoom {
     /// Name of the origin.
     pub origin: String,

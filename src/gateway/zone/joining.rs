@@ -27,7 +27,6 @@ pub enum Joined<'z> {
 ///
 /// If it is dropped before the answer, it leaves the queue. If it is dropped while the answer is in
 /// transit, the admission is refunded.
-#[derive(Debug)]
 pub struct Joining<'z> {
     shards: &'z Shards,
     /// Key of the request; `None` once its [`Turn`] has it.

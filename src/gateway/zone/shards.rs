@@ -17,7 +17,6 @@ use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 /// Supervisors of a zone, one on each worker, and the metrics that they share.
 ///
 /// A key's hash selects its supervisor. All versions of a zone have the same shards.
-#[derive(Debug)]
 pub(super) struct Shards {
     supervisors: Box<[SupervisorAddress]>,
     hasher: RandomState,

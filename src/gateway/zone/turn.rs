@@ -10,7 +10,6 @@ use super::shards::Shards;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// Admission by one zone. If it is dropped unused, its charge is refunded.
-#[derive(Debug)]
 pub struct Turn<'z> {
     shards: &'z Shards,
     /// Key of the request.
@@ -164,7 +163,6 @@ impl<'z> Turn<'z> {
 }
 
 /// Charge of a used admission. It can still be changed.
-#[derive(Debug)]
 pub struct UsedTurn<'z> {
     shards: &'z Shards,
     key: Key,

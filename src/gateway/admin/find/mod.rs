@@ -28,7 +28,7 @@ pub(super) use running::{OWNER, Running};
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Last experiment of each origin.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Experiments {
     all: Mutex<HashMap<String, Arc<Mutex<Running>>>>,
 }

@@ -24,7 +24,6 @@ pub(in crate::admin) const OWNER: &str = "drip find";
 pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
 
 /// An experiment that runs or has ended.
-#[derive(Debug)]
 pub(in crate::admin) struct Running {
     pub(in crate::admin) id: u64,
     pub(in crate::admin) origin: String,

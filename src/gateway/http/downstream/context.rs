@@ -15,7 +15,7 @@ pub struct ConnectionContext {
 }
 
 /// State that few connections need.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Extras {
     /// Upstream connections that are reserved for this client.
     tied: OnceCell<TiedConnections>,

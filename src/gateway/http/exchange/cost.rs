@@ -57,7 +57,7 @@ pub(super) fn is_told_by(rule: &CostRule, name: &[u8]) -> bool {
 }
 
 /// Charges of a request that its response may still change.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct UsedTurns<'r>(pub(super) Vec<UsedTurn<'r>>);
 
 impl UsedTurns<'_> {

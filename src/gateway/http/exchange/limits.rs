@@ -16,7 +16,7 @@ pub(super) use self::wait::{Begun, begin, wait};
 use crate::zone::Key;
 
 /// Progress of a request with the limits of its route.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) enum Limited<'r> {
     /// No limit was joined yet.
     #[default]

@@ -14,7 +14,7 @@ use crate::time::deadline::Deadline;
 const HALF_CLOSED: Duration = Duration::from_secs(30);
 
 /// One direction of a tunnel. It holds a buffer only while there are bytes in it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Way {
     /// Bytes that were read and not written yet.
     buffer: Option<Buffer>,

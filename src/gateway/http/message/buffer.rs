@@ -3,7 +3,6 @@
 //! An idle connection holds no buffer.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -331,14 +330,6 @@ impl io::Write for Buffer {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer")
-            .field("filled", &self.len())
-            .finish_non_exhaustive()
     }
 }
 

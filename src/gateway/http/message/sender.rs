@@ -16,7 +16,6 @@ use super::trailers::Trailers;
 /// Writes messages one after another.
 ///
 /// Holds a buffer only while bytes wait to be written.
-#[derive(Debug)]
 pub struct Sender {
     /// The head, and bytes that go into the same write.
     out: Option<Buffer>,

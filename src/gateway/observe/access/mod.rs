@@ -249,13 +249,5 @@ fn open_file(path: &Path) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-impl std::fmt::Debug for AccessLog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AccessLog")
-            .field("format", &self.format)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ impl SharedOutcome {
 }
 
 /// Metrics of the requests of an origin whose routes collapse.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CollapseMetrics {
     /// Requests, and refreshes of stale responses, by the source of the response.
     pub requests: CountBy<SharedOutcome>,

@@ -42,7 +42,7 @@ labels! {
 }
 
 /// Metrics of an origin's gate.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct GateMetrics {
     /// Rejected requests.
     pub rejections: CountBy<GateRejected>,

@@ -1,7 +1,5 @@
 //! Values of a metric's label, with a count for each.
 
-use std::fmt;
-
 use super::count::Count;
 
 /// Label of a metric with few values, each with a count of its own.
@@ -39,12 +37,6 @@ impl<L: Label> CountBy<L> {
     /// Returns the values, each with its count so far.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
         L::texts().zip(self.0.as_ref().iter().map(Count::get))
-    }
-}
-
-impl<L: Label> fmt::Debug for CountBy<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.each()).finish()
     }
 }
 

@@ -32,7 +32,7 @@ labels! {
 }
 
 /// Metrics of the waiting room of an origin.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RoomMetrics {
     /// Requests by kind.
     pub requests: CountBy<RoomRequest>,

@@ -24,7 +24,7 @@ labels! {
 ///
 /// Where the addresses of a name are servers, hundreds may come and go in an hour. An unused metric
 /// takes a few bytes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ServerMetrics {
     outcomes: [DurationHistogram; Outcome::ALL.len()],
     /// Responses by status class.

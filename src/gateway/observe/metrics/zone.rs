@@ -14,7 +14,7 @@ use super::registry::Registry;
 pub type PlanMetrics = CountBy<LimitStatus>;
 
 /// Metrics of one zone.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ZoneMetrics {
     /// Requests by their result.
     pub statuses: CountBy<LimitStatus>,

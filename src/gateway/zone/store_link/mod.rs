@@ -47,7 +47,7 @@ use refill::Refill;
 use shared_key::SharedKey;
 
 /// Settings of a shared zone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     /// Rates of the zone and its plans.

@@ -13,7 +13,7 @@ use super::super::store_link::Sharing;
 use super::ZoneSupervisor;
 
 /// Settings of a supervisor. They can change while it runs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tuning {
     /// Algorithm that counts the requests of each key. Never changes.
     pub algorithm: Algorithm,

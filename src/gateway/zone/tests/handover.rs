@@ -61,7 +61,7 @@ async fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
     let (before, at) = saved(&bench).await;
     for key in ["a", "b"] {
         let late = bench.join(key, burst(9)).await;
-        assert_eq!(late.unwrap_err().reason, Rejected::Stopping, "{key}");
+        assert_eq!(late.err().unwrap().reason, Rejected::Stopping, "{key}");
     }
     // A dry run admits every request.
     let dry = bench.zone.join(bench.dry_run("a", burst(9)));

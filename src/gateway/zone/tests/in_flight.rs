@@ -72,7 +72,7 @@ async fn a_request_that_is_rejected_for_a_place_is_not_charged() {
     let place = bench.pass("a", nodelay).await.expect("a place");
     bench.advance(Duration::from_secs(60)).await;
     for _ in 0..3 {
-        let rejection = bench.join("a", nodelay).await.expect_err("no place");
+        let rejection = bench.join("a", nodelay).await.err().expect("no place");
         assert_eq!(rejection.reason, Rejected::InFlight);
         assert_eq!(rejection.retry_after, Duration::from_secs(1));
     }
@@ -110,9 +110,9 @@ async fn a_key_is_neither_parked_nor_evicted_while_its_requests_run() {
         bench.advance(Duration::from_secs(1)).await;
     }
     let newcomer = bench.join("b", limit).await;
-    assert_eq!(newcomer.expect_err("no room").reason, Rejected::Keys);
+    assert_eq!(newcomer.err().expect("no room").reason, Rejected::Keys);
     let again = bench.join("a", limit).await;
-    assert_eq!(again.expect_err("no place").reason, Rejected::InFlight);
+    assert_eq!(again.err().expect("no place").reason, Rejected::InFlight);
     drop(place);
     Bench::settle().await;
     assert!(bench.join("b", limit).await.is_ok());
@@ -159,7 +159,7 @@ async fn a_dry_run_counts_what_would_wait_and_what_would_be_rejected() {
     let waits = join().await.expect("a turn");
     assert!(runs.grant().due.is_none());
     assert!(waits.grant().due.is_some());
-    assert_eq!(join().await.expect_err("full").reason, Rejected::InFlight);
+    assert_eq!(join().await.err().expect("full").reason, Rejected::InFlight);
     drop(waits.take());
     Bench::settle().await;
     let waits = join().await.expect("a turn");

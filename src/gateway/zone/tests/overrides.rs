@@ -144,7 +144,7 @@ async fn a_full_queue_rejects_in_a_pause_and_names_its_end() {
     bench.pause_zone().await;
     let mut joins = bench.joins(4, "a", burst(2)).await;
     let rejection = peek(&mut joins[3]).await.expect("an answer");
-    let rejection = rejection.expect_err("burst is 2");
+    let rejection = rejection.err().expect("burst is 2");
     assert_eq!(rejection.reason, Rejected::Paused);
     assert!(rejection.retry_after >= Duration::from_secs(3600));
     assert_eq!(bench.zone.stats(1).await.depth, 3);

@@ -138,7 +138,6 @@ enum End {
 }
 
 /// A client connection over HTTP/1, and the progress of its current request.
-#[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says another thing of the connection"

@@ -21,7 +21,6 @@ pub(super) struct PendingLimit {
 }
 
 /// A limit whose zone was joined.
-#[derive(Debug)]
 pub(in super::super) struct JoinedLimit<'r> {
     /// Limit in the form for response fields.
     pub(super) limit: AppliedLimit,

@@ -10,7 +10,7 @@ use crate::zone::{OccupiedPlace, Turn};
 /// Admissions of a request by its zones.
 ///
 /// Dropping this returns the unused ones.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(in super::super) struct Turns<'r>(pub(super) SmallVec<[Turn<'r>; 1]>);
 
 impl<'r> Turns<'r> {
