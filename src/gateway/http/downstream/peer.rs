@@ -62,7 +62,7 @@ impl Peer {
         self.address.map(|address| address.ip.to_canonical())
     }
 
-    /// Replaces both ends by those that the header of a proxy names.
+    /// Replaces both ends by the ends that the header of a proxy names.
     pub(crate) fn behind_proxy(self, header: ProxyHeader) -> Self {
         match header {
             ProxyHeader::Proxied {

@@ -1,4 +1,4 @@
-//! Where a request goes.
+//! Destination of a request: its route, and the origin of the route.
 
 use config::Route;
 

@@ -1,4 +1,4 @@
-//! Fields of a response: those that the gateway adds, and those that the route edits.
+//! Fields of a response: the additions of the gateway, and the edits of the route.
 //!
 //! `rewrite` applies the edits.
 
@@ -13,7 +13,7 @@ pub(super) enum MadeBy {
     Gateway,
 }
 
-/// Puts the fields of `own` and those that the gateway adds, as edited by the route.
+/// Puts the fields of `own` and of the gateway, as edited by the route.
 pub(super) fn put(
     record: &RequestRecord<'_>,
     made_by: MadeBy,

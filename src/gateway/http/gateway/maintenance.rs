@@ -34,7 +34,7 @@ pub struct Maintenances {
 /// Target of a maintenance: a route by its name, or all routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaintenanceTarget {
-    /// All routes that have an origin, including those that a reload adds.
+    /// All routes that have an origin, including routes that a reload adds.
     AllRoutes,
     /// All routes with this name.
     Route(String),
