@@ -50,7 +50,7 @@ impl Steps {
     }
 }
 
-/// Thing that has a latency.
+/// Source of a latency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
     Store(String),

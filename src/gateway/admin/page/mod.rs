@@ -13,7 +13,7 @@
 //! | `limited`, `keys` | limited keys; the keys with the most waiters |
 //! | `origins`, `servers`, `shared` | the panels of origins, their servers, and shared responses |
 //! | `gatepanel`, `gates`, `rooms` | the panels of gates and waiting rooms |
-//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot; experiments that this page renews |
+//! | `find`, `findplot`, `ownfinds` | the experiment at a gate, its plot; experiments of this page |
 //! | `routes`, `store` | routes; the store of shared zones |
 //! | `file`, `notices` | the file and its changes; errors of the file or the connection |
 //! | `act`, `actions`, `send`, `whatif` | changes by the reader, and the effect of another rate |

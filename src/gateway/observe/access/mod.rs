@@ -191,7 +191,7 @@ impl AccessLog {
 
     /// Reopens the file of the log, for all later lines.
     ///
-    /// `settings` must be those that the log was opened with. Returns whether the log has a file.
+    /// `settings` must be the ones from opening the log. Returns whether the log has a file.
     ///
     /// # Errors
     ///

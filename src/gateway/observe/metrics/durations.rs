@@ -32,12 +32,12 @@ const EDGES: [u64; SECONDS.len()] = {
     edges
 };
 
+/// Converts seconds to nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "edges are small and positive"
 )]
-/// Converts seconds to nanoseconds.
 const fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9 + 0.5) as u64
 }

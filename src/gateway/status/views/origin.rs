@@ -47,7 +47,7 @@ pub struct Holder {
 pub struct Usual {
     /// Median of the p95 latency of each second, to the head of the response, in seconds.
     pub p95: f64,
-    /// Median of the number of late requests in each second.
+    /// Median over all seconds of the number of requests that were late.
     pub late: u64,
     /// Maximum of the p99 latency of each second, in seconds.
     pub longest: f64,

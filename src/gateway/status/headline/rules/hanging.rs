@@ -12,9 +12,9 @@ const SILENT: f64 = 3.0;
 const FEW: u64 = 3;
 /// Number of unanswered requests from which silence is unusual at any origin.
 const MANY: u64 = 10;
-/// Minimum number of late requests that is reported while others get responses.
+/// Minimum number of requests that are late before a headline reports it, if others get responses.
 const LATE: u64 = 5;
-/// Number of sampled seconds after which the usual number of late requests is known.
+/// Number of sampled seconds after which it is known how many requests are usually late.
 ///
 /// Some requests, such as long polls, are always late.
 const KNOWN_LATE: u64 = 60;

@@ -109,7 +109,7 @@ fn slow(now: &Sample) -> String {
 
 /// Finding: no `what` is free.
 ///
-/// `waited`, `in_vain`: requests whose connection to an origin needed one, and those that got none.
+/// `waited`, `in_vain`: requests whose connection to an origin needed one, and the ones without success.
 /// `clients`: failed attempts to accept a client.
 fn lacks(
     recent: &Recent<'_>,
