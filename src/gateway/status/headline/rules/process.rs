@@ -109,8 +109,8 @@ fn slow(now: &Sample) -> String {
 
 /// Finding: no `what` is free.
 ///
-/// `waited`, `in_vain`: requests whose connection to an origin needed one, and the ones without success.
-/// `clients`: failed attempts to accept a client.
+/// `waited`: requests that needed one for a connection to an origin. `in_vain`: requests of these
+/// that got none. `clients`: failed attempts to accept a client.
 fn lacks(
     recent: &Recent<'_>,
     what: &str,

@@ -22,7 +22,7 @@ pub(super) fn visitors_wait(room: &RoomSample) -> String {
     format!("{} {waits}", count(room.room.waiting, "visitor"))
 }
 
-/// Formats the use of sessions, such as `3 of 5 places are taken`.
+/// Formats the use of sessions, such as "3 of 5 places are taken".
 fn taken(room: &RoomSample) -> String {
     let taken = room.room.inside + room.room.called;
     match room.room.sessions.now {
