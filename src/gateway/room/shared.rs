@@ -103,7 +103,7 @@ impl OriginRoom {
         });
     }
 
-    /// Waits until the gateway knows the room's name in the store. Returns whether it does.
+    /// Waits for the store's first reply, which has the life of the room. Returns whether it came.
     ///
     /// The gateway cannot verify tickets before that.
     pub async fn is_known(&self) -> bool {
@@ -111,7 +111,7 @@ impl OriginRoom {
             Kept::Here(_) => true,
             Kept::Shared(shared) => shared.mirror.is_known(),
         };
-        // The result is of no interest: in an outage the name stays unknown.
+        // The result is of no interest: in an outage the life stays unknown.
         is_known() || self.ask(RoomOp::Call(0)).await.is_some() || is_known()
     }
 

@@ -20,7 +20,7 @@ use crate::zone::Zone;
 const EVERY: Duration = Duration::from_secs(5);
 /// Minimum interval of replays while the request rate of the keys is not known yet.
 const SOON: Duration = Duration::from_secs(2);
-/// Replays take at most one part in `REST` of a processor.
+/// Replays take at most 1/`REST` of a processor's time.
 const REST: u32 = 20;
 /// Time limit for the workers to return their arrivals.
 const COLLECTED_IN: Duration = Duration::from_secs(1);

@@ -43,7 +43,7 @@ pub struct RequestSpans<'r> {
 
 /// Time of a request at its origin.
 pub struct OriginSpan<'r> {
-    /// From its slot to the head of the response, or to giving up.
+    /// Time from the slot to the head of the response, or to giving up.
     pub time: Time,
     /// Name of the origin.
     pub name: &'r str,

@@ -10,9 +10,9 @@ use crate::observe::networks::Crowd;
 /// Override of a gate's configured values, until it expires or the gateway restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateOverride {
-    /// `None`: the configured rate.
+    /// Overriding rate; `None`: the configured rate.
     pub rate: Option<Plain>,
-    /// `None`: the configured maximum.
+    /// Overriding maximum of requests in flight; `None`: the configured one.
     pub max_in_flight: Option<u64>,
     /// Whether no request departs.
     pub pause: bool,
@@ -69,7 +69,7 @@ pub struct GateClass {
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the API")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BackingOff {
-    /// `trouble`, `slow` or `retry_after`.
+    /// Main reason: `trouble`, `slow` or `retry_after`.
     pub reason: Plain,
     pub text: Plain,
     /// Whether `mode = "shadow"` is set: the reduction is computed, not applied.
@@ -107,7 +107,7 @@ pub struct GateSample {
     /// Requests that departed since the gateway started; `None` from an older gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departures: Option<u64>,
-    /// In requests a second, or in units if there are costs; `None`: no pace.
+    /// Rate, in requests a second, or in units if there are costs; `None`: no rate.
     pub rate: FileAndNow<f64>,
     /// Whether requests may cost more than 1, so that the rate counts units.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -132,7 +132,7 @@ pub struct GateSample {
     /// Refusal of the store; left out if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<GateRefused>,
-    /// Left out if permits are not shared, or the store has not reported them yet.
+    /// Shared permits. Left out if they are not shared, or not yet reported by the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<Places>,
     /// Classes that share the gate, in the order of the file.

@@ -15,9 +15,9 @@ pub struct Headlines {
 /// The most important state now: its cause, its evidence, and the remedy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Headline {
-    /// Such as `store_out` or `rejecting`; docs/operations.md lists them.
+    /// Cause, such as `store_out` or `rejecting`; docs/operations.md lists all causes.
     pub cause: Plain,
-    /// `bad`, `warn`, `fine` or `none`.
+    /// Severity: `bad`, `warn`, `fine` or `none`.
     pub severity: Plain,
     /// Zone or origin that the headline is about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -62,7 +62,7 @@ pub struct FailureSample {
     pub kind: FailureKind,
     /// Duration of such failures without a good response, in seconds.
     pub lasts: f64,
-    /// Whether requests wait for the origin then: it has `hold`.
+    /// Whether the origin has `hold`, so that its requests wait during the failure.
     pub is_held: bool,
 }
 
@@ -108,14 +108,14 @@ pub struct OriginSample {
     pub client_cert: Option<Validity>,
     /// Last failure of the last minute.
     pub last_failure: Option<Plain>,
-    /// The same failure in numbers. Only for the headline.
+    /// Last failure, in numbers. Only for the headline.
     #[serde(skip)]
     pub failure: Option<FailureSample>,
     pub gate: Option<GateSample>,
-    /// Left out if it has none.
+    /// Waiting room. Left out if the origin has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomSample>,
-    /// Left out if no route to it collapses.
+    /// Shared responses. Left out if no route to the origin collapses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedSample>,
 }

@@ -16,7 +16,7 @@ pub struct Room {
     pub inside: u64,
     /// Maximum number of sessions; `None`: unbounded.
     pub sessions: FileAndNow<u64>,
-    /// As configured, such as `10r/s`; `None`: as fast as sessions become free.
+    /// Pace of calls, such as `10r/s`; `None`: as fast as sessions become free.
     pub admit: FileAndNow<Plain>,
     /// Measured calls a second; `None` while nothing bounds them.
     pub pace: Option<f64>,
@@ -47,9 +47,9 @@ pub struct Room {
 /// Override of a room's configured values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomOverride {
-    /// 0: unbounded.
+    /// Overriding maximum number of sessions. 0: unbounded.
     pub sessions: Option<u64>,
-    /// Such as `5r/s`, or `none`.
+    /// Overriding pace of calls, such as `5r/s`, or `none`.
     pub admit: Option<Plain>,
     /// Whether calling is paused.
     pub pause: bool,
@@ -62,7 +62,7 @@ pub struct RoomOverride {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomWord {
     pub word: Plain,
-    /// In UTC.
+    /// Expiry, in UTC.
     pub until: Plain,
 }
 

@@ -28,12 +28,12 @@ pub struct Sample {
     pub left: u64,
     /// Routes with the most requests in this second, the busiest first.
     pub routes: Vec<RouteSample>,
-    /// `None`: no route is in maintenance.
+    /// Routes in maintenance; `None`: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<MaintenanceSample>,
-    /// `None` if no zone is shared.
+    /// Store of shared zones and origins; `None` if nothing is shared.
     pub store: Option<StoreSample>,
-    /// Left out if no route collapses.
+    /// Shared responses. Left out if no route collapses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_answers: Option<SharedAnswers>,
     pub connections: ConnectionCounts,
@@ -197,9 +197,9 @@ pub struct Problem {
     /// Included file with the error; `None`: the file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Plain>,
-    /// From 1; `None` if the error has no line.
+    /// Line, from 1; `None` if the error has no line.
     pub line: Option<u64>,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
     /// The error, and a correct value.
@@ -245,6 +245,6 @@ pub struct RouteSample {
     pub name: Plain,
     /// Responses to clients, by status class.
     pub codes: Codes,
-    /// From the request's head to the last byte of the response.
+    /// Latency from the request's head to the last byte of the response.
     pub latency: Latency,
 }

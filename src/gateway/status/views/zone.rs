@@ -25,11 +25,11 @@ pub struct Totals {
 /// Override of configured values, until it expires or the gateway restarts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Override {
-    /// `None`: the rate of the file, or of the plan.
+    /// Overriding rate; `None`: the rate of the file, or of the plan.
     pub rate: Option<Plain>,
     /// Whether no request leaves the queues.
     pub pause: bool,
-    /// `None`: as the routes are configured.
+    /// Overriding dry run; `None`: as the routes are configured.
     pub dry_run: Option<bool>,
     /// Start and expiry, in UTC.
     pub since: Plain,
@@ -72,7 +72,7 @@ pub struct ZoneSample {
     pub depth_max: u64,
     /// Minimum `burst` of the limits in which requests of this zone wait; `None` if none waits.
     pub burst: Option<u64>,
-    /// Wait of the oldest waiter, in seconds, as the two fields after it.
+    /// Wait of the oldest waiter, in seconds.
     pub oldest_wait: f64,
     pub wait_p50: Option<f64>,
     pub wait_p95: Option<f64>,
@@ -138,7 +138,7 @@ pub struct Lately {
     /// Requests without a key.
     pub no_key: u64,
     pub all: u64,
-    /// In seconds.
+    /// Duration that the requests cover, in seconds.
     pub span: f64,
 }
 

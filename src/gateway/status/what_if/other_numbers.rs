@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherNumbers {
     rate: Option<Rate>,
-    /// As a limit has it: without a queue one less than in the file.
+    /// Burst as in a limit: without a queue one less than in the file.
     burst: Option<u32>,
     delay: Option<Delay>,
     /// Maximum wait of a request; `Some(None)`: unbounded.

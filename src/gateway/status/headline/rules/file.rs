@@ -5,7 +5,7 @@ use super::super::recent::Recent;
 use super::super::words::{count, is, listed, part, whole, whole_seconds};
 use crate::status::views::{LostKeysSample, Plain, Sample, Suspicion};
 
-/// The line may be right and a file that it names be wrong.
+/// Remedy for an error. The line may be right and a file that it names be wrong.
 const CORRECT: &str =
     "Correct the file, or the one that the line names, and save it; drip check names all errors.";
 

@@ -10,7 +10,7 @@ pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
     holder(origin).map(holds)
 }
 
-/// The same sentence with a remedy, if that client uploads or reads slowly.
+/// Sentence about a client that holds permits by slow uploads or reads, with the remedy.
 ///
 /// Rejections are counted for some seconds after the client has disconnected.
 pub(super) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
@@ -70,7 +70,7 @@ pub(super) struct Lacking {
     pub(super) remedy: Option<String>,
 }
 
-/// Finds the reason; `None` if permits are not shared, or if no request waits for them.
+/// Finds why requests wait for shared permits; `None` if no request does.
 pub(super) fn lacking(
     recent: &Recent<'_>,
     origin: &OriginSample,
