@@ -214,7 +214,7 @@ impl OriginRoom {
 
     /// Runs operations in the store. Returns the result of each.
     async fn call_store(&self, link: &Link, ops: &[RoomOp]) -> Result<Vec<RoomDone>, Error> {
-        // A first call fetches the room's name and state, if the gateway does not have them yet.
+        // A first call fetches the room's life and state, if the gateway does not have them yet.
         for _ in 0..3 {
             let mut all = Vec::with_capacity(ops.len());
             let mut call = self.next_call(&mut all, ops).ok_or(Error::InvalidReply)?;

@@ -16,8 +16,9 @@ pub struct GateOverride {
     pub max_in_flight: Option<u64>,
     /// Whether no request departs.
     pub pause: bool,
-    /// Start and expiry, in UTC.
+    /// Start, in UTC.
     pub since: Plain,
+    /// Expiry, in UTC.
     pub until: Plain,
     /// Author: the name of a token, or the address of the admin port's client.
     pub by: Plain,
@@ -29,11 +30,13 @@ pub struct GateOverride {
 /// Operation that the store refuses although it is up: the gate goes on alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateRefused {
+    /// Refused operation.
     pub asks_for: GateAsks,
     /// Share of the gate in the rate or in the permits, from 0 to 1.
     pub part: f64,
-    /// Reason and remedy.
+    /// Reason.
     pub reason: Plain,
+    /// Remedy.
     pub remedy: Plain,
 }
 
@@ -53,15 +56,20 @@ pub enum GateAsks {
 /// Configured and effective value of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FileAndNow<T> {
+    /// Configured value.
     pub file: Option<T>,
+    /// Effective value.
     pub now: Option<T>,
 }
 
 /// Class of traffic at a gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateClass {
+    /// Name of the class.
     pub class: Plain,
+    /// Weight of the class: its share of the slots relative to other classes.
     pub weight: u32,
+    /// Number of its waiters.
     pub queue_depth: u64,
 }
 
@@ -71,6 +79,7 @@ pub struct GateClass {
 pub struct BackingOff {
     /// Main reason: `trouble`, `slow` or `retry_after`.
     pub reason: Plain,
+    /// All reasons as a sentence.
     pub text: Plain,
     /// Whether `mode = "shadow"` is set: the reduction is computed, not applied.
     pub shadow: bool,
@@ -103,6 +112,7 @@ pub struct GateOutage {
 /// Sample of an origin's gate for one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct GateSample {
+    /// Number of waiters.
     pub depth: u64,
     /// Requests that departed since the gateway started; `None` from an older gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +122,7 @@ pub struct GateSample {
     /// Whether requests may cost more than 1, so that the rate counts units.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub costs: bool,
+    /// Maximum number of requests in flight; `None`: unbounded.
     pub max_in_flight: FileAndNow<u64>,
     /// Rejections in this second, by reason, without zeros.
     pub rejected: BTreeMap<Plain, u64>,
@@ -119,6 +130,7 @@ pub struct GateSample {
     pub blocked: BTreeMap<Plain, f64>,
     /// Median wait of the requests that departed in this second after a wait, in seconds.
     pub wait_p50: Option<f64>,
+    /// 99th percentile of the same waits, in seconds.
     pub wait_p99: Option<f64>,
     /// Clients that disconnected after they had waited here for at least 0.1 s.
     pub left: u64,
@@ -127,7 +139,9 @@ pub struct GateSample {
     /// Override in force.
     #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
     pub overridden: Option<GateOverride>,
+    /// Reason for a reduced rate or number of permits.
     pub backing_off: Option<BackingOff>,
+    /// Outage of the origin, while requests wait for its end.
     pub outage: Option<GateOutage>,
     /// Refusal of the store; left out if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,10 +161,12 @@ pub struct GateSample {
 /// Key with waiters at a gate, in one second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GateKeySample {
+    /// Name of the key.
     pub key: Plain,
     /// Plan of the key; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plain>,
+    /// Number of its waiters.
     pub depth: u64,
 }
 
@@ -161,8 +177,9 @@ pub struct GateKeySample {
 pub struct Places {
     /// Total number of permits, as the store counts them.
     pub of: u64,
-    /// Permits of this gateway, and those of them in which a request runs.
+    /// Permits of this gateway.
     pub held: u64,
+    /// Permits of this gateway in which a request runs.
     pub in_use: u64,
     /// Permits leased to gateways, as the store counts them.
     pub lent: u64,
@@ -182,9 +199,10 @@ pub struct Places {
     ///
     /// Then the store's counts are out of date.
     pub alone: bool,
-    /// Reason and remedy if the store gives no lease; left out if it does.
+    /// Reason why the store gives no lease; left out if it gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Plain>,
+    /// Remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Plain>,
 }

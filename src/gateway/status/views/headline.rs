@@ -7,6 +7,7 @@ use super::Plain;
 /// Body of `/api/headline`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Headlines {
+    /// Present headline.
     pub headline: Headline,
     /// Last warnings, the newest first; the present headline is one of them if it is a warning.
     pub history: Vec<PastHeadline>,
@@ -22,8 +23,11 @@ pub struct Headline {
     /// Zone or origin that the headline is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<Plain>,
+    /// Title, in one sentence.
     pub title: Plain,
+    /// Facts that show the cause.
     pub evidence: Plain,
+    /// Advice to the operator.
     pub remedy: Plain,
     /// Rate that the remedy names, for the zone that the headline is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,6 +99,7 @@ impl Headline {
 /// Topic of a warning. Two warnings with the same topic are the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topic {
+    /// Cause, as in [`Headline`].
     pub cause: Plain,
     /// Zone or origin.
     pub about: Option<Plain>,

@@ -19,6 +19,7 @@ impl OriginSample {
 /// Requests that an origin has received completely and not begun to answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Unanswered {
+    /// Number of the requests.
     pub requests: u64,
     /// Age of the oldest request, in seconds.
     pub oldest: f64,
@@ -33,8 +34,11 @@ pub struct Unanswered {
 pub struct Holder {
     /// Address of the client, or a mask.
     pub client: Plain,
+    /// Name of the route.
     pub route: Plain,
+    /// Phase that all of them wait in.
     pub phase: Phase,
+    /// Number of its requests.
     pub requests: u64,
     /// Number of all requests in flight at the origin.
     pub of: u64,
@@ -58,7 +62,9 @@ pub struct Usual {
 /// Last failure of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FailureSample {
+    /// Server that failed.
     pub server: Plain,
+    /// Kind of the failure.
     pub kind: FailureKind,
     /// Duration of such failures without a good response, in seconds.
     pub lasts: f64,
@@ -69,16 +75,21 @@ pub struct FailureSample {
 /// Sample of an origin for one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OriginSample {
+    /// Name of the origin.
     pub name: Plain,
+    /// Requests in flight.
     pub in_flight: u64,
     /// Requests with a response since the start. `failed` counts the others.
     pub answered: u64,
+    /// Requests without a response since the start.
     pub failed: u64,
     /// Servers in use, of `servers`.
     pub healthy: u64,
     /// Servers in use although their last request or check failed.
     pub failing: u64,
+    /// Number of servers.
     pub servers: u64,
+    /// Configured maximum of requests in flight; `None`: unbounded.
     pub max_in_flight: Option<u64>,
     /// Responses in this second, by status class.
     pub codes: Codes,
@@ -111,6 +122,7 @@ pub struct OriginSample {
     /// Last failure, in numbers. Only for the headline.
     #[serde(skip)]
     pub failure: Option<FailureSample>,
+    /// Gate of the origin, if it has one.
     pub gate: Option<GateSample>,
     /// Waiting room. Left out if the origin has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,10 +151,12 @@ pub struct Shared {
 /// Sample of the requests of an origin's routes with `collapse` for one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SharedSample {
+    /// Numbers of the requests.
     #[serde(flatten)]
     pub shared: Shared,
     /// Median wait for the response of another request, in seconds.
     pub wait_p50: Option<f64>,
+    /// 99th percentile of the same waits, in seconds.
     pub wait_p99: Option<f64>,
 }
 

@@ -13,6 +13,7 @@ pub struct Room {
     pub waiting: u64,
     /// Visitors who were called and have not come yet.
     pub called: u64,
+    /// Visitors with a session.
     pub inside: u64,
     /// Maximum number of sessions; `None`: unbounded.
     pub sessions: FileAndNow<u64>,
@@ -53,14 +54,16 @@ pub struct RoomOverride {
     pub admit: Option<Plain>,
     /// Whether calling is paused.
     pub pause: bool,
-    /// Expiry in UTC, and the author.
+    /// Expiry, in UTC.
     pub until: Plain,
+    /// Author: the name of a token, or an address.
     pub by: Plain,
 }
 
 /// Operator's message to waiting visitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoomWord {
+    /// Text of the message.
     pub word: Plain,
     /// Expiry, in UTC.
     pub until: Plain,
@@ -69,6 +72,7 @@ pub struct RoomWord {
 /// Sample of an origin's waiting room for one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RoomSample {
+    /// Values that the API shows, too.
     #[serde(flatten)]
     pub room: Room,
     /// Visitors who came, of the calls that ended in the last five minutes.

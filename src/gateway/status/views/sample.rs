@@ -12,15 +12,21 @@ use crate::observe::connections::ConnectionCounts;
 /// Sample of one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Sample {
+    /// Number of the sample, from 1.
     pub seq: u64,
     /// Unix time in seconds, by the gateway's clock.
     pub time: f64,
+    /// Zones, in the order of the file.
     pub zones: Vec<ZoneSample>,
+    /// Origins, in the order of the file.
     pub origins: Vec<OriginSample>,
+    /// Keys with the most waiters of all zones, deepest first.
     pub deepest: Vec<KeySample>,
     /// Number of times that the file was put into force.
     pub reload: u64,
+    /// First error of the file, if it has one.
     pub error: Option<Problem>,
+    /// Whether the gateway is stopping.
     pub stopping: bool,
     /// Responses to clients in this second, by status class: each request counts once.
     pub codes: Codes,
@@ -36,9 +42,13 @@ pub struct Sample {
     /// Shared responses. Left out if no route collapses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_answers: Option<SharedAnswers>,
+    /// Client connections.
     pub connections: ConnectionCounts,
+    /// Waits for file descriptors.
     pub descriptors: DescriptorSample,
+    /// Waits for local ports.
     pub local_ports: LocalPortSample,
+    /// Access log.
     pub log: LogSample,
     /// Last reload that changed settings in force, for two minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,8 +90,9 @@ pub struct MaintenanceSample {
     pub route: Option<Plain>,
     /// Number of routes; 0 if all routes are in maintenance.
     pub routes: u64,
-    /// End of the last maintenance, in UTC, and its author.
+    /// End of the last maintenance, in UTC.
     pub until: Plain,
+    /// Author of that maintenance.
     pub by: Plain,
 }
 
@@ -97,7 +108,9 @@ pub struct ChangeSample {
 /// Plan that lost at least half of its keys in a reload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LostKeysSample {
+    /// Zone of the plan.
     pub zone: Plain,
+    /// Name of the plan.
     pub plan: Plain,
     /// Name of its file, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,9 +156,11 @@ pub struct LogSample {
 /// Certificate that concerns the headline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CertificateSample {
+    /// Owner of the certificate.
     pub of: CertificateOf,
     /// File of the certificate, or the origin.
     pub name: Plain,
+    /// Validity of the certificate.
     pub validity: Validity,
     /// Reason why the changed file is not in force.
     pub problem: Option<Plain>,
@@ -154,7 +169,9 @@ pub struct CertificateSample {
 /// TLS handshakes with clients in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandshakeSample {
+    /// Successful handshakes.
     pub done: u64,
+    /// Failed handshakes.
     pub failed: u64,
     /// Failed handshakes in which the client refused the certificate of the gateway.
     pub refused: u64,
@@ -163,9 +180,11 @@ pub struct HandshakeSample {
 /// Sample of the store of shared zones and origins for one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreSample {
+    /// Whether the store is up.
     pub up: bool,
-    /// Duration of the outage, in seconds, and its cause.
+    /// Duration of the outage, in seconds.
     pub out_for: Option<f64>,
+    /// Cause of the outage.
     pub reason: Option<Plain>,
     /// Behavior of zones and origins during the outage.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,9 +203,11 @@ pub struct StoreSample {
 /// Store that is up and refuses all operations of some zones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreRefuses {
+    /// Names of these zones.
     pub zones: Vec<Plain>,
-    /// Reason and remedy.
+    /// Reason.
     pub reason: Plain,
+    /// Remedy.
     pub remedy: Plain,
 }
 
@@ -234,14 +255,18 @@ pub type Codes = BTreeMap<Plain, u64>;
 /// Quantiles of durations, in seconds; `None` without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
+    /// Median.
     pub p50: Option<f64>,
+    /// 95th percentile.
     pub p95: Option<f64>,
+    /// 99th percentile.
     pub p99: Option<f64>,
 }
 
 /// Sample of a route for one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteSample {
+    /// Name of the route.
     pub name: Plain,
     /// Responses to clients, by status class.
     pub codes: Codes,

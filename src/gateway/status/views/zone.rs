@@ -9,8 +9,11 @@ use super::Plain;
 /// Numbers of requests, by outcome.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
+    /// The request passed at once.
     pub passed: u64,
+    /// The request waited and then passed.
     pub delayed: u64,
+    /// The request was rejected.
     pub rejected: u64,
     /// The client disconnected while the request waited.
     pub cancelled: u64,
@@ -18,7 +21,9 @@ pub struct Totals {
     pub rejected_elsewhere: u64,
     /// The key was empty, so the request was not limited.
     pub no_key: u64,
+    /// Dry run: the request would have waited.
     pub delayed_dry_run: u64,
+    /// Dry run: the request would have been rejected.
     pub rejected_dry_run: u64,
 }
 
@@ -31,8 +36,9 @@ pub struct Override {
     pub pause: bool,
     /// Overriding dry run; `None`: as the routes are configured.
     pub dry_run: Option<bool>,
-    /// Start and expiry, in UTC.
+    /// Start, in UTC.
     pub since: Plain,
+    /// Expiry, in UTC.
     pub until: Plain,
     /// Author: the name of a token, or the address of the admin port's client.
     pub by: Plain,
@@ -41,11 +47,15 @@ pub struct Override {
 /// Sample of a zone for one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ZoneSample {
+    /// Name of the zone.
     pub name: Plain,
     /// Effective rate for each key, in requests a second; `None` if the zone has no rate.
     pub rate: Option<f64>,
+    /// Requests that passed at once, in this second.
     pub passed: u64,
+    /// Requests that waited and then passed, in this second.
     pub delayed: u64,
+    /// Requests that were rejected, in this second.
     pub rejected: u64,
     /// The client disconnected while the request waited.
     pub cancelled: u64,
@@ -65,18 +75,25 @@ pub struct ZoneSample {
     /// The last hundred requests of at most ten minutes.
     #[serde(skip)]
     pub lately: Lately,
+    /// Requests that would have waited or been rejected without a dry run.
     pub dry_run: u64,
     /// Rejections by reason, without zeros.
     pub rejections: BTreeMap<Plain, u64>,
+    /// Number of waiters.
     pub depth: u64,
+    /// Number of waiters of the deepest key.
     pub depth_max: u64,
     /// Minimum `burst` of the limits in which requests of this zone wait; `None` if none waits.
     pub burst: Option<u64>,
     /// Wait of the oldest waiter, in seconds.
     pub oldest_wait: f64,
+    /// Median of the waits, in seconds; `None` without waits.
     pub wait_p50: Option<f64>,
+    /// 95th percentile of the waits, in seconds; `None` without waits.
     pub wait_p95: Option<f64>,
+    /// Number of remembered keys.
     pub keys: u64,
+    /// Maximum number of remembered keys.
     pub max_keys: u64,
     /// Keys first seen in this second, or seen again after they were forgotten.
     pub new_keys: u64,
@@ -129,6 +146,7 @@ impl ZoneSample {
 pub struct Keyless {
     /// The `key` of the zone.
     pub key: Plain,
+    /// Names of the routes.
     pub routes: Vec<Plain>,
 }
 
@@ -137,6 +155,7 @@ pub struct Keyless {
 pub struct Lately {
     /// Requests without a key.
     pub no_key: u64,
+    /// All requests.
     pub all: u64,
     /// Duration that the requests cover, in seconds.
     pub span: f64,
@@ -145,6 +164,7 @@ pub struct Lately {
 /// Key that all requests of a zone have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OnlyKey {
+    /// Name of the key.
     pub key: Plain,
     /// Whether the `key` of the zone has no variable.
     pub is_constant: bool,
@@ -155,13 +175,15 @@ pub struct OnlyKey {
 /// Key that uses all permits of its limit, over all gateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FullKey {
+    /// Name of the key.
     pub key: Plain,
     /// `in_flight` of its limit.
     pub of: u64,
     /// Requests that run here.
     pub here: u64,
-    /// Permits of other gateways, and the withheld permits of vanished ones among them.
+    /// Permits of other gateways.
     pub elsewhere: u64,
+    /// Withheld permits among these.
     pub withheld: u64,
     /// Duration for which such permits stay withheld, as configured, such as `75s`.
     pub orphan: Plain,
@@ -170,23 +192,30 @@ pub struct FullKey {
 /// Key with many waiters.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct KeySample {
+    /// Name of the zone.
     pub zone: Plain,
+    /// Name of the key.
     pub key: Plain,
     /// Plan of the key; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plain>,
+    /// Number of its waiters.
     pub depth: u64,
+    /// Wait of its oldest waiter, in seconds.
     pub oldest_wait: f64,
 }
 
 /// Key with a large share of a zone's requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HeavyKey {
+    /// Name of the key.
     pub key: Plain,
     /// Plan of the key; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plain>,
+    /// Number of its requests.
     pub requests: u64,
+    /// Number of its rejections.
     pub rejections: u64,
     /// Sum of the waits, in seconds.
     pub wait_seconds: f64,
@@ -197,9 +226,11 @@ pub struct HeavyKey {
 /// Body of `/api/zones/{zone}/what-if`: the last arrivals, replayed with two sets of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WhatIf {
+    /// Name of the zone.
     pub zone: Plain,
     /// Begin of the replayed time, in Unix time in seconds. It includes every later arrival.
     pub since: f64,
+    /// Length of the replayed time, in seconds.
     pub span_seconds: f64,
     /// Number of replayed requests.
     pub arrivals: u64,
@@ -218,17 +249,25 @@ pub struct WhatIf {
 pub struct Replayed {
     /// Rate of keys without a rate of their own plan, such as `20r/s`; `none` without a rate.
     pub rate: Plain,
+    /// Requests that pass at once.
     pub passed: u64,
+    /// Requests that wait and then pass.
     pub delayed: u64,
+    /// Requests that are rejected.
     pub rejected: u64,
+    /// Dry run: requests that would wait.
     pub delayed_dry_run: u64,
+    /// Dry run: requests that would be rejected.
     pub rejected_dry_run: u64,
     /// Share of all requests that is rejected, in a dry run too; from 0 to 1.
     pub share_rejected: f64,
     /// Median wait of the delayed requests, in seconds; `None` if none is delayed.
     pub wait_p50: Option<f64>,
+    /// 95th percentile of the waits, in seconds; `None` without waits.
     pub wait_p95: Option<f64>,
+    /// 99th percentile of the waits, in seconds; `None` without waits.
     pub wait_p99: Option<f64>,
+    /// Maximum of the waits, in seconds; `None` without waits.
     pub wait_max: Option<f64>,
     /// Maximum number of requests that leave the zone within one second.
     pub most_in_a_second: u64,
@@ -237,12 +276,16 @@ pub struct Replayed {
 /// Key and its rejections, with the settings in force and with the other numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangedKey {
+    /// Name of the key.
     pub key: Plain,
     /// Plan of the key; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plain>,
+    /// Number of its requests.
     pub requests: u64,
+    /// Rejections with the settings in force.
     pub rejected_now: u64,
+    /// Rejections with the other numbers.
     pub rejected_then: u64,
 }
 
@@ -251,8 +294,9 @@ pub struct ChangedKey {
 pub struct RateAdvice {
     /// Number of seconds that the arrivals cover.
     pub span: f64,
-    /// Number of keys with requests, and of those with delayed or rejected ones.
+    /// Number of keys with requests.
     pub keys: u64,
+    /// Number of keys with delayed or rejected requests.
     pub limited_keys: u64,
     /// Result with the rate in force.
     pub now: Replayed,
