@@ -1,4 +1,4 @@
-//! The tests beside real programs.
+//! Tests beside real programs.
 //!
 //! `tests/run.sh GROUP ...` installs what a group needs, and runs it.
 //!
@@ -14,7 +14,7 @@
 //! | `prometheus` | dashboards, alerts and the scrape configuration |
 //! | `redis` | limits, gates, rooms and permits that gateways share; the headline without Redis |
 //! | `system` | a shell, a service manager and other tools of the system that run drip |
-//! | `varnish` | what a cache may keep |
+//! | `varnish` | responses that a cache may keep |
 //!
 //! A group is a module here, and a line in `tests/run.sh` with the packages that it needs.
 

@@ -1,4 +1,4 @@
-//! nginx and haproxy beside drip, for the tests of `tests/checklist`.
+//! Starts nginx and haproxy beside drip, for the tests of `tests/checklist`.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use crate::programs::haproxy::Haproxy;
 use crate::programs::nginx::Nginx;
 
-/// Another proxy, with its name. It ends when this is dropped.
+/// Another proxy, with its name. Dropping it ends the proxy.
 pub struct Peer {
     pub who: &'static str,
     pub address: SocketAddr,
     _process: Box<dyn Any>,
 }
 
-/// nginx before `origin`, with further directives of `http`.
+/// Starts nginx before `origin`, with further directives of `http`.
 pub fn nginx(origin: SocketAddr, http: &str) -> Option<Peer> {
     let process = Nginx::before(origin, http, &[("/", "")]);
     Some(Peer {
@@ -23,7 +23,7 @@ pub fn nginx(origin: SocketAddr, http: &str) -> Option<Peer> {
     })
 }
 
-/// haproxy before `origin`, with further lines of its only section.
+/// Starts haproxy before `origin`, with further lines of its only section.
 pub fn haproxy(origin: SocketAddr, more: &str) -> Option<Peer> {
     let process = Haproxy::before(origin, more);
     Some(Peer {

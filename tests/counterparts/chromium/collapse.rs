@@ -1,4 +1,4 @@
-//! Two Chromiums load a page of 141 images at once, and the origin sends each image once.
+//! A test of two Chromiums that load 141 images at once: the origin sends each image once.
 
 use std::io;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::support::{Exchange, MS, Origin};
 
 const IMAGES: usize = 141;
 
-/// The width, the height and the colour of an image. No two have the same.
+/// Returns the width, the height and the colour of an image. No two images are the same.
 fn look(nth: usize) -> (usize, usize, [u8; 3]) {
     let byte = |of: usize| u8::try_from(of % 256).expect("a byte");
     let colour = [byte(nth), byte(7 * nth), byte(255 - nth)];
@@ -39,14 +39,14 @@ fn answer(exchange: &mut Exchange) -> io::Result<()> {
         let page = format!("<!doctype html><link rel=icon href=data:,><body>{images}");
         ("text/html", page)
     };
-    // The others come meanwhile.
+    // The other requests arrive meanwhile.
     thread::sleep(20 * MS);
     let length = body.len();
     let fields = format!("Content-Type: {kind}\r\nContent-Length: {length}");
     exchange.send(format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n{body}").as_bytes())
 }
 
-/// What the page has of each image: width, height, and the colour of a pixel in the middle.
+/// Script that returns each image's width, height, and colour of its middle pixel.
 const SEEN: &str = "return Array.from(document.images, (it) => {
     const canvas = document.createElement('canvas');
     [canvas.width, canvas.height] = [it.naturalWidth, it.naturalHeight];
@@ -58,7 +58,7 @@ const SEEN: &str = "return Array.from(document.images, (it) => {
 
 #[test]
 fn two_browsers_over_http_2_see_141_images_that_the_origin_sends_once() {
-    // Few at a time, so that many wait for images that are on their way.
+    // A low maximum, so that many requests wait for images in flight.
     const FEW: &str = "max_in_flight = 4\nqueue_timeout = \"60s\"";
     const ARGUMENTS: [&str; 2] = [
         "--ignore-certificate-errors",

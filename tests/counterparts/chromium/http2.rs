@@ -1,4 +1,4 @@
-//! A WebSocket of Chromium over HTTP/2 and TLS, to a server of Python's over HTTP/1.
+//! Tests of Chromium's WebSocket over HTTP/2 and TLS, to a Python server over HTTP/1.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn messages_of_a_page_that_came_over_http_2_are_echoed_on_its_connection() {
     browser.holds("told[0] === 'open'");
     assert_eq!(in_flight(), 1);
     let opened = browser.events("Network.webSocketHandshakeResponseReceived");
-    // Over HTTP/1 it would be a 101.
+    // Over HTTP/1 the status would be 101.
     assert_eq!(opened[0]["response"]["status"], json!(200), "{opened:?}");
     browser.run("socket.send('small')");
     browser.holds("told[1] === 'small'");

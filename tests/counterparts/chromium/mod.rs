@@ -1,4 +1,4 @@
-//! What a browser shows and does: the live page, the page of a waiting room, and requests over HTTP/2.
+//! Tests in a browser: the live page, the page of a waiting room, and requests over HTTP/2.
 
 mod collapse;
 mod http2;

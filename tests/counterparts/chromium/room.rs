@@ -1,4 +1,4 @@
-//! People: they wait on the page in Chromium.
+//! Tests of people who wait on the page of a waiting room in Chromium.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +17,10 @@ const PHONE: Look = Look {
     dark: true,
 };
 
-/// The targets and the cookies of requests.
+/// Targets and cookies of requests.
 type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
-/// An origin whose page shows what was wanted, and the requests that it got.
+/// Starts an origin whose page shows the requested target. Also returns its requests.
 fn page_origin() -> (Origin, Requests) {
     let seen = Requests::default();
     let to_see = Arc::clone(&seen);
@@ -38,7 +38,7 @@ fn page_origin() -> (Origin, Requests) {
     (origin, seen)
 }
 
-/// A visitor that keeps the only place until this is dropped.
+/// A visitor that occupies the only session until this is dropped.
 struct Place {
     leaves: Arc<AtomicBool>,
     asking: Option<thread::JoinHandle<()>>,
@@ -73,7 +73,7 @@ impl Drop for Place {
     }
 }
 
-/// A gateway with one place.
+/// Starts a gateway with a room of one session.
 fn room(origin: &Origin, idle: &str) -> Gateway {
     let room = format!("{SECRET}sessions = 1\nidle = \"{idle}\"\nclaim = \"60s\"");
     let aside = "[[routes]]\npath = \"/aside\"\norigin = \"shop\"\nroom = false\n";
@@ -97,7 +97,7 @@ fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
     browser.reads("#ahead", "0");
     browser.holds("document.title === 'Place 1 in line'");
     browser.holds("/^Next check in \\d+ s$/.test(says('#next'))");
-    // It asks by itself, and waits on as long as somebody is inside.
+    // The page polls by itself, and waits while another visitor is inside.
     browser.run("window.stays = true");
     let asked = || {
         gateway
@@ -163,7 +163,7 @@ fn a_person_without_script_on_a_phone_waits_as_well() {
     drop(place);
     browser.reads("#wanted", "/plain?a=1");
     let mut requests = seen.lock().expect("no panic").clone();
-    // Others are of whoever had the place before.
+    // Other requests are of the visitor that was inside before.
     requests.retain(|(target, _)| target == "/plain?a=1");
     let [(_, cookies)] = &requests[..] else {
         panic!("one request reaches the origin: {requests:?}")
@@ -189,7 +189,7 @@ fn on_a_phone_the_page_of_one_who_asks_often_scrolls_only_down() {
         .enumerate()
     {
         browser.look(look);
-        // A reload by hand changes no place, also one too many.
+        // Reloading by hand changes no position, even if it is too often.
         browser.go(&format!("http://{at}/a?nth={nth}"));
         browser.reads("#position", "4");
         browser.reads("#ahead", "3");

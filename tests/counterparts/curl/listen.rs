@@ -1,4 +1,4 @@
-//! curl at an address that redirects to TLS.
+//! Tests with curl of an address that redirects to TLS.
 
 #[path = "../../gateway/listen/files.rs"]
 mod files;

@@ -1,4 +1,4 @@
-//! Clients that are not browsers and need no language: curl, nghttp and openssl.
+//! Tests with curl, nghttp and openssl as clients.
 
 mod listen;
 mod names;

@@ -1,4 +1,4 @@
-//! Server names that clients should not send, and clients that do not agree with drip: openssl.
+//! Tests with openssl of invalid server names, and of clients that reject drip's certificate.
 
 #[path = "../../tls/names/two.rs"]
 mod two;
@@ -10,7 +10,7 @@ use two::two_certificates;
 
 use crate::support::{Gateway, Origin};
 
-/// What `openssl s_client` writes when it asks for `name`, with `more` arguments.
+/// Returns the output of `openssl s_client` for `name`, with `more` arguments.
 fn s_client(gateway: &Gateway, name: &str, more: &[&str]) -> String {
     let mut command = Command::new("openssl");
     command
@@ -23,7 +23,7 @@ fn s_client(gateway: &Gateway, name: &str, more: &[&str]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The lines of the certificate in a text of PEM and other lines.
+/// Returns the lines of the certificate in a text of PEM and other lines.
 fn certificate(text: &str) -> String {
     let begun = text.split_once("-----BEGIN CERTIFICATE-----");
     let (inner, _) = begun
@@ -45,7 +45,7 @@ fn a_name_with_a_dot_at_its_end_and_an_address_get_a_certificate() {
         ("b.test", "b.pem"),
         ("b.test.", "b.pem"),
         ("B.Test.", "b.pem"),
-        // The default one: nobody has a certificate for these.
+        // The default certificate, because no certificate has these names.
         ("_a_b.test", "a.pem"),
         ("127.0.0.1", "a.pem"),
         ("::1", "a.pem"),
@@ -88,7 +88,7 @@ fn clients_that_speak_tls_but_do_not_agree_are_told_of() {
     let line = gateway.wait_for_line("a TLS handshake failed");
     assert!(line.contains(" INFO ") && line.contains("error="), "{line}");
 
-    // It does not know who signed the certificate, and says so.
+    // openssl does not know the authority of the certificate, and reports it.
     let gateway = two_certificates(&origin);
     s_client(&gateway, "a.test", &["-verify_return_error"]);
     let line = gateway.wait_for_line("a TLS handshake failed");

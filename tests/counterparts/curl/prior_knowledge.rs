@@ -1,11 +1,11 @@
-//! curl and nghttp speak HTTP/2 on a plain address without asking.
+//! Tests with curl and nghttp of HTTP/2 on a plain address, with prior knowledge.
 
 use std::fs;
 use std::process::Command;
 
 use crate::support::{Gateway, Origin, Site, noise, one_origin};
 
-/// An origin that answers with the body of the request.
+/// Starts an origin that answers with the body of the request.
 fn echo() -> Origin {
     Origin::answering(|exchange| {
         let body = exchange.body()?;
@@ -59,7 +59,7 @@ fn nghttp_asks_many_times_on_one_connection() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let url = format!("http://{}/", gateway.address());
-    // -m: as often; -n: without the bodies; -s: a table with the status of each.
+    // -m: number of requests; -n: without the bodies; -s: a table with the status of each.
     let told = run("nghttp", &["-m", "100", "-n", "-s", &url]);
     let served = told
         .lines()

@@ -1,4 +1,4 @@
-//! curl writes the header of the PROXY protocol itself.
+//! Tests with curl, which can write the PROXY protocol header itself.
 
 use crate::programs::curl::curl;
 use crate::support::proxy_protocol::{gateway, telling};
@@ -18,7 +18,7 @@ fn curl_writes_a_header_before_plain_http_and_before_tls() {
     ] {
         let told = curl(&[header, version, "--interface", "127.0.0.5", url]);
         assert_eq!(told.as_deref(), Ok("127.0.0.5"), "{version} {url}");
-        // Closed without an answer, or in the handshake.
+        // Closed without a response, or in the handshake.
         let failed = curl(&[version, url]).expect_err("no header");
         assert!(matches!(failed, Some(16 | 35 | 52 | 55 | 56)), "{failed:?}");
     }

@@ -1,4 +1,4 @@
-//! Each command of the README and of docs/ runs.
+//! Tests that each command of the README and of docs/ runs.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::support::page::{blocks, commands_in_text, commands_with, is_command, 
 use crate::support::secure::write_pair;
 use crate::support::{Origin, eventually, fetch};
 
-/// A part that identifies each block of commands, and the test here that runs it.
+/// Part that identifies each block of commands, and the test that runs it.
 const BLOCKS: &str = "cargo run -- demo => the_demo_runs
 python3 -m http.server => a_backend_and_the_gateway_are_started_and_curl_is_answered
 | xargs -P5 => a_backend_and_the_gateway_are_started_and_curl_is_answered
@@ -32,8 +32,9 @@ docker build => the_image_is_built_and_run_as_the_page_says
 packaging/build deb => the_package_is_built_where_it_is_installed_from
 cargo install => an_installation_is_of_this_folder";
 
-/// Commands that no test here can run, and what proves that they are right: a file, and a text in it. They run the tests
-/// themselves, build or measure for minutes, or need an origin and an objective.
+/// Commands that no test here can run, each with a file and a text that prove it right.
+///
+/// They run the tests themselves, build or measure for minutes, or need an origin and an objective.
 const NOT_RUN: &str = r#"
 tests/run.sh => tests/run.sh => cargo test --locked --no-fail-fast --test counterparts
 cargo test => .ci/run => step cargo test --locked\n
@@ -47,7 +48,7 @@ DRIP_SEEDS=350 cargo test --release --lib the_end_of => tests/testing/search.rs 
 packaging/build tar => tests/counterparts/package/life.rs => build("1.0.0", "tar")
 cargo build --profile dist => packaging/build => cargo build --manifest-path "$root/Cargo.toml" --profile dist"#;
 
-/// The lines of a table, and the columns of each.
+/// Returns the lines of a table, and the columns of each.
 fn table<const COLUMNS: usize>(text: &str) -> impl Iterator<Item = [&str; COLUMNS]> {
     let lines = text.trim().lines();
     lines.map(|line| {
@@ -98,7 +99,7 @@ fn listens(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
-/// The admin port listens a moment before its gateway has its zones.
+/// Returns whether the gateway is ready. Its admin port listens before it has its zones.
 fn is_ready(admin: u16) -> bool {
     let address = SocketAddr::from(([127, 0, 0, 1], admin));
     listens(admin) && fetch(address, "/readyz").status == 200
@@ -153,7 +154,7 @@ fn two_gateways_share_one_limit() {
     // A long timeout for Redis on a busy machine.
     let redis = format!("\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
     sandbox.write("gateway.toml", &(sandbox.read("gateway.toml") + &redis));
-    // Waits for both admin ports; a second may be too short to start.
+    // Waits for both admin ports. A second may be too short to start.
     let commands = commands_with("-c two.toml");
     let sleep = "#!/bin/sh\nfor port in 9090 9091; do\n\
                  until curl -sfo /dev/null http://127.0.0.1:$port/readyz; do command -p sleep 0.02; done\ndone\n";
@@ -168,7 +169,7 @@ fn two_gateways_share_one_limit() {
         let answered = printed.lines().filter(|line| line.starts_with(&begin));
         assert_eq!(answered.count(), 4, "{printed}");
     }
-    // With a bucket each, the last one would leave after 0.3 s.
+    // With separate buckets, the last one would leave after 0.3 s.
     let moments = origin.moments("/");
     let (first, last) = (moments.iter().min(), moments.iter().max());
     let span = *last.expect("a request") - *first.expect("a request");
@@ -198,9 +199,9 @@ fn a_key_is_forgotten() {
     );
 }
 
-/// What the answers to the lines of a session have: one text for all, or one for each line.
+/// Expected texts in the responses to the lines of a session: one for all, or one per line.
 ///
-/// Nobody asks for anything at first, so that `drip find` ends at once. No override may be in force.
+/// At first no requests arrive, so `drip find` ends at once. No override may be in force.
 const SESSIONS: &str = r#"
 drip find shop => nobody asked for enough
 per_client/what-if => "rate":"20r/s"
@@ -236,7 +237,7 @@ fn the_admin_port_is_asked() {
             let expected = texts.get(nth).unwrap_or(&texts[0]);
             assert!(told.contains(expected), "{command}: {told}");
         }
-        // What the page prints has the fields of the answer.
+        // The page's output has the fields of the response.
         if part == "per_client/what-if" {
             for field in ["zone", "since", "span_seconds", "arrivals", "now", "then"] {
                 assert!(session.contains(&format!("\"{field}\"")), "{field}");
@@ -245,10 +246,10 @@ fn the_admin_port_is_asked() {
     }
 }
 
-/// A program that only says with what arguments it was called.
+/// A program that only prints its arguments.
 const ECHO: &str = "#!/bin/sh\necho \"$@\"\n";
 
-/// What the programs of a block say that are replaced by [`ECHO`].
+/// Returns the output of a block whose programs are replaced by [`ECHO`].
 fn said(sandbox: &Sandbox, part: &str) -> Vec<String> {
     let output = sandbox.run(&commands_with(part));
     assert!(output.status.success(), "{output:?}");
@@ -256,7 +257,9 @@ fn said(sandbox: &Sandbox, part: &str) -> Vec<String> {
     said.lines().map(ToOwned::to_owned).collect()
 }
 
-/// No engine runs here; `tests/package/image.rs` runs what would be in the image.
+/// The image is built and run as the page says.
+///
+/// No container engine runs here. `tests/package/image.rs` runs the content of the image.
 #[test]
 fn the_image_is_built_and_run_as_the_page_says() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! The commands of the README, of docs/ and of its examples, run by a shell as they stand there.
+//! Tests that run the commands of the README, of docs/ and of the examples in a shell.
 
 mod commands;
 mod examples;

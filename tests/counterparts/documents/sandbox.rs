@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::support::free_address;
 use crate::support::page::root;
 
-/// The ports that the pages name.
+/// Ports in the pages.
 const PORTS: [u16; 6] = [8080, 8081, 9000, 9090, 9091, 6379];
 
 /// A `cargo run` that runs the program already built.
@@ -25,7 +25,7 @@ exec drip "$@"
 
 pub struct Sandbox {
     folder: TempDir,
-    /// The replacement for each of [`PORTS`].
+    /// Replacement for each of [`PORTS`].
     ports: [u16; PORTS.len()],
 }
 
@@ -51,13 +51,13 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// The port that replaces one of the pages' ports.
+    /// Returns the port that replaces a port of the pages.
     pub fn port(&self, port: u16) -> u16 {
         let pair = PORTS.iter().zip(self.ports).find(|pair| *pair.0 == port);
         pair.expect("a port of the pages").1
     }
 
-    /// `text` with ports of its own.
+    /// Returns `text` with the replaced ports.
     pub fn moved(&self, text: &str) -> String {
         let mut moved = String::new();
         let mut number = String::new();
@@ -75,7 +75,7 @@ impl Sandbox {
         moved
     }
 
-    /// A file, with ports of its own.
+    /// Writes a file with the replaced ports.
     pub fn write(&self, name: &str, text: &str) {
         fs::write(self.path().join(name), self.moved(text)).expect("a file");
     }
@@ -91,7 +91,7 @@ impl Sandbox {
         fs::write(file, settings.replacen("[server]\n", &admin, 1)).expect("a file");
     }
 
-    /// A program that commands find before others of the same name.
+    /// Adds a program that commands find before others of the same name.
     pub fn program(&self, name: &str, script: &str) {
         let file = self.path().join("bin").join(name);
         fs::write(&file, script).expect("a file");
@@ -122,7 +122,7 @@ impl Sandbox {
         self.shell(script).output().expect("a shell")
     }
 
-    /// Starts commands that do not end; what they print goes to a file.
+    /// Starts commands that do not end. Their output goes to a file.
     pub fn start(&self, script: &str, output: &str) -> Running {
         let file = fs::File::create(self.path().join(output)).expect("a file");
         let mut shell = self.shell(&format!("{script}\nwait\n"));
@@ -140,7 +140,7 @@ impl Sandbox {
     }
 }
 
-/// A shell and all programs it has started; dropping it ends them.
+/// A shell and all programs it has started. Dropping it ends them.
 pub struct Running {
     shell: Child,
     complaints: PathBuf,
@@ -149,7 +149,7 @@ pub struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let group = i32::try_from(self.shell.id()).ok().and_then(Pid::from_raw);
-        // It may have ended by itself.
+        // The shell may have ended by itself.
         let _ended = kill_process_group(group.expect("a group"), Signal::KILL);
         let _ended = self.shell.wait();
         if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! A server that is killed and started again, and the requests of that time, beside haproxy.
+//! Tests of a server that is killed and restarted, and of its requests, beside haproxy.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -9,7 +9,7 @@ use crate::programs::haproxy::Haproxy;
 use crate::support::hold::held;
 use crate::support::{Client, Gateway, MS, best_of_three, half_alone};
 
-/// The statuses of so many requests, sent so far apart; 0 for one without an answer.
+/// Sends requests at this interval. Returns the statuses; 0 means no response.
 fn load(to: SocketAddr, name: &str, requests: usize, apart: Duration) -> Vec<u16> {
     let mut answers = Vec::new();
     for nth in 0..requests {
@@ -59,7 +59,7 @@ fn a_restart_of_a_second_costs_no_request_and_no_burst_follows() {
     });
 }
 
-/// Fails unless each key is in its order, and no two stamps are closer than the pace allows.
+/// Fails unless each key is in order, and no two stamps are closer than the pace allows.
 fn in_order_and_paced(stamps: &[(u64, String)]) -> Result<(), String> {
     let number = |target: &str| target[6..].split('?').next()?.parse::<usize>().ok();
     for key in ["key=0", "key=1", "key=2"] {
@@ -69,7 +69,7 @@ fn in_order_and_paced(stamps: &[(u64, String)]) -> Result<(), String> {
             return Err(format!("{key} left as {numbers:?}"));
         }
     }
-    // They come every 50 ms, and those who had to wait leave every 25 ms.
+    // Requests arrive every 50 ms, and those that had to wait leave every 25 ms.
     let gaps: Vec<u64> = stamps.windows(2).map(|two| two[1].0 - two[0].0).collect();
     let paced = gaps.iter().filter(|gap| (15..=35).contains(*gap)).count();
     if gaps.iter().any(|gap| *gap < 15) || paced < 15 {

@@ -1,4 +1,4 @@
-//! An nginx that is killed and started again.
+//! An nginx that is killed and restarted.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::programs::running::{Running, command};
 use crate::support::{free_address, whole_lines};
 
-/// A real nginx that answers everything itself, and is killed and started again.
+/// A real nginx that answers everything itself, and can be killed and restarted.
 #[derive(Debug)]
 pub struct KilledServer {
     pub address: SocketAddr,
@@ -38,7 +38,7 @@ impl KilledServer {
         server
     }
 
-    /// Kills it: the kernel closes its sockets.
+    /// Kills it. The kernel closes its sockets.
     pub fn kill(&mut self) {
         self.process = None;
     }
@@ -55,7 +55,7 @@ impl KilledServer {
         ));
     }
 
-    /// The requests whose target has `part` in it, each with its stamp in milliseconds.
+    /// Returns the requests whose target contains `part`, each with its stamp in milliseconds.
     pub fn stamps(&self, part: &str) -> Vec<(u64, String)> {
         let log = whole_lines(self.folder.path().join("stamps.log"));
         let stamp = |line: &str| {

@@ -1,4 +1,4 @@
-//! The tests of the checklist, with nginx and haproxy beside drip: that proves the tests.
+//! Tests of the checklist with nginx and haproxy beside drip, which proves the tests.
 
 #[path = "../../checklist/mod.rs"]
 mod checklist;
@@ -16,8 +16,10 @@ use crate::programs::haproxy::Haproxy;
 use crate::programs::nginx::Nginx;
 use crate::support::Raw;
 
-/// What nginx 1.22 and haproxy 2.6 both accept, or answer before they have read all of it. At least
-/// one of them refuses each of the others, which proves that the test itself is right.
+/// Cases that nginx 1.22 and haproxy 2.6 both accept or answer early.
+///
+/// At least one of them refuses each of the other cases, which proves that the test itself is
+/// right.
 const NEITHER: &str = "chunk-data-ends-in-lf chunk-ext-term chunk-ext-term-last chunk-extension-control chunk-extension-del \
     chunk-extension-null chunk-extension-on-every-one chunk-extension-without-end chunk-last-ends-in-cr-lf-lf \
     chunk-last-ends-in-lf chunk-many-zeros chunk-size-ends-in-lf chunk-term-ext-last chunk-trailer-bare-lf \
@@ -25,7 +27,7 @@ const NEITHER: &str = "chunk-data-ends-in-lf chunk-ext-term chunk-ext-term-last 
     expect-word-before head-bare-lf head-bare-lf-at-end head-lf-first head-value-control line-http-1.2 \
     line-two-spaces";
 
-/// An origin that answers 200 to any head, and then reads what comes.
+/// Starts an origin that answers 200 to any head, and then reads everything.
 fn says_ok() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -45,7 +47,7 @@ fn says_ok() -> SocketAddr {
     address
 }
 
-/// Whether a proxy refuses it in front of an origin that answers 200 to everything.
+/// Returns whether a proxy refuses the bytes, with an origin that answers 200 to everything.
 fn refuses(proxy: SocketAddr, bytes: &[u8]) -> bool {
     let mut client = Raw::connect(proxy);
     client.send(bytes);

@@ -1,4 +1,4 @@
-//! Real proxies that write the header of the PROXY protocol.
+//! Tests of real proxies that write the PROXY protocol header.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use crate::programs::nginx::Nginx;
 use crate::support::proxy_protocol::*;
 use crate::support::{Gateway, eventually};
 
-/// Asks through a proxy at `front` as the client 127.0.0.7, and checks that drip takes it for that.
+/// Sends a request through a proxy as the client 127.0.0.7, and checks that drip sees that client.
 fn ask_through(gateway: &Gateway, scheme: &str, front: SocketAddr) {
     let versions: &[&str] = match scheme {
         "https" => &["--http1.1", "--http2"],

@@ -1,4 +1,4 @@
-//! Clients in Go and Java that show certificates.
+//! Tests of client certificates with clients in Go and Java.
 
 use std::fs;
 use std::path::Path;

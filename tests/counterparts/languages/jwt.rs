@@ -1,4 +1,4 @@
-//! Claims of tokens, as `PyJWT` makes them.
+//! Tests of claims of tokens made by `PyJWT`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ struct Made {
     bad: BTreeMap<String, String>,
 }
 
-/// Makes them anew: some are about to expire.
+/// Makes new tokens: some are about to expire.
 fn made() -> Made {
     let python = python_with(&["pyjwt==2.10.1", "cryptography==44.0.0"]);
     let output = Command::new(python).arg(source("tokens.py")).output();
@@ -40,7 +40,7 @@ fn made() -> Made {
     }
 }
 
-/// An origin that answers with the value of `X-Claims` as it gets it, or `none`.
+/// Starts an origin that answers with the `X-Claims` that it received, or `none`.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
         let mut fields = exchange.head.fields.iter();
@@ -74,7 +74,7 @@ fn gateway(origin: &Origin, keys: &str) -> Gateway {
     gateway
 }
 
-/// The claims that the origin gets for this field.
+/// Returns the claims that the origin receives for this field.
 fn told(gateway: &Gateway, target: &str, authorization: &str) -> String {
     let answer = fetch_with(
         gateway.address(),
@@ -122,7 +122,7 @@ fn tokens_that_do_not_verify_have_no_claims() {
     let gateway = gateway(&origin, &made.keys);
     assert!(made.bad.len() > 20);
     for (name, token) in &made.bad {
-        // Twice: nothing of the first is remembered.
+        // Twice: nothing of the first request is remembered.
         for _ in 0..2 {
             assert_eq!(
                 told(&gateway, "/", &format!("Bearer {token}")),

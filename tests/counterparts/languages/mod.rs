@@ -1,4 +1,4 @@
-//! Clients and servers written in Go, Java, `JavaScript`, PHP and Python.
+//! Tests with clients and servers in Go, Java, `JavaScript`, PHP and Python.
 
 mod backends;
 mod client_certificates;

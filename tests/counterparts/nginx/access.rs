@@ -1,5 +1,6 @@
-//! Which clients nginx and drip let in, by the networks of their addresses: drip on a file written by hand, and on what
-//! `drip import` makes of nginx's.
+//! Compares which clients nginx and drip allow by their networks.
+//!
+//! drip runs on a file written by hand, and on the import of nginx's file.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,11 +12,11 @@ use crate::support::file;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, Origin, fetch_with};
 
-/// nginx's directives for which the field names the client.
+/// nginx's directives that let a field name the client.
 const TRUST: &str =
     "set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For; real_ip_recursive on;";
 
-/// An address near the ends of few networks, so that they meet often.
+/// Returns an address near the ends of few networks, so that random networks overlap often.
 fn address(rng: &mut Rng) -> IpAddr {
     let ends = [0, 1, 127, 128, 191, 192, 254, 255];
     let [c, d] = [rng.pick(&ends), rng.pick(&ends)];
@@ -27,7 +28,7 @@ fn address(rng: &mut Rng) -> IpAddr {
     }
 }
 
-/// A network of one of these addresses, with the bits behind its prefix.
+/// Returns a network of one of these addresses, with the bits behind its prefix.
 fn network(rng: &mut Rng, least: [u64; 2]) -> IpNet {
     let address = address(rng);
     let (least, most) = if address.is_ipv4() {
@@ -39,7 +40,7 @@ fn network(rng: &mut Rng, least: [u64; 2]) -> IpNet {
     IpNet::new(address, prefix).expect("a network")
 }
 
-/// How many were let in and refused, by both alike.
+/// Number of clients that both allowed, and that both refused.
 #[derive(Default)]
 struct Compared([usize; 2]);
 
@@ -60,7 +61,11 @@ impl Compared {
     }
 }
 
-/// nginx takes the first rule that matches, so it gets the most specific ones first, and of equal ones `deny`.
+/// nginx with sorted rules allows the same clients.
+///
+/// nginx uses the first rule that matches, so it gets the most specific ones first, and of equal
+/// ones
+/// `deny`.
 #[test]
 fn nginx_with_sorted_rules_lets_the_same_clients_in() {
     let origin = Origin::start();

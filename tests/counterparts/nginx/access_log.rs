@@ -1,4 +1,4 @@
-//! The access log of a running gateway.
+//! Tests of the access log of a running gateway.
 
 use serde_json::Value;
 

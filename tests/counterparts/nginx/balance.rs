@@ -1,4 +1,4 @@
-//! The choice of a server: a real nginx and drip in front of the same servers.
+//! Compares the choice of a server by nginx and by drip.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::programs::nginx::Nginx;
 use crate::support::{Gateway, Origin, fetch, free_address};
 
-/// Which of the servers gets each of so many requests, one after the other.
+/// Sends requests one after the other. Returns the server that each reached.
 fn sequence(to: SocketAddr, servers: &[Origin], requests: usize) -> Vec<usize> {
     let counts = || servers.iter().map(|it| it.arrivals().len());
     let next = |_| {
@@ -18,7 +18,7 @@ fn sequence(to: SocketAddr, servers: &[Origin], requests: usize) -> Vec<usize> {
     (0..requests).map(next).collect()
 }
 
-/// nginx with an `upstream` of these servers.
+/// Starts nginx with an `upstream` of these servers.
 fn nginx(servers: &[Origin], weights: &[u32], directives: &str) -> (Nginx, SocketAddr) {
     let address = free_address();
     let mut upstream = String::new();

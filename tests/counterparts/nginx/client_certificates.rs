@@ -1,10 +1,12 @@
-//! What drip and nginx say of the certificates of clients.
+//! Compares the verdicts of drip and nginx on client certificates, and their fields.
 
 use crate::programs::nginx::Nginx;
 use crate::support::client_certificates::{ask, routes, site, telling};
 use crate::support::secure::started;
 
-/// A subject with a comma is written alike, and a serial number.
+/// An optional certificate is verified as in nginx, with the same fields.
+///
+/// The subject has a comma, and the certificate a serial number.
 #[test]
 fn an_optional_certificate_is_verified_as_nginx_does_and_what_is_said_of_it_is_the_same() {
     let (site, _) = site();
@@ -36,6 +38,6 @@ fn an_optional_certificate_is_verified_as_nginx_does_and_what_is_said_of_it_is_t
         let verify = if name.is_empty() { "NONE" } else { "SUCCESS" };
         assert_eq!(ours[0], verify);
     }
-    // nginx answers 400; here no connection comes about.
+    // nginx answers 400. drip refuses the connection.
     assert_eq!(ask(gateway.address(), &folder, "mallory"), "none");
 }

@@ -1,4 +1,4 @@
-//! The same requests to nginx and to drip at the same times: the verdict of each, and how long it takes.
+//! Compares verdicts and delays of nginx and drip for the same requests at the same times.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,23 +13,28 @@ use crate::support::rng::Rng;
 use crate::support::{BUSY, Client, Gateway, MS, Origin, alone, now, watching};
 use crate::support::{start_drip, zone};
 
-/// No request is sent this close to a time at which its verdict would change: there nginx's millisecond decides.
+/// Minimum distance of a request from a time at which its verdict changes.
+///
+/// Within it, nginx's millisecond resolution would decide.
 const MARGIN: Duration = Duration::from_millis(3);
 
-/// How much the delays may differ.
+/// Maximum difference of the delays.
 const TOLERANCE: Duration = Duration::from_millis(8);
 
-/// How long to wait for a busy machine.
+/// Maximum wait for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Minimum gap between requests of one case, so that both sides see them in the same order.
 const APART: Duration = Duration::from_millis(2);
 
-/// Connections to each side, opened beforehand.
+/// Number of connections to each side, opened beforehand.
 const CONNECTIONS: usize = 250;
 
-/// Each case: its number of keys, the average gap between two requests, and of which time it is, in milliseconds; its
-/// zones; and the limits of each of its routes, in nginx's words. The key of a zone is that of its client or of the site.
+/// The cases, with zones and limits in nginx's syntax.
+///
+/// Each has the number of keys, the average gap between two requests and the start in milliseconds,
+/// its
+/// zones, and the limits of each of its routes. A zone is keyed by client or by site.
 const CASES: [&str; 9] = [
     "3 40 0 3000; plain client 10r/s; plain",
     "2 30 0 3000; queue client 10r/s; queue burst=5",
@@ -48,7 +53,7 @@ struct Case {
     begins: Duration,
     ends: Duration,
     zones: Vec<Zone>,
-    /// The limits of each route.
+    /// Limits of each route.
     routes: Vec<Vec<On>>,
 }
 
@@ -58,7 +63,7 @@ struct Zone {
     rate: &'static str,
 }
 
-/// A limit: the zone's place in the case, its burst and its delay, and all of it in nginx's words.
+/// A limit: index of the zone in the case, burst, delay, and the text in nginx's syntax.
 struct On(usize, u32, Delay, &'static str);
 
 impl Case {
@@ -124,7 +129,7 @@ impl Zone {
     }
 }
 
-/// The limits of all routes, each with its path, one text for each.
+/// Returns the limits of all routes, each with its path, one text for each.
 fn routes(text: impl Fn(&On, &Case) -> String, separator: &str) -> Vec<(String, String)> {
     let cases = cases().iter().enumerate();
     let routes = cases.flat_map(|(number, case)| {
@@ -138,7 +143,7 @@ fn routes(text: impl Fn(&On, &Case) -> String, separator: &str) -> Vec<(String, 
     routes.map(text).collect()
 }
 
-/// nginx's configuration for all cases: the content of `http`, and the locations.
+/// Returns nginx's configuration for all cases: the content of `http`, and the locations.
 fn for_nginx() -> (String, Vec<(String, String)>) {
     let zones = cases().iter().flat_map(|case| &case.zones).map(|zone| {
         let Zone { name, rate, .. } = zone;
@@ -151,7 +156,7 @@ fn for_nginx() -> (String, Vec<(String, String)>) {
     )
 }
 
-/// drip's configuration for all cases: the zones and the routes.
+/// Returns drip's configuration for all cases: the zones and the routes.
 fn for_drip() -> (String, Vec<(String, String)>) {
     let zones = cases().iter().flat_map(|case| &case.zones);
     let zones = zones.map(|it| zone(it.name, it.key(), it.rate)).collect();
@@ -183,7 +188,7 @@ struct Shot {
     key: u64,
 }
 
-/// The result of the exact arithmetic for a request: rejected, or wait this long.
+/// Exact result for a request: `None` if rejected, or its wait.
 type Expected = Option<Duration>;
 
 /// All buckets of all cases, without any rounding.
@@ -191,7 +196,7 @@ type Expected = Option<Duration>;
 struct Model(HashMap<(usize, usize, u64), Bucket>);
 
 impl Model {
-    /// The limits of a request: the bucket's index, its state, and its parameters.
+    /// Returns the limits of a request: index of the bucket, its state, and its parameters.
     fn limits(
         &self,
         shot: &Shot,
@@ -234,14 +239,14 @@ impl Model {
         Some(until.since(moment(at)))
     }
 
-    /// Whether any limit would decide differently a little earlier or later.
+    /// Returns whether a limit would decide differently slightly earlier or later.
     fn is_on_edge(&self, shot: &Shot, at: Duration) -> bool {
         self.limits(shot).any(|(_, bucket, rate, limit)| {
             let rejects = |at| {
                 let verdict = bucket.clone().decide(rate, limit, moment(at));
                 matches!(verdict, Verdict::Reject(_))
             };
-            // nginx counts in thousandths of a request, cut off at each.
+            // nginx counts in thousandths of a request, and truncates each time.
             let margin = MARGIN + rate.interval() / 200;
             rejects(at.saturating_sub(margin)) != rejects(at + margin)
         })
@@ -252,7 +257,7 @@ fn moment(at: Duration) -> Moment {
     Moment::from_nanos(0) + at + Duration::from_secs(1)
 }
 
-/// The requests of all cases in the order of their times.
+/// Returns the requests of all cases in the order of their times.
 fn plan(seed: u64) -> Vec<Shot> {
     let mut numbers = Rng::of(seed, 0);
     let mut shots = Vec::new();
@@ -277,22 +282,24 @@ fn plan(seed: u64) -> Vec<Shot> {
     shots
 }
 
-/// One of the two, with its origin.
+/// One of the two proxies, with its origin.
 struct Side {
     origin: Origin,
     clients: Vec<Client>,
-    /// When each request was sent, and on which connection.
+    /// Instant and connection of each request.
     sent: Vec<(Instant, usize)>,
 }
 
-/// The result of a request: its status, and when the origin got it.
+/// Result of a request: its status, and its arrival at the origin.
 struct Outcome {
     status: u16,
     delay: Option<Duration>,
 }
 
 impl Side {
-    /// Opens all connections, and sends a request without a key on each, which is not limited: the first ones take longer.
+    /// Opens all connections, and sends an unlimited request on each.
+    ///
+    /// The first requests take longer.
     fn new(origin: Origin, to: SocketAddr) -> Self {
         let open = |_| {
             let mut client = Client::connect(to);
@@ -348,14 +355,15 @@ fn target(attempt: usize, number: usize, shot: &Shot) -> String {
     format!("{}{attempt}/{number}", path(shot.case, shot.route))
 }
 
-/// Sends all requests to both sides, each at its time or as soon after it as no edge is near. Returns the result of the
-/// exact arithmetic for each, by the time at which it was really sent.
+/// Sends all requests to both sides, each at its time or soon after, away from any edge.
+///
+/// Returns the exact result for each, by the time at which it was really sent.
 fn fire(shots: &[Shot], attempt: usize, sides: &mut [Side; 2]) -> Vec<Expected> {
     let mut model = Model::default();
     let mut last = [Duration::ZERO; CASES.len()];
     let began = now() + 50 * MS;
     let elapsed = || now().saturating_duration_since(began);
-    // A connection is used again once its response has certainly come.
+    // A connection is used again once its response has certainly arrived.
     let mut free_from = [Duration::ZERO; CONNECTIONS];
     let mut expected = Vec::new();
     for (number, shot) in shots.iter().enumerate() {
@@ -378,20 +386,21 @@ fn fire(shots: &[Shot], attempt: usize, sides: &mut [Side; 2]) -> Vec<Expected> 
     expected
 }
 
-/// The results of the comparison, case by case.
+/// Results of the comparison, by case.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
     delayed: usize,
     rejected: usize,
-    /// The largest difference of the delays.
+    /// Largest difference of the delays.
     apart: Duration,
 }
 
-/// Compares what the two did with each request, with each other and with the exact arithmetic.
+/// Compares the results of both sides with each other and with the exact result.
 ///
-/// Returns how many requests of each case did what, the requests that differ, and whether nginx's differ from the arithmetic:
-/// then the machine was too busy to tell anything.
+/// Returns counts by case, the requests that differ, and whether nginx differs from the exact
+/// result: then
+/// the machine was too busy for a comparison.
 fn compare(
     shots: &[Shot],
     expected: &[Expected],
@@ -433,7 +442,9 @@ fn compare(
     (tallies, failures, nginx_is_late)
 }
 
-/// Returns whether each case has passed, rejected and perhaps delayed requests. On a busy machine a burst may be spread.
+/// Returns whether each case has passed, rejected and perhaps delayed requests.
+///
+/// On a busy machine a burst may be spread.
 fn has_variety(tallies: &[Tally; CASES.len()]) -> bool {
     cases()
         .iter()
@@ -470,10 +481,11 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
         Side::new(at_nginx, nginx.address),
         Side::new(at_drip, drip.address()),
     ];
-    // On a calm machine one attempt must be right as a whole. On a busy one some requests are late, other ones in each
-    // attempt: all must be right in one of them. What is really different is so each time.
+    // On a calm machine one attempt must be completely right. On a busy one some requests are late,
+    // others in
+    // each attempt: each must be right in one of them. Real differences appear each time.
     let mut unsure: Vec<usize> = (0..shots.len()).collect();
-    // The pause is measured by one thread, and others may have had a longer one: nginx is one of them.
+    // One thread measures the pause. Others may have had a longer one, including nginx.
     let (began, mut calm) = (now(), 0);
     for attempt in 0.. {
         let ((expected, outcomes), pause) = watching(|| {

@@ -1,4 +1,4 @@
-//! Limits that decide, charge and report, but pass everything at once.
+//! Tests of limits in dry run: they decide, charge and report, but admit everything at once.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::programs::nginx::Nginx;
 use crate::support::{Gateway, Origin, eventually, fetch, now, whole_lines};
 use crate::support::{start_drip, zone};
 
-/// The five cases of nginx's own test: the request, the response, and the limit status in nginx's words.
+/// The five cases of nginx's own test: request, response, and limit status in nginx's syntax.
 const CASES: [(&str, u16, Option<&str>); 5] = [
     ("/delay", 200, Some("PASSED")),
     ("/delay", 200, Some("DELAYED_DRY_RUN")),
@@ -17,7 +17,7 @@ const CASES: [(&str, u16, Option<&str>); 5] = [
     ("/", 200, None),
 ];
 
-/// None of them may wait for the minute that its delay would be.
+/// Maximum duration of a request, far below the minute of its delay.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 #[test]
@@ -72,7 +72,7 @@ fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
         let began = now();
         assert_eq!(fetch(gateway.address(), target).status, status, "{target}");
         assert!(began.elapsed() < AT_ONCE, "nobody waits");
-        // A response is there before its line, which the next one could overtake.
+        // The response arrives before its log line, and the next line could overtake it.
         eventually("it is logged", || read().lines().count() == sent);
     }
     for (line, (target, status, limit_status)) in read().lines().zip(CASES) {
@@ -124,7 +124,7 @@ fn in_a_dry_run_passes_and_delays_are_charged_and_rejects_are_not() {
     assert_eq!(dry, [(200, 2), (200, 1), none, none, none, none]);
     assert_eq!(remaining("/wet?key=a"), none, "three were charged, not six");
     assert_eq!(remaining("/wet?key=a"), (429, 0));
-    // One that would be rejected in one zone is charged in none.
+    // A request that would be rejected in one zone is charged in none.
     for _ in 0..4 {
         assert_eq!(fetch(gateway.address(), "/both?key=b").status, 200);
     }

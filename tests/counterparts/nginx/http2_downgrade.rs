@@ -1,4 +1,4 @@
-//! Requests over HTTP/2 that would be others over HTTP/1: which of them nginx 1.22 serves.
+//! Tests which HTTP/2 requests that would mean something else in HTTP/1 nginx 1.22 serves.
 
 #[path = "../../http2/downgrade/cases.rs"]
 mod cases;

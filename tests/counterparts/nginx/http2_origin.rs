@@ -1,4 +1,4 @@
-//! The same nginx as an origin over HTTP/1 and over HTTP/2: clients see no difference.
+//! Compares the same nginx as an origin over HTTP/1 and over HTTP/2: responses are equal.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use crate::programs::nginx::Nginx;
 use crate::support::noise;
 use crate::support::{Gateway, Message, Origin, PATIENCE, Raw, free_address};
 
-/// An nginx with files, that passes `/app` to an origin of its own; and drip before it, twice.
+/// An nginx with files that passes `/app` to its own origin, and two gateways before it.
 struct Pair {
     _app: Origin,
     _files: TempDir,
@@ -17,7 +17,7 @@ struct Pair {
     drips: [Gateway; 2],
 }
 
-/// Files, redirects, empty answers, and what comes of a request that nginx passes on.
+/// Starts the pair, with files, redirects, empty responses, and forwarded requests.
 fn pair() -> Pair {
     let app = Origin::answering(|exchange| {
         let body = exchange.body()?;
@@ -26,7 +26,7 @@ fn pair() -> Pair {
             .fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
         let names = exchange.head.fields.iter().map(|it| format!("{it:?}"));
         let mut names: Vec<_> = names.collect();
-        // What nginx makes of the host and of its own connection is not of interest here.
+        // nginx's handling of the host and of its own connection does not matter here.
         names.retain(|it| it != "(\"content-length\", \"0\")");
         names.retain(|it| !it.starts_with("(\"connection") && !it.starts_with("(\"host"));
         names.sort();
@@ -80,7 +80,7 @@ fn pair() -> Pair {
 }
 
 impl Pair {
-    /// Sends the same through both, and fails unless the answers are the same; returns it.
+    /// Sends the same request through both. Fails unless the responses are equal. Returns one.
     fn check(&self, method: &str, request: impl AsRef<[u8]>) -> Message {
         let request = request.as_ref();
         let [over_1, over_2] = self.drips.each_ref().map(|drip| {
@@ -90,11 +90,11 @@ impl Pair {
             let sending =
                 std::thread::spawn(move || std::io::Write::write_all(&mut sender, &bytes));
             let mut answer = client.try_answer_to(method, PATIENCE).expect("an answer");
-            // The client may not have sent all before the answer.
+            // The client may not have sent everything before the response.
             let _sent = sending.join().expect("no panic");
             answer.fields.retain(|(name, _)| name != "date");
             answer.fields.sort();
-            // Only HTTP/1 has a reason, and only it may be another one.
+            // Only HTTP/1 has a reason, and it may differ.
             answer.line = format!("HTTP/1.1 {}", answer.status());
             answer
         });
@@ -182,7 +182,7 @@ fn bodies_of_requests() {
         b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
     );
     assert!(String::from_utf8_lossy(&chunks.body).contains("5 bytes, "));
-    // nginx takes no trailers over HTTP/2, so they are in `upgrade`.
+    // nginx accepts no trailers over HTTP/2, so `upgrade` tests them.
     posted("Transfer-Encoding: chunked\r\n", b"0\r\n\r\n");
     for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "X-OWN"] {
         pair.with(method, "/app", "Content-Length: 2\r\n", b"ab");

@@ -1,4 +1,4 @@
-//! An nginx, and drip on what `drip import` makes of nginx's own file.
+//! Compares nginx with drip on the import of nginx's own file.
 
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ const LOCATIONS: [(&str, &str); 7] = [
     ("/status/", "limit_req_status 420;"),
 ];
 
-/// The path, the key, and how many requests at once.
+/// Path, key, and number of simultaneous requests.
 const ASKED: [(&str, &str, usize); 10] = [
     ("/a", "1", 5),
     ("/own/a", "2", 6),
@@ -43,7 +43,7 @@ const ASKED: [(&str, &str, usize); 10] = [
     ("/a", "", 6),
 ];
 
-/// drip on what `import` makes of nginx's file, at an address of its own.
+/// Starts drip on the import of nginx's file, at its own address.
 pub(super) fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
     let output = drip()
         .arg("import")
@@ -59,15 +59,16 @@ pub(super) fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
     Gateway::start(rest)
 }
 
-/// Sends a request on a connection of its own.
+/// Sends a request on a new connection.
 pub(super) fn send(to: SocketAddr, host: &str, target: &str) -> Client {
     let mut client = Client::connect(to);
     client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     client
 }
 
-/// The statuses of requests that are sent at once, in order: the kernel decides which of several
-/// connections is read first.
+/// Returns the statuses of simultaneous requests, in order.
+///
+/// The kernel decides which of several connections is read first.
 pub(super) fn verdicts(to: SocketAddr, host: &str, target: &str, times: usize) -> Vec<u16> {
     let mut clients: Vec<_> = (0..times).map(|_| send(to, host, target)).collect();
     let statuses = clients.iter_mut().map(|client| client.answer().status);

@@ -1,4 +1,4 @@
-//! Which requests nginx lets through and with which path, and drip on what `drip import` makes of it.
+//! Compares which requests nginx and drip on the imported file admit, and with which path.
 
 use std::net::SocketAddr;
 
@@ -77,7 +77,7 @@ const SERVER: &str = r#"
     location ^~ /v4/ { proxy_pass http://origin/x; }
 "#;
 
-/// What is asked for, and whether nginx and drip both let it through, or refuse it.
+/// Requests, and whether nginx and drip both admit them.
 const ASKED: [(&str, &str, bool); 59] = [
     ("GET", "/", true),
     ("GET", "/a", true),
@@ -140,7 +140,7 @@ const ASKED: [(&str, &str, bool); 59] = [
     ("GET", "/v4/x", true),
 ];
 
-/// What only drip refuses: it does not know who may.
+/// Requests that only drip refuses, because it cannot check who is allowed.
 const REFUSED_BY_DRIP: [&str; 13] = [
     // nginx redirects to the location with a slash, which is protected.
     "/deny",
@@ -158,7 +158,7 @@ const REFUSED_BY_DRIP: [&str; 13] = [
     "/php/a",
     "/php/open/a",
     "/parts/a",
-    // Regular expressions that refuse go before a prefix within one with ^~.
+    // Regular expressions that refuse precede a prefix within one with ^~.
     "/kept/a.sql",
     "/kept/.htaccess",
 ];

@@ -1,4 +1,4 @@
-//! What the origin gets of nginx, and of drip on what `drip import` makes of the file.
+//! Compares what the origin receives from nginx and from drip on the imported file.
 
 use super::import::drip_on_the_file_of;
 use crate::programs::nginx::Nginx;

@@ -1,5 +1,6 @@
-//! Limits of Ingress objects: drip on what `drip import` makes of them, beside an nginx with the directives that the
-//! template of ingress-nginx writes for them.
+//! Compares limits of imported Ingress objects with nginx.
+//!
+//! nginx has the directives that the template of ingress-nginx writes for them.
 
 use std::fs;
 
@@ -47,7 +48,7 @@ fn manifest() -> String {
     parts.join("---\n")
 }
 
-/// As nginx.tmpl and buildRateLimitZones write them.
+/// As written by nginx.tmpl and buildRateLimitZones.
 const HTTP: &str = r#"
 limit_req_status 503;
 limit_conn_status 503;
@@ -66,7 +67,7 @@ limit_req_zone $limit_reports zone=default_reports_rps:5m rate=4r/s;
 limit_req_zone $limit_shop zone=default_shop_rpm:5m rate=1r/m;
 "#;
 
-/// As buildRateLimit writes them.
+/// As written by buildRateLimit.
 const SHOP: &str = "limit_req zone=default_shop_rpm burst=5 nodelay;";
 const REPORTS: &str = "limit_req zone=default_reports_rps burst=8 nodelay; \
     limit_req zone=default_reports_rpm burst=6 nodelay;";
@@ -116,16 +117,17 @@ fn an_imported_ingress_accepts_and_rejects_as_many_as_the_template() {
     let _alone = quarter_alone();
     let origin = Origin::start();
     let (nginx, gateway) = (nginx(&origin), imported(&origin));
-    // The host, the path, how many requests, and how many pass. No bucket leaks within 20 s.
+    // Host, path, number of requests, and number that pass. No bucket leaks within 20 s.
     for (host, target, times, passing) in [
         ("a.test", "/", 10, 6),
         // The same Ingress, and so the same bucket.
         ("b.test", "/x", 3, 0),
         ("a.test", "/reports", 5, 5),
-        // Of the two limits of this Ingress, the one by the minute lets through 1 and its burst of 6.
+        // Of the two limits of this Ingress, the one per minute admits 1 and its burst of 6.
         ("c.test", "/", 5, 2),
         ("a.test", "/reports/x", 3, 0),
-        // No prefix by element: it is of the other Ingress, whose bucket is full.
+        // No prefix by path element: the request belongs to the other Ingress, whose bucket is
+        // full.
         ("a.test", "/reportsx", 2, 0),
         ("d.test", "/", 20, 20),
     ] {

@@ -1,4 +1,4 @@
-//! `in_flight` without a burst beside nginx's `limit_conn`: the same arrivals, the same verdicts.
+//! Compares `in_flight` without a burst with nginx's `limit_conn`: same verdicts.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -11,12 +11,12 @@ const MOST: usize = 3;
 const KEYS: [&str; 3] = ["a", "b", "c"];
 const STEPS: u64 = 120;
 
-/// What a client does next.
+/// Next step of a client.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A request of this target.
+    /// Sends a request of this target.
     Ask(String),
-    /// The running request at this index, of those that run, ends.
+    /// Ends the running request at this index.
     End(usize),
 }
 
@@ -35,8 +35,11 @@ fn steps(seed: u64) -> Vec<Step> {
     (0..STEPS).map(&mut step).collect()
 }
 
-/// Which requests were let through, in the order of the steps. A place comes free just after the
-/// client has its answer: `settle` waits until as many are taken as run.
+/// Returns which requests were admitted, in the order of the steps.
+///
+/// A permit is freed just after the client has its response. `settle` waits until as many permits
+/// are in
+/// use as requests run.
 fn verdicts(
     gateway: SocketAddr,
     held: &HoldingOrigin,
@@ -70,7 +73,7 @@ fn verdicts(
     verdicts
 }
 
-/// The client again, if its request reaches the origin; `None` if it is refused.
+/// Returns the client if its request reaches the origin; `None` if it is refused.
 fn passes(held: &HoldingOrigin, arrived: usize, target: &str, client: Client) -> Option<Client> {
     let stream = client.sender();
     let mut has_arrived = false;
@@ -86,7 +89,7 @@ fn passes(held: &HoldingOrigin, arrived: usize, target: &str, client: Client) ->
     None
 }
 
-/// Whether an answer has begun.
+/// Returns whether a response has begun.
 fn has_bytes(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a socket");
     let read = stream.peek(&mut [0]);

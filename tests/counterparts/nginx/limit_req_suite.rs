@@ -1,4 +1,4 @@
-//! nginx's own tests of `limit_req`, run against both: first against nginx, which proves that the test itself is right.
+//! Runs nginx's own tests of `limit_req` against nginx and drip. nginx proves the tests right.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -7,7 +7,7 @@ use super::import::drip_on_the_file_of;
 use crate::programs::nginx::Nginx;
 use crate::support::{Client, MS, Origin, fetch};
 
-/// Runs nginx, and then drip on the imported file, in front of an origin that answers with `size` bytes.
+/// Runs nginx, and then drip on the imported file, before an origin with `size` bytes.
 fn ask_both(size: usize, http: &str, locations: &[(&str, &str)], ask: impl Fn(&str, SocketAddr)) {
     let origin = Origin::answering(move |exchange| exchange.reply(&vec![b'x'; size]));
     let nginx = Nginx::start(&origin, http, locations);

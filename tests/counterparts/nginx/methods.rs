@@ -1,4 +1,4 @@
-//! Which methods and which spellings of a key nginx and drip take.
+//! Compares which methods and which spellings of a key nginx and drip accept.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,8 @@ fn a_method_in_small_letters_is_400_at_both() {
     for (methods, expected) in [
         ("post Post POSt gET head m-search", [400, 400]),
         ("POST PROPFIND M-SEARCH RPC_IN_DATA", [200, 200]),
-        // nginx takes no other signs, either. No server is known that reads one of them as another method.
+        // nginx accepts no other characters, either. No known server reads one of them as another
+        // method.
         ("POST2", [400, 200]),
     ] {
         for method in methods.split(' ') {

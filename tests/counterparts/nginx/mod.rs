@@ -1,4 +1,4 @@
-//! Comparisons with a real nginx: the same requests to both, nginx's own tests, and what goes beyond nginx.
+//! Comparisons with a real nginx: equal requests to both, and nginx's own tests.
 
 mod access;
 mod access_log;

@@ -1,4 +1,4 @@
-//! Pages, beside `error_page` of nginx.
+//! Compares pages with `error_page` of nginx.
 
 #[path = "../../gateway/pages/bed.rs"]
 mod bed;

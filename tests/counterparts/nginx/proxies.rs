@@ -1,4 +1,4 @@
-//! Which proxies are trusted to name the client of a request.
+//! Compares which proxies are trusted to name the client of a request.
 
 use crate::programs::nginx::Nginx;
 use crate::support::{Answer, Exchange, Gateway, Origin, fetch, fetch_with};
@@ -6,7 +6,7 @@ use crate::support::{file, zone};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
 
-/// An origin that answers with what it gets about the client.
+/// Starts an origin that answers with the fields about the client that it received.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let own = ["for", "proto", "host"].map(|name| format!("x-forwarded-{name}"));
@@ -30,7 +30,9 @@ fn ask(gateway: &Gateway, target: &str, fields: &str) -> Answer {
 
 const SPOOFED: &str = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\nForwarded: for=192.0.2.9\r\n";
 
-/// The fields that the origin gets, and the rest of the key: requests of one client share it.
+/// Only a trusted proxy names its client.
+///
+/// Checks the fields that the origin receives, and the key: requests of one client share it.
 #[test]
 fn a_proxy_names_its_client_if_it_is_trusted_and_nobody_else_is_believed() {
     let trusted = "trusted_proxies = [\"127.0.0.0/8\"]";
@@ -48,7 +50,7 @@ fn a_proxy_names_its_client_if_it_is_trusted_and_nobody_else_is_believed() {
                 (SPOOFED, 9),
                 ("X-Forwarded-For: 192.0.2.2\r\n", 9),
                 ("X-Forwarded-For: 8.8.8.8, 192.0.2.1\r\n", 8),
-                // The peer's own.
+                // The peer's own address.
                 ("X-Forwarded-For: nonsense\r\n", 9),
             ],
         ),
@@ -87,7 +89,7 @@ fn an_encoded_path_does_not_slip_past_its_limits() {
         assert_eq!(ask(&gateway, target, "").status, 429, "{target}");
     }
     assert_eq!(ask(&gateway, "/x/%2Flogout", "").status, 200);
-    // The origin gets the target as it was sent.
+    // The origin receives the target as it was sent.
     let targets: Vec<_> = origin.arrivals().into_iter().map(|it| it.target).collect();
     assert_eq!(targets, ["/login", "/x/%2Flogout"]);
 }

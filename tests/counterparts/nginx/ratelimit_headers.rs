@@ -1,4 +1,4 @@
-//! The header fields that tell a client about its limits.
+//! Tests of the header fields that inform a client about its limits.
 
 use crate::support::{Origin, fetch, start_drip, zone};
 
@@ -16,7 +16,7 @@ fn a_client_is_told_of_its_limits_in_the_families_of_the_file() {
     let origin = Origin::start();
     let zones = zone("per_client", "$arg_a", "1r/m");
     let limits = "limits = [{ zone = \"per_client\", burst = 2, nodelay = true }]";
-    // After the third, the next one is a minute away.
+    // After the third request, the next one is a minute away.
     for (headers, expected) in [
         ("", [["3 2 0", "3 1 0", "3 0 60", "3 0 60"], [""; 4]]),
         (
@@ -69,7 +69,7 @@ fn server_timing_tells_how_long_a_request_queued() {
         let part = parts.filter_map(|it| it.strip_prefix(name)?.strip_prefix(";dur="));
         part.flat_map(str::parse::<f64>).next().expect("a time")
     };
-    // The next turn would be 200 ms later.
+    // The next slot would be 200 ms later.
     assert!((150.0..390.0).contains(&millis("queue")), "{timing}");
     assert!(millis("origin") < 1000.0, "{timing}");
 }

@@ -1,4 +1,4 @@
-//! Paths that the origin gets from nginx and from drip, where a prefix is replaced.
+//! Compares the paths that nginx and drip send to the origin if a prefix is replaced.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use crate::programs::nginx::Nginx;
 use crate::support::start_drip;
 use crate::support::{Client, Exchange, Origin, fetch};
 
-/// The routes, with what nginx's `proxy_pass` has behind the origin, and drip's fields.
+/// Routes, with the end of nginx's `proxy_pass`, and drip's fields.
 const ROUTES: [(&str, &str, &str); 4] = [
     ("/v1/", "/", "strip_prefix = \"/v1\""),
     (
@@ -22,7 +22,7 @@ const ROUTES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// What is asked for. `PREFIX` stands for `v1` to `v3` in turn.
+/// Requested targets. `PREFIX` stands for `v1` to `v3` in turn.
 const TARGETS: &str = "/PREFIX/ /PREFIX/a /PREFIX/a?b=/../c /PREFIX/a/? /PREFIX/a%20b/caf%C3%A9 /PREFIX/a/../b \
     /PREFIX/../PREFIX/b /a/../PREFIX/x //PREFIX//x//y /PREFIX/./x/. /PREFIX/%2e%2e/PREFIX/x \
     /PREFIX/%2e%2e/PREFIX/%2e%2e/PREFIX/%2E/x /PREFIX/..%2fPREFIX/x /PREFIX%2fx /PREFIX/x%2fy \
@@ -35,7 +35,7 @@ fn target_at(address: SocketAddr, target: &str) -> (u16, String) {
     (answer.status, answer.text())
 }
 
-/// Tells what it got.
+/// Starts an origin that answers with the target it received.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let target = exchange.target().to_owned();
@@ -43,7 +43,7 @@ fn telling() -> Origin {
     })
 }
 
-/// A target with all escapes of its path decoded, and slashes merged: two are one to an origin if these are.
+/// Decodes a target's path and merges slashes. Targets with equal results are equal to an origin.
 fn read(target: &str) -> (Vec<u8>, &str) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut decoded: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
@@ -83,8 +83,9 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
             read(&theirs.1),
             "{target}: {ours:?} {theirs:?}"
         );
-        // What stands behind the prefix stays as it is, unless dots are resolved. nginx decodes and encodes it, and drops
-        // a `?` without a query.
+        // The rest behind the prefix is unchanged, unless dots are resolved. nginx decodes and
+        // encodes it, and
+        // drops a `?` without a query.
         let path = target.split('?').next().unwrap_or_default();
         let is_plain = !path.contains('%') && !target.ends_with('?');
         if is_plain && !path.contains("/.") && !path.contains("//") {
@@ -93,8 +94,11 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
     }
 }
 
-/// nginx decodes the path, and sends `/api/a/b` for `/v1/a%2Fb`: names of projects at GitLab, of images in registries
-/// and of objects in S3 are not found then.
+/// The path behind the prefix reaches the origin byte for byte.
+///
+/// nginx decodes the path, and sends `/api/a/b` for `/v1/a%2Fb`. Then names of projects at GitLab,
+/// of
+/// images in registries and of objects in S3 are not found.
 #[test]
 fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
     let origin = telling();
@@ -120,7 +124,7 @@ fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
     ] {
         let (status, sent) = target_at(gateway.address(), target);
         if expected == "/b" {
-            // Resolved, it is no path of the route.
+            // The resolved path does not belong to the route.
             assert_eq!(status, 404, "{target}: {sent}");
         } else {
             assert_eq!((status, &*sent), (200, expected), "{target}");
@@ -128,7 +132,9 @@ fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
     }
 }
 
-/// Where a prefix is no whole segment, `..` can remain of a name. nginx sends it on.
+/// No request leaves the prefix that drip adds.
+///
+/// If a prefix is not a complete segment, `..` can remain of a name. nginx forwards it.
 #[test]
 fn no_request_leaves_the_prefix_that_drip_adds() {
     let origin = telling();

@@ -1,5 +1,6 @@
-//! Which route of many nginx and drip find for a request, by its host and its path: drip on a file written by hand, and
-//! on what `drip import` makes of nginx's.
+//! Compares which route nginx and drip find for a request, by host and path.
+//!
+//! drip runs on a file written by hand, and on the import of nginx's file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -32,7 +33,7 @@ const HOSTS: &str = "a.test A.Test:8080 b.a.test x.b.a.test y.x.b.a.test x.a.tes
 const TARGETS: &str = "/ /u/ /u/12 /u/%31%32 /u/exact /u/exact/ /u/long/12 /u/long/exact /u/long/x /u/long/y \
     /u/long/../../a /u//12 /U/12 /u/1.php /x /u/%31?y /x/y.php /x/y.php/z /x/%79%2ephp?x /X.PNG /x.jpg?y.php";
 
-/// The location that a request came from, or the status of an answer that is no origin's.
+/// Returns the location of a request, or the status of a response that is not the origin's.
 fn place(client: &mut Client, host: &str, target: &str) -> String {
     client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     let answer = client.answer();
@@ -42,7 +43,9 @@ fn place(client: &mut Client, host: &str, target: &str) -> String {
     }
 }
 
-/// The names of each server, in random groups. The first is the default server, with names of its own or without.
+/// Returns the names of each server, in random groups.
+///
+/// The first is the default server, with its own names or without.
 fn groups(rng: &mut Rng, default_has_names: bool) -> Vec<Vec<&'static str>> {
     let mut groups = vec![Vec::new()];
     for name in NAMES.split(' ') {
@@ -61,7 +64,7 @@ fn groups(rng: &mut Rng, default_has_names: bool) -> Vec<Vec<&'static str>> {
     groups
 }
 
-/// Fails unless nginx and drip find the same for all hosts and targets. `start` makes both from a seed.
+/// Fails unless nginx and drip find the same for all hosts and targets. `start`: makes both.
 fn compare(start: impl Fn(&Origin, &mut Rng) -> (Nginx, Gateway)) {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let name = exchange.field("x-place").unwrap_or_default().to_owned();
@@ -83,7 +86,9 @@ fn compare(start: impl Fn(&Origin, &mut Rng) -> (Nginx, Gateway)) {
     assert!(seen.len() > 60, "{seen:?}");
 }
 
-/// The same locations of every server: nginx looks for the server first, drip for the path.
+/// Host and path decide as in nginx, whatever the order of the file.
+///
+/// Every server has the same locations: nginx looks for the server first, drip for the path.
 #[test]
 fn the_host_and_the_path_decide_as_in_nginx_whatever_the_order_of_the_file() {
     compare(|origin, rng| {
@@ -128,8 +133,9 @@ fn drip_on_the_imported_file_finds_the_location_of_each_host_and_wildcard() {
     });
 }
 
-/// nginx's servers with those of the locations that are there. The server without names, or else the first, is the
-/// default one.
+/// Returns nginx's servers with the present locations.
+///
+/// The server without names, or else the first, is the default one.
 fn servers(
     groups: &[Vec<&str>],
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! TLS to servers: whom the gateway takes for a server, and what it shows to one.
+//! Tests of TLS to servers: accepted servers, and drip's own certificate.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::programs::nginx::Nginx;
 use crate::support::client_certificates::{Authority, authority, client};
 use crate::support::{Gateway, Origin, Site, eventually, fetch};
 
-/// A certificate of a server for these names, in `NAME.pem` and `NAME.key`.
+/// Creates a server's certificate for these names, in `NAME.pem` and `NAME.key`.
 fn server(folder: &Path, authority: &Authority, name: &str, names: &[&str]) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let key = KeyPair::generate().expect("a key");
@@ -20,7 +20,9 @@ fn server(folder: &Path, authority: &Authority, name: &str, names: &[&str]) {
     fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).expect("a file");
 }
 
-/// A server for `app.internal` that takes no client without a certificate by `ca`, and answers with what it knows.
+/// Starts a server for `app.internal` that requires a client certificate by `ca`.
+///
+/// It answers with what it knows of the client.
 fn asking(folder: &Path, origin: &Origin) -> Nginx {
     let file = |name: &str| folder.join(name).display().to_string();
     Nginx::with_servers(origin, |address| {
@@ -34,7 +36,7 @@ fn asking(folder: &Path, origin: &Origin) -> Nginx {
     })
 }
 
-/// nginx as a proxy in front of `to`, with these directives.
+/// Starts nginx as a proxy in front of `to`, with these directives.
 fn proxy(origin: &Origin, to: SocketAddr, directives: &str) -> Nginx {
     Nginx::with_servers(origin, |address| {
         format!(
@@ -72,7 +74,7 @@ fn servers_and_the_gateway_know_each_other_as_with_nginx() {
         ("ca", "app.internal", "", 400),
         ("ca", "app.internal", "mallory", 400),
         ("ca", "other.internal", "drip", 502),
-        // The address in the URL, which the certificate is not for.
+        // The certificate is not for the address in the URL.
         ("ca", "", "drip", 502),
         ("stranger", "app.internal", "drip", 502),
     ] {
@@ -123,7 +125,7 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
     copy("drip.pem", "old.pem");
     copy("drip.key", "old.key");
 
-    // Between two writes: the certificate is not of the key.
+    // Between two writes: certificate and key do not match.
     copy("mallory.pem", "drip.pem");
     eventually("it is told", || {
         gateway.log().contains("drip.key is not the key of")

@@ -1,4 +1,4 @@
-//! Several limits on one route: any reject rejects and charges none.
+//! Tests of several limits on one route: if any rejects, none is charged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,7 +16,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
     let origin = Origin::start();
     let zones = zone("tight", "$arg_a", "1r/h") + &zone("wide", "$arg_a", "1r/h");
     let wide = "{ zone = \"wide\", burst = 9, nodelay = true }";
-    // With a burst, the rest waits until its clients leave.
+    // With a burst, the rest waits until its clients disconnect.
     for (burst, rejected) in [(0, 5), (5, 0)] {
         let both = format!("limits = [{wide}, {{ zone = \"tight\", burst = {burst} }}]");
         let only = format!("limits = [{wide}]");
@@ -43,7 +43,8 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
             8,
             "two of ten are charged: the one that passed both, and this one"
         );
-        // A turn before the other zone's rejection was given back; one after it was never taken.
+        // A slot taken before the other zone's rejection was returned. One after it was never
+        // taken.
         eventually("all are counted", || {
             counted(&gateway, "wide", "rejected_elsewhere") == rejected
         });
@@ -68,8 +69,9 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     let passed = statuses.iter().filter(|status| **status == 200).count();
     let rejected = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(passed + rejected, AT_ONCE);
-    // Twenty keys of five, and sixty for all. While turns are on their way back a request may find less room than
-    // there is in the end, never more.
+    // Twenty keys of five, and sixty for all. While slots are being returned a request may find
+    // less room
+    // than there is in the end, never more.
     assert!(passed <= 60, "{passed} passed");
     assert_eq!(origin.arrivals().len(), passed);
     for zone in ["each", "all"] {

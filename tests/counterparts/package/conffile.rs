@@ -1,4 +1,4 @@
-//! What dpkg does with the settings when a package brings others: at an upgrade, a removal, a purge.
+//! Tests of dpkg's handling of changed settings: at an upgrade, a removal, and a purge.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Packages {
         Self { folder }
     }
 
-    /// The package of a version whose settings end with this.
+    /// Returns the package of a version whose settings end with this.
     fn with(&self, version: &str, more: &str) -> PathBuf {
         let [built, tree, package] = ["1.0.deb", version, &format!("{version}.deb")]
             .map(|name| self.folder.path().join(name));
@@ -75,10 +75,10 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     let mine = root.read(FILE) + MINE;
     fs::write(root.path(FILE), &mine).expect("a file");
 
-    // A package with the same settings asks for nothing.
+    // A package with the same settings asks nothing.
     succeeds(&install(&root, &[], &packages.with("1.2", "")));
     assert_eq!(root.read(FILE), mine);
-    // With others, dpkg asks; where nobody answers, the package waits to be configured.
+    // With other settings, dpkg asks. Without an answer, the package stays unconfigured.
     let asked = install(&root, &[], &packages.with("1.3", "# newer\n"));
     assert!(!asked.status.success(), "{asked:?}");
     let told = String::from_utf8_lossy(&asked.stderr);
@@ -105,7 +105,7 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
         root.read("etc/drip/gateway.toml.dpkg-dist")
             .ends_with("# newest\n")
     );
-    // The other choice keeps the edited ones beside.
+    // The other choice keeps the edited file beside it.
     succeeds(&install(
         &root,
         &["--force-confnew"],
@@ -128,7 +128,7 @@ fn a_removal_keeps_the_settings_and_a_purge_keeps_only_files_of_your_own() {
 
     root.dpkg(&["--remove", "drip"]);
     assert_eq!(root.read(FILE), mine);
-    // Installed again, it goes on with them.
+    // After a new installation, the settings are kept.
     succeeds(&install(&root, &[], &package));
     assert_eq!(root.read(FILE), mine);
     let newer = packages.with("1.2", "# newer\n");

@@ -1,4 +1,4 @@
-//! `drip health`, for health checks.
+//! Tests of `drip health`, for health checks.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::output;
 use crate::support::{Client, Gateway, Origin, drip, one_zone};
 
-/// What `drip health` says on both outputs, and whether the gateway is healthy.
+/// Returns the output of `drip health`, and whether the gateway is healthy.
 fn asked(arguments: &[&str]) -> (bool, String) {
     let asked = output(drip().arg("health").args(arguments));
     let healthy = asked.status.success();
@@ -33,7 +33,7 @@ fn it_finds_the_admin_port_and_tells_whether_the_gateway_is_ready() {
     let by_address = || asked(&[&admin]);
     assert_eq!([by_file(), by_address()], [ready(), ready()]);
 
-    // A running gateway goes on with the settings before.
+    // A running gateway keeps the previous settings.
     let text = fs::read_to_string(&file).expect("a file");
     fs::write(&file, text.replace("1r/m", "1")).expect("a file");
     assert_eq!([by_file(), by_address()], [ready(), ready()]);
@@ -78,7 +78,7 @@ fn a_server_that_is_no_gateway_is_not_healthy_and_a_silent_one_is_told_as_that()
         "{said}"
     );
 
-    // The kernel connects, and nobody accepts.
+    // The kernel accepts the connection, and no program does.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address").to_string();
     let (healthy, said) = asked(&[&address]);

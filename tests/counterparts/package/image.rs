@@ -1,4 +1,6 @@
-//! The image of the Containerfile: no engine runs here, so its last stage is a root with the program and its libraries.
+//! Tests of the Containerfile's image, without a container engine.
+//!
+//! The last stage is a root folder with the program and its libraries.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,7 +12,7 @@ use tempfile::TempDir;
 use crate::package::{output, run, source};
 use crate::support::{Gateway, Origin, Site, fetch, one_zone};
 
-/// An instruction of the last stage.
+/// Returns an instruction of the last stage.
 fn instruction(name: &str) -> String {
     let text = fs::read_to_string(source("packaging/Containerfile")).expect("a file");
     let (_, last) = text.rsplit_once("\nFROM ").expect("two stages");
@@ -20,14 +22,16 @@ fn instruction(name: &str) -> String {
     found.trim().to_owned()
 }
 
-/// The words of a command in JSON.
+/// Returns the words of a command in JSON.
 fn words(command: &str) -> Vec<String> {
     serde_json::from_str(command).unwrap_or_else(|error| panic!("{command}: {error}"))
 }
 
-/// A command in the image, as the user of the image.
+/// Returns a command in the image, as the user of the image.
 fn in_image(root: &TempDir, command: &[String]) -> Command {
-    // The first process of a container has all rights in its own root; outside root's, a user namespace lends them.
+    // The first process of a container has all rights in its own root. Without root, a user
+    // namespace
+    // provides them.
     let mut chroot = if geteuid().is_root() {
         let mut chroot = Command::new("chroot");
         chroot.arg(format!("--userspec={}", instruction("USER")));
@@ -47,7 +51,7 @@ fn in_image(root: &TempDir, command: &[String]) -> Command {
     chroot
 }
 
-/// The last stage: what its base has that the program needs, and the program.
+/// Builds the last stage: the parts of its base that the program needs, and the program.
 fn image() -> TempDir {
     let root = TempDir::new().expect("a folder");
     let program = env!("CARGO_BIN_EXE_drip");
@@ -67,7 +71,7 @@ fn image() -> TempDir {
     {
         into(library, library);
     }
-    // mktemp makes folders that only their owner reads.
+    // mktemp makes folders that only their owner may read.
     run(Command::new("chmod").arg("-R").arg("a+rX").arg(root.path()));
     root
 }

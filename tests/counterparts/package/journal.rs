@@ -1,4 +1,4 @@
-//! The error log where standard error is the journal.
+//! Tests of the error log if standard error is the journal.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Origin, Site, drip, eventually, one_zone};
 
-/// What the program logs until it listens, with this `JOURNAL_STREAM`.
+/// Returns the program's log until it listens, with this `JOURNAL_STREAM`.
 fn log(rest: &str, stream: impl Fn(u64, u64) -> String) -> String {
     let origin = Origin::start();
     let site = Site::new();

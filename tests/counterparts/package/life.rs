@@ -1,4 +1,4 @@
-//! The life of an installed package: installed, started, reloaded, stopped, upgraded, removed, purged.
+//! Tests of an installed package: start, reload, stop, upgrade, removal and purge.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use crate::support::{Gateway, Origin, Site, fetch, files_below};
 
 const FILE: &str = "etc/drip/gateway.toml";
 
-/// The line of the package's file that `begin` begins.
+/// Returns the line of the package's file that begins with `begin`.
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     let line = text.lines().find(|line| line.starts_with(begin));
     line.unwrap_or_else(|| panic!("no {begin} in {text}"))
@@ -165,7 +165,7 @@ fn the_packaged_file_is_valid_and_the_socket_unit_fits_it() {
         Duration::from_secs(value.expect("seconds"))
     };
     let stop = seconds("stop_delay") + seconds("shutdown_timeout");
-    // A second for last answers, one for the last lines of the log, one for threads that end.
+    // A second for last responses, one for the last lines of the log, one for threads that end.
     assert!(Unit::read(unit).seconds("TimeoutStopSec") > stop + Duration::from_secs(3));
 }
 

@@ -1,5 +1,8 @@
-//! The Debian package, the tarball and the image: built by `packaging/build`, installed in a fresh root, and run as
-//! their unit and their Containerfile say.
+//! Tests of the Debian package, the tarball and the image.
+//!
+//! `packaging/build` builds them. The tests install them in a new root, and run them as their unit
+//! and
+//! their Containerfile say.
 
 mod conffile;
 mod health;
@@ -15,31 +18,31 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-/// A file of the repository.
+/// Returns the path of a file of the repository.
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Runs `command` to its end, and returns what it printed. It must succeed.
+/// Runs `command` to its end, and returns its output. It must succeed.
 fn run(command: &mut Command) -> String {
     let output = output(command);
     assert!(output.status.success(), "{command:?}: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The same, whether it succeeds or not.
+/// Runs `command` to its end, whether it succeeds or not.
 fn output(command: &mut Command) -> Output {
     let output = command.output();
     output.unwrap_or_else(|error| panic!("{command:?}: {error}; tests/run.sh installs it"))
 }
 
-/// Builds a package of the tested program with the script, once for all tests. Returns the folder that has it.
+/// Builds a package of the tested program, once for all tests. Returns its folder.
 fn build(version: &str, what: &str) -> PathBuf {
     static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{version}-{what}"));
     if !built.contains(&out) {
-        // That of an earlier program.
+        // Removes the package of an earlier program.
         let _absent = fs::remove_dir_all(&out);
         let binary = env!("CARGO_BIN_EXE_drip");
         run(Command::new(source("packaging/build"))

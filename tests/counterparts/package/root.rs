@@ -9,14 +9,14 @@ use tempfile::TempDir;
 use super::{build, output};
 use crate::support::files_below;
 
-/// A root of its own, into which packages are installed. No program of it runs in it.
+/// A root folder into which packages are installed. None of its programs runs in it.
 #[derive(Debug)]
 pub(super) struct Root {
     folder: TempDir,
 }
 
 impl Root {
-    /// An empty one, with the database of dpkg.
+    /// Creates an empty root, with the database of dpkg.
     pub(super) fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
         let database = folder.path().join("root/var/lib/dpkg");
@@ -30,7 +30,7 @@ impl Root {
         Self { folder }
     }
 
-    /// Where `path` of the root is.
+    /// Returns the outside path of `path` in the root.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.folder
             .path()
@@ -43,7 +43,7 @@ impl Root {
         text.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// A command or a file with the paths of the package as they are seen from outside.
+    /// Changes the paths of a command or a file to paths outside of the root.
     pub(super) fn outside(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for folder in ["/usr/bin/drip", "/etc/drip/", "/var/log/drip/"] {
@@ -68,14 +68,14 @@ impl Root {
         self.dpkg(&["--install", &package.display().to_string()]);
     }
 
-    /// Runs dpkg, and the scripts of the package, on this root. Root's rights are not needed.
+    /// Runs dpkg, and the scripts of the package, on this root. Does not need root's rights.
     pub(super) fn dpkg(&self, arguments: &[&str]) -> String {
         let output = self.try_dpkg(arguments);
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The same, whether it succeeds or not. Nobody answers its questions.
+    /// Runs dpkg, whether it succeeds or not. Its questions get no answer.
     pub(super) fn try_dpkg(&self, arguments: &[&str]) -> Output {
         let path = std::env::var("PATH").unwrap_or_default();
         output(
@@ -83,7 +83,7 @@ impl Root {
                 .stdin(Stdio::null())
                 .arg("dpkg")
                 .arg(format!("--root={}", self.path("").display()))
-                // What the package depends on is outside.
+                // The dependencies of the package are outside.
                 .args(["--force-script-chrootless", "--force-depends"])
                 .args(arguments)
                 .env("PATH", format!("{path}:/usr/sbin:/sbin"))

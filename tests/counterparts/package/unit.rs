@@ -1,4 +1,4 @@
-//! The unit of the package, and the part of systemd that the tests play.
+//! The unit of the package, and a fake systemd.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -26,14 +26,14 @@ impl Unit {
         Self { text }
     }
 
-    /// The values of a setting, in their order.
+    /// Returns the values of a setting, in order.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
         let lines = self.text.lines();
         let values = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         values.collect()
     }
 
-    /// The value of a setting that the unit has once.
+    /// Returns the value of a setting that the unit has once.
     pub(super) fn one(&self, name: &str) -> &str {
         match self.all(name)[..] {
             [value] => value,
@@ -45,7 +45,7 @@ impl Unit {
         Duration::from_secs(self.one(name).parse().expect("seconds"))
     }
 
-    /// The command of the service, as systemd starts it, with messages to `manager`.
+    /// Returns the command of the service, as systemd starts it, with messages to `manager`.
     pub(super) fn start(&self, manager: &Manager, watchdog: Duration) -> Command {
         assert_eq!(self.one("Type"), "notify");
         assert!(self.seconds("WatchdogSec") > Duration::ZERO);
@@ -65,10 +65,10 @@ impl Unit {
         shell
     }
 
-    /// Reloads as `systemctl reload` does: each command, until one fails. Returns what that one says.
+    /// Reloads as `systemctl reload` does. Returns the output of the first command that fails.
     pub(super) fn reload(&self, process: u32) -> Result<(), String> {
         for command in self.all("ExecReload") {
-            // A command that names a shell is quoted as a shell has it.
+            // A command that names a shell is quoted for a shell.
             let mut shell = Command::new("sh");
             shell
                 .args(["-c", command])
@@ -82,7 +82,7 @@ impl Unit {
     }
 }
 
-/// The socket on which systemd hears its services.
+/// The socket on which systemd receives messages of its services.
 #[derive(Debug)]
 pub(super) struct Manager {
     socket: UnixDatagram,
@@ -96,7 +96,7 @@ impl Manager {
         Self { socket, path }
     }
 
-    /// Waits for a message that begins with `part`, and returns it. Beats of the watchdog may come before it.
+    /// Waits for a message that begins with `part`, and returns it. Skips watchdog messages.
     pub(super) fn hear(&self, part: &str) -> String {
         let deadline = now() + SOON;
         loop {
@@ -109,9 +109,9 @@ impl Manager {
         }
     }
 
-    /// The next message, if one comes within `limit`.
+    /// Returns the next message, if one arrives within `limit`.
     pub(super) fn next(&self, limit: Duration) -> Option<String> {
-        // Zero would mean to wait for ever.
+        // Zero would mean to wait forever.
         let limit = limit.max(Duration::from_millis(1));
         let mut buffer = [0; 4096];
         self.socket.set_read_timeout(Some(limit)).expect("a limit");
@@ -122,7 +122,7 @@ impl Manager {
         }
     }
 
-    /// The value of one assignment of a message.
+    /// Returns the value of one assignment of a message.
     pub(super) fn value<'a>(message: &'a str, name: &str) -> &'a str {
         let mut lines = message.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='));

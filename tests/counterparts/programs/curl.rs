@@ -2,11 +2,11 @@
 
 use std::process::{Command, Stdio};
 
-/// Runs curl with these arguments, of which one is the URL. It takes any certificate.
+/// Runs curl with these arguments, including the URL. It accepts any certificate.
 ///
 /// # Errors
 ///
-/// curl's exit status if it failed: its manual has a list.
+/// Returns curl's exit status if it failed: its manual has a list.
 pub fn curl(arguments: &[&str]) -> Result<String, Option<i32>> {
     let mut curl = Command::new("curl");
     curl.args(["-s", "-k", "--max-time", "10"]).args(arguments);

@@ -1,4 +1,4 @@
-//! haproxy on a port of its own.
+//! A haproxy on its own port.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::running::{Running, command};
 use crate::support::free_address;
 
-/// A real haproxy on a port of its own.
+/// A real haproxy on its own port.
 #[derive(Debug)]
 pub struct Haproxy {
     pub address: SocketAddr,
@@ -17,14 +17,15 @@ pub struct Haproxy {
 }
 
 impl Haproxy {
-    /// Starts haproxy in front of `origin`; `more` are further lines of its only section.
+    /// Starts haproxy in front of `origin`. `more`: further lines of its only section.
     pub fn before(origin: SocketAddr, more: &str) -> Self {
         let address = free_address();
         Self::start(address, &text(origin, address, more))
     }
 
-    /// Starts haproxy in front of `server`, to which it passes connections as they are. `options` are those of the
-    /// line that names the server, and may go on with further lines.
+    /// Starts haproxy in front of `server`, passing connections unchanged.
+    ///
+    /// `options`: options of the line that names the server, perhaps with further lines.
     pub fn relaying(server: SocketAddr, options: &str) -> Self {
         let address = free_address();
         let text = format!(

@@ -1,4 +1,4 @@
-//! The programs that tests of more than one group start.
+//! Programs that tests of several groups start.
 
 pub mod curl;
 pub mod haproxy;

@@ -1,4 +1,4 @@
-//! nginx on a port of its own.
+//! An nginx on its own port.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use super::running::{Running, command};
 use crate::support::{Origin, free_address};
 
-/// A module that Debian has in a package of its own.
+/// A module that Debian has in a separate package.
 const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
 
-/// A real nginx on a port of its own.
+/// A real nginx on its own port.
 #[derive(Debug)]
 pub struct Nginx {
     pub address: SocketAddr,
@@ -23,12 +23,12 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx in front of `origin`, with `http` and the locations: each a path and its directives.
+    /// Starts nginx in front of `origin`, with `http` and locations given by path and directives.
     pub fn start(origin: &Origin, http: &str, locations: &[(&str, &str)]) -> Self {
         Self::before(origin.address, http, locations)
     }
 
-    /// The same in front of any listener on `origin`.
+    /// Starts nginx in front of any listener on `origin`.
     pub fn before(origin: SocketAddr, http: &str, locations: &[(&str, &str)]) -> Self {
         let address = free_address();
         let mut server = String::new();
@@ -42,16 +42,18 @@ impl Nginx {
         Self::run(address, &text(origin, address, http, &server))
     }
 
-    /// Starts nginx in front of `origin` with servers of one's own: the text of their blocks, for the address that
-    /// they listen on.
+    /// Starts nginx in front of `origin` with the given server blocks.
+    ///
+    /// `servers`: returns their text for the address on which they listen.
     pub fn with_servers(origin: &Origin, servers: impl FnOnce(SocketAddr) -> String) -> Self {
         let address = free_address();
         let text = format!("{}\n{}", http_begin(origin.address, ""), servers(address));
         Self::run(address, &format!("{text}\n}}\n"))
     }
 
-    /// Starts nginx with its module `stream` in front of `server`, to which it passes connections as they are, with
-    /// further directives.
+    /// Starts nginx with its module `stream` in front of `server`, passing connections unchanged.
+    ///
+    /// `directives`: further directives.
     pub fn relaying(server: SocketAddr, directives: &str) -> Self {
         let address = free_address();
         let text = format!(
@@ -90,7 +92,7 @@ stream {{
         }
     }
 
-    /// Its configuration file.
+    /// Returns the path of its configuration file.
     pub fn file(&self) -> PathBuf {
         self.folder.path().join("nginx.conf")
     }
@@ -105,7 +107,7 @@ fn text(origin: SocketAddr, address: SocketAddr, http: &str, server: &str) -> St
     format!("{begin}\n    server {{\n        listen {address};\n        {server}\n    }}\n}}\n")
 }
 
-/// The file up to the servers.
+/// Returns the file up to the servers.
 fn http_begin(origin: SocketAddr, http: &str) -> String {
     format!(
         r#"

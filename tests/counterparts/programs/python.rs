@@ -1,13 +1,15 @@
-//! Python with packages of `PyPI`.
+//! A Python with packages of `PyPI`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// The Python of an environment with these packages. It is made once, and kept beside the build.
+/// Returns the Python of an environment with these packages.
 ///
-/// `packages`: each as pip writes it, with its version.
+/// The environment is made once, and kept beside the build. `packages`: each as pip writes it, with
+/// its
+/// version.
 pub fn python_with(packages: &[&str]) -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);

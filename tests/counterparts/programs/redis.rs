@@ -1,3 +1,5 @@
+//! A Redis on its own port.
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::{eventually, free_address};
 
-/// A real Redis without persistence, on a port of its own.
+/// A real Redis without persistence, on its own port.
 pub struct Redis {
     folder: TempDir,
     pub address: SocketAddr,
@@ -21,7 +23,7 @@ impl Redis {
         Self::with(&[])
     }
 
-    /// With further arguments, in a folder of its own.
+    /// Starts it with further arguments, in its own folder.
     pub fn with(arguments: &[&str]) -> Self {
         let folder = TempDir::new().expect("a folder");
         Self::in_folder(folder, free_address(), arguments)
@@ -61,7 +63,7 @@ impl Redis {
         });
     }
 
-    /// Ends it at once, like a crash.
+    /// Kills it, like a crash.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it runs");
@@ -69,7 +71,7 @@ impl Redis {
         }
     }
 
-    /// Sends it a command whose words have no blanks; returns the first line of the reply.
+    /// Sends a command whose words have no blanks. Returns the first line of the reply.
     pub fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let timeout = Some(Duration::from_secs(10));
@@ -84,7 +86,9 @@ impl Redis {
         line.trim_end().to_owned()
     }
 
-    /// Sends it a command whose words have no blanks, and further words. A pair of quotes is the empty word.
+    /// Sends a command whose words have no blanks, and further words.
+    ///
+    /// A pair of quotes is the empty word.
     pub fn query<T: FromRedisValue>(&self, command: &str, more: &[&[u8]]) -> RedisResult<T> {
         let mut connection = redis::Client::open(self.url())?.get_connection()?;
         let mut asked = redis::Cmd::new();

@@ -1,4 +1,4 @@
-//! Programs that run until a test drops them, and programs that are compiled first.
+//! Programs that run until a test drops them, and programs that must be compiled.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -10,11 +10,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::eventually;
 
-/// A program. Dropped, it is killed.
+/// A program. Dropping it kills the program.
 #[derive(Debug)]
 pub struct Running(Child);
 
-/// A command that also finds what Debian installs in folders that are not in a plain user's PATH.
+/// Returns a command that also finds Debian's folders outside a plain user's PATH.
 pub fn command(program: &str) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new(program);
@@ -23,7 +23,7 @@ pub fn command(program: &str) -> Command {
 }
 
 impl Running {
-    /// Starts a program without input. `tests/run.sh` installs it.
+    /// Starts a program without input. `tests/run.sh` installs the program.
     pub fn start(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::null()).spawn();
         Self(child.unwrap_or_else(|error| {
@@ -42,7 +42,7 @@ impl Running {
         server
     }
 
-    /// Starts a program that prints a line once it is ready. Returns it and the lines behind that one.
+    /// Starts a program that prints a line once it is ready. Also returns that and later lines.
     pub fn printing(command: &mut Command) -> (Self, String, impl Iterator<Item = String> + use<>) {
         let mut program = Self::start(command.stdout(Stdio::piped()));
         let lines = BufReader::new(program.0.stdout.take().expect("a pipe")).lines();
@@ -59,13 +59,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ended = self.0.kill();
         let _ended = self.0.wait();
     }
 }
 
-/// Makes something in a folder beside the build once. Returns its path.
+/// Makes something once in a folder beside the build. Returns its path.
 fn once(name: &str, make: impl FnOnce(&Path) -> Command) -> PathBuf {
     static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,17 +78,17 @@ fn once(name: &str, make: impl FnOnce(&Path) -> Command) -> PathBuf {
     path
 }
 
-/// The name of a source in `tests/counterparts/languages`, without slashes.
+/// Returns the name of a source in `tests/counterparts/languages`, without slashes.
 fn flat(source: &str) -> String {
     source.replace(['/', '.'], "-")
 }
 
-/// A file in `tests/counterparts/languages`.
+/// Returns the path of a file in `tests/counterparts/languages`.
 pub fn source(name: &str) -> PathBuf {
     Path::new("tests/counterparts/languages").join(name)
 }
 
-/// A compiled program of Go.
+/// Returns a compiled program of Go.
 pub fn go(name: &str) -> PathBuf {
     once(&flat(name), |program| {
         let mut build = Command::new("go");
@@ -98,7 +98,7 @@ pub fn go(name: &str) -> PathBuf {
     })
 }
 
-/// The folder of a compiled program of Java.
+/// Returns the folder of a compiled program of Java.
 pub fn java(name: &str) -> PathBuf {
     once(&flat(name), |folder| {
         let mut compile = Command::new("javac");

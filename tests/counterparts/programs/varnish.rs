@@ -1,4 +1,4 @@
-//! Varnish on a port of its own.
+//! A Varnish on its own port.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -8,16 +8,16 @@ use tempfile::TempDir;
 use super::running::{Running, command};
 use crate::support::free_address;
 
-/// Varnish with the rules that it has by default, and no time beyond the lifetime of an answer.
+/// A Varnish with default rules, and no time beyond the lifetime of a response.
 pub struct Varnish {
     pub address: SocketAddr,
-    // Its worker ends when it finds the pipe of this one closed.
+    // Its worker ends when the pipe of this process is closed.
     _process: Running,
     _folder: TempDir,
 }
 
 impl Varnish {
-    /// Starts it in front of `origin`. Answers without a lifetime have `ttl` seconds.
+    /// Starts it in front of `origin`. Responses without a lifetime have `ttl` seconds.
     pub fn start(origin: SocketAddr, ttl: u32) -> Self {
         let (address, folder) = (free_address(), TempDir::new().expect("a folder"));
         let mut varnish = command("varnishd");

@@ -1,4 +1,4 @@
-//! The rules as promtool checks them: whether they are valid, and when each fires and when not.
+//! Tests of the alert rules with promtool: valid, and firing exactly when they should.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::prometheus::provided;
 use crate::prometheus::server::missing;
 
-/// Runs promtool with these arguments and this input, and fails unless it finds all well.
+/// Runs promtool with these arguments and this input. Fails if it reports a problem.
 pub fn promtool(arguments: &[&str], input: &str) {
     let mut command = Command::new("promtool");
     command.args(arguments).stdin(Stdio::piped());
@@ -24,7 +24,7 @@ pub fn promtool(arguments: &[&str], input: &str) {
     assert!(input.is_empty() || told.is_empty(), "{told}");
 }
 
-/// The path of a file that is provided.
+/// Returns the path of a provided file.
 fn path(file: &str) -> String {
     provided(file).display().to_string()
 }

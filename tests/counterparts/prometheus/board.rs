@@ -1,3 +1,5 @@
+//! Parses the dashboards: their panels and queries.
+
 use std::fs;
 
 use serde_json::Value;
@@ -12,12 +14,12 @@ pub struct Board {
 
 /// A query that a dashboard sends to Prometheus.
 pub struct Query {
-    /// Its place, for failure messages.
+    /// Location in the dashboard, for failure messages.
     pub place: String,
     pub expression: String,
-    /// An instant query, not a range query.
+    /// Whether it is an instant query rather than a range query.
     pub instant: bool,
-    /// The legend of a series: text with `{{label}}` in it.
+    /// Legend of a series: text with `{{label}}` in it.
     pub legend: String,
 }
 
@@ -46,7 +48,7 @@ impl Board {
         text(&self.json, "uid")
     }
 
-    /// The panels laid out together: those of the board, and those of each collapsed row.
+    /// Returns the panels laid out together: those of the board, and of each collapsed row.
     pub fn layouts(&self) -> Vec<Vec<&Value>> {
         let top: Vec<_> = items(&self.json["panels"]).collect();
         let mut layouts: Vec<Vec<_>> = top
@@ -57,18 +59,18 @@ impl Board {
         layouts
     }
 
-    /// All panels, including rows.
+    /// Returns all panels, including rows.
     pub fn panels(&self) -> Vec<&Value> {
         self.layouts().concat()
     }
 
-    /// The queries of the panels.
+    /// Returns the queries of the panels.
     pub fn queries(&self) -> Vec<Query> {
         let panels = self.panels().into_iter();
         panels.flat_map(|panel| self.queries_of(panel)).collect()
     }
 
-    /// The queries of one panel.
+    /// Returns the queries of one panel.
     pub fn queries_of(&self, panel: &Value) -> Vec<Query> {
         let query = |target: &Value| Query {
             place: format!("{}, {:?}", self.file, text(panel, "title")),
@@ -79,7 +81,7 @@ impl Board {
         items(&panel["targets"]).map(query).collect()
     }
 
-    /// The queries of the annotations.
+    /// Returns the queries of the annotations.
     pub fn annotations(&self) -> Vec<Query> {
         let asked = items(&self.json["annotations"]["list"])
             .filter(|annotation| annotation["builtIn"] != 1);
@@ -96,7 +98,7 @@ impl Board {
         asked.map(query).collect()
     }
 
-    /// The series that fill each variable, and the label that its values are of.
+    /// Returns the series that fill each variable, with the label of its values.
     pub fn variables(&self) -> Vec<(Query, String)> {
         let asked =
             items(&self.json["templating"]["list"]).filter(|variable| variable["type"] == "query");
@@ -120,19 +122,19 @@ impl Board {
     }
 }
 
-/// A text that must be there.
+/// Returns a text that must be there.
 pub fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field]
         .as_str()
         .unwrap_or_else(|| panic!("no {field} in {of}"))
 }
 
-/// The items of a list; none if there is no list.
+/// Returns the items of a list; none if there is no list.
 pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// The labels in a legend such as `{{origin}} p99`.
+/// Returns the labels in a legend such as `{{origin}} p99`.
 pub fn labels_of_legend(legend: &str) -> Vec<&str> {
     let pieces = legend.split("{{").skip(1);
     pieces

@@ -1,4 +1,4 @@
-//! The content of `/metrics`, and whether it has what an expression names.
+//! Parses `/metrics`, and checks the names in expressions against it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ const OF_TARGETS: [&str; 2] = ["job", "instance"];
 /// Metrics that Prometheus makes itself.
 const OF_PROMETHEUS: [&str; 1] = ["up"];
 
-/// The labels of each series of each metric.
+/// Labels of each series of each metric.
 pub struct Exposition(BTreeMap<String, Vec<BTreeMap<String, String>>>);
 
 impl Exposition {
@@ -29,7 +29,7 @@ impl Exposition {
         Self(metrics)
     }
 
-    /// The names in `expression` that do not exist: metrics, labels and label values.
+    /// Returns the names in `expression` that do not exist: metrics, labels and label values.
     pub fn problems(&self, expression: &str) -> Vec<String> {
         let (names, mut problems) = (named(expression), Vec::new());
         for metric in &names.metrics {
@@ -61,7 +61,7 @@ impl Exposition {
                 problems.push(format!("{name} has no label {label}"));
             } else if let Some(series) = self.0.get(name) {
                 let values = value.split(if operator.contains('~') { '|' } else { '\0' });
-                // An empty one means series without the label.
+                // An empty value means series without the label.
                 let values = values.filter(|value| !value.is_empty() && !value.starts_with('$'));
                 for value in values {
                     let has = |series: &BTreeMap<String, String>| {
@@ -85,12 +85,14 @@ impl Exposition {
     }
 }
 
-/// Whether `found` is `value`. Of a class such as `5..`, there may be none yet: another of as many characters fits.
+/// Returns whether `found` is `value`, or another value of the same class.
+///
+/// Of a class such as `5..`, there may be none yet: another value of the same length fits.
 fn fits(found: &str, value: &str) -> bool {
     found == value || value.ends_with("..") && found.len() == value.len()
 }
 
-/// The name and labels of a line such as `a{b="c"} 1`.
+/// Parses the name and labels of a line such as `a{b="c"} 1`.
 fn series(line: &str) -> Option<(String, BTreeMap<String, String>)> {
     static LABEL: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r#"([a-z_]+)="((?:[^"\\]|\\.)*)""#).expect("a pattern"));

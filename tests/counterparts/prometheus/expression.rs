@@ -1,12 +1,12 @@
-//! A parser for as much of `PromQL` as needed to find the metrics and labels in an expression.
+//! Parses `PromQL` far enough to find the metrics and labels in an expression.
 
 use regex::{Captures, Regex};
 
-/// The metrics and labels that an expression names.
+/// Metrics and labels in an expression.
 #[derive(Debug, Default)]
 pub struct Named {
     pub metrics: Vec<Metric>,
-    /// Labels in `by`, `on` and their like.
+    /// Labels in `by`, `on` and similar clauses.
     pub grouping: Vec<String>,
 }
 
@@ -20,10 +20,10 @@ pub struct Metric {
 const NAME: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
 const OPERATORS: [&str; 5] = ["and", "or", "unless", "bool", "offset"];
 
-/// The names in `expression`. Its variables are Grafana's, or already replaced.
+/// Returns the names in `expression`. Its variables are Grafana's, or already replaced.
 pub fn named(expression: &str) -> Named {
     let mut named = Named::default();
-    // Takes all places of a pattern out of the text.
+    // Removes all matches of a pattern from the text.
     let take = |text: &str, pattern: &str, note: &mut dyn FnMut(&Captures)| {
         let pattern = Regex::new(pattern).expect("a pattern");
         let taken = pattern.replace_all(text, |found: &Captures| {

@@ -1,4 +1,4 @@
-//! What the dashboards show of a gateway to which nobody sends anything.
+//! Tests of the dashboards of a gateway without requests.
 
 use std::thread;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::prometheus::panels::{ask, ask_now, has_number, values};
 use crate::prometheus::server::Prometheus;
 use crate::support::{Client, Gateway, Origin, fetch};
 
-/// Tiles that count, or are a share: 0 where nothing happens.
+/// Tiles with counts or shares: 0 if nothing happens.
 const ZERO: &str = "In, Out, Rejected, 5xx to clients, Waiting, New keys, Origin 5xx, No answer, Backing off, \
     Overrides, Achieved, Elsewhere, Clients that left, Flooded";
 
-/// Tiles of a quantile: no value where nothing happens.
+/// Tiles of a quantile: no value if nothing happens.
 const NO_VALUE: [&str; 3] = ["Wait p99", "Client p95", "Lateness p99"];
 
-/// The zone without a rate is the one that a gauge is `NaN` for.
+/// Zones. One has no rate, so a gauge is `NaN` for it.
 const ZONES: [&str; 3] = ["clients", "unpaced", "shared"];
 
 fn file(origin: &Origin, redis: &Redis) -> String {
@@ -53,7 +53,7 @@ limits = [{{ zone = "shared", burst = 5 }}]
     )
 }
 
-/// The panels of a board that ask something, each with its title and queries.
+/// Returns the panels of a board that have queries, each with its title and queries.
 fn asked(board: &Board) -> Vec<(&str, bool, Vec<Query>)> {
     let panels = board
         .panels()
@@ -67,7 +67,7 @@ fn asked(board: &Board) -> Vec<(&str, bool, Vec<Query>)> {
         .collect()
 }
 
-/// No value is `NaN` or infinite, and each panel shows a number or says why there is none.
+/// Checks that no value is `NaN` or infinite, and each panel has a number or a reason.
 fn nothing_is_nan(prometheus: &Prometheus) {
     let mut problems = Vec::new();
     for board in board::all() {
@@ -147,7 +147,7 @@ fn an_idle_gateway_shows_zero_or_no_value_and_never_nan() {
         assert_eq!(client.answer().status, 200);
     }
     assert_eq!(fetch(gateway.address(), "/gated?key=b").status, 200);
-    // Longer than the interval of the rates: all of it is over.
+    // Longer than the interval of the rates, so that all of it is over.
     let so_far = prometheus
         .value("count_over_time(up[1h])")
         .expect("scrapes");

@@ -1,4 +1,4 @@
-//! The dashboards as files: whether Grafana accepts them, and whether a person can read them.
+//! Tests of the dashboards' files: accepted by Grafana, and readable for people.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! A gateway under load, scraped by Prometheus: what the dashboards and alerts show.
+//! Tests of dashboards and alerts with a gateway under load, scraped by Prometheus.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::prometheus::server::Prometheus;
 use crate::support::secure::{started, write_pair};
 use crate::support::{Client, Gateway, Origin, Site, eventually, free_address, now};
 
-/// How long the load has run when the panels are evaluated.
+/// Duration of the load before the panels are evaluated.
 const LOAD: Duration = Duration::from_secs(16);
 
 /// Panels and annotations that may be empty under this load although their metrics exist.
@@ -26,14 +26,14 @@ const LOAD: Duration = Duration::from_secs(16);
 /// No zone has an override.
 const MAY_BE_EMPTY: [&str; 2] = ["\"Overrides in force\"", "\"Override in force\""];
 
-/// The zones of [`file`]. In the first there is everything that a panel can show.
+/// Zones of [`file`]. The first has everything that a panel can show.
 const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
 
-/// Alerts of what does not happen under this load.
+/// Alerts that must not fire under this load.
 const QUIET: &str = "DripConfigReloadFailed DripOriginDown DripOriginServerDown DripDown DripStoreDown DripStoreRefuses \
     DripGateAlone DripRoomStuck DripOriginBacksOff DripOriginUnanswered DripKeyFlood DripFloodGuard DripOverrideInForce";
 
-/// The path, the origin and the rest of each route.
+/// Path, origin and rest of each route.
 const ROUTES: &str = r#"
 /shared app limits = [{ zone = "shared", burst = 2 }]
 / app limits = [{ zone = "clients", burst = 4 }]
@@ -145,7 +145,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients.drain(..) {
-            // A failed one has reported it.
+            // A client that failed has reported it.
             let _ended = client.join();
         }
     }
@@ -173,7 +173,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     let origins = [app.address, spare.address, fragile.address, failing.address];
     let site = Site::new();
     write_pair(site.folder(), "a", &["a.test"]);
-    // The clients use no TLS: that address is there for its metrics.
+    // The clients use no TLS: the address exists only for its metrics.
     let secure = free_address();
     let write = |site: &Site, rate: &str| {
         let text = site.text(&file(origins, &redis_url, rate));
@@ -222,13 +222,13 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     achieved_becomes(&prometheus, 40.0);
     sleep_until(began + LOAD);
     one_by_one.join().expect("a crowd of keys");
-    // A client that leaves while it waits.
+    // A client that disconnects while it waits.
     drop(Client::ask(gateway.address(), "/site"));
     eventually("its status is counted", || {
         gateway.metrics().0.contains("code=\"499\"")
     });
 
-    // It is all valid, with names as Prometheus has them.
+    // The output is valid, with names that follow Prometheus's rules.
     promtool(&["check", "metrics"], &gateway.metrics().0);
     names_are_known(&gateway, &prometheus);
     for zone in ZONES {
@@ -263,7 +263,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     drop((app, spare, fragile, failing));
 }
 
-/// Each metric, label and value of a label in a dashboard or a rule is one that the gateway has.
+/// Checks that each metric, label and value in a dashboard or a rule exists.
 fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
     let exposition = Exposition::read(&gateway.metrics().0);
     let mut problems = Vec::new();
@@ -295,8 +295,9 @@ fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Each expression of each panel is valid, and shows something where it should. The labels in its legend
-/// exist.
+/// Checks that each expression of each panel is valid, and shows data where it should.
+///
+/// The labels in its legend must exist.
 fn panels_are_evaluated(prometheus: &mut Prometheus, zone: &str) {
     let mut problems = Vec::new();
     // A scrape may fail on a busy machine.
@@ -340,7 +341,7 @@ fn problems_of_panels(prometheus: &Prometheus, zone: &str) -> Vec<String> {
     problems
 }
 
-/// The variables of the dashboards offer the values that exist.
+/// Checks that the variables of the dashboards offer the existing values.
 fn variables_have_values(prometheus: &Prometheus) {
     let mut found = Vec::new();
     for board in board::all() {
@@ -362,7 +363,7 @@ fn variables_have_values(prometheus: &Prometheus) {
     assert_eq!(found, zones);
 }
 
-/// The start and the retune are two lines, each at its time.
+/// Checks that the start and the retune are two lines, each at its time.
 fn a_reload_is_a_line(prometheus: &Prometheus) {
     let boards = board::all();
     let zone = boards
@@ -403,7 +404,7 @@ fn achieved_becomes(prometheus: &Prometheus, rate: f64) {
     }
 }
 
-/// Each rule is evaluated, and says what it is and how bad.
+/// Checks that each rule is evaluated, and has a description and a severity.
 fn each_alert_is_well(prometheus: &Prometheus) {
     let rules = prometheus.rules();
     assert!(rules.len() >= 18, "{}", rules.len());
@@ -421,7 +422,7 @@ fn each_alert_is_well(prometheus: &Prometheus) {
     }
 }
 
-/// The annotations of firing alerts have all their values.
+/// Checks that the annotations of firing alerts have all their values.
 fn annotations_are_whole(prometheus: &Prometheus) {
     let mut fired = HashSet::new();
     for rule in prometheus.rules() {

@@ -1,4 +1,6 @@
-//! The dashboards, alerts and scrape configuration in `grafana`, against a real Prometheus that asks a real gateway.
+//! Tests of the dashboards, alerts and scrape configuration in `grafana`.
+//!
+//! They use a real Prometheus that scrapes a real gateway.
 
 mod alerts;
 mod board;
@@ -15,7 +17,7 @@ mod server;
 use std::fs;
 use std::path::PathBuf;
 
-/// A path in the folder `grafana`.
+/// Returns a path in the folder `grafana`.
 fn provided(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("grafana")

@@ -1,11 +1,11 @@
-//! The answers of Prometheus to the queries of the dashboards.
+//! Sends the queries of the dashboards to Prometheus.
 
 use serde_json::Value;
 
 use crate::prometheus::board::{Query, items};
 use crate::prometheus::server::Prometheus;
 
-/// The values of Grafana's variables, with a scrape each second.
+/// Values of Grafana's variables, with a scrape each second.
 const VARIABLES: [(&str, &str); 4] = [
     ("$__rate_interval", "6s"),
     ("$__interval", "1s"),
@@ -25,7 +25,7 @@ fn with_variables(expression: &str, zone: &str) -> String {
     expression
 }
 
-/// The series of the last minute that a dashboard would get for the chosen `zone`.
+/// Returns the series of the last minute that a dashboard would get for the chosen `zone`.
 pub fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>, String> {
     let expression = with_variables(&query.expression, zone);
     let answer = if query.instant {
@@ -36,13 +36,13 @@ pub fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Val
     answer.map_err(|error| format!("{}: {error}", query.place))
 }
 
-/// The series that a dashboard would show now.
+/// Returns the series that a dashboard would show now.
 pub fn ask_now(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>, String> {
     let answer = prometheus.query(&with_variables(&query.expression, zone));
     answer.map_err(|error| format!("{}: {error}", query.place))
 }
 
-/// The values of a series.
+/// Returns the values of a series.
 pub fn values(series: &Value) -> Vec<f64> {
     let samples = items(&series["values"]).chain(series.get("value"));
     samples
@@ -51,7 +51,7 @@ pub fn values(series: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// Whether a series has a number in it.
+/// Returns whether a series contains a number.
 pub fn has_number(series: &Value) -> bool {
     values(series).into_iter().any(f64::is_finite)
 }

@@ -1,13 +1,15 @@
-//! What the dashboards show of waits whose bounds are known.
+//! Tests of the dashboards' quantiles of waits with known bounds.
 
 use crate::prometheus::board::{self, Board, Query};
 use crate::prometheus::panels::{ask, values};
 use crate::prometheus::server::Prometheus;
 use crate::support::{Client, Gateway, Origin};
 
-/// One request departs and four wait in turn, 2.8 s at most, until Prometheus has seen all waits.
+/// Starts a gateway where one request departs and four wait, 2.8 s at most.
 ///
-/// The next edge above the longest is 3 s, and a late scrape or departure changes nothing.
+/// Returns when Prometheus has seen all waits. The next bucket edge above the longest is 3 s, so a
+/// late
+/// scrape or departure changes nothing.
 fn after_waits(origin: &Origin, file: &str, waits: &str) -> (Gateway, Prometheus) {
     let servers = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
     let gateway = Gateway::start(&(servers + file));
@@ -24,7 +26,7 @@ fn after_waits(origin: &Origin, file: &str, waits: &str) -> (Gateway, Prometheus
     (gateway, prometheus)
 }
 
-/// Checks that the tiles show the longest wait, and none longer than the edge above it.
+/// Checks that the tiles show the longest wait, and none above the next bucket edge.
 fn check_longest(prometheus: &Prometheus, boards: &[Board]) {
     let queries = boards.iter().flat_map(Board::queries);
     let tiles = queries.filter(|query| query.place.contains("\"Wait p99\""));
@@ -50,7 +52,9 @@ fn no_wait_looks_longer_than_the_edge_above_the_longest() {
     check_longest(&prometheus, &board::all());
 }
 
-/// Nobody waits in a zone here, and the tile must show the waits all the same.
+/// The wait in the overview includes the wait at a gate.
+///
+/// No request waits in a zone here.
 #[test]
 fn the_overviews_wait_includes_the_wait_at_a_gate() {
     let origin = Origin::start();

@@ -1,4 +1,4 @@
-//! Each alert and its runbook name each other, and what the runbook names is there.
+//! Tests that alerts and runbooks name each other, and runbooks name only existing things.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::Path;
 use crate::prometheus::board::{self, text};
 use crate::prometheus::read;
 
-/// The parts of each runbook, in this order.
+/// Parts of each runbook, in this order.
 const PARTS: [&str; 4] = ["Means", "See", "Do", "Do not"];
 
 /// A section of docs/runbooks.md.
 pub struct Runbook {
     pub alert: String,
     text: String,
-    /// What to ask Prometheus.
+    /// Expressions to ask Prometheus for.
     pub expressions: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Runbook {
         }
     }
 
-    /// The quoted names outside of code.
+    /// Returns the quoted names outside of code.
     fn panels(&self) -> Vec<String> {
         let text: String = self.text.split('`').step_by(2).collect();
         let names = text.split('"').skip(1).step_by(2);
@@ -57,7 +57,7 @@ impl Runbook {
     }
 }
 
-/// The alerts, each with a field of its annotations.
+/// Returns the alerts, each with a field of its annotations.
 fn annotations(field: &str) -> Vec<(String, String)> {
     let rules = read("alerts.yml");
     let rules = rules.split("- alert: ").skip(1);

@@ -1,4 +1,4 @@
-//! Prometheus with the provided configuration.
+//! A Prometheus with the provided configuration.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,11 +13,12 @@ use crate::programs::running::Running;
 use crate::prometheus::read;
 use crate::support::{Gateway, fetch, free_address, now};
 
-/// How soon an alert of the adapted rules fires once its condition holds.
+/// Time until an alert of the adapted rules fires once its condition holds.
 pub const FOR: &str = "2s";
 
-/// A real Prometheus with the provided configuration and rules, adapted: it scrapes one gateway each second, and an
-/// alert's condition need not hold for long.
+/// A real Prometheus with the provided configuration and rules, adapted for tests.
+///
+/// It scrapes one gateway each second, and an alert's condition must hold only for a short time.
 pub struct Prometheus {
     pub address: SocketAddr,
     folder: TempDir,
@@ -93,7 +94,7 @@ impl Prometheus {
         }
     }
 
-    /// The `data` of an answer of the HTTP API, or its error.
+    /// Returns the `data` of a response of the HTTP API, or its error.
     fn api(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Value, String> {
         let pairs = parameters
             .iter()
@@ -111,12 +112,12 @@ impl Prometheus {
         }
     }
 
-    /// The series of `expression` now.
+    /// Returns the current series of `expression`.
     pub fn query(&self, expression: &str) -> Result<Vec<Value>, String> {
         series(&self.api("query", &[("query", expression)])?)
     }
 
-    /// The series of `expression` over the last seconds.
+    /// Returns the series of `expression` over the last seconds.
     pub fn query_range(&self, expression: &str, seconds: f64) -> Result<Vec<Value>, String> {
         let end = self.now();
         let (start, end) = ((end - seconds).to_string(), end.to_string());
@@ -129,7 +130,7 @@ impl Prometheus {
         series(&self.api("query_range", &parameters)?)
     }
 
-    /// The one value of `expression` now.
+    /// Returns the only current value of `expression`.
     pub fn value(&self, expression: &str) -> Option<f64> {
         let series = self.query(expression).ok()?;
         series.first()?["value"][1].as_str()?.parse().ok()
@@ -139,7 +140,7 @@ impl Prometheus {
         self.value("time()").expect("the time")
     }
 
-    /// All alerting rules, with their state.
+    /// Returns all alerting rules, with their state.
     pub fn rules(&self) -> Vec<Value> {
         let rules = self.api("rules", &[("type", "alert")]).expect("the rules");
         let groups = rules["groups"].as_array().expect("groups");
@@ -149,7 +150,7 @@ impl Prometheus {
             .collect()
     }
 
-    /// The state of an alert: `inactive`, `pending` or `firing`.
+    /// Returns the state of an alert: `inactive`, `pending` or `firing`.
     pub fn state(&self, alert: &str) -> String {
         let rules = self.rules();
         let rule = rules.iter().find(|rule| rule["name"] == alert);
@@ -169,7 +170,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// Shortens a rule's `for`, and the time that a server has to be well again.
+/// Shortens a rule's `for`, and the time for which a server must be healthy again.
 fn hasten(line: &str) -> String {
     match line.split_once("for: ") {
         Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: {FOR}"),

@@ -1,3 +1,3 @@
-//! Programs of Debian's base system that Rust cannot replace: `unshare`, `mount` and `sh`.
+//! Tests with programs of Debian's base system: `unshare`, `mount` and `sh`.
 
 mod resolve;

@@ -1,5 +1,6 @@
-//! Names with several addresses, each of which is a server. The hosts file is one of the test's own, in a mount namespace
-//! of the program.
+//! Tests of names with several addresses, each of which is a server.
+//!
+//! The hosts file is the test's own, in a mount namespace of the program.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -51,7 +52,7 @@ impl Resolving {
         }
     }
 
-    /// The servers that the metrics know, and how many requests each has had.
+    /// Returns the servers in the metrics, with the number of requests of each.
     fn servers(&self) -> Vec<String> {
         let metrics = self.gateway.admin("/metrics").expect("metrics").text();
         let known = metrics
@@ -72,7 +73,7 @@ impl Resolving {
     }
 }
 
-/// Origins on the same port of these addresses.
+/// Starts origins on the same port of these addresses.
 fn on_one_port(addresses: &[&str]) -> (u16, Vec<Origin>) {
     let begun = Origin::at(&format!("{}:0", addresses[0]), |exchange| {
         exchange.reply(b"ok")
@@ -148,7 +149,7 @@ fn each_address_of_a_name_is_a_server_and_changes_are_followed() {
     });
 }
 
-/// The same lines with a comment.
+/// Returns the same lines with a comment.
 fn hashed(lines: &str) -> String {
     format!("# changed\n{lines}")
 }
@@ -202,7 +203,7 @@ fn connections_to_an_address_that_has_left_the_name_carry_no_more_requests() {
     assert_eq!(client.try_get("/").expect("an answer"), 200);
     assert_eq!(counts(&origins), [1, 0]);
     fs::write(&it.hosts, "127.0.0.42 app.test\n").expect("a file");
-    // The client asks on and on, so that its connection is never idle for long.
+    // The client sends requests all the time, so its connection is never idle for long.
     eventually("the new address is asked", || {
         assert_eq!(client.try_get("/").expect("an answer"), 200);
         counts(&origins)[1] > 0

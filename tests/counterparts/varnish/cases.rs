@@ -1,16 +1,20 @@
-//! The cases of the suite: an answer, two requests, and whether the second may have it.
+//! Cases of the cache suite: a response, two requests, and whether the second may get it.
 
 use crate::support::scripted::Script;
 
-/// One case a line: the rule, which programs do not follow it, a name, the answer of the origin, and the requests.
+/// One case per line: the rule, the exceptions, a name, the origin's response, and the requests.
 ///
-/// - The rule: `may` if RFC 9111 lets a shared cache give the answer to the second request, `no` if it forbids it.
-/// - The programs: `d` for drip, `n` for nginx, `v` for Varnish.
-/// - The answer: a status if it is not 200, and fields. ` ~ ` ends a field.
-/// - The requests: a method if it is not GET, and fields. Of three, the one between is sent at once. None: two GETs.
+/// - The rule: `may` if RFC 9111 lets a shared cache give the response to the second request, `no`
+///   if it
+///   forbids it.
+/// - The exceptions: programs that do not follow it; `d` for drip, `n` for nginx, `v` for Varnish.
+/// - The response: a status if it is not 200, and fields. ` ~ ` ends a field.
+/// - The requests: a method if it is not GET, and fields. Of three, the middle one is sent at once.
+///   None:
+///   two GETs.
 const CASES: &str = include_str!("cases.txt");
 
-/// The method of a request, and its fields, each with the end of its line.
+/// Method of a request, and its fields, each with its line end.
 pub type Request = (&'static str, String);
 
 #[derive(Clone, Debug)]
@@ -18,14 +22,14 @@ pub struct Case {
     pub name: &'static str,
     pub may: bool,
     pub script: Script,
-    /// The programs that do not follow the rule.
+    /// Programs that do not follow the rule.
     pub differs: &'static str,
     pub first: Request,
     pub between: Option<Request>,
     pub second: Request,
 }
 
-/// All cases, each with a name of its own.
+/// Returns all cases, each with a unique name.
 pub fn cases() -> Vec<Case> {
     let lines = CASES.lines().filter(|line| !line.starts_with('#'));
     lines.map(case).collect()

@@ -1,4 +1,4 @@
-//! What a cache may keep (RFC 9111): the same requests to drip, Varnish and nginx.
+//! Tests of what a cache may keep (RFC 9111): equal requests to drip, Varnish and nginx.
 
 mod cases;
 mod suite;

@@ -1,12 +1,16 @@
-//! What may be reused by RFC 9111: drip beside nginx and Varnish.
+//! Compares what drip, nginx and Varnish reuse by RFC 9111.
 //!
 //! The cases are those of the cache tests at <https://github.com/http-tests/cache-tests> that apply
-//! to a shared cache which revalidates nothing, written anew. Each is one request, a pause, and
-//! another one: the second is answered from memory, or reaches the origin.
+//! to a
+//! shared cache without revalidation, written anew. Each is one request, a pause, and another one:
+//! the
+//! second is answered from memory, or reaches the origin.
 //!
-//! `docs/configuration.md` says what drip reuses although RFC 9111 forbids it. nginx and Varnish ask the origin for the
-//! whole and with GET, whatever the client asks for: so "HEAD, then GET" is no fault, and "a part" is one of this origin.
-//! What Varnish takes for no date has the lifetime of all answers that say none.
+//! `docs/configuration.md` lists what drip reuses although RFC 9111 forbids it. nginx and Varnish
+//! always
+//! send a GET for the complete resource to the origin. So "HEAD, then GET" is no fault, and "a
+//! part" is a
+//! fault of this origin. If Varnish finds no valid date, it uses its default lifetime.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -19,10 +23,10 @@ use crate::support::collapse::{file, request};
 use crate::support::scripted::{Script, Scripted};
 use crate::support::{Client, Gateway};
 
-/// Longer than the lifetime of the answers that become stale between two requests.
+/// Pause longer than the lifetime of responses that become stale between two requests.
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// Statuses that a cache may reuse without being told how long.
+/// Statuses that a cache may reuse without an explicit lifetime.
 const STATUSES: &str = "200 203 204 300 301 308 404 405 410 414 501";
 
 #[test]
@@ -66,7 +70,7 @@ fn no_answer_is_reused_that_rfc_9111_forbids_and_nginx_and_varnish_differ_where_
             let target = target(name, nth);
             let before = origin.asked(&target);
             assert!(before > 0, "{name} {}", case.name);
-            // It may be fetched anew behind the answer. 304 has few fields.
+            // It may be fetched again behind the response. 304 has few fields.
             let is_reused = match send(at, &case.second, &target) {
                 Some(nth) => nth <= before,
                 None => origin.asked(&target) == before,
@@ -84,7 +88,7 @@ fn target(program: &str, nth: usize) -> String {
     format!("/{program}/{nth}")
 }
 
-/// Sends a request, and waits for its answer: the number that the origin gave it.
+/// Sends a request, and waits for its response. Returns the number given by the origin.
 fn send(at: SocketAddr, (method, fields): &Request, target: &str) -> Option<usize> {
     let mut client = Client::connect(at);
     let fields = format!("{fields}Connection: close\r\n");

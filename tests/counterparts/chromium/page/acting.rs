@@ -1,4 +1,4 @@
-//! What the reader of the live page can do: act on zones and keys, see what changed, keep a link.
+//! Tests of actions on the live page: changing zones and keys, seeing changes, keeping a link.
 
 use std::path::Path;
 
@@ -30,13 +30,15 @@ pub fn enter(browser: &Browser, field: &str, text: &str) {
     browser.run(&script);
 }
 
-/// Does what the dialog says, and waits until it closes.
+/// Confirms the dialog, and waits until it closes.
 pub fn confirm(browser: &Browser) {
     browser.click("#act-do");
     browser.holds("!document.querySelector('#act-dialog').open");
 }
 
-/// The browser itself logs an answer that is an error; this drops those of the API.
+/// Checks that the browser logged only errors of the API.
+///
+/// The browser itself logs an error response.
 pub fn check_that_only_the_api_refused(browser: &Browser, statuses: &[u16]) {
     for complaint in browser.complaints() {
         let text = complaint["message"].as_str().expect("a text").to_owned();
@@ -163,7 +165,7 @@ fn a_route_is_put_into_maintenance_and_back() {
     browser.reads("#what", "/ is in maintenance");
     assert_eq!(fetch(gateway.address(), "/").status, 503);
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
-    // That of all routes is a change of its own.
+    // Maintenance of all routes is a separate change.
     browser.click("#act-on-routes");
     browser.reads("#act-title", "All routes");
     confirm(&browser);
@@ -208,13 +210,13 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
     browser.reads("#what", "No requests are waiting");
     browser.holds("document.querySelector('#login').hidden");
     browser.holds("document.querySelector('.layout').checkVisibility()");
-    // The stream goes on: samples come.
+    // The stream continues: samples arrive.
     let before = browser.run("return document.querySelector('#totals').textContent");
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     browser.holds(format!(
         "document.querySelector('#totals').textContent !== {before}"
     ));
-    // The token for reading changes nothing, and the dialog asks for another.
+    // The token for reading may change nothing, and the dialog asks for another one.
     browser.click("#reload");
     browser.click("#act-do");
     browser.has("#act-error", "only reads");
@@ -238,8 +240,9 @@ fn a_change_is_told_at_its_mark_and_in_a_list() {
     assert!(browser.run(MARKED).as_u64() > Some(20));
     browser.has("#changes ol", "zones.z.rate 10r/s → 20r/s");
     browser.has("#changes ol", "zones.z.rate 20r/s → 30r/s");
-    // Both marks are close to each other, and are told together. The cursor goes back over the last steps again and again: a
-    // busy machine draws later than the next key comes.
+    // Both marks are close to each other, and are shown together. The test moves the cursor back
+    // over the
+    // last steps again and again, because a busy machine draws later than the next key press.
     browser.wait_for(
         "the mark",
         "const plot = document.querySelector('.plot');

@@ -1,4 +1,4 @@
-//! The experiment at a gate on the live page.
+//! Tests of the experiment at a gate on the live page.
 
 use std::path::Path;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::support::{Gateway, Origin, eventually, now, one_origin};
 
 const FILE: &str = "rate = \"40r/s\"\nqueue_timeout = \"60s\"\nmax_queue = 1000";
 
-/// Starts an experiment from 50r/s to 90r/s in the dialog, without its last click.
+/// Fills in the dialog for an experiment from 50r/s to 90r/s, without the last click.
 fn fill_in(browser: &Browser) {
     browser.click(".gate .act");
     choose(browser, "find");

@@ -1,4 +1,4 @@
-//! The gate of an origin on the live page, and acting there.
+//! Tests of the gate of an origin on the live page, and of actions on it.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,14 +9,14 @@ use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, cr
 use crate::programs::redis::Redis;
 use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch, free_address, one_origin};
 
-/// A file with this gate and nothing else that limits, and a zone that may name its keys.
+/// Returns a file with this gate as the only limit, and a zone that may name its keys.
 fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
     one_origin(origin.address, "", &format!("{gate}\n{zone}"))
 }
 
 const ZONE: &str = "[zones.per_key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n";
 
-/// Of the gate: the number of the stat with this label.
+/// Returns a script for the gate's number with this label.
 fn stat(nth: usize) -> String {
     format!("document.querySelectorAll('.gate .stat b')[{nth}].textContent")
 }
@@ -132,7 +132,7 @@ fn an_outage_says_who_waits_for_the_origin_and_how_long() {
 
 #[test]
 fn a_gate_that_backs_off_says_from_what_to_what_and_why() {
-    // What samples say of a gate in trouble.
+    // Samples of a gate in trouble.
     const IN_TROUBLE: &str = "
         const parse = JSON.parse;
         JSON.parse = (text) => {

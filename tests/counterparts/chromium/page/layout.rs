@@ -1,4 +1,4 @@
-//! What of the live page comes first, and how much room it gets.
+//! Tests of the order and the size of the parts of the live page.
 
 use serde_json::json;
 
@@ -8,13 +8,13 @@ use crate::chromium::page::{
 };
 use crate::support::{Gateway, Origin, fetch, one_zone};
 
-/// The widths of phones, tablets and desktops.
+/// Widths of phones, tablets and desktops.
 const WIDTHS: [u32; 6] = [390, 320, 700, 1000, 1280, 1900];
 
-/// The seconds that plots show.
+/// Script that returns the seconds that plots show.
 const SPAN: &str = "return import(`${location.origin}/state.js`).then((it) => it.shownSpan())";
 
-/// How much of the first tile's curve is drawn, of its width.
+/// Script that returns the drawn share of the first tile's curve.
 const DRAWN: &str = "
     const spark = document.querySelector('.tile canvas');
     const { width, height } = spark;
@@ -28,7 +28,7 @@ const DRAWN: &str = "
     }
     return 1 - first / width";
 
-/// A zone that lets all pass, and a gate that lets one request pass in a minute.
+/// Returns a zone that admits all requests, and a gate that admits one per minute.
 fn slow_gate(origin: &Origin) -> String {
     one_zone(origin, "1000r/s", "burst = 9, nodelay = true").replace(
         "[zones.z]",
@@ -43,7 +43,7 @@ fn wait_for_the_gate(browser: &Browser) {
 
 #[test]
 fn on_a_phone_who_is_limited_and_the_origins_come_before_all_plots() {
-    // Whether both cards are below the totals, and each plot that is shown is below both.
+    // Script that checks that both cards are below the totals, and the visible plots below both.
     const IN_ORDER: &str = "
         const box = (it) => it.getBoundingClientRect();
         const shown = (what) => [...document.querySelectorAll(what)].filter((it) => it.checkVisibility());
@@ -67,7 +67,7 @@ fn on_a_phone_who_is_limited_and_the_origins_come_before_all_plots() {
 
 #[test]
 fn an_incident_of_a_gate_has_the_wide_column_and_the_totals_fill_their_rows() {
-    // The free width right of the tiles of each row, and the labels that are cut.
+    // Script that returns the free width of each row of tiles, and the truncated labels.
     const FREE: &str = "
         const box = (it) => it.getBoundingClientRect();
         const all = box(document.querySelector('#totals'));
@@ -125,7 +125,7 @@ fn soon_after_the_start_plots_span_what_there_is() {
         json!("600")
     );
     assert_eq!(browser.run(SPAN), json!(60));
-    // A seventh of a minute; of ten minutes it would be less than 2 %.
+    // A seventh of a minute. Of ten minutes it would be less than 2 %.
     browser.wait_for(
         "a curve that is seen",
         &format!("const drawn = (() => {{ {DRAWN} }})(); return drawn > 1 / 7"),

@@ -1,4 +1,4 @@
-//! The live page in a browser, with the real program.
+//! Tests of the live page in a browser, with the real program.
 
 mod acting;
 mod experiment;
@@ -25,7 +25,7 @@ const PHONE_IN_THE_DARK: Look = Look {
     dark: true,
 };
 
-/// How many points of the first plot have the colour of a mark.
+/// Script that counts the points of the first plot that have the colour of a mark.
 const MARKED: &str = "
     const plot = document.querySelector('.plot canvas');
     const copy = Object.assign(document.createElement('canvas'), { width: plot.width, height: plot.height + 1 });
@@ -41,7 +41,7 @@ const MARKED: &str = "
     }
     return marked";
 
-/// What lies beyond the right edge, which must be nothing, and whether the page scrolls sideways.
+/// Script that returns the parts beyond the right edge, and whether the page scrolls sideways.
 const WIDER: &str = "
     const wide = [...document.querySelectorAll('body *')]
       .filter((it) => it.getBoundingClientRect().right > innerWidth + 0.5)
@@ -56,14 +56,14 @@ fn crowd(gateway: &Gateway, key: &str, of_each: usize) -> Vec<Client> {
         .collect()
 }
 
-/// A gateway with one zone, and its live page.
+/// Starts a gateway with one zone, and opens its live page.
 fn live(rate: &str, limit: &str) -> (Origin, Gateway, Browser) {
     let origin = Origin::start();
     let (gateway, browser) = opened(&one_zone(&origin, rate, limit));
     (origin, gateway, browser)
 }
 
-/// A gateway on a file, and its live page.
+/// Starts a gateway on a file, and opens its live page.
 fn opened(file: &str) -> (Gateway, Browser) {
     let gateway = Gateway::start(file);
     let browser = Browser::open(&gateway, DESKTOP);
@@ -77,7 +77,7 @@ fn wait_for_cause(browser: &Browser, cause: &str) {
     ));
 }
 
-/// Nothing is wider than a window of these widths, in pixels.
+/// Checks that nothing is wider than a window of these widths, in pixels.
 fn check_that_it_fits(browser: &Browser, widths: &[u32]) {
     for width in widths.iter().copied() {
         browser.look(Look {
@@ -313,7 +313,7 @@ fn a_gateway_that_falls_silent_is_called_gone_and_one_that_stops_says_so() {
     gateway.signal(Signal::CONT);
     browser.reads("#link", "live");
     browser.holds("!document.querySelector('.notice')");
-    // What was missed is caught up.
+    // Missed samples are loaded later.
     let _waiting = crowd(&gateway, "a", 3);
     browser.reads("[data-total=waiting] dd", "2");
     gateway.signal(Signal::TERM);

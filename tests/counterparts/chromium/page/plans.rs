@@ -1,4 +1,4 @@
-//! The plans of keys on the live page.
+//! Tests of the plans of keys on the live page.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::support::{Client, Gateway, Origin, one_zone};
 const GOLD: &str =
     "[zones.z.plans.gold]\nkeys = [\"alice\", \"bob\"]\nrate = \"2r/m\"\nburst = 8\nweight = 3\n";
 
-/// A zone and a gate that share their keys, and a route that only the gate limits.
+/// Returns a zone and a gate that share their keys, and a route that only the gate limits.
 fn file(origin: &Origin, plans: &str) -> String {
     let gate = "rate = \"1r/m\"\nshare = \"z\"\nqueue_timeout = \"1h\"\n\n[zones.z]";
     let text = one_zone(origin, "1r/m", "burst = 4").replacen("[zones.z]", gate, 1);
     text + "[[routes]]\npath = \"/gate\"\norigin = \"app\"\n" + plans
 }
 
-/// Requests for each of these targets, which stay open.
+/// Sends requests for each of these targets, which stay open.
 fn crowd(gateway: &Gateway, targets: &[(&str, usize)]) -> Vec<Client> {
     let all = targets
         .iter()
@@ -24,7 +24,7 @@ fn crowd(gateway: &Gateway, targets: &[(&str, usize)]) -> Vec<Client> {
         .collect()
 }
 
-/// What the list of keys says: key, zone, plan and depth of each row.
+/// Script that returns key, zone, plan and depth of each row of the list of keys.
 const KEYS: &str = "[...document.querySelectorAll('#keys tbody tr')].map((row) => [
       row.querySelector('code').textContent,
       row.querySelector('small span').textContent,
@@ -32,7 +32,7 @@ const KEYS: &str = "[...document.querySelectorAll('#keys tbody tr')].map((row) =
       row.cells[1].textContent,
     ])";
 
-/// The same of the keys at the gate: key and plan of each.
+/// Script that returns key and plan of each key at the gate.
 const SHARES: &str = "[...document.querySelectorAll('.shares li')].map((row) => [
       row.querySelector('code').textContent,
       row.querySelector('.plan').hidden ? null : row.querySelector('.plan').textContent,

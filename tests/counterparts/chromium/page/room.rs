@@ -1,4 +1,4 @@
-//! The waiting room of an origin on the live page.
+//! Tests of the waiting room of an origin on the live page.
 
 use serde_json::json;
 

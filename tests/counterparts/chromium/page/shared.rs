@@ -1,4 +1,4 @@
-//! What requests share, on the live page.
+//! Tests of collapsed requests on the live page.
 
 use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, opened};
 use crate::support::{Origin, fetch, one_origin};

@@ -1,4 +1,4 @@
-//! What the live page says at the moments that matter: the cause, and nothing green beside it.
+//! Tests of what the live page shows in a failure: the cause, and nothing green beside it.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::chromium::page::{
 use crate::programs::redis::Redis;
 use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
 
-/// Whether all pills of the origins are red.
+/// Script that checks whether all pills of the origins are red.
 const ALL_RED: &str = "[...document.querySelectorAll('#origins .pill')].every((it) => it.dataset.state === 'rejecting')";
 
-/// The rows of the table of who is limited: key and number of rejections.
+/// Script that returns key and rejections of each row of the table of limited keys.
 const LIMITED: &str = "[...document.querySelectorAll('#limited tbody tr')].map((row) => [
       row.querySelector('code').textContent, row.cells[1].textContent])";
 
-/// Sends requests for these targets on one connection, and returns their statuses.
+/// Sends requests for these targets on one connection. Returns their statuses.
 fn ask_all<I: IntoIterator<Item = String>>(gateway: &Gateway, targets: I) -> Vec<u16> {
     let mut client = Client::connect(gateway.address());
     let mut ask = |target: String| {
@@ -28,7 +28,7 @@ fn ask_all<I: IntoIterator<Item = String>>(gateway: &Gateway, targets: I) -> Vec
     targets.into_iter().map(&mut ask).collect()
 }
 
-/// Waits until a script returns true, while requests go on.
+/// Sends requests until a script returns true.
 fn wait_under_load(gateway: &Gateway, browser: &Browser, what: &str, script: &str) {
     let deadline = now() + Duration::from_secs(20);
     while browser.run(script) != json!(true) {
@@ -125,7 +125,7 @@ fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
 fn with_one_of_two_servers_out_nobody_is_told_to_raise_a_rate() {
     let origin = Origin::start();
     let alive = format!("\"http://{}\"", origin.address);
-    // The dead one comes first, and is asked first.
+    // The dead server is first, and is tried first.
     let servers = format!("\"http://{}\", {alive}", free_address());
     let file = one_zone(&origin, "1r/m", "burst = 40")
         .replace(&alive, &servers)
@@ -147,7 +147,7 @@ fn with_one_of_two_servers_out_nobody_is_told_to_raise_a_rate() {
     check_that_nobody_complained(&browser);
 }
 
-/// Notes each reason that the page shows from now on.
+/// Script that records each reason that the page shows from now on.
 const NOTE: &str = "
     window.whys = [];
     new MutationObserver(() => whys.push(says('#why'))).observe(document.querySelector('#why'), { childList: true, subtree: true });
@@ -166,7 +166,7 @@ fn who_is_rejected_is_named_and_not_who_waits() {
     gateway.wait_for_depth(9 + 3);
     let browser = Browser::open(&gateway, DESKTOP);
     wait_for_cause(&browser, "waiting");
-    // A headline is about the last seconds, so what the page said is noted.
+    // A headline is about the last seconds, so the script records what the page showed.
     browser.run(NOTE);
     assert_eq!(
         ask_all(&gateway, (0..8).map(|_| "/?key=greedy".to_owned())),
@@ -202,7 +202,7 @@ fn a_zone_flooded_with_new_keys_is_not_green() {
     let mut nth = 0;
     let flooded = "return document.querySelector('.zone .pill').dataset.state === 'flooded'
          && document.querySelector('#answer').dataset.cause === 'key_flood'";
-    // More than 50 a second on average of ten seconds.
+    // On average of ten seconds, more than 50 per second.
     while browser.run(flooded) != json!(true) {
         assert!(nth < 100_000, "{}", browser.run("return says('main')"));
         let targets = (nth..nth + 200).map(|nth| format!("/?key=made-up-{nth}"));
@@ -219,7 +219,7 @@ fn a_zone_flooded_with_new_keys_is_not_green() {
     check_that_nobody_complained(&browser);
 }
 
-/// Two zones that all requests pass through: `wide` lets all pass, `z` has this limit.
+/// Returns two zones that all requests pass: `wide` admits all, `z` has this limit.
 fn two_zones(origin: &Origin, rate: &str, limit: &str) -> String {
     let wide = "[zones.wide]\nkey = \"$host\"\nrate = \"100000r/s\"\n\n[zones.z]";
     one_zone(origin, rate, limit)
@@ -232,7 +232,7 @@ fn two_zones(origin: &Origin, rate: &str, limit: &str) -> String {
 
 #[test]
 fn a_request_counts_once_in_the_totals() {
-    // Notes the answers of each sample that comes from now on.
+    // Script that records the responses in each sample from now on.
     const NOTE: &str = "
         window.counts = [];
         const parse = JSON.parse;
@@ -255,7 +255,7 @@ fn a_request_counts_once_in_the_totals() {
     assert_eq!(browser.run(all), json!(60));
     browser.holds("document.querySelector('#routes tbody tr').cells[2].textContent === '60'");
 
-    // Two requests wait, and both in one zone.
+    // Two requests wait, both in one zone.
     gateway.site.write(&two_zones(&origin, "1r/m", "burst = 9"));
     browser.holds(
         "[...document.querySelectorAll('.settings')].some((it) => it.textContent.includes('1r/m'))",

@@ -1,4 +1,4 @@
-//! A headless browser, driven through chromedriver by the W3C `WebDriver` protocol.
+//! Drives a headless browser through chromedriver by the W3C `WebDriver` protocol.
 
 use std::process::{Command, Stdio};
 use std::thread;
@@ -20,7 +20,7 @@ struct Driver {
     _process: Running,
 }
 
-/// The window and colour scheme of the page.
+/// Window and colour scheme of the page.
 #[derive(Clone, Copy)]
 pub struct Look {
     pub width: u32,
@@ -44,13 +44,13 @@ impl Browser {
         browser
     }
 
-    /// Starts a browser with these arguments, too.
+    /// Starts a browser with these additional arguments.
     pub fn start(more: &[&str]) -> Self {
         let part = quarter_alone();
         let driver = Driver::start();
         let arguments = [
             "--headless=new",
-            // Of Chromium's own sandbox, which does not start for root.
+            // Turns off Chromium's own sandbox, which does not start for root.
             "--no-sandbox",
             "--disable-dev-shm-usage",
             "--disable-gpu",
@@ -90,16 +90,17 @@ impl Browser {
         }
     }
 
-    /// Lets no page run scripts of its own.
+    /// Disables the scripts of all pages.
     pub fn disable_scripts(&self) {
         let body =
             json!({"cmd": "Emulation.setScriptExecutionDisabled", "params": {"value": true}});
         self.ask("POST", "/goog/cdp/execute", &body);
     }
 
-    /// What a script in the page returns. It fails if the page shows an alert.
+    /// Runs a script in the page and returns its result. Fails if the page shows an alert.
     ///
-    /// `says` is the text of the first element of a selector, with one blank for several.
+    /// In the script, `says` returns the text of the first element of a selector, with blanks
+    /// merged.
     pub fn run(&self, script: &str) -> Value {
         const HELP: &str = "const says = (what) =>
             document.querySelector(what)?.textContent.replace(/\\s+/g, ' ').trim() ?? '';";
@@ -130,12 +131,12 @@ impl Browser {
         self.holds(format!("says({selector:?}) === {text:?}"));
     }
 
-    /// Waits until its text begins so.
+    /// Waits until the text begins with `text`.
     pub fn begins(&self, selector: &str, text: &str) {
         self.holds(format!("says({selector:?}).startsWith({text:?})"));
     }
 
-    /// Waits until its text has this part.
+    /// Waits until the text contains `text`.
     pub fn has(&self, selector: &str, text: &str) {
         self.holds(format!("says({selector:?}).includes({text:?})"));
     }
@@ -144,19 +145,19 @@ impl Browser {
         self.run(&format!("document.querySelector({selector:?}).click()"));
     }
 
-    /// The errors that the browser has logged.
+    /// Returns the errors that the browser has logged.
     pub fn complaints(&self) -> Vec<Value> {
         self.log("browser")
     }
 
-    /// The addresses that the page has sent requests to.
+    /// Returns the addresses to which the page has sent requests.
     pub fn requests(&self) -> Vec<String> {
         let sent = self.events("Network.requestWillBeSent").into_iter();
         sent.filter_map(|event| event["request"]["url"].as_str().map(str::to_owned))
             .collect()
     }
 
-    /// What the browser tells of the events of this kind since the last call.
+    /// Returns the events of this kind since the last call.
     pub fn events(&self, method: &str) -> Vec<Value> {
         let events = self.log("performance").into_iter().map(|entry| {
             let message = entry["message"].as_str().expect("an event");
@@ -181,7 +182,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         let path = format!("/session/{}", self.session);
-        // It takes the browser with it; the test may be failing already.
+        // This also ends the browser. The test may be failing already.
         let _ended = self.driver.try_ask("DELETE", &path, &Value::Null);
     }
 }

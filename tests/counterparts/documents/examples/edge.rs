@@ -9,10 +9,10 @@ use crate::documents::examples::{Example, best_of_three, curl};
 use crate::support::secure::{connect, write_pair};
 use crate::support::{Origin, SOON, Site, free_address, now};
 
-/// Where the file looks for certificates.
+/// Folder in which the file looks for certificates.
 const LIVE: &str = "/etc/letsencrypt";
 
-/// Writes the pair of renewal `nth` as certbot does: the files into `archive`, links to them into `live`.
+/// Writes the pair of renewal `nth` as certbot does: files in `archive`, links in `live`.
 fn renew(letsencrypt: &Path, nth: u32) -> Vec<u8> {
     let (archive, live) = (
         letsencrypt.join("archive/www.example.com"),

@@ -1,4 +1,4 @@
-//! Examples about limits: an API with keys and plans, logins, a blog, several gateways, a load balancer.
+//! Tests of examples of limits: an API with plans, logins, a blog, several gateways.
 
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn the_commands_of_the_ticket_sale_print_what_the_page_says() {
     best_of_three(|| Example::start("ticket-sale", &origin, &[]));
 }
 
-/// An application whose only password is `right`.
+/// Starts an application whose only password is `right`.
 fn application() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         if exchange.target().split('?').next() != Some("/login") {
@@ -51,11 +51,13 @@ fn the_sixth_wrong_password_is_rejected_and_right_ones_do_not_count() {
     let before = origin.moments("/login").len();
     assert_eq!(curl(address, "/login", &right), 429);
     assert_eq!(origin.moments("/login").len(), before);
-    // Looking at the form is no attempt, and the rest of the site is not limited.
+    // Reading the form is no attempt, and the rest of the site is not limited.
     assert_eq!(curl(address, "/login", &[]), 401);
     assert_eq!(curl(address, "/x", &["-d", "a"]), 200);
 }
 
+/// Over HTTP/2 the sixth wrong password is rejected at once, too.
+///
 /// One connection sends many attempts at once, and none of them waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
@@ -86,10 +88,10 @@ async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
             assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
         }
     }
-    // The next place is free after a minute: nothing has waited for it.
+    // The next slot is free after a minute, and nothing has waited for it.
     assert_eq!(wrong, 5);
     assert!(since.elapsed() < Duration::from_secs(50));
-    // Nor has anything made the queue longer for who comes next from the same address.
+    // The rejected attempts do not delay the next request from the same address.
     let mut client = Client::connect(address);
     client.send(b"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     let answer = client.answer();
@@ -171,7 +173,7 @@ fn no_search_of_wordpress_avoids_its_limit() {
     let statuses = asking.into_iter().map(|it| it.join().expect("no panic"));
     let statuses: Vec<u16> = statuses.collect();
     let passed = statuses.iter().filter(|status| **status == 200).count();
-    // New texts come at 2 a second, and the bucket of the others is 1 a second and waits for 5.
+    // New texts arrive at 2 per second. The other bucket has 1 per second and lets 5 wait.
     let most = 2 + 6 + usize::try_from(3 * began.elapsed().as_secs() + 3).expect("few");
     assert!(passed >= 3 && passed <= most, "{passed}, not {most}");
     assert!(statuses.contains(&429), "{statuses:?}");
@@ -184,7 +186,7 @@ fn several_gateways_give_a_client_its_burst_once() {
     let mut failures = Vec::new();
     for _ in 0..3 {
         redis.ask("FLUSHALL");
-        // A machine that is busy with the other tests is slower than a network.
+        // A machine that is busy with other tests is slower than a network.
         let replaced = [
             ("redis://127.0.0.1:6379/0", url.as_str()),
             ("timeout = \"50ms\"", "timeout = \"2s\""),

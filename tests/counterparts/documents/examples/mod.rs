@@ -1,4 +1,4 @@
-//! Each file of docs/examples does what its page says, with the commands of the page.
+//! Tests that each file of docs/examples does what its page says, with the page's commands.
 
 mod edge;
 mod limits;
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use crate::documents::examples::page::Page;
 use crate::support::{Gateway, Origin, Site, drip};
 
-/// The addresses that the files name.
+/// Addresses in the files.
 const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "0.0.0.0:8080", "0.0.0.0:443"];
 const ADMIN: &str = "0.0.0.0:9090";
 const ORIGIN: &str = "127.0.0.1:9000";
 
-/// An example with addresses of its own, and the gateway that runs on it.
+/// An example with its own addresses, and the gateway that runs on it.
 struct Example {
     page: Page,
     gateway: Gateway,
@@ -26,7 +26,7 @@ struct Example {
 impl Example {
     /// Starts the gateway on the file of the page `name`, in front of `origin`.
     ///
-    /// Each of `replaced` is in the file, and is replaced.
+    /// `replaced`: texts that must be in the file, with their replacements.
     fn start(name: &str, origin: &Origin, replaced: &[(&str, &str)]) -> Self {
         Self::start_in(Site::new(), name, origin, replaced)
     }
@@ -42,7 +42,7 @@ impl Example {
         Self { page, gateway }
     }
 
-    /// Runs the commands of the page against this gateway, and compares what they print.
+    /// Runs the commands of the page against this gateway, and compares the output.
     fn try_it(&self) -> Result<(), String> {
         let addresses = [
             ("127.0.0.1:8080", self.gateway.address()),
@@ -52,7 +52,7 @@ impl Example {
         self.page.try_it(&addresses)
     }
 
-    /// The same, and fails unless they print what the page says.
+    /// Runs the commands of the page, and fails unless their output is as the page says.
     fn works(&self) {
         if let Err(failure) = self.try_it() {
             panic!("{failure}");
@@ -84,7 +84,7 @@ fn run(site: Site, text: &str, origin: &Origin) -> Gateway {
     gateway
 }
 
-/// The status of a request by curl, with further arguments.
+/// Returns the status of a request by curl, with further arguments.
 fn curl(to: SocketAddr, target: &str, arguments: &[&str]) -> u16 {
     let mut curl = Command::new("curl");
     curl.args(["-s", "-o", "/dev/null", "-w", "%{http_code}"]);
@@ -94,7 +94,7 @@ fn curl(to: SocketAddr, target: &str, arguments: &[&str]) -> u16 {
     status.parse().unwrap_or_else(|_| panic!("{status:?}"))
 }
 
-/// Tries three times, with a new gateway each time: on a busy machine a bucket may drain meanwhile.
+/// Tries three times, each with a new gateway: on a busy machine a bucket may drain meanwhile.
 fn best_of_three(mut start: impl FnMut() -> Example) {
     let mut failures = Vec::new();
     for _ in 0..3 {
@@ -119,7 +119,7 @@ fn each_example_passes_the_check_and_is_on_its_page() {
         let file = fs::read_to_string(page::folder().join(format!("{name}.toml")));
         assert_eq!(page.file(), file.expect("a file"), "{name}");
         page.check_blocks_and_metrics();
-        // certbot's certificate is not on this machine. Its test has one.
+        // certbot's certificate is not on this machine. The test of the example has one.
         if name == "tls-certbot" {
             continue;
         }

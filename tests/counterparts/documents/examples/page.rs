@@ -1,11 +1,11 @@
-//! The pages of docs/examples.
+//! Parses the pages of docs/examples, and runs their commands.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A page, and its blocks between fences: the kind and the text of each.
+/// A page, and its blocks between fences: kind and text of each.
 pub struct Page {
     name: String,
     text: String,
@@ -16,7 +16,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples")
 }
 
-/// The names of the examples.
+/// Returns the names of the examples.
 pub fn names() -> Vec<String> {
     let files = fs::read_dir(folder()).expect("a folder");
     let files = files.map(|file| file.expect("a file").path());
@@ -45,7 +45,7 @@ impl Page {
         }
     }
 
-    /// The only block of a kind.
+    /// Returns the only block of a kind.
     pub fn block(&self, kind: &str) -> &str {
         let mut found = self.blocks.iter().filter(|(known, _)| known == kind);
         let block = found
@@ -55,12 +55,12 @@ impl Page {
         &block.1
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn file(&self) -> &str {
         self.block("toml")
     }
 
-    /// Fails if a block of the page is of a kind that no test reads, or a metric does not exist.
+    /// Fails if no test reads a kind of block, or a metric does not exist.
     pub fn check_blocks_and_metrics(&self) {
         for (kind, _) in &self.blocks {
             let known = ["toml", "console", "yaml"].contains(&&**kind);
@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Runs the commands of the page, and compares what each prints with the page.
+    /// Runs the commands of the page, and compares their output with the page.
     pub fn try_it(&self, addresses: &[(&str, SocketAddr)]) -> Result<(), String> {
         let session = self.block("console");
         let mut commands = 0;

@@ -1,4 +1,4 @@
-//! Examples about what an origin gets: a fragile backend, an outbound proxy, sockets that stay open.
+//! Tests of examples of limits at the origin: a fragile backend, a proxy, open sockets.
 
 use std::thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn a_fragile_backend_gets_no_more_than_ten_at_once() {
     let example = Example::start(
         "fragile-backend",
         &holding.origin,
-        // A busy machine takes its time between the steps of this test.
+        // A busy machine is slow between the steps of this test.
         &[
             ("queue_timeout = \"5s\"", "queue_timeout = \"1m\""),
             ("max_wait = \"5s\"", "max_wait = \"1m\""),
@@ -85,7 +85,7 @@ fn an_outbound_proxy_keeps_the_quota_and_sends_the_name_of_the_api() {
     }
 }
 
-/// A WebSocket through the gateway: the client's end and the application's.
+/// Opens a WebSocket through the gateway. Returns the client's end and the application's.
 fn websocket(example: &Example, origin: &RawOrigin) -> (Raw, Raw) {
     let mut client = Raw::connect(example.gateway.address());
     client.send(WEBSOCKET);

@@ -1,4 +1,4 @@
-//! What programs behind the gateway read, and what limits count: no request may be one thing here and another there.
+//! Tests that programs behind the gateway read a request as the limits count it.
 
 mod programs;
 mod spellings;

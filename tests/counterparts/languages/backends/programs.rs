@@ -1,4 +1,4 @@
-//! Programs behind the gateway, each with the server that its language has.
+//! Programs behind the gateway, each with the server of its language.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub enum Language {
 
 pub const ALL: [Language; 4] = [Language::Php, Language::Wsgi, Language::Node, Language::Go];
 
-/// A running program. Dropped, it ends.
+/// A running program. Dropping it ends the program.
 pub struct Program {
     pub address: SocketAddr,
     _process: Running,

@@ -1,9 +1,11 @@
-//! Requests that name their key in odd ways, before real programs.
+//! Tests of requests with oddly written keys, before real programs.
 
 use crate::languages::backends::programs::{ALL, Language, Program};
 use crate::support::{Gateway, Raw};
 
-/// One limit by a field, a cookie, an argument and the host, each with a request an hour, and one of a method.
+/// Returns a file with limits by field, cookie, argument, host, and method.
+///
+/// Each limit admits a request per hour.
 fn file(origin: &Program) -> String {
     let mut file = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
     for (path, key, more) in [
@@ -23,7 +25,7 @@ fn file(origin: &Program) -> String {
     file + "[[routes]]\npath = \"/\"\norigin = \"app\"\n"
 }
 
-/// The answer to a request with these fields; ` | ` stands between two.
+/// Returns the response to a request with these fields. ` | ` separates two fields.
 fn ask(gateway: &Gateway, line: &str, fields: &str) -> (u16, String) {
     let host = if fields.starts_with("Host:") {
         ""
@@ -45,7 +47,7 @@ fn ask(gateway: &Gateway, line: &str, fields: &str) -> (u16, String) {
     (told.status(), text)
 }
 
-/// What the origin reads as this property.
+/// Returns the value that the origin reads for this property.
 fn read<'a>(text: &'a str, property: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once('='));
     lines
@@ -53,7 +55,7 @@ fn read<'a>(text: &'a str, property: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// Ways to say `real` in a field, a cookie and an argument to some program.
+/// Ways to write `real` in a field, a cookie and an argument that some program understands.
 const FIELDS: [&str; 13] = [
     "x-api-key: real",
     "X_Api_Key: real",
@@ -95,7 +97,7 @@ const ARGUMENTS: &str = "my_key=real my_key=other1&my_key=real my_key=real&my_ke
     %6Dy%5fkey=real my.key=real my+key=real my[key=real my_key[]=real my_key%00=real \
     +my_key=real my_key=re%61l my_key=other3&MY%5fkey=real&my%5Fkey=real";
 
-/// The same of the host and the method.
+/// Odd ways to write the host and the method.
 const OTHERS: [(&str, &str, &str); 4] = [
     ("host", "GET /host", "Host: real"),
     ("host", "GET http://real/host", "Host: other1"),
@@ -160,7 +162,7 @@ fn a_client_cannot_write_the_fields_of_its_proxy_for_any_program() {
     }
 }
 
-/// What each program reads where a request says two things: the reason why the gateway lets none of them through.
+/// Programs read ambiguous fields and cookies differently, so the gateway forwards none.
 #[test]
 fn programs_differ_in_what_they_read_of_a_field_and_a_cookie_that_are_there_twice() {
     let twice = |language| {

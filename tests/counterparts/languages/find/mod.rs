@@ -1,6 +1,8 @@
-//! `drip find` before a real application, of four Python processes and `SQLite`, whose end it does not know.
+//! Tests of `drip find` before a real application: four Python processes and `SQLite`.
 //!
-//! The truth is measured without the gateway: requests straight to the application, evenly at a rate.
+//! The true capacity is measured without the gateway: requests straight to the application, evenly
+//! at a
+//! rate.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -19,24 +21,26 @@ use crate::support::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What answers must keep, and the same for the truth.
+/// Objective of the responses, and the same for the direct measurement.
 const SLO: &str = "p95<300ms, errors<1%";
 const BOUND: Duration = Duration::from_millis(300);
 const ALLOWED: f64 = 0.05;
 
-/// Requests without an answer at which an application is overloaded for sure.
+/// Number of unanswered requests at which an application is overloaded for sure.
 const MAX_UNANSWERED: u64 = 300;
 
 /// The application, while it runs.
 struct App {
-    // The others end because this one has.
+    // Dropping it ends the other processes.
     _process: Running,
     address: SocketAddr,
     _folder: TempDir,
 }
 
 impl App {
-    /// The milliseconds of the other service and of a lock, and the share of requests that write: see `app.py`.
+    /// Starts the application: ms of the other service and of a lock, and share of writes.
+    ///
+    /// See `app.py`.
     fn start(numbers: [f64; 3]) -> Self {
         let (address, folder) = (free_address(), TempDir::new().expect("a folder"));
         let mut command = Command::new("python3");
@@ -59,8 +63,9 @@ impl App {
     }
 }
 
-/// The share of bad answers to requests that come evenly at this rate, straight to the application. 1 if so many
-/// are without an answer that nobody need wait for more.
+/// Returns the share of bad responses to even requests at this rate, without the gateway.
+///
+/// Returns 1 early if too many requests are unanswered.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
 fn bad_share(to: SocketAddr, rate: f64, time: Duration) -> f64 {
     const WARM_UP: Duration = Duration::from_secs(2);
@@ -100,7 +105,9 @@ fn bad_share(to: SocketAddr, rate: f64, time: Duration) -> f64 {
     }
 }
 
-/// Some 45 s of search, and then a rate below what was found, and one above.
+/// The capacity of a real application is found.
+///
+/// A search takes about 45 s. Then a rate below and one above the result are measured.
 #[test]
 fn the_end_of_a_real_application_is_found() {
     let _half = half_alone();

@@ -1,4 +1,4 @@
-//! Calls of gRPC: grpcio on both sides, and the gateway between them.
+//! Tests of gRPC calls: grpcio on both sides, and the gateway between them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn script(name: &str) -> PathBuf {
 struct Echo {
     process: Running,
     address: SocketAddr,
-    /// When each call came, in seconds.
+    /// Arrival of each call, in seconds.
     calls: Arc<Mutex<Vec<f64>>>,
 }
 
@@ -35,7 +35,7 @@ impl Echo {
         Self::start_with(&[])
     }
 
-    /// Starts it with a certificate and its key.
+    /// Starts the server with a certificate and its key.
     fn start_with(pair: &[PathBuf]) -> Self {
         let address = free_address();
         let mut command = Command::new(python());
@@ -65,8 +65,9 @@ impl Echo {
         self.calls.lock().expect("no panic").len()
     }
 
-    /// Asserts that calls came at this interval on average, in seconds. The origin notes some of them late on a busy
-    /// machine.
+    /// Checks that calls arrived at this interval on average, in seconds.
+    ///
+    /// On a busy machine the origin records some of them late.
     fn assert_interval(&self, interval: f64) {
         let calls = self.calls.lock().expect("no panic");
         let [first, .., last] = calls[..] else {
@@ -80,7 +81,7 @@ impl Echo {
     }
 }
 
-/// Runs the client, which must succeed, and returns what it prints.
+/// Runs the client, which must succeed, and returns its output.
 fn call(gateway: SocketAddr, arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(python())
         .arg(script("client.py"))
@@ -97,8 +98,7 @@ fn call(gateway: SocketAddr, arguments: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// Asserts that as many calls passed as fit into a burst, and those for which there was a free slot at `rate` while the
-/// calls were sent.
+/// Checks that the burst passed, plus the calls for which a slot was free meanwhile.
 fn assert_burst(outcomes: &[Value], burst: u32, rate: f64) {
     let (passed, refused): (Vec<_>, Vec<_>) = outcomes.iter().partition(|it| it["code"] == "OK");
     let took = refused
@@ -113,13 +113,13 @@ fn assert_burst(outcomes: &[Value], burst: u32, rate: f64) {
     );
 }
 
-/// How many of the outcomes have this status.
+/// Returns how many of the outcomes have this status.
 fn count(outcomes: &[Value], code: &str) -> usize {
     let with_code = outcomes.iter().filter(|outcome| outcome["code"] == code);
     with_code.count()
 }
 
-/// The rest of a file: an origin with `more`, and a route with `limits`.
+/// Returns the rest of a file: an origin with `more`, and a route with `limits`.
 fn file(origins: &[&Echo], more: &str, limits: &str) -> String {
     let servers = origins.iter().map(|it| format!("\"h2c://{}\"", it.address));
     let servers = servers.collect::<Vec<_>>().join(", ");
@@ -134,7 +134,7 @@ fn zone(rate: &str, burst: u32) -> (String, String) {
     (format!("rate = \"{rate}\""), limits)
 }
 
-/// The same with a zone of this rate and burst.
+/// Returns the rest of a file with a zone of this rate and burst.
 fn limited(origin: &Echo, rate: &str, burst: u32) -> String {
     let (rate, limits) = zone(rate, burst);
     file(&[origin], "", &limits).replace("rate = \"10r/s\"", &rate)
@@ -170,7 +170,7 @@ fn over_tls_both_sides_agree_on_http_2() {
     assert_eq!(count(&outcomes, "OK"), 1);
 }
 
-/// After how many milliseconds a refused call may come again.
+/// Returns the milliseconds after which a refused call may be retried.
 fn pushback(refusal: &Value) -> u64 {
     let told = refusal["pushback"].as_str().expect("text");
     told.parse().expect("ms")
@@ -208,7 +208,7 @@ fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
         "{outcomes:?}"
     );
     assert_burst(&outcomes, 30, 20.0);
-    // A place is free in 50 ms, and all that were refused would come for it.
+    // A slot is free in 50 ms, and all refused calls would be retried for it.
     for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {
         assert!(pushback(refusal) >= 1000, "{refusal}");
     }
@@ -262,7 +262,8 @@ fn no_call_is_lost_while_one_of_two_servers_stops_gracefully() {
 
 #[test]
 fn a_health_check_asks_over_http_2() {
-    // A server of gRPC answers a GET with an HTTP status of its own, so the check sees that it speaks HTTP/2.
+    // A gRPC server answers a GET with its own HTTP status, so the check sees that it supports
+    // HTTP/2.
     let origin = Echo::start();
     let more = "health = { path = \"/healthz\", interval = \"100ms\" }";
     let gateway = Gateway::start(&file(&[&origin], more, ""));

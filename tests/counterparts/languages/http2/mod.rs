@@ -1,4 +1,4 @@
-//! Slow readers beside clients that read, with programs that many use on both sides.
+//! Tests of slow readers beside normal readers, with common programs on both sides.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ fn start(command: &mut Command) -> (Running, String) {
     (origin, port)
 }
 
-/// Fails unless each program downloads whole bodies.
+/// Fails unless each program downloads complete bodies.
 fn check_downloads(gateway: &Gateway, name: &str) {
     let url = format!("http://{}/whole", gateway.address());
     let curl = |version: &str| {
@@ -51,7 +51,7 @@ fn check_downloads(gateway: &Gateway, name: &str) {
     }
 }
 
-/// Attacks a gateway on this origin by readers that take nothing, beside programs that read.
+/// Attacks a gateway on this origin by readers that read nothing, beside normal programs.
 fn check_programs(gateway: &Gateway) {
     check_downloads(gateway, "before");
     let large = without_window(gateway, "/large", 20);

@@ -1,4 +1,4 @@
-//! Uploads that wait for an interim answer (RFC 9110, section 10.1.1).
+//! Tests of uploads that wait for an interim response (RFC 9110, section 10.1.1).
 
 use tempfile::TempDir;
 
@@ -6,7 +6,7 @@ use super::programs::{Program, body};
 use crate::support::secure::gateway;
 use crate::support::{Origin, one_origin};
 
-/// Uploads behind an origin that invites the body, or says nothing to the expectation.
+/// Checks uploads to an origin that sends 100, or ignores the expectation.
 fn check_uploads(invites: bool) {
     let origin = Origin::answering(move |exchange| {
         let expectation = exchange.field("expect").map(str::to_ascii_lowercase);

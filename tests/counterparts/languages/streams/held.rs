@@ -1,4 +1,4 @@
-//! A browser loads a page that needs far more requests at once than `burst` allows.
+//! Tests of a browser that loads a page with far more requests than `burst` allows.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -11,12 +11,12 @@ use crate::programs::nginx::Nginx;
 use crate::support::secure::gateway;
 use crate::support::{Gateway, MARGIN, Origin, free_address, longest_pause};
 
-/// How many images the page needs.
+/// Number of images that the page needs.
 const ASSETS: usize = 141;
-/// The interval between two departures at 25r/s.
+/// Interval between two departures at 25r/s.
 const INTERVAL: Duration = Duration::from_millis(40);
 
-/// An origin with a page of many small images, each at a path of its own.
+/// Starts an origin with a page of many small images, each at its own path.
 fn page() -> Origin {
     Origin::answering(|exchange| {
         let (kind, body) = if exchange.target() == "/" {
@@ -39,7 +39,7 @@ fn page() -> Origin {
     })
 }
 
-/// The file: 25 requests a second for each client, and up to 20 more that wait.
+/// Returns a file with 25 requests per second for each client, and up to 20 more that wait.
 fn file(origin: &Origin, of_origin: &str, of_limit: &str) -> String {
     format!(
         r#"
@@ -60,7 +60,7 @@ limits = [{{ zone = "per_client", {of_limit} }}]
     )
 }
 
-/// How many images a browser shows of the page, all of them over HTTP/2.
+/// Returns how many images a browser shows of the page, all of them over HTTP/2.
 fn load(address: SocketAddr) -> usize {
     // The certificate of the test has no issuer that a browser knows.
     let browser = Browser::start(&["--ignore-certificate-errors"]);
@@ -80,11 +80,14 @@ fn load(address: SocketAddr) -> usize {
     usize::try_from(told[1].as_u64().expect("a count")).expect("few")
 }
 
-/// How late one request may be seen at the origin while the one behind it is seen in time: each is
-/// seen by a thread of its own, on a machine that other tests keep busy. `burst` is twice it.
+/// Delay of one request at the origin while the next one is in time.
+///
+/// Each request is recorded by its own thread, on a machine that other tests keep busy. `burst` is
+/// twice
+/// this delay.
 const LATE: Duration = Duration::from_millis(400);
 
-/// Fails unless the requests came one an interval at most, all the time.
+/// Fails unless at most one request arrived per interval, all the time.
 fn check_paced(moments: &[Instant]) {
     assert_eq!(moments.len(), ASSETS + 1);
     let whole = moments[ASSETS] - moments[0];
@@ -129,7 +132,7 @@ fn with_nodelay_or_without_hold_streams_what_is_above_burst_is_rejected() {
         let origin = page();
         let gateway = gateway(server, &file(&origin, "", limit));
         let images = load(gateway.address());
-        // The level leaks while the browser asks.
+        // The level leaks while the browser sends requests.
         assert!((20..ASSETS).contains(&images), "{server}: {images}");
         let rejected = requests(&gateway, "rejected");
         assert!(rejected > 50, "{server}: {rejected}");
@@ -143,7 +146,7 @@ fn with_delay_some_come_at_once_and_the_rest_is_paced() {
     assert_eq!(load(gateway.address()), ASSETS);
     let moments = origin.moments("");
     let slack = MARGIN + longest_pause(moments[0], moments[ASSETS]);
-    // The page and 19 images pass at once; then the level has leaked for as long as the page took.
+    // The page and 19 images pass at once. Then the level has leaked for as long as the page took.
     for (nth, at) in (0..).zip(&moments[20..]) {
         let (since, due) = (*at - moments[0], INTERVAL * nth);
         assert!(

@@ -1,5 +1,8 @@
-//! What browsers and other programs make of HTTP/2: pages that need many requests at once, uploads
-//! that are refused, expectations; and what floods of frames make of the gateway.
+//! Tests of browsers and other programs over HTTP/2.
+//!
+//! They load pages with many requests at once, and send refused uploads, expectations, and floods
+//! of
+//! frames.
 
 mod expect;
 mod held;

@@ -1,4 +1,4 @@
-//! Programs that upload over HTTP/2, each with a library that many clients use.
+//! Programs that upload over HTTP/2, each with a common library.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::programs::python::python_with;
 use crate::programs::running::{go, java, source};
 
-/// A program; the variants are the libraries.
+/// A program. The variants are the libraries.
 #[derive(Clone, Copy, Debug)]
 pub enum Program {
     Curl,
@@ -18,9 +18,9 @@ pub enum Program {
 }
 
 impl Program {
-    /// Uploads `file` so many times, each on a new connection, and returns what came of each.
+    /// Uploads `file` `count` times, each on a new connection. Returns the outcomes.
     ///
-    /// `expects`: it waits for an interim answer first.
+    /// `expects`: the program waits for an interim response first.
     pub fn upload(self, url: &str, file: &Path, count: usize, expects: bool) -> Vec<String> {
         let mut command = match self {
             Self::Curl => {
@@ -66,7 +66,7 @@ impl Program {
         printed(&mut command)
     }
 
-    /// What it prints of an answer with this status that it has seen whole.
+    /// Returns what the program prints for a complete response with this status.
     pub fn seen(self, status: u16) -> String {
         match self {
             Self::Curl => format!("{status} 0"),
@@ -76,7 +76,7 @@ impl Program {
     }
 }
 
-/// The lines that a program prints.
+/// Returns the lines that a program prints.
 pub fn printed(command: &mut Command) -> Vec<String> {
     let output = command.output().expect("the program");
     let text = String::from_utf8(output.stdout).expect("text");
@@ -88,7 +88,7 @@ pub fn printed(command: &mut Command) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Writes a file of so many bytes to upload.
+/// Writes a file of this length to upload.
 pub fn body(folder: &Path, length: usize) -> PathBuf {
     let file = folder.join("body");
     fs::write(&file, vec![b'x'; length]).expect("a file");

@@ -1,4 +1,4 @@
-//! Uploads that are refused before they are complete.
+//! Tests of uploads that are refused before they are complete.
 
 use std::time::Duration;
 
@@ -14,17 +14,18 @@ use crate::support::secure::{connect, gateway};
 use crate::support::{Gateway, Origin, now};
 
 const RUNS: usize = 10;
-/// The length of an upload within `max_body_size`, and of one above it.
+/// Length of an upload within `max_body_size`, and of one above it.
 ///
-/// Both are longer than a window of HTTP/2, and so short that Java sends the rest within [`LINGER`] on a busy machine. node
-/// resets a stream itself while it holds more than 10 MB.
+/// Both are longer than a window of HTTP/2, and so short that Java sends the rest within [`LINGER`]
+/// on a
+/// busy machine. node resets a stream itself while it holds more than 10 MB.
 const LENGTH: usize = 1_500_000;
 const TOO_LONG: usize = 2_000_000;
-/// How long the rest of an upload is read after its answer, and how much of it.
+/// Time for which the rest of an upload is read after its response, and maximum of bytes.
 const LINGER: Duration = Duration::from_secs(5);
 const MAX_LINGERED: usize = 64 << 20;
 
-/// A gateway that refuses each upload: with 413 at `/`, and with 429 at `/limited`.
+/// Starts a gateway that refuses each upload: with 413 at `/`, and with 429 at `/limited`.
 fn refusing() -> (Gateway, Origin) {
     let origin = Origin::start();
     let file = format!(
@@ -54,7 +55,7 @@ origin = "app"
 fn check_seen(program: Program) {
     let (gateway, _origin) = refusing();
     let folder = TempDir::new().expect("a folder");
-    // Its one turn of the day.
+    // Uses the only slot of the day.
     let file = body(folder.path(), 5);
     let url = format!("https://{}/limited", gateway.address());
     Program::Curl.upload(&url, &file, 1, false);
@@ -101,7 +102,7 @@ fn chromium_sees_the_answer_to_each_upload_that_is_refused() {
         "window.told = [];
          const upload = async (path, length) => {{
            for (let nth = 0; nth < {RUNS}; nth++) {{
-             // A blob: the log of the browser has all other bodies in it.
+             // A blob, because the browser's log would contain any other body.
              const body = new Blob([new Uint8Array(length)]);
              try {{ told.push((await fetch(path, {{ method: 'POST', body }})).status); }}
              catch (error) {{ told.push(String(error)); }}
@@ -126,7 +127,7 @@ async fn connected(gateway: &Gateway) -> SendRequest<Bytes> {
     client
 }
 
-/// An upload without an announced length, after its answer 413.
+/// Sends an upload without an announced length. Returns its 413 response.
 async fn refused(client: &SendRequest<Bytes>) -> (Response<h2::RecvStream>, SendStream<Bytes>) {
     let mut client = client.clone().ready().await.expect("a stream");
     let request = Request::post("https://a.test/").header("content-length", u32::MAX);
@@ -137,7 +138,7 @@ async fn refused(client: &SendRequest<Bytes>) -> (Response<h2::RecvStream>, Send
     (answer, sending)
 }
 
-/// Sends as the window allows, with this pause, until the stream is reset; returns how much.
+/// Sends as the window allows, with this pause, until the stream is reset. Returns the bytes.
 async fn send_on(mut sending: SendStream<Bytes>, pause: Duration) -> (usize, Reason) {
     let mut sent = 0;
     loop {
@@ -172,7 +173,7 @@ async fn who_uploads_for_ever_is_reset_without_an_error_after_a_time_or_a_size()
         let took = now() - since;
         assert_eq!(reason, Reason::NO_ERROR);
         if pause.is_zero() {
-            // What the client may send ahead comes on top.
+            // The client may also have sent bytes ahead.
             assert!(sent < MAX_LINGERED + (2 << 20), "{sent}");
         } else {
             assert!(took > LINGER.mul_f64(0.9), "{took:?}");

@@ -1,5 +1,4 @@
-//! Programs that upload much at once over one connection, before each limit that makes requests
-//! wait.
+//! Tests of programs with many uploads on one connection, before each limit that delays.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -18,17 +17,17 @@ use crate::support::{Gateway, Origin, eventually, free_address};
 const SIZE: usize = 500_000;
 const COUNT: usize = 8;
 
-/// What makes requests wait.
+/// A way to make requests wait.
 struct Wait {
     /// Fields of the origin.
     origin: &'static str,
-    /// Of the zone.
+    /// Rate of the zone.
     rate: &'static str,
     /// More fields of the limit.
     limit: &'static str,
-    /// How many may be at the origin at once.
+    /// Maximum number of requests at the origin.
     most: usize,
-    /// Whether the origin is started once all wait.
+    /// Whether the origin is started only after all requests wait.
     starts_late: bool,
 }
 
@@ -63,8 +62,9 @@ const NONE: Wait = Wait {
     starts_late: false,
 };
 
-/// An origin at this address that answers an upload with its length. Counts how many are there at
-/// once at most.
+/// Starts an origin at this address that answers an upload with its length.
+///
+/// `peak`: maximum number of simultaneous requests.
 fn lengths(address: SocketAddr, peak: &Arc<AtomicUsize>) -> Origin {
     let (running, peak) = (AtomicUsize::new(0), Arc::clone(peak));
     Origin::at(&address.to_string(), move |exchange| {
@@ -75,7 +75,7 @@ fn lengths(address: SocketAddr, peak: &Arc<AtomicUsize>) -> Origin {
     })
 }
 
-/// Fails unless a program that is given the URL uploads all, however they wait.
+/// Fails unless a program that is given the URL completes all uploads, however they wait.
 fn check(upload: impl Fn(&str) -> Vec<String> + Sync) {
     for wait in WAITS {
         let name = format!("{} {} {}", wait.origin, wait.rate, wait.limit);
@@ -131,8 +131,9 @@ fn node_uploads_all_at_once_however_they_wait() {
     });
 }
 
-/// With larger bodies, it stops by itself: only one of its requests reads at a time, so the others do
-/// not notice that they may send on.
+/// Size of httpx's bodies. With larger ones it stops by itself.
+///
+/// Only one of its requests reads at a time, so the others do not notice that they may send more.
 const SIZE_OF_HTTPX: usize = 60_000;
 
 #[test]
@@ -166,7 +167,7 @@ fn curl_uploads_all_at_once_however_they_wait() {
         command.arg(format!("{url}?[1-{COUNT}]"));
         let mut told = printed(&mut command);
         told.sort();
-        // One of them has made the connection of all.
+        // One of them has opened the connection of all.
         let (last, others) = told.split_last().expect("lines");
         assert_eq!(last, "200 2 1");
         assert!(others.iter().all(|it| it == "200 2 0"), "{others:?}");
@@ -178,7 +179,7 @@ fn curl_uploads_all_at_once_however_they_wait() {
 fn chromium_uploads_all_at_once_however_they_wait() {
     check(|url| {
         let browser = Browser::start(&["--ignore-certificate-errors"]);
-        // A page of the gateway's own, so that all others find its connection.
+        // A page of the gateway itself, so that all others find its connection.
         browser.go(&format!("{url}/none"));
         browser.run(&format!(
             "const body = 'x'.repeat({SIZE});
@@ -188,7 +189,7 @@ fn chromium_uploads_all_at_once_however_they_wait() {
                .then((all) => {{ window.told = all; }});"
         ));
         browser.holds("window.told !== undefined");
-        // The browser lists what it has fetched some time after the answer.
+        // The browser lists a resource some time after the response.
         let all_are_h2 = format!(
             "const all = performance.getEntriesByType('resource');
              const uploads = all.filter((it) => it.name.endsWith('/upload'));

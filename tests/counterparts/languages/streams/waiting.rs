@@ -1,4 +1,4 @@
-//! Uploads that wait for their turn beside others of the same connection.
+//! Tests of uploads that wait beside others of the same connection.
 
 use std::process::Command;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::support::process::Process;
 use crate::support::secure::gateway;
 use crate::support::{Gateway, Origin, alone, eventually, one_origin};
 
-/// An origin that answers an upload with its length.
+/// Starts an origin that answers an upload with its length.
 fn lengths() -> Origin {
     Origin::answering(|exchange| {
         let length = exchange.body()?.len();
@@ -18,7 +18,7 @@ fn lengths() -> Origin {
     })
 }
 
-/// The head of an upload to a path.
+/// Returns the head of an upload to a path.
 fn upload(stream: u32, path: &str) -> Vec<u8> {
     let fields = [
         (":method", "POST"),
@@ -35,7 +35,7 @@ fn ask(client: &mut Frames, stream: u32, path: &str) {
     assert_eq!(client.outcome(stream), Outcome::Status(200));
 }
 
-/// A gateway where `/slow` waits two seconds for its second turn, and the others for none.
+/// Starts a gateway where the second request to `/slow` waits two seconds.
 fn slow(origin: &Origin) -> Gateway {
     Gateway::start(&format!(
         "[origins.app]\nservers = [\"http://{}\"]\n\
