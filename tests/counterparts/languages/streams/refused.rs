@@ -102,7 +102,7 @@ fn chromium_sees_the_answer_to_each_upload_that_is_refused() {
         "window.told = [];
          const upload = async (path, length) => {{
            for (let nth = 0; nth < {RUNS}; nth++) {{
-             // A blob, because the browser's log would contain any other body.
+             // A blob: the log of the browser has all other bodies in it.
              const body = new Blob([new Uint8Array(length)]);
              try {{ told.push((await fetch(path, {{ method: 'POST', body }})).status); }}
              catch (error) {{ told.push(String(error)); }}
