@@ -16,6 +16,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Query with the last sample that the client has.
 #[derive(Deserialize)]
 struct Since {
+    /// Number of the last sample that the client has.
     since: Option<u64>,
 }
 

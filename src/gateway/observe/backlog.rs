@@ -20,7 +20,9 @@ const MIN_LINE: usize = 256;
 /// The thread ends when this and its clones are dropped and the last line is written.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog {
+    /// Channel to the writing thread.
     messages: Sender<Message>,
+    /// Count of waiting lines.
     waiting: &'static Waiting,
 }
 
@@ -41,7 +43,9 @@ pub(super) struct Waiting {
     name: &'static str,
     /// Maximum bytes that wait. Further lines are dropped.
     max_bytes: usize,
+    /// Bytes that wait.
     bytes: AtomicUsize,
+    /// Lines that wait.
     lines: AtomicUsize,
     outcome: Outcome,
 }

@@ -21,13 +21,17 @@ pub struct ClientConnections(Arc<State>);
 struct State {
     /// One permit for each connection that may be open; none before [`ClientConnections::allow`].
     capacity: Arc<Semaphore>,
+    /// Maximum number of connections.
     max: AtomicUsize,
+    /// Whether the descriptors allow fewer connections than configured.
     few_descriptors: AtomicBool,
+    /// Number of open connections.
     open: AtomicUsize,
     /// Number of listeners whose next client has no permit.
     blocked: AtomicUsize,
     /// Whether any listener was blocked since the last call of `take_blocked`.
     was_blocked: AtomicBool,
+    /// Whether new clients wait.
     is_full: AtomicBool,
     /// Number of clients that wait in the kernel, from [`ClientConnections::note`].
     ///
@@ -43,6 +47,7 @@ static OPEN: Sharded<Mutex<Slab<Open>>> = Sharded::new();
 
 /// A served connection. Small, because there may be very many idle ones.
 struct Open {
+    /// Address of the client; `None`: a socket file.
     client: Option<IpAddr>,
     /// Number of requests whose response is not complete.
     requests: u32,
@@ -87,6 +92,7 @@ pub struct ConnectionCounts {
 /// Permit of one connection, until it is dropped.
 pub struct ConnectionPlace {
     state: Arc<State>,
+    /// Entry in the table of its worker, once the client is known.
     listed: Option<OpenConnection>,
 }
 

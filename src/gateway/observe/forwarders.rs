@@ -34,6 +34,7 @@ struct Peer {
     address: Option<IpAddr>,
     /// Hash of the clients that its last request named.
     named: u64,
+    /// Instant of its last request.
     at: Moment,
     /// Instant at which a request last named other clients than the one before.
     differed: Option<Moment>,

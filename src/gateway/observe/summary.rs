@@ -21,6 +21,7 @@ struct Shared<T: 'static> {
     /// Number of events since the last line.
     count: AtomicU64,
     state: Mutex<State<T>>,
+    /// Writes the line of an event and the number of events.
     write: fn(&T, u64),
 }
 

@@ -23,6 +23,7 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 pub(super) struct Draws {
     /// Instant at which the bucket of each address is empty.
     empty_at: HashMap<Option<IpAddr>, Moment>,
+    /// Instant of the last sweep.
     swept: Moment,
 }
 

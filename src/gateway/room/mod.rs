@@ -40,7 +40,9 @@ pub struct OriginRoom {
     session_cookie: String,
     /// Name of the ticket cookie.
     ticket_cookie: String,
+    /// State, behind a short lock.
     state: Mutex<State>,
+    /// Counters of the room's requests.
     metrics: RoomMetrics,
     /// Link to the task that calls the store; `None`: the room is in memory.
     asking: Option<Asking>,
@@ -57,16 +59,23 @@ enum Kept {
 
 /// Mutable state of a room, behind its lock.
 struct State {
+    /// Location of the state: memory or the store.
     kept: Kept,
     /// Instant of the last change of the limits, by the wall clock: gateways may differ.
     since: Moment,
     /// Total step of the wall clock when the opening instant was last converted.
     stepped: i64,
+    /// Configured values.
     settings: Arc<config::Room>,
+    /// Identity that tickets and sessions belong to.
     identity: Identity,
+    /// Signs and verifies tickets and sessions.
     signer: Arc<Signer>,
+    /// Keys of the random order of visitors who came before the room opened.
     lottery: LotteryKeys,
+    /// Override in force.
     overridden: Option<RoomOverride>,
+    /// Operator's message to waiting visitors.
     word: Option<RoomWord>,
     /// Whether the next process has taken over the room.
     is_handed_over: bool,

@@ -32,7 +32,9 @@ const MAX_IN_CALL: usize = 500;
 /// State of a shared room in this gateway.
 #[derive(Debug)]
 pub(super) struct SharedRoom {
+    /// Copy of the store's state, as of its last reply.
     pub(super) mirror: RoomMirror,
+    /// Numbers drawn during outages.
     pub(super) marks: Marks,
     /// Visitors who came, and whose result from the store is unknown.
     lost: HashMap<u64, Moment>,
@@ -50,6 +52,7 @@ impl SharedRoom {
 
 /// Operation that waits for the next call of the store.
 pub(super) struct PendingOp {
+    /// The operation.
     op: RoomOp,
     /// Receiver of the result; `None`: no request waits for it.
     reply: Option<oneshot::Sender<RoomDone>>,
@@ -57,7 +60,9 @@ pub(super) struct PendingOp {
 
 /// Channel to the task that calls the store.
 pub(super) struct Asking {
+    /// Store of the room.
     store: Arc<StoreHealth>,
+    /// Sender of operations to the task.
     send: mpsc::Sender<PendingOp>,
     /// Receiver of the task, until the task starts.
     receive: std::sync::Mutex<Option<mpsc::Receiver<PendingOp>>>,

@@ -189,9 +189,11 @@ async fn work(
 
 /// A connection that was just accepted.
 struct NewConnection {
+    /// Worker that serves the connection.
     worker: Rc<Worker>,
     timeouts: Rc<Timeouts>,
     entry: ListenEntry,
+    /// Permit of the connection, held until the connection has ended.
     place: ConnectionPlace,
 }
 
@@ -200,6 +202,7 @@ struct NewConnection {
 struct ListenEntry {
     /// TLS of the address; `None`: plain text.
     tls_server: Option<TlsServer>,
+    /// Port of the HTTPS address that clients are redirected to; `None`: no redirect.
     redirect: Option<NonZeroU16>,
     /// Facts about clients of this address; `None`: the address has no name.
     facts: Option<Arc<PeerFacts>>,

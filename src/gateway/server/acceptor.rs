@@ -29,6 +29,7 @@ const BACK_OFF: Duration = Duration::from_millis(500);
 
 /// An accepted connection for a worker.
 pub(super) struct Accepted {
+    /// The connection.
     pub(super) stream: AcceptedSocket,
     /// Index of its address in `listen`.
     pub(super) listener: usize,
@@ -38,9 +39,11 @@ pub(super) struct Accepted {
 
 /// The thread that accepts client connections.
 pub(super) struct Acceptor {
+    /// Thread that accepts connections.
     pub(super) thread: ArbiterHandle,
     /// Dropping it closes the listening sockets and stops the thread.
     stop: Option<oneshot::Sender<()>>,
+    /// Receives the result when accepting ends.
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
@@ -105,9 +108,11 @@ impl Acceptor {
 
 /// Passes connections to the workers.
 struct Dispatch {
+    /// Channels to the workers.
     workers: Vec<UnboundedSender<Accepted>>,
     /// Index of the worker that gets the next connection.
     next: Cell<usize>,
+    /// Permits of client connections.
     connections: ClientConnections,
 }
 

@@ -20,7 +20,7 @@ use crate::time::clock;
 /// Time limit for clients to receive their last response after all waiters were rejected.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Time limit for Redis to take back the slots and permits that zones hold as leases.
+/// Time limit for zones to give their leases back to Redis.
 const LAST_REFUNDS: Duration = Duration::from_secs(1);
 
 /// Minimum time for the disk to take the last lines of the access log.

@@ -22,6 +22,7 @@ pub(super) struct Listener {
     is_tcp: bool,
     /// Index of its address in `listen`.
     nth: usize,
+    /// Whether the parent process passed the socket.
     inherited: bool,
 }
 

@@ -13,6 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Looks up the names of the gateway in force.
 pub(super) struct NameWatch {
+    /// Receives the gateway in force.
     gateways: watch::Receiver<Option<Arc<Gateway>>>,
     /// Whether the names of the gateway in force were looked up.
     has_looked: bool,

@@ -16,6 +16,7 @@ use crate::time::clock;
 ///
 /// Without `NOTIFY_SOCKET` there is none, and notifications are dropped.
 pub(super) struct ServiceManager {
+    /// Socket of the manager; `None`: no manager.
     socket: Option<UnixDatagram>,
 }
 

@@ -49,11 +49,15 @@ fn warn_of_lost_keys(keys: &LostKeys) {
 
 /// Puts a changed file into force.
 pub(super) struct Reloader {
+    /// Path of the configuration file.
     file: PathBuf,
     workers: Vec<ArbiterHandle>,
+    /// Gateway in force.
     in_force: RefCell<Arc<Gateway>>,
+    /// Publishes the gateway in force.
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
+    /// Checks the health of servers.
     prober: Prober,
     /// Files named by the last text, if that text has errors.
     named: RefCell<Vec<NamedFile>>,
@@ -65,6 +69,7 @@ pub(super) struct Reloader {
     started_with: Settings,
     /// Text that was read last; `None` after an error.
     text: RefCell<Option<String>>,
+    /// Last changes of the settings.
     history: History,
 }
 

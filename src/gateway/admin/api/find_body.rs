@@ -25,12 +25,17 @@ const MAX_STEP_TIME: Duration = Duration::from_secs(3600);
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub(super) struct FindBody {
     pub(super) origin: String,
+    /// Objective, such as `p95<400ms, errors<0.5%`.
     slo: String,
     /// A rate, such as `50r/s`, or a number of requests at once, such as `4`.
     from: String,
+    /// Upper bound, of the same kind as `from`.
     to: String,
+    /// Growth of the level from step to step, in percent.
     step: Option<String>,
+    /// Minimum duration of a step.
     min_step: Option<String>,
+    /// Duration of the confirmation.
     confirm: Option<String>,
     /// Maximum duration without any waiter at the gate.
     wait: Option<String>,
@@ -104,7 +109,7 @@ fn bad(message: String) -> Refusal {
     reply::bad_query(message)
 }
 
-/// Parses a step that stays constant.
+/// Parses the growth from step to step, and checks its range.
 fn parse_step(text: &str) -> Result<Percent, Refusal> {
     let step = text.parse::<Percent>();
     let step = step.map_err(|error| bad(format!("step is {text:?}: {error}")))?;

@@ -25,15 +25,19 @@ pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
 
 /// An experiment that runs or has ended.
 pub(in crate::admin) struct Running {
+    /// Id of the experiment.
     pub(in crate::admin) id: u64,
     pub(in crate::admin) origin: String,
     pub(in crate::admin) objective: Objective,
     /// Author: the name of a token, or an address.
     pub(in crate::admin) by: Arc<str>,
+    /// Start of the experiment.
     pub(in crate::admin) began: Moment,
     /// Configured values of the origin. A change of them ends the experiment.
     pub(in crate::admin) file: InFile,
+    /// Logic of the experiment.
     pub(in crate::admin) experiment: Experiment,
+    /// Gate of the origin.
     gate: Arc<OriginGate>,
     /// Instant of the owner's last renewal.
     renewed: Moment,

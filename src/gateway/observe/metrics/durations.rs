@@ -16,6 +16,7 @@ pub struct DurationHistogram(Sharded<Values>);
 struct Values {
     /// Counts by the first bound that a value does not exceed; `above` counts the other values.
     counts: [AtomicU64; SECONDS.len()],
+    /// Count of values above all bounds.
     above: AtomicU64,
     /// Sum of all values, in nanoseconds.
     nanos: AtomicU64,
@@ -89,6 +90,7 @@ impl DurationHistogram {
 pub struct Durations {
     /// For Prometheus.
     pub histogram: DurationHistogram,
+    /// For quantiles.
     quantiles: AtomicHistogram,
 }
 

@@ -41,6 +41,7 @@ const LAST: Duration = Duration::from_secs(1);
 /// spans it dropped, and waits for the collector when it is dropped.
 #[derive(Debug)]
 pub struct Spans {
+    /// Channel for spans to the thread.
     queue: SyncSender<SpanData>,
     /// Requests the thread to send the waiting spans, to confirm that, and to end.
     end: SyncSender<oneshot::Sender<()>>,
@@ -50,7 +51,9 @@ pub struct Spans {
 /// Spans that the collector does not have yet.
 #[derive(Debug)]
 struct Waiting {
+    /// Number of waiting spans.
     count: AtomicUsize,
+    /// Metric of lost spans.
     dropped: Counter,
 }
 

@@ -52,8 +52,11 @@ pub(super) struct Writer {
     path: PathBuf,
     /// Temporary file beside `path`, until it is complete.
     file: BufWriter<NamedTempFile>,
+    /// Length of the lines so far, in bytes.
     length: u64,
+    /// Checksum of the lines so far.
     checksum: Hasher,
+    /// Buffer of one line.
     line: Vec<u8>,
 }
 
@@ -122,7 +125,9 @@ pub(super) struct Reader {
     file: BufReader<File>,
     /// Length of the remaining lines, in bytes.
     left: u64,
+    /// Buffer of one line.
     line: Vec<u8>,
+    /// Number of lines read so far.
     count: usize,
 }
 

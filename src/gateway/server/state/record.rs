@@ -79,6 +79,7 @@ pub(super) struct KeyRecord {
     /// `None`: the zone's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
+    /// Charges of the key; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<SavedAccount>,
 }

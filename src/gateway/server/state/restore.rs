@@ -25,9 +25,11 @@ struct Restored {
     keys: usize,
     zones: usize,
     gates: usize,
-    /// Number of skipped zones with keys, the first of their names, and the number of their keys.
+    /// Number of skipped zones with keys.
     zones_left_out: usize,
+    /// Names of the first skipped zones.
     names_left_out: Vec<String>,
+    /// Number of keys of the skipped zones.
     keys_left_out: usize,
     /// Age of the state.
     age: Duration,
@@ -144,8 +146,10 @@ struct Batch<'g> {
     zone: &'g Zone,
     /// Rate of the zone when the keys were written.
     rate: Rate,
+    /// Instant of the saved state, in this process's time.
     at: Moment,
     keys: Vec<SavedKey>,
+    /// Number of keys sent so far.
     count: usize,
 }
 

@@ -25,6 +25,7 @@ const MAX_SIZE: u64 = 256 << 20;
 /// File of the waiting rooms of this process.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct RoomsFile {
+    /// Path of the file.
     path: PathBuf,
     /// Number of the newest written content, and its checksum.
     written: Arc<Mutex<(u64, u32)>>,

@@ -78,13 +78,19 @@ impl Severity {
 
 /// Result of one rule.
 pub(in crate::status) struct Finding {
+    /// Cause, which decides the order.
     pub(in crate::status) cause: Cause,
+    /// Severity.
     pub(in crate::status) severity: Severity,
     /// Order among findings with the same cause and severity: the largest comes first.
     pub(in crate::status) weight: f64,
+    /// Zone or origin that the finding is about.
     pub(in crate::status) about: Option<Plain>,
+    /// Title, in one sentence.
     pub(in crate::status) title: String,
+    /// Facts that show the cause.
     pub(in crate::status) evidence: String,
+    /// Advice to the operator.
     pub(in crate::status) remedy: String,
     /// Relation to a change of the file just before it.
     pub(in crate::status) suspicion: Suspicion,

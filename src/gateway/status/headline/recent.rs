@@ -25,6 +25,7 @@ impl Noun for OriginSample {
 
 /// Samples of the last seconds, oldest first.
 pub(super) struct Recent<'a> {
+    /// Samples of the last seconds, oldest first.
     samples: &'a [Sample],
     /// Samples before these, which may give the cause of events counted in these.
     before: &'a [Sample],

@@ -29,6 +29,7 @@ struct OverrideBody {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CallBody {
+    /// Number of visitors to call.
     count: u64,
 }
 

@@ -25,8 +25,11 @@ use crate::time::clock;
 
 /// Room that a request acts on, its configuration, and the author of the request.
 pub(super) struct Target {
+    /// The room.
     room: Arc<OriginRoom>,
+    /// Configured values of the room.
     file: config::Room,
+    /// Author of the request.
     author: Author,
     admin: Data<Admin>,
     now: Moment,

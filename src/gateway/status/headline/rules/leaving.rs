@@ -94,7 +94,9 @@ pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Opti
 
 /// Disconnected clients, among all clients whose requests reached the same stage.
 struct Leavers {
+    /// Number of disconnected clients.
     left: u64,
+    /// Number of all clients whose requests reached the stage.
     all: u64,
     /// Median wait of the disconnected clients, in seconds.
     after: Option<f64>,
