@@ -32,7 +32,7 @@ use limits::{Figures, Group, Row, Verdict};
 use support::origin::Origin;
 use support::{place, process};
 
-/// What a request and what is kept cost, beside the budget.
+/// Compares the cost of requests and of retained state with the budget.
 #[derive(Debug, Parser)]
 #[command(name = "budget")]
 struct Arguments {

@@ -5,7 +5,9 @@
 //! algorithm on the same bursts.
 //!
 //! `cargo bench --bench load_test` runs the real gateway before a real backend for two and a half
-//! minutes, and writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
+//! minutes, and writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and
+//! writes
+//! nothing.
 
 mod algorithms;
 mod backend;

@@ -17,7 +17,8 @@ fn check_gone(message: &Message, names: &[&str]) {
     }
 }
 
-// Neither nginx nor haproxy drops what `Connection` names (haproxy: except `close`, `keep-alive` and `upgrade`).
+// Neither nginx nor haproxy drops all fields named in `Connection`. haproxy drops only `close`,
+// `keep-alive` and `upgrade`.
 #[test]
 fn line_01_connection_and_what_it_names_go_no_further() {
     let bed = Bed::drip("", "");
@@ -112,7 +113,7 @@ fn line_02_the_hops_own_fields_go_no_further() {
     }
 }
 
-/// What a client claims about where it comes from.
+/// Fields in which a client claims another origin.
 const SPOOFED: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 7.7.7.7, 8.8.8.8\r\nX-Forwarded-Proto: https\r\n\
      X-Forwarded-Host: evil\r\nForwarded: for=6.6.6.6;proto=https\r\nX-Real-IP: 6.6.6.6\r\n";
 
@@ -130,7 +131,7 @@ fn forwarded(bed: &Bed, lines: &str) -> Vec<(String, String)> {
     fields
 }
 
-// nginx and haproxy send what their files tell them to, so line 3 does not apply to them.
+// nginx and haproxy send what their files say, so line 3 does not apply to them.
 #[test]
 fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
     let bed = Bed::drip("trusted_proxies = [\"10.0.0.0/8\"]", "");

@@ -1,20 +1,28 @@
-//! Suggests a rate and burst that fit the traffic of a log: `drip advise`.
+//! `drip advise`: suggests a rate and burst that fit the traffic of a log.
 //!
-//! A [`Survey`] reads the log once, counts the requests of each key, and stores the time and key of each request in
-//! a temporary file.
+//! A [`Survey`] reads the log once, counts the requests of each key, and stores the time and key of
+//! each
+//! request in a temporary file.
 //!
-//! That file is replayed to count each key's requests in windows of 1 s, 10 s and 1 min. The rate is the most
-//! requests of one key in the widest window that the log is long enough for. The burst is the highest level that
-//! these requests reach at that rate, by the arithmetic of [`limit`], so none of them is rejected.
+//! The temporary file is replayed to count each key's requests in windows of 1 s, 10 s and 1 min.
+//! The
+//! rate is the maximum of one key in the widest window that the log is long enough for. The burst
+//! is the
+//! highest level that these requests reach at that rate, by the arithmetic of [`limit`], so none of
+//! them
+//! is rejected.
 //!
-//! The same is done without the key that made most requests. If it made more than all others, these numbers are
-//! recommended.
+//! The same is done without the busiest key. If that key made more requests than all others
+//! together,
+//! these numbers are recommended.
 //!
-//! For the gate in front of the origin it counts how many requests come in each second, and how
-//! many are at the origin at once, where the log tells how long requests took.
+//! For the gate in front of the origin it counts the requests per second, and the requests in
+//! flight if
+//! the log says how long requests took.
 //!
-//! Memory is bounded for any log: by the number of keys that are known at once and by the number of
-//! lines that are held back to put them into order.
+//! Memory is bounded for any log: by the number of keys that are remembered, and by the number of
+//! lines
+//! that are held back for sorting.
 
 mod advice;
 mod enough;

@@ -48,7 +48,7 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
 #[test]
 fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
     let scene = Scene::new("");
-    // Nodes tell of a replica once it has got something.
+    // Nodes report a replica only after it has received data.
     let _seen = scene.under_load(|| {
         let tell = |cluster: &Cluster| cluster.nodes.iter().all(Node::tells_of_replicas);
         scene.cluster.wait_until("nodes tell of replicas", tell);

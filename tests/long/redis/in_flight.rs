@@ -1,4 +1,4 @@
-//! Permits of keys in a cluster.
+//! Tests of permits of keys in a Redis cluster.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

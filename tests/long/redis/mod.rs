@@ -1,12 +1,12 @@
-//! Shared limits, gates and permits in a real Redis, at length.
+//! Long tests of limits, gates and permits in a real Redis.
 //!
-//! What fails and when is searched by the simulations (`src/gateway/simulation`), by night with thousands of seeds. Here is
-//! what only programs show: clusters, and ten gateways at once.
+//! The simulations (`src/gateway/simulation`) search faults and their times, by night with
+//! thousands of
+//! seeds. This folder tests what only real programs show: clusters, and ten gateways at once.
 //!
 //! | module | content |
 //! |---|---|
-//! | `shared`, `store`, `incidents` | the everyday tests, with more cases and longer measurements
-//! (`support::night`) |
+//! | `shared`, `store`, `incidents` | the everyday tests, with more cases (`support::night`) |
 //! | all others | tests that run only here |
 
 mod cluster_split;

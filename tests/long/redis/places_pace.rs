@@ -4,19 +4,18 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::places::{Counting, busy, pass};
 use crate::support::{Gateway, best_of_three, eventually, half_alone, now};
 
-/// Places, gateways, those of them that have clients and how many each, requests a second, and how many milliseconds one
-/// takes.
+/// Permits, gateways, busy gateways, clients of each, requests per second, and ms of a request.
 ///
-/// Requests use at most two thirds of the places, so the whole rate can leave.
+/// Requests use at most two thirds of the permits, so the whole rate can leave.
 const CASES: [[u32; 6]; 7] = [
     [1, 2, 2, 3, 10, 30],
-    // The places are idle, or busy, for most of the time.
+    // The permits are idle, or busy, for most of the time.
     [2, 3, 3, 3, 20, 20],
     [2, 3, 3, 3, 20, 50],
     [2, 6, 6, 3, 50, 10],
-    // A slot comes more often than a place can change hands: who has one uses it for a turn.
+    // Slots come more often than a permit can change the gateway, so a holder uses it repeatedly.
     [1, 2, 2, 3, 100, 2],
-    // Who is idle keeps no place from those who wait.
+    // An idle gateway keeps no permit from gateways with waiting requests.
     [2, 4, 1, 4, 40, 25],
     [2, 4, 2, 4, 40, 25],
 ];

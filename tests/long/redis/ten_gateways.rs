@@ -1,4 +1,4 @@
-//! Ten gateways on one Redis: one stream, also while gateways die.
+//! Tests of ten gateways on one Redis: one even stream, while gateways die.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ const GATEWAYS: usize = 10;
 /// Requests per second of the only key.
 const RATE: f64 = 500.0;
 
-/// How the gateways share [`RATE`].
+/// One way in which the gateways share [`RATE`].
 struct Case {
     name: &'static str,
     /// Further fields of the zone, of the origin and of the route.
@@ -118,8 +118,11 @@ origin = "app"
         }
     }
 
-    /// So many clients of each gateway ask for one request after another while `meanwhile` runs. One whose gateway dies goes
-    /// on with the one in its place. A gateway that takes no connection loses requests too.
+    /// Lets `clients` of each gateway send one request after another while `meanwhile` runs.
+    ///
+    /// A client whose gateway dies continues with the replacement. A gateway that accepts no
+    /// connection loses
+    /// requests too.
     fn under_load(&self, clients: usize, meanwhile: impl FnOnce()) -> Vec<Asked> {
         let (stop, all) = (AtomicBool::default(), Mutex::new(Vec::new()));
         let gateways = &self.gateways;
@@ -176,7 +179,7 @@ origin = "app"
         gateways.iter().map(leased).collect()
     }
 
-    /// When requests reached the origin in a span.
+    /// Returns the arrivals at the origin in a span.
     fn within(&self, (from, until): (Instant, Instant)) -> Vec<Instant> {
         let moments = self.origin.moments("key=a").into_iter();
         moments.filter(|at| (from..until).contains(at)).collect()
@@ -189,8 +192,9 @@ fn span(length: Duration) -> (Instant, Instant) {
     (began, now())
 }
 
-/// From the first to the third quarter of the gaps, in mean gaps: pauses of the machine are a few
-/// long gaps, which hardly change it.
+/// Returns the distance of the first and third quartile of the gaps, in mean gaps.
+///
+/// Pauses of the machine are a few long gaps, which hardly change it.
 fn spread(moments: &[Instant]) -> f64 {
     let mut gaps = gaps(moments);
     gaps.sort_unstable();
@@ -256,8 +260,11 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
     }
 }
 
-/// Gateways die one after the other, and new ones take their places. The times of those who waited at a dead one lapse; all
-/// others have theirs.
+/// Killing a gateway loses only its own waiting requests.
+///
+/// Gateways are killed one after the other and replaced. Slots of the killed gateway's requests
+/// expire;
+/// all other requests keep theirs.
 #[test]
 fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_else() {
     const CLIENTS: usize = 10;

@@ -1,4 +1,4 @@
-//! Examples about where drip runs: TLS with certbot's files, a sidecar and the gateway of a cluster in Kubernetes.
+//! Tests of examples of deployments: TLS with certbot, a sidecar, a cluster in Kubernetes.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -18,10 +18,12 @@ use crate::support::{
 
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";
-/// What a zone says, and its name. Its route has `/local-zone`.
+/// Values of `on_store_failure`, which are also names of zones. A route is `/local-zone`.
 const POLICIES: [&str; 3] = ["local", "open", "closed"];
 
-/// A Redis behind a relay, a replica of it, two gateways that share a zone of [`RATE`] for each policy, and an origin.
+/// A Redis behind a relay, its replica, two gateways, and an origin.
+///
+/// The gateways share a zone of [`RATE`] for each policy.
 struct Scene {
     origin: Origin,
     redis: Redis,
@@ -30,12 +32,12 @@ struct Scene {
     gateways: [Gateway; 2],
 }
 
-/// What a test saw of a zone.
+/// Results for one zone.
 struct Seen {
-    /// How many requests got which status.
+    /// Number of responses by status.
     statuses: BTreeMap<u16, usize>,
     longest: Duration,
-    /// Requests a second at the origin before, during and after the failure.
+    /// Requests per second at the origin before, during and after the failure.
     rates: [f64; 3],
 }
 
@@ -71,7 +73,7 @@ impl Scene {
         }
     }
 
-    /// Loads both gateways with requests for these zones, with a failure that begins and ends in the middle.
+    /// Loads both gateways with requests for these zones. A failure begins and ends in the middle.
     fn watch<const N: usize>(
         &mut self,
         what: &str,
@@ -99,7 +101,8 @@ impl Scene {
             happen(redis, follower, relay);
             span(length);
             end(redis, follower);
-            // The shared pace is back within 2 s. By day that is measured as soon as both have the store again.
+            // The shared pace must be back within 2 s. By day it is measured once both gateways
+            // have the store.
             let within = now() + Duration::from_secs(2);
             if day_or_night(true, false) {
                 let has_store = |it: &&Gateway| it.metrics().count(UP, &[]) == 1;
@@ -134,11 +137,12 @@ impl Scene {
     }
 }
 
-/// How many requests got which status, and the longest duration.
+/// Number of responses by status, and the longest duration.
 type Fate = (BTreeMap<u16, usize>, Duration);
 
-/// Keeps fifteen clients busy at each gateway with requests for each of these zones, while `meanwhile` runs. Every request
-/// that is sent must be answered.
+/// Keeps fifteen clients busy at each gateway for each of these zones, while `meanwhile` runs.
+///
+/// Fails unless every request is answered.
 fn under_load<'p>(
     gateways: [&Gateway; 2],
     policies: &[&'p str],
@@ -185,8 +189,13 @@ impl Seen {
         );
     }
 
-    /// All get one of these statuses, none waits longer than its queue and the store's timeout on a busy machine, and the
-    /// rate is the shared one before and after the failure and this one during it, give or take 5 %.
+    /// Checks statuses, durations and rates.
+    ///
+    /// All responses have one of these statuses. None takes longer than its queue and the store's
+    /// timeout on a
+    /// busy machine. The rate is the shared one before and after the failure, and `during` during
+    /// it, within
+    /// 5 %.
     fn check(&self, allowed: &[u16], during: RangeInclusive<usize>) -> Result<(), String> {
         let Self {
             statuses, longest, ..
@@ -219,11 +228,13 @@ fn killed_each_zone_falls_back_as_it_says_and_no_request_is_lost() {
             |redis, _, _| redis.kill(),
             |redis, _| redis.restart(),
         );
-        // Two gateways, each at the rate; no surge, because each continues from the level it last got.
+        // Each gateway alone may use the full rate. Each continues from its last known level, so
+        // there is no
+        // surge.
         local.check(&[200, 429], RATE..=2 * RATE)?;
-        // 30 clients with a pause of 50 ms: far more than the rate.
+        // 30 clients with a pause of 50 ms send far more than the rate.
         open.check(&[200, 429], RATE * 2..=RATE * 10)?;
-        // The waiting requests keep their turns.
+        // The waiting requests keep their slots.
         closed.check(&[200, 429, 503], 0..=RATE / 4)?;
         for gateway in &scene.gateways {
             let log = gateway.log();

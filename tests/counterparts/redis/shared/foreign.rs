@@ -115,7 +115,9 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
     });
 }
 
-/// The scripts' replies are of another kind, or none at all.
+/// Replies that cannot be parsed count as one outage.
+///
+/// They are of another type, or missing.
 #[test]
 fn replies_that_cannot_be_read_are_one_outage() {
     let check = |garbage: &'static [u8]| {

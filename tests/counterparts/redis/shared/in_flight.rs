@@ -1,4 +1,6 @@
-//! Limits with `in_flight` in a zone that gateways share: never more requests of a key at once than it says.
+//! Tests of limits with `in_flight` in a zone that gateways share.
+//!
+//! There must never be more requests of a key at once than the limit says.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -18,12 +20,12 @@ pub fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
     file(&app.origin, url, "100000r/s", more, &limit)
 }
 
-/// Another route of the file, with this limit.
+/// Returns another route of the file, with this limit.
 fn route(path: &str, more: &str, limits: &str) -> String {
     format!("\n[[routes]]\npath = \"{path}\"\norigin = \"app\"\n{more}\nlimits = [{limits}]\n")
 }
 
-/// The gateways' own count of what runs.
+/// Returns the gateway's own count of running requests.
 fn running(gateway: &Gateway) -> i64 {
     gateway.zone("drip_zone_in_flight")
 }
@@ -34,8 +36,9 @@ fn wait_until_nothing_runs(gateways: &[Gateway]) {
     });
 }
 
-/// Three gateways with different loads: never more than may, nearly always as many. A lower number in the files is in force
-/// for those who come next.
+/// Three gateways with different loads use nearly all permits of a key and never more.
+///
+/// A lower number in the files applies to requests that arrive later.
 #[test]
 fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
     let _machine = quarter_alone();
@@ -52,7 +55,7 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
             eventually("all places are used", || app.here() == 6);
             let used = app.mean(millis(day_or_night(1600, 3000)));
             assert!(app.most() <= 6, "{} at once", app.most());
-            // Another key has places of its own.
+            // Another key has its own permits.
             assert_eq!(fetch(one.address(), "/0?key=b").status, 200);
             for gateway in &gateways {
                 gateway.site.write(&with(2));
@@ -78,8 +81,9 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "orphan = \"1s\"", ", in_flight = 2");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
-    // They run for longer than a lease lasts that nobody renews, and than their places are withheld.
-    // By day, that is proven by the simulation.
+    // The requests run for longer than an unrenewed lease, and longer than its permits are
+    // withheld. By
+    // day, the simulation proves this.
     let target = day_or_night("/1500?key=a", "/6000?key=a");
     let mut clients = gateways
         .each_ref()
@@ -100,7 +104,7 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
         .count("drip_zone_rejections_total", &labels);
     assert!(rejected > 5, "{rejected}");
     assert!(clients.iter_mut().all(|it| it.answer().status == 200));
-    // What has ended is free at both at once.
+    // Permits of ended requests are free at both gateways at once.
     for gateway in &gateways {
         eventually("a place is free", || {
             fetch(gateway.address(), "/0?key=a").status == 200
@@ -152,7 +156,7 @@ fn a_request_waits_for_one_answer_of_redis_and_no_more() {
             took.push(began.elapsed());
         }
         took.sort_unstable();
-        // It takes 40 ms to Redis and back.
+        // The round trip to Redis takes 40 ms.
         if took[took.len() / 2] > 75 * MS {
             return Err(format!("{took:?}"));
         }
@@ -160,7 +164,7 @@ fn a_request_waits_for_one_answer_of_redis_and_no_more() {
     });
 }
 
-/// `"local"`: each gateway runs as many as the file says, and they share again when Redis is back.
+/// With `"local"` each gateway uses the file's number alone, and shares when Redis is back.
 #[test]
 fn without_redis_local_gateways_count_each_for_itself() {
     let (app, mut redis) = (Counting::start(), Redis::start());
@@ -172,7 +176,7 @@ fn without_redis_local_gateways_count_each_for_itself() {
         redis.kill();
         eventually("each has as many", || app.here() == 8);
         redis.restart();
-        // They share again within two seconds.
+        // The gateways share again within two seconds.
         pass(2500);
         app.counts.most.store(0, Ordering::SeqCst);
         pass(1500);
@@ -180,7 +184,9 @@ fn without_redis_local_gateways_count_each_for_itself() {
     });
 }
 
-/// A dry run lets all pass and says what it would have rejected. What has a place there counts at the other gateway.
+/// A dry run admits all requests and counts those that it would have rejected.
+///
+/// A request with a permit there counts at the other gateway.
 #[test]
 fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -209,7 +215,7 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     }
 }
 
-/// Routes that share a zone compare what runs at all gateways with their own numbers.
+/// Routes that share a zone compare the running requests of all gateways with their own numbers.
 #[test]
 fn routes_with_other_numbers_share_the_places_of_a_zone() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -224,7 +230,7 @@ fn routes_with_other_numbers_share_the_places_of_a_zone() {
         eventually("it runs", || app.here() == here + 1);
         client
     });
-    // Three run: it waits at either gateway, and those of the other route go on.
+    // Three requests run: the narrow route waits at either gateway, and the other route continues.
     let mut narrow = Client::ask(other.address(), "/1000?key=a");
     other.wait_for_depth(1);
     pass(100);
@@ -237,7 +243,9 @@ fn routes_with_other_numbers_share_the_places_of_a_zone() {
     wait_until_nothing_runs(&gateways);
 }
 
-/// A request that needs places of two zones has both or none: nobody waits for ever, and both numbers hold.
+/// A request that needs permits of two zones gets both or none, and none waits forever.
+///
+/// Both numbers hold.
 #[test]
 fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -250,7 +258,8 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
         + &route("/two", "", &format!("{of_tenant}, {of_key}"));
     let text = text(&app, &redis.url(), "", "") + zone + &routes;
     let gateways = [0; 2].map(|_| Gateway::start(&text));
-    // Two keys of a tenant: its number binds. One key alone: that of the key does.
+    // With two keys of a tenant, the tenant's number applies. With one key, the key's number
+    // applies.
     for (key, wanted) in [("b", 3), ("a", 2)] {
         app.counts.most.store(0, Ordering::SeqCst);
         let before = app.all();

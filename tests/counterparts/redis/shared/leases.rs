@@ -9,7 +9,7 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::{busy, file, most_above};
 use crate::support::{Client, Gateway, MS, Origin, best_of_three, eventually, half_alone, now};
 
-/// How many joins a lease decided.
+/// Returns the number of joins that a lease decided.
 fn leased(gateway: &Gateway) -> i64 {
     let labels = [("zone", "z"), ("result", "leased")];
     gateway
@@ -52,25 +52,28 @@ fn a_lease_changes_while_requests_come_and_ends_with_redis() {
             gateway.metrics().count("drip_store_up", &[]) == 0
         });
         thread::sleep(200 * MS);
-        // All are refused with 503: nothing is left of the lease.
+        // All requests are refused with 503: nothing is left of the lease.
         let passed = origin.arrivals().len();
         thread::sleep(300 * MS);
         assert_eq!(origin.arrivals().len(), passed);
         assert!(rejected() > 0);
     });
-    // The burst, and what a busy machine is late with.
+    // The burst, and late arrivals on a busy machine.
     let above = most_above(&origin.moments("key=a"), 500.0);
     assert!(above < 201.0 + 25.0, "{above:.1} above the rate");
 }
 
-/// The longest lease. Whatever is back sooner was given back for another reason.
+/// The longest lease. Anything returned sooner was returned for another reason.
 const LEASE: Duration = Duration::from_secs(1);
-/// How many requests pass: none is added for an hour. So few that they pass within a part of a lease, also while other tests
+/// Number of requests that pass. The limit adds none for an hour.
+///
+/// The number is so small that the requests pass within a part of a lease, also while other tests
 /// run.
 const ALL: usize = 80;
 
-/// Uses a key until some requests have used places that were taken ahead, and the gateway has just taken others. Returns how
-/// many requests that took.
+/// Uses a key until requests have used a lease and the gateway has just taken another one.
+///
+/// Returns the number of requests sent.
 fn use_until_places_are_held(gateway: &Gateway) -> usize {
     let mut client = Client::connect(gateway.address());
     let (began, mut count) = (now(), 0);
@@ -81,7 +84,7 @@ fn use_until_places_are_held(gateway: &Gateway) -> usize {
         client.get("/?key=a");
         assert_eq!(client.answer().status, 200, "{count} passed");
         count += 1;
-        // This one was decided in Redis, and so brought places for others.
+        // Redis decided this request, and so granted a lease for others.
         if is_long && before > at_first + 10 && leased(gateway) == before {
             return count;
         }
@@ -89,7 +92,7 @@ fn use_until_places_are_held(gateway: &Gateway) -> usize {
     }
 }
 
-/// Nothing is lost, and nothing is given out twice, when a gateway stops or its zone leaves the file.
+/// A gateway that stops, or whose zone is removed, returns its lease exactly once.
 #[test]
 fn a_gateway_that_stops_or_drops_the_zone_gives_its_places_back() {
     let _machine = half_alone();
@@ -104,7 +107,7 @@ fn a_gateway_that_stops_or_drops_the_zone_gives_its_places_back() {
         let routes = routes.replace(limits, "");
         std::fs::write(gateway.site.file(), format!("{before}[[routes]]{routes}")).expect("a file");
         gateway.wait_for_line("the changed file is in force");
-        // The refunds travel together, within a millisecond or so.
+        // The refunds are sent together, within about a millisecond.
         thread::sleep(50 * MS);
     };
     let ends: [(&str, &dyn Fn(&mut Gateway, &str)); 2] =
@@ -117,7 +120,7 @@ fn a_gateway_that_stops_or_drops_the_zone_gives_its_places_back() {
                 let more = format!("lease = \"{lease}\"");
                 Gateway::start(&file(&origin, &redis.url(), "1r/h", &more, &limit))
             };
-            // One gateway takes places ahead, and the other one asks Redis each time.
+            // One gateway takes leases, and the other one asks Redis for each request.
             let (mut with, without) = (start("1s"), start("0s"));
             let used = use_until_places_are_held(&with);
             let held_since = now();

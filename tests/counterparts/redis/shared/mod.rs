@@ -60,8 +60,9 @@ origin = "app"
     )
 }
 
-/// Keeps clients busy while `meanwhile` runs: so many of each gateway ask for this target, one request after another. Each is
-/// answered with one of these statuses. Clients of a gateway that dies end.
+/// Keeps `clients` of each gateway busy with requests for this target while `meanwhile` runs.
+///
+/// Each response must have one of these statuses. Clients of a gateway that dies end.
 pub fn busy<T>(
     crowds: &[(&Gateway, usize, &str)],
     allowed: &[u16],

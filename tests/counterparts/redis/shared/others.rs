@@ -31,7 +31,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     assert!(narrow.count() <= 1, "{rate}: {gaps:?}");
 }
 
-/// The timeout is changed while Redis is down: Redis does not count as back.
+/// Changing the timeout while Redis is down does not make Redis count as back.
 #[test]
 fn a_store_with_other_settings_is_not_back_for_that() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
@@ -60,7 +60,7 @@ fn a_store_with_other_settings_is_not_back_for_that() {
     assert_eq!(up(), 1);
 }
 
-/// `"closed"`: requests of the key are rejected, and those of others are decided in Redis.
+/// With `"closed"`, requests of a refused key are rejected, and Redis decides those of others.
 #[test]
 fn what_redis_refuses_is_told_once_and_is_no_outage() {
     let (origin, redis) = (Origin::start(), Redis::start());

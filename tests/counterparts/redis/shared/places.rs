@@ -104,7 +104,7 @@ impl Counting {
     }
 }
 
-/// Keeps so many clients of each gateway busy while `meanwhile` runs. An answer may be 503.
+/// Keeps this many clients of each gateway busy while `meanwhile` runs. A status may be 503.
 pub fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnce() -> T) -> T {
     let crowds = crowds.iter();
     let crowds: Vec<_> = crowds.map(|(it, count)| (*it, *count, target)).collect();
@@ -120,8 +120,9 @@ pub fn pass(millis: u64) {
     thread::sleep(Duration::from_millis(millis));
 }
 
-/// Three gateways with different loads: never more than there are, and nearly all of them used. The file that was saved last
-/// decides for all.
+/// Three gateways with different loads use nearly all permits of the origin and never more.
+///
+/// The maximum of the file saved last is in force at all gateways.
 #[test]
 fn three_gateways_have_no_more_at_the_origin_than_its_places_and_use_them_all() {
     let _machine = quarter_alone();
@@ -145,7 +146,7 @@ fn three_gateways_have_no_more_at_the_origin_than_its_places_and_use_them_all() 
             eventually("all know", || {
                 gateways.iter().all(|it| told(it, "of") == Some(4))
             });
-            // What was there has ended.
+            // The earlier requests have ended.
             pass(day_or_night(600, 150));
             app.counts.most.store(0, Ordering::SeqCst);
             pass(day_or_night(700, 1500));
@@ -204,7 +205,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     assert!(requests > day_or_night(150, 1000), "{requests} requests");
 }
 
-/// A gateway that stops gives all back, and the one that takes its place has them at once.
+/// A gateway that stops returns all permits, and its replacement can use them at once.
 #[test]
 fn a_restart_under_load_withholds_nothing() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -226,7 +227,7 @@ fn a_restart_under_load_withholds_nothing() {
     assert!(app.most() <= 6, "{} at once", app.most());
 }
 
-/// `"local"`: without Redis each takes its part, at least one.
+/// With `"local"` and without Redis each gateway uses its share, at least one permit.
 #[test]
 fn without_redis_local_gateways_take_their_part() {
     let (app, mut redis) = (Counting::start(), Redis::start());

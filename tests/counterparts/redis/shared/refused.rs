@@ -23,7 +23,7 @@ struct Refusal {
     undo: Option<&'static str>,
 }
 
-/// An operator takes commands from the gateways, until it is undone.
+/// Returns a refusal in which an operator takes commands from the gateways.
 const fn acl(by: &'static str, says: &'static str) -> Refusal {
     Refusal {
         arguments: &[],
@@ -57,7 +57,7 @@ const REFUSALS: [Refusal; 4] = [
         "ACL SETUSER default -get -mget -hget",
         "can't run this command",
     ),
-    // The write by which a gateway tries whether Redis is back is refused, too.
+    // The write with which a gateway probes whether Redis is back is refused too.
     acl("ACL SETUSER default -set -hset", "can't run this command"),
 ];
 
@@ -78,9 +78,9 @@ fn headline(gateway: &Gateway) -> Value {
     json(gateway, "/api/headline")["headline"].clone()
 }
 
-/// What a gateway says that shares a gate or a zone in a Redis with this refusal.
+/// Checks the reports of a gateway that shares a gate or a zone in a Redis with this refusal.
 ///
-/// Nothing takes it for an outage, also after some tries.
+/// None reports an outage, also after some retries.
 fn check(refusal: &Refusal, is_gate: bool) {
     let (origin, redis) = (Origin::start(), Redis::with(refusal.arguments));
     redis.ask(refusal.by);
@@ -119,7 +119,7 @@ fn check(refusal: &Refusal, is_gate: bool) {
         assert!(text.contains(part), "{told}");
     };
     says("evidence", refusal.says);
-    // It begins with a capital.
+    // The remedy begins with a capital letter.
     says("remedy", &refusal.remedy[1..]);
     let line = gateway.wait_for_line(line);
     assert!(line.contains(refusal.remedy), "{line}");
@@ -153,7 +153,7 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
         undo: Some("DEL drip:gate:app.2"),
         ..REFUSALS[1]
     };
-    // Something else has the key.
+    // Another value has the key.
     let taken = [
         ("LPUSH drip:gate:app.2 taken", "WRONGTYPE"),
         ("SET drip:gate:app.2 taken", ""),
@@ -225,6 +225,8 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
     super::all_at_once(cases, check);
 }
 
+/// An error of Redis never shows a part of a masked key.
+///
 /// Redis names the arguments of a command that it does not know.
 #[test]
 fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {

@@ -18,7 +18,7 @@ pub struct Relay {
 
 struct State {
     to: Mutex<SocketAddr>,
-    /// How long each byte takes towards the server, in microseconds.
+    /// Latency of each byte to the server, in microseconds.
     latency: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
     /// Clients that are split from the server.
@@ -58,7 +58,7 @@ impl Relay {
         self.state.latency.store(micros, Ordering::SeqCst);
     }
 
-    /// From now on connections go there; those that are open end.
+    /// Sends new connections to another server. Open ones end.
     pub fn lead_to(&self, server: SocketAddr) {
         *self.state.to.lock().expect("no panic") = server;
         for stream in self.state.open.lock().expect("no panic").drain(..) {

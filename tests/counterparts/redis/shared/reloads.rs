@@ -30,7 +30,7 @@ fn reload(gateway: &Gateway, text: &str) {
     eventually("the file is in force", || count() > before);
 }
 
-/// Places of an origin and of a key stay where they are, and the rate of the origin has no other gateway.
+/// Permits of an origin and of a key are kept, and no other gateway shares the rate.
 #[test]
 fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
     let (app, redis) = (Counting::start(), Redis::start());
@@ -51,7 +51,7 @@ fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
         for text in changed(&text, &redis) {
             reload(&one, &text);
             let (began, all) = (now(), app.all());
-            // What a gateway that vanished had is withheld after 3 s.
+            // Permits of a vanished gateway would be withheld after 3 s.
             while began.elapsed() < 4000 * MS {
                 assert_eq!(told(&other, "withheld"), Some(0));
                 assert_eq!(told(&other, "gateways"), Some(2));
@@ -62,7 +62,7 @@ fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
                 assert!(of_key.iter().all(|it| it["withheld"] == 0), "{of_key:?}");
                 pass(20);
             }
-            // Twice as many in 4 s, if all places are used.
+            // Twice as many requests fit into 4 s if all permits are used.
             assert!(app.all() - all > 100, "{} requests", app.all() - all);
         }
     });

@@ -1,4 +1,4 @@
-//! A file of one gateway that changes a limit of all.
+//! Tests of a file of one gateway that changes a limit of all gateways.
 
 use std::fs;
 use std::thread;
@@ -94,7 +94,7 @@ fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
 }
 
-/// The list of a plan's keys that was saved last decides, at both.
+/// The list of a plan's keys that was saved last applies at both gateways.
 #[test]
 fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     let (origin, redis, folder) = (Origin::start(), Redis::start(), TempDir::new());
@@ -118,7 +118,7 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     let began = now();
     fs::write(&lists[0], "alice\n").expect("a file");
     one.wait_for_line("the changed file is in force");
-    // The other gateway learns of it with its next join.
+    // The other gateway learns of the plan with its next join.
     thread::sleep(100 * MS);
     clients.push(Client::ask(other.address(), "/?key=alice"));
     assert!(clients.iter_mut().all(|it| it.answer().status == 200));
@@ -130,11 +130,11 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     let line = other.wait_for_line(has_other);
     let says = line.contains("in_force=10r/s") && line.contains("own=1r/10s");
     assert!(says, "{line}");
-    // Nobody else is any faster.
+    // No other key is faster.
     let most = 2 + took.as_secs() / 10;
     assert!(origin.moments("eve").len() as u64 <= most);
 
-    // The other gateway gives it the plan as well, and takes it back.
+    // The other gateway also adds and removes the key.
     fs::write(&lists[1], "alice\n").expect("a file");
     other.wait_for_line("the changed file is in force");
     assert_eq!(fetch(other.address(), "/?key=alice").status, 200);

@@ -1,4 +1,4 @@
-//! A Redis over TLS with a password.
+//! Tests of a Redis over TLS with a password.
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! One limit at two gateways: verdicts, plans, bills and unknown keys.
+//! Tests of one limit at two gateways: verdicts, plans, bills and unknown keys.
 
 use std::thread;
 
@@ -8,15 +8,15 @@ use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch};
 
 const BUCKET: &str = ", burst = 3, nodelay = true";
 
-/// An algorithm and how a zone has it.
+/// An algorithm, and a zone that uses it.
 struct Case {
     algorithm: &'static str,
-    /// The rate, and the rest of the limit: ten requests pass at once.
+    /// Rate, and rest of the limit: ten requests pass at once.
     rate: &'static str,
     limit: &'static str,
-    /// The fields of a plan by which twenty pass.
+    /// Fields of a plan that lets twenty requests pass.
     plan: &'static str,
-    /// Longest time until a rejected request may come again, in seconds: without and with the plan.
+    /// Maximum time until a retry in seconds, without and with the plan.
     longest: [u64; 2],
 }
 
@@ -50,8 +50,10 @@ const CASES: [Case; 5] = [
     window("sliding_window_counter"),
 ];
 
-/// Two gateways with a zone for each case. Requests for `/fixed_window/5` cost what their answers say, and 5 until then;
-/// those for `/fixed_window/0` cost 1.
+/// Starts two gateways with a zone for each case.
+///
+/// Requests for `/fixed_window/5` cost what their responses say, and 5 until then. Those for
+/// `/fixed_window/0` cost 1.
 fn two_gateways(origin: &Origin, redis: &Redis) -> [Gateway; 2] {
     let mut text = file(origin, &redis.url(), "1r/h", "", "");
     for case in &CASES {
@@ -80,11 +82,11 @@ fn two_gateways(origin: &Origin, redis: &Redis) -> [Gateway; 2] {
     [Gateway::start(&text), Gateway::start(&text)]
 }
 
-/// Sends so many requests to the gateways in turn, and returns how many pass.
+/// Sends this many requests to the gateways in turn. Returns how many pass.
 fn passed(gateways: &[Gateway], target: &str, count: usize) -> usize {
     let answers = (0..count).map(|nth| {
         let status = fetch(gateways[nth % gateways.len()].address(), target).status;
-        // What it has cost is known then.
+        // The cost of the request is known then.
         thread::sleep(20 * MS);
         status
     });
@@ -109,7 +111,7 @@ fn two_gateways_have_one_limit_by_all_five_algorithms() {
 
 fn check(gateways: &[Gateway; 2], case: &Case) {
     let name = case.algorithm;
-    // Two keys: a new window may begin during the test, but not twice.
+    // Two keys, because a new window may begin during the test, but not twice.
     let check_count = |estimate: u32, keys: [&str; 2], more: &str, wanted: usize| {
         let pass = |key| {
             let target = format!("/{name}/{estimate}?key={key}{more}");
@@ -136,7 +138,7 @@ fn check(gateways: &[Gateway; 2], case: &Case) {
         let told = first.head.field(&format!("x-ratelimit-{field}"));
         assert_eq!(told, Some(value), "{name}");
     }
-    // Each passes if its estimate fits: after three costs of 3, and after five of 1.
+    // A request is admitted if its estimate fits: after three costs of 3, or after five of 1.
     check_count(1, ["d", "e"], "&says=3", 4);
     check_count(5, ["f", "g"], "&says=1", 6);
 }
@@ -180,7 +182,7 @@ fn the_bucket_outlives_the_gateways_and_can_be_forgotten() {
     assert_eq!(admin.answer().status, 200);
     eventually("the store has forgotten it", || redis.ask("DBSIZE") == ":0");
     assert_eq!(passed(&again, "/?key=a", 6), 4);
-    // It expires by itself, later than it drains.
+    // The key expires by itself, after its bucket has drained.
     let expires = redis.ask("PTTL drip:z:leaky_bucket.2:a");
     let expires: u64 = expires.trim_start_matches(':').parse().expect("a time");
     assert!((3_500_000..=3_700_000).contains(&expires), "{expires}");
@@ -196,7 +198,7 @@ fn a_turn_that_another_zone_refuses_is_given_back_to_the_store() {
     );
     let text = text.replace("limits = [{", "limits = [{ zone = \"shut\", burst = 0 }, {");
     let gateway = [Gateway::start(&text)];
-    // The one pass of `shut`, and then rejects.
+    // The route `shut` admits one request and rejects all others.
     assert_eq!(passed(&gateway, "/?key=a&shut=x", 10), 1);
     thread::sleep(100 * MS);
     assert_eq!(passed(&gateway, "/?key=a", 10), 3, "without `shut`");

@@ -10,7 +10,7 @@ use crate::programs::redis::Redis;
 use crate::support::operator::json;
 use crate::support::{Client, Gateway, eventually, fetch};
 
-/// Evidence and remedy of the present headline.
+/// Returns evidence and remedy of the current headline.
 fn headline(gateway: &Gateway) -> String {
     let headline = &json(gateway, "/api/headline")["headline"];
     format!("{} {}", headline["evidence"], headline["remedy"])

@@ -1,4 +1,4 @@
-//! What is put together into one call. That it is decided as by as many calls, `traces` shows.
+//! Tests of calls with several keys. `traces` tests that they decide like single calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -40,9 +40,9 @@ pub fn claim<'a>(
     }
 }
 
-/// The slots that each gets until `end`, in microseconds from the beginning, with its gateway.
+/// Returns the slots granted until `end`, in microseconds from the start, with their gateways.
 ///
-/// Each gateway waits with so many keys in class 1, and claims slots every 10 ms.
+/// Each gateway has the given number of waiting keys in class 1, and claims slots every 10 ms.
 fn simulate(rate: &str, all: &[(u64, u64)], end: u64) -> BTreeMap<u128, u64> {
     let server = Server::start();
     let grid = server.key();
@@ -51,7 +51,7 @@ fn simulate(rate: &str, all: &[(u64, u64)], end: u64) -> BTreeMap<u128, u64> {
         let mut slots = BTreeMap::new();
         for millis in 0..end {
             for (gateway, keys) in all {
-                // They do not all claim in the same millisecond.
+                // The gateways do not all claim in the same millisecond.
                 if !(millis + 3 * gateway).is_multiple_of(10) {
                     continue;
                 }
@@ -85,14 +85,16 @@ fn assert_even(slots: &BTreeMap<u128, u64>, interval: u128) {
     }
 }
 
-/// Other rates and loads are searched by the simulation.
+/// The slots of all gateways are one even stream, shared by weight.
+///
+/// The simulation tests other rates and loads.
 #[test]
 fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
-    // The fast one is granted in pieces.
+    // Slots at the fast rate are granted in pieces.
     for (rate, interval, slack) in [("200r/s", 5000, 4), ("100000r/s", 10, 2000)] {
         let slots = simulate(rate, &[(0, 5), (1, 1)], 1100);
         assert_even(&slots, interval);
-        // In a second, after the first span.
+        // The second after the first span.
         let got = count(&slots, 1, 100, 1100);
         let wanted = usize::try_from(1_000_000 / interval / 6).expect("few");
         assert!(got.abs_diff(wanted) <= slack, "{rate}: {got}, not {wanted}");

@@ -77,7 +77,9 @@ fn idle_keys_vanish_by_themselves() {
     });
 }
 
-/// A batch whose script Redis does not know yet is sent again. One that comes behind it could be decided before it.
+/// A gateway never calls a script before it has sent it.
+///
+/// A batch whose script Redis does not know is sent again, so a later batch could be decided first.
 #[test]
 fn a_gateway_never_calls_a_script_before_it_has_sent_it() {
     let server = Server::start();

@@ -27,12 +27,12 @@ pub const BACK_WITHIN: Duration = Duration::from_secs(2);
 /// The name in Redis of the grid of the origin's gate.
 pub const GRID: &str = "drip:gate:app.2";
 
-/// What becomes of keys: they wait for their turns, they use bursts, or they get 503 while the store is out.
+/// Routes: requests wait for their slots, use bursts, or get 503 while the store is out.
 pub const WAIT: &str = "/wait";
 pub const BURSTS: &str = "/bursts";
 pub const CLOSED: &str = "/closed";
 
-/// The fields of a gate that lets more through than comes.
+/// Fields of a gate that admits more requests than arrive.
 pub const GATE: &str = "rate = \"2000r/s\"\nstore = \"redis\"";
 
 /// A cluster, two gateways that share two zones in it, and an origin.
@@ -53,7 +53,7 @@ pub struct Seen {
 }
 
 impl Scene {
-    /// `gate`: further fields of the origin.
+    /// Starts the scene. `gate`: further fields of the origin.
     pub fn new(gate: &str) -> Self {
         let (cluster, origin) = (Cluster::start(), Origin::start());
         let text = Self::text(&cluster, &origin, gate);
@@ -244,7 +244,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
         self.gateways.iter().all(up)
     }
 
-    /// Whether both have shared the gate all the time.
+    /// Returns whether both gateways have shared the gate all the time.
     pub fn gates_share(&self) -> bool {
         let shares = |gateway: &Gateway| {
             let shared = gateway

@@ -1,4 +1,6 @@
-//! A cluster of real Redis servers under the load of two gateways: slots move, a master is killed, the network splits.
+//! Tests of a cluster of real Redis servers under the load of two gateways.
+//!
+//! Slots move, a master is killed, or the network splits.
 
 pub mod load;
 pub mod nodes;
@@ -10,7 +12,7 @@ use crate::support::night::day_or_night;
 use crate::support::{best_of_three, half_alone, now};
 use load::{GATE, GRID, Scene, check_takeover, span};
 
-/// A master dies under load, and its replica takes over. The old one comes back as a replica.
+/// A master is killed under load, its replica takes over, and the old master returns as a replica.
 #[test]
 fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
     check_takeover(
@@ -20,9 +22,11 @@ fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
     );
 }
 
-/// While slots move, a node sends requests for their keys to another one (`ASK`, then `MOVED`), which does not know the
-/// scripts at first. Nobody notices: no request is late or refused, no key loses or gains anything, and the gates go on
-/// sharing.
+/// Moving slots under load delays or refuses no request, and loses or adds no charge.
+///
+/// While a slot moves, its node redirects requests to another node (`ASK`, then `MOVED`), which
+/// does not
+/// know the scripts at first. The gates continue to share.
 #[test]
 fn slots_that_move_under_load_change_nothing() {
     best_of_three(|_| {

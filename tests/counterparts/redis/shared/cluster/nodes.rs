@@ -42,7 +42,7 @@ impl Node {
         let (clients, bus) = (Relay::to(address), Relay::to(bus_address));
         let source = IpAddr::from([127, 0, 0, 20 + nth]);
         let timeout = NODE_TIMEOUT.as_millis();
-        // A replica follows its master however long ago it heard from it: that is only in tests so.
+        // The replica may follow its master after any silence. Only tests need this.
         let arguments = format!(
             "--cluster-enabled yes --cluster-node-timeout {timeout} \
              --cluster-replica-validity-factor 0 --repl-diskless-sync-delay 0 \

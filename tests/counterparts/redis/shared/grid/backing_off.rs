@@ -13,7 +13,7 @@ use crate::support::{Gateway, Origin, best_of_three, eventually, now, quarter_al
 
 const SHED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// An origin that is unwell for requests with `key=a` while the switch is on.
+/// Starts an origin that fails requests with `key=a` while the switch is on.
 fn unwell() -> (Arc<AtomicBool>, Origin) {
     let switch = Arc::new(AtomicBool::new(false));
     let is_on = Arc::clone(&switch);
@@ -38,7 +38,7 @@ fn rate_now(gateway: &Gateway) -> f64 {
     rate.expect("a gate")
 }
 
-/// Waits until all have less than this rate, for a second at most.
+/// Waits at most a second until all gateways have less than this rate.
 fn wait_until_below(what: &str, gateways: &[&Gateway], rate: f64) {
     let began = now();
     while gateways.iter().any(|it| rate_now(it) >= rate) {
@@ -71,7 +71,7 @@ fn a_cut_at_one_gateway_is_in_force_at_all_within_a_second() {
         wait_until_below("the others are cut", &[two, three], 199.0);
         eventually("one is at the floor", || rate_now(one) < 50.5);
         wait_until_below("the others are at the floor", &[two, three], 50.5);
-        // What was granted before lapses or leaves.
+        // Slots granted before expire or are used.
         pass(millis(300));
         best_of_three(|_| {
             let span = pass(millis(day_or_night(1000, 2000)));
@@ -107,7 +107,7 @@ fn a_shadow_cuts_nobody_and_follows_nobody() {
         pass(millis(1500));
         assert!(rate_now(&other) > 199.0);
     });
-    // Now the other way round.
+    // The other way round.
     let crowds = [(&shadow, 6, "/?key=b"), (&other, 6, "/?key=a")];
     busy(&crowds, &[200, 503], || {
         eventually("one is cut", || rate_now(&other) < 60.0);

@@ -1,4 +1,4 @@
-//! Origins whose rate gateways share: one even stream, shared fairly, whatever happens to Redis.
+//! Tests of origins whose rate gateways share: one even, fair stream, whatever Redis does.
 
 mod backing_off;
 mod settings;
@@ -11,7 +11,7 @@ use super::steady_rate;
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, now};
 
-/// A file whose origin has this gate, which the keys of `$arg_key` share.
+/// Returns a file whose origin has this gate, shared by the keys of `$arg_key`.
 fn file(origin: &Origin, url: &str, gate: &str) -> String {
     format!(
         r#"
@@ -43,14 +43,14 @@ fn shared(rate: &str) -> String {
     format!("rate = \"{rate}\"\nstore = \"redis\"")
 }
 
-/// Lets so much time pass. Returns when that was.
+/// Waits. Returns the begin and the end of the wait.
 fn pass(span: Duration) -> (Instant, Instant) {
     let from = now();
     thread::sleep(span);
     (from, now())
 }
 
-/// The moments in a span at which requests reached the origin whose targets have this part.
+/// Returns the arrivals in a span whose targets contain `part`.
 fn within(origin: &Origin, part: &str, (from, until): (Instant, Instant)) -> Vec<Instant> {
     let moments = origin.moments(part).into_iter();
     moments.filter(|at| (from..until).contains(at)).collect()
@@ -64,7 +64,7 @@ fn rate_of(moments: &[Instant], (from, until): (Instant, Instant)) -> f64 {
 /// Checks that no window has more arrivals than one plus the rate for the window and `slack`.
 #[allow(clippy::cast_precision_loss)]
 fn check_windows(moments: &[Instant], rate: f64, slack: Duration) -> Result<(), String> {
-    // Arrivals less what the rate allows: it may never rise by more than that above its least.
+    // The excess of arrivals over the rate may never rise by more than that above its minimum.
     let Some(first) = moments.first() else {
         return Err("nothing arrived".to_owned());
     };
@@ -84,7 +84,7 @@ fn check_windows(moments: &[Instant], rate: f64, slack: Duration) -> Result<(), 
     Ok(())
 }
 
-/// Returns an error unless the stream in a span has the rate, and the span is filled with it.
+/// Checks that the stream in a span has the rate and fills the span.
 fn check_rate(
     moments: &[Instant],
     (from, until): (Instant, Instant),
@@ -109,7 +109,7 @@ fn gauge(gateway: &Gateway, name: &str) -> Option<f64> {
     gateway.metrics().value(name, &[("origin", "app")])
 }
 
-/// The rate of most gates, as a file has it and in requests a second.
+/// Returns the rate of most gates, as in a file and in requests per second.
 fn usual_rate() -> (&'static str, f64) {
     day_or_night(("100r/s", 100.0), ("200r/s", 200.0))
 }

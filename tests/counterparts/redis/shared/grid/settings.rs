@@ -1,4 +1,4 @@
-//! A file that changes how gateways share an origin's rate.
+//! Tests of changes to the settings of a shared gate.
 
 use super::{file, gauge, pass, rate_of, shared, within};
 use crate::programs::redis::Redis;
@@ -6,7 +6,7 @@ use crate::redis::shared::{busy, millis, steady_rate};
 use crate::support::night::day_or_night;
 use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter_alone};
 
-/// The file that was saved last decides for all, with requests waiting.
+/// The rate of the file saved last is in force at both gateways, also for waiting requests.
 #[test]
 fn a_new_rate_in_one_file_is_in_force_at_both() {
     let _machine = quarter_alone();

@@ -1,4 +1,4 @@
-//! What the origin sees of gateways that share its rate.
+//! Tests that gateways with a shared gate give the origin one even stream.
 
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use crate::redis::shared::{busy, millis};
 use crate::support::night::day_or_night;
 use crate::support::{Gateway, Origin, best_of_three, eventually, gaps, quarter_alone};
 
-/// Three gateways with loads of different kinds: the origin sees one stream at the rate, and a key that comes by two of them
-/// has the turns of one.
+/// Three gateways with different loads give the origin one stream at the rate.
+///
+/// A key that uses two of them has the share of one key.
 #[test]
 fn three_gateways_give_the_origin_one_even_stream_and_each_key_its_part() {
     let (text_rate, rate) = usual_rate();
@@ -17,7 +18,7 @@ fn three_gateways_give_the_origin_one_even_stream_and_each_key_its_part() {
     let redis = Redis::start();
     best_of_three(|attempt| {
         let origin = Origin::start();
-        // Each attempt has a grid of its own.
+        // Each attempt has its own grid.
         let own = format!("timeout = \"200ms\"\nprefix = \"{attempt}:\"");
         let text = file(&origin, &redis.url(), &shared(text_rate));
         let text = text.replace("timeout = \"200ms\"", &own);
@@ -40,7 +41,7 @@ fn three_gateways_give_the_origin_one_even_stream_and_each_key_its_part() {
         });
         let moments = within(&origin, "key=", span);
         check_rate(&moments, span, rate)?;
-        // By day, a busy machine is not measured.
+        // By day the bound is loose, because the machine is busy.
         check_windows(&moments, rate, millis(day_or_night(50, 15)))?;
         let gaps = gaps(&moments);
         let even = |gap: &&Duration| gap.abs_diff(Duration::from_secs(1).div_f64(rate)) < millis(2);
@@ -52,7 +53,7 @@ fn three_gateways_give_the_origin_one_even_stream_and_each_key_its_part() {
         let counts =
             ["a", "both", "c"].map(|key| within(&origin, &format!("key={key}"), span).len() as f64);
         let mean = counts.iter().sum::<f64>() / 3.0;
-        // Whoever counts departures in a span may count one more or less.
+        // Counting departures in a span may be off by one.
         if counts
             .iter()
             .any(|it| (it - mean).abs() > 0.05 * mean + 1.0)
@@ -69,7 +70,7 @@ fn three_gateways_give_the_origin_one_even_stream_and_each_key_its_part() {
     });
 }
 
-/// Redis dies and comes back empty: alone each has its part, and no surge follows.
+/// Without Redis each gateway has its share, and no surge follows when Redis returns empty.
 #[test]
 fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
     let (text_rate, rate) = usual_rate();
@@ -106,7 +107,7 @@ fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
         }
         let moments = within(&origin, "key=", after);
         check_rate(&moments, after, rate)?;
-        // Alone, both may send in the same moment; a span of old slots may meet the new ones.
+        // Alone, both gateways may send at the same moment. Old slots may overlap with new ones.
         check_windows(&within(&origin, "key=", all), rate, millis(80))
     });
 }
