@@ -1,8 +1,7 @@
 //! Placeholder for nginx and haproxy beside drip: this binary starts no other program.
 //!
 //! The group `haproxy` of `tests/counterparts` has a module of the same name that starts them for
-//! the same
-//! tests.
+//! the same tests.
 
 use std::any::Any;
 use std::net::SocketAddr;

@@ -50,8 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Delay of the slow origin's response.
 ///
 /// A task that runs within half a millisecond after an alarm gives way to departures once more.
-/// With
-/// this delay, the end of a request that waited always comes later.
+/// With this delay, the end of a request that waited always comes later.
 pub const SLOW: Duration = Duration::from_millis(2);
 
 /// Addresses of the origins.

@@ -57,8 +57,7 @@ impl Group {
             Self::Instructions | Self::ThinInstructions => budget * 0.02,
             Self::Bytes => budget * 0.03,
             // Allows for rare events such as a buffer that grows. One more event for each request
-            // is always
-            // detected.
+            // is always detected.
             Self::Allocations | Self::ClockReads => 0.3,
             Self::Sizes => 0.0,
         }

@@ -87,8 +87,7 @@ pub fn reads_clock(name: &str) -> bool {
 /// Returns the first word of a C name, such as `mi` of `mi_malloc` and `_mi_malloc_generic`.
 ///
 /// libc's functions that mimalloc replaces belong to mimalloc's family. A Rust name is a path, and
-/// is
-/// a family of its own.
+/// is a family of its own.
 fn family(name: &str) -> &str {
     if allocates(name) {
         return "mi";

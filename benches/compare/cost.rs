@@ -1,8 +1,7 @@
 //! The cost of a request: the proxy's processor time divided by the number of requests.
 //!
 //! The duration of a request and the number of requests per second depend as much on the clients,
-//! the
-//! origin and other users of the machine. Processor time depends on the proxy alone.
+//! the origin and other users of the machine. Processor time depends on the proxy alone.
 
 use std::io;
 use std::thread::sleep;

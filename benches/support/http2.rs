@@ -1,10 +1,8 @@
 //! A client's HTTP/2 connection, with a few streams that each repeat their request.
 //!
 //! A stream sends its next request as soon as the last one is answered. The client is written by
-//! hand
-//! instead of with h2, so that it costs little compared with the proxy. RFC 9113 defines the
-//! frames,
-//! RFC 7541 the fields.
+//! hand instead of with h2, so that it costs little compared with the proxy. RFC 9113 defines the
+//! frames, RFC 7541 the fields.
 
 use std::io;
 use std::net::SocketAddr;

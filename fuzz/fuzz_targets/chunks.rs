@@ -1,8 +1,7 @@
 //! Fuzzes the decoder of chunked bodies.
 //!
 //! A body must be decoded equally in one piece and in several pieces; the last bytes of the input
-//! give
-//! their lengths. A body that is encoded again must be decoded to the same.
+//! give their lengths. A body that is encoded again must be decoded to the same.
 
 #![no_main]
 

@@ -1,8 +1,7 @@
 //! Fuzzes the parser of requests.
 //!
 //! The parser must not panic, and its verdict must not change as more bytes arrive. Announced
-//! bodies
-//! are decoded.
+//! bodies are decoded.
 
 #![no_main]
 

@@ -1,8 +1,7 @@
 //! Fuzzes the parser of responses.
 //!
 //! The parser must not panic, and its verdict must not change as more bytes arrive. Announced
-//! bodies
-//! are decoded, for responses to HEAD and to other methods.
+//! bodies are decoded, for responses to HEAD and to other methods.
 
 #![no_main]
 

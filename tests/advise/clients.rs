@@ -77,8 +77,7 @@ fn a_log_that_is_too_short_for_a_window_has_no_column_for_it() {
 /// Returns logs in two formats with three requests of one client and one of another client.
 ///
 /// The three requests are within a second, the other one a second later. `src/gateway/replay/line`
-/// tests
-/// what is read of each format.
+/// tests what is read of each format.
 fn logs() -> [(&'static str, String); 2] {
     let requests = [(7, 47, 100), (7, 47, 200), (7, 47, 300), (8, 48, 300)];
     let log = |line: &dyn Fn(u32, u32, u32) -> String| -> String {

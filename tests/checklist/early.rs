@@ -9,8 +9,7 @@ const EARLY: &str =
 /// A client uploads 10 MB to an origin that reads only the head and answers at once.
 ///
 /// The upload has a length or is in chunks. The origin then `stays` or breaks the connection. The
-/// client
-/// reads after its upload (`reads_last`) or meanwhile.
+/// client reads after its upload (`reads_last`) or meanwhile.
 fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
     const PIECE: usize = 64 * 1024;
     const SIZE: usize = 160 * PIECE;

@@ -1,10 +1,9 @@
 //! Checklist line 9: published ways to make one request look like two.
 //!
 //! Each file of tests/corpus/smuggling has the bytes of one client; its name says what is odd. The
-//! proxy
-//! must refuse it and close the connection, so that the hidden request to `/smuggled` is never
-//! served.
-//! Files whose names begin with `fine` are one valid request each, and must be forwarded as one.
+//! proxy must refuse it and close the connection, so that the hidden request to `/smuggled` is
+//! never served. Files whose names begin with `fine` are one valid request each, and must be
+//! forwarded as one.
 //!
 //! A body, if there is one, is `hello`.
 
@@ -157,8 +156,7 @@ fn line_09_a_bad_chunk_after_good_ones_ends_both_connections() {
 #[test]
 fn line_09_an_empty_line_before_a_request_is_no_offence() {
     // RFC 9112, section 2.2: at least one empty line should be ignored. After valid framing the
-    // next
-    // request follows.
+    // next request follows.
     for bed in everybody() {
         let mut client = bed.ask(post_with("Content-Length: 5\r\n", "hello") + "\r\n" + GET);
         let mut origin = bed.origin.accept();

@@ -71,8 +71,7 @@ fn line_07_a_target_passes_byte_for_byte() {
 // A path with a zero byte is refused.
 //
 // Programs that take the path for a file name read it up to the zero byte. The rest hides the file
-// from
-// routes that compare the end of the path. haproxy forwards such paths.
+// from routes that compare the end of the path. haproxy forwards such paths.
 #[test]
 fn line_07_a_path_with_a_zero_byte_is_refused() {
     for bed in nginx_and_drip() {
@@ -196,8 +195,8 @@ fn line_08_a_valid_host_passes_byte_for_byte() {
 /// An empty Host uses the routes without a host.
 ///
 /// RFC 9112, section 3.2, requires an empty Host if the target URI has no authority. Section 3.3
-/// lets a
-/// server with a default for the connection use it; drip's routes without a host are that default.
+/// lets a server with a default for the connection use it; drip's routes without a host are that
+/// default.
 #[test]
 fn line_08_an_empty_host_is_a_host() {
     // nginx refuses it.

@@ -1,8 +1,7 @@
 //! Tests that conditions read a request as its origin does.
 //!
 //! A request that programs may read in two ways meets no condition, neither one that opens a route
-//! nor
-//! one that closes it.
+//! nor one that closes it.
 
 use std::fmt::Write as _;
 

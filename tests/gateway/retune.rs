@@ -58,8 +58,7 @@ fn joined(gateway: &Gateway) -> i64 {
 /// Saves a new rate while requests wait, and checks when it comes into force.
 ///
 /// Starts a gateway with the rate `before`, queues 14 requests, saves `after` with `save`, and
-/// computes
-/// the instant from the departures at the origin.
+/// computes the instant from the departures at the origin.
 fn check_retune(save: Save, before: u32, after: u32) {
     const WAITING: usize = 14;
     let origin = Origin::start();
@@ -94,8 +93,7 @@ fn check_retune(save: Save, before: u32, after: u32) {
     check_pace(&moments[measured - 3..measured], paced).expect("the new pace");
 
     // The slow departures are measured; the others can be faster. Their distance must still let the
-    // origin
-    // see them in order on a busy machine, because each uses its own connection.
+    // origin see them in order on a busy machine, because each uses its own connection.
     if before > after {
         save(&gateway, &gateway.site.text(&file(20)));
     }
@@ -130,8 +128,7 @@ fn check_order(arrivals: &[Arrival], last: usize) {
 /// Returns the instant of the new rate, in seconds from `saved`.
 ///
 /// By the departure of number `nth`, `nth` requests have leaked since the first departure: at the
-/// old
-/// rate until that instant, and at the new rate afterwards.
+/// old rate until that instant, and at the new rate afterwards.
 fn in_force_from(moments: &[Instant], nth: usize, before: u32, after: u32, saved: Instant) -> f64 {
     let seconds = |moment: Instant| match moment.checked_duration_since(saved) {
         Some(later) => later.as_secs_f64(),

@@ -69,8 +69,7 @@ fn now_is_what_happened_and_then_is_what_simulate_says() {
     let zone = one_zone(&origin, "30r/m", LIMIT);
     let gateway = Gateway::start(&format!("workers = 4\n\n{zone}{LOG}"));
     // Two crowds of each key. The second one arrives midway between two departures, so that a busy
-    // machine
-    // decides alike.
+    // machine decides alike.
     let mut clients = Vec::new();
     for (crowd, size) in [(0, 20), (1, 10)] {
         sleep(Duration::from_millis(1_500 * crowd));

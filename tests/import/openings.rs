@@ -61,8 +61,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         );
     }
     // The first server listens where the second does, and would expose what the second protects.
-    // Only the
-    // second is kept, for this machine.
+    // Only the second is kept, for this machine.
     let (settings, _) = imported(
         "server { listen 8080; server_name a.example; location / { APP } }
          server { listen 127.0.0.1:8080; server_name a.example; location / { APP } location /b/ { deny all; } }",
@@ -118,8 +117,7 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
         }
     }
     // A server on both addresses needs no protection, nor do servers for this machine alone, nor
-    // one that
-    // forwards nothing, such as nginx's status page.
+    // one that forwards nothing, such as nginx's status page.
     let status = "server { listen 127.0.0.1:8081; location /status { stub_status; } }";
     for (conf, port) in [
         (

@@ -1,10 +1,9 @@
 //! Tests of production incidents: whether the operator is informed of the cause and the remedy.
 //!
 //! Each incident has a rule that was written before the code, from what an operator sees: the
-//! headline,
-//! standard error, `/metrics` and `drip check`. `driver::Rule` is such a rule. Each test starts its
-//! own
-//! gateway, waits for calm, and lasts until the incident is reported and all is calm again.
+//! headline, standard error, `/metrics` and `drip check`. `driver::Rule` is such a rule. Each test
+//! starts its own gateway, waits for calm, and lasts until the incident is reported and all is calm
+//! again.
 //!
 //! | file | incidents |
 //! |---|---|

@@ -145,8 +145,7 @@ fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
 /// Learned costs give keys equal work, and keep the origin evenly busy.
 ///
 /// With cost 1, four reports of 1 s in sixteen requests make 0.265 s each. 12 requests per second
-/// are
-/// 3.2 seconds of work, as 320 units of 10 ms are.
+/// are 3.2 seconds of work, as 320 units of 10 ms are.
 #[test]
 fn keys_get_equal_work_of_an_origin_that_is_evenly_busy() {
     let _half = half_alone();
@@ -190,8 +189,8 @@ fn bursts_of_reports(rate: &str, cost: &str) -> Run {
 /// Pages do not wait for a burst of reports if costs are learned.
 ///
 /// Four seconds of work per second are 68 requests per second of this mix on average, or 400 units
-/// of
-/// 10 ms. With cost 1 the rate is above that, so that a queue of pages ends before the next burst.
+/// of 10 ms. With cost 1 the rate is above that, so that a queue of pages ends before the next
+/// burst.
 #[test]
 fn pages_do_not_wait_for_a_burst_of_reports() {
     let _half = half_alone();

@@ -73,10 +73,8 @@ fn values<'a>(of: &'a Reading, name: &'static str) -> impl Iterator<Item = &'a [
 /// Returns whether hyper may refuse a message that drip reads.
 fn is_excused(ours: &Reading) -> bool {
     // hyper treats a target as text, and refuses some bytes that Prometheus and others send. drip
-    // forwards
-    // all bytes that do not split a line (RFC 9112, section 3.2), and checks an authority itself
-    // before it
-    // forwards the request.
+    // forwards all bytes that do not split a line (RFC 9112, section 3.2), and checks an authority
+    // itself before it forwards the request.
     let is_uri = |target: &[u8]| str::from_utf8(target).is_ok() && Uri::try_from(target).is_ok();
     if ours.target.as_deref().is_some_and(|target| !is_uri(target)) {
         return true;

@@ -5,8 +5,7 @@
 //! `compare` has the reason why drip need not.
 //!
 //! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands take
-//! seconds. To
-//! run more, or to repeat a run:
+//! seconds. To run more, or to repeat a run:
 //!
 //! ```text
 //! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test plain oracle -- --nocapture

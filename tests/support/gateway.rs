@@ -39,8 +39,8 @@ pub fn drip() -> Command {
 /// Returns an address without a listener.
 pub fn free_address() -> SocketAddr {
     // The ports are below those that the kernel gives to outgoing connections, so no other test's
-    // client
-    // takes one before the gateway listens. They are above 10080, which browsers refuse to open.
+    // client takes one before the gateway listens. They are above 10080, which browsers refuse to
+    // open.
     const FIRST: u16 = 12_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     static BLOCK: LazyLock<(u16, Option<UnixListener>)> = LazyLock::new(claim_block);
@@ -329,8 +329,7 @@ impl Gateway {
     /// Waits for the program to end by itself.
     ///
     /// Its main thread ends within the limit. On a busy machine the kernel may take seconds more to
-    /// close
-    /// its inotify descriptor. Until then the process cannot be reaped.
+    /// close its inotify descriptor. Until then the process cannot be reaped.
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         let deadline = now() + limit;
         loop {

@@ -2,8 +2,7 @@
 //!
 //! Such attributes are a limit, a umask, a terminal, and descriptor 3. This binary starts itself as
 //! the test [`becomes_the_program`], which sets the attribute and is then replaced by the program.
-//! A
-//! shell would do the same, but is another program.
+//! A shell would do the same, but is another program.
 
 use std::env;
 use std::io::{stderr, stdin};

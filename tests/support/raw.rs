@@ -427,8 +427,7 @@ impl RawOrigin {
 /// Waits for something that blocks the thread.
 ///
 /// In a test on an async runtime its other tasks continue meanwhile. A task that was just woken
-/// would
-/// otherwise stay with this thread.
+/// would otherwise stay with this thread.
 fn waiting<T>(wait: impl FnOnce() -> T) -> T {
     let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
     if matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {

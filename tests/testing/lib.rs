@@ -4,10 +4,8 @@
 //! it.
 //!
 //! The inputs are a corpus in `tests/corpus`, and mutations. Each folder has small inputs, one per
-//! file
-//! and exact to the byte, that a parser must read in every run. The same properties are then
-//! checked on
-//! mutations of the inputs and on arbitrary bytes.
+//! file and exact to the byte, that a parser must read in every run. The same properties are then
+//! checked on mutations of the inputs and on arbitrary bytes.
 
 mod random;
 mod search;

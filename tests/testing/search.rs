@@ -1,8 +1,7 @@
 //! Amount of search in unit tests: seeds of simulations, and cases of properties.
 //!
 //! An everyday run is short, and searches other seeds each time. A long run is for a night, or for
-//! a
-//! change of what a simulation covers. Environment variables decide:
+//! a change of what a simulation covers. Environment variables decide:
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -15,10 +14,9 @@
 //! | `PROPTEST_RNG_SEED=N` | seed of each property's cases | random |
 //!
 //! A variable with a number overrides `DRIP_LONG`. A test that fails prints the command that
-//! repeats it.
-//! A simulation with a list of scenarios chooses some of them by these seeds. Tests with fixed
-//! seeds (a
-//! broken script is found, a seed that has failed) do not use this module: they name their seeds.
+//! repeats it. A simulation with a list of scenarios chooses some of them by these seeds. Tests
+//! with fixed seeds (a broken script is found, a seed that has failed) do not use this module: they
+//! name their seeds.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -101,8 +99,7 @@ pub fn seeds(everyday: u64, long: u64) -> Seeds {
 /// Returns the seeds of a test that would sometimes fail with random seeds.
 ///
 /// The bounds of such a test are for the share of a few runs. An everyday run takes `everyday`
-/// neighbours
-/// of the seeds `known`, which all pass. A long run begins with a random seed.
+/// neighbours of the seeds `known`, which all pass. A long run begins with a random seed.
 #[track_caller]
 pub fn known_seeds(everyday: u64, known: Range<u64>, long: u64) -> Seeds {
     let first = if is_long(variable) {

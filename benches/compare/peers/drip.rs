@@ -42,8 +42,7 @@ servers = ["http://{origin}"]
             ""
         };
         // nginx may forget a drained key when another key arrives. drip would forget it a minute
-        // later with
-        // 1r/m.
+        // later with 1r/m.
         let rate = if *path == KEYS { "1r/h" } else { rate };
         // Writing to a string does not fail.
         let _taken = write!(

@@ -1,8 +1,7 @@
 //! Simulates many gateways, the network and the store in one process, from one seed.
 //!
 //! The time is virtual. The zones, the gates, the store links and the scripts are the real ones.
-//! The rest
-//! is simulated:
+//! The rest is simulated:
 //!
 //! ```text
 //! scenario ── what a seed makes happen

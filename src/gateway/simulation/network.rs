@@ -166,8 +166,7 @@ impl<'a> Dial<'a> {
     /// Begins a dial.
     ///
     /// A gateway dials again as soon as the previous dial has failed. So a command has waited at
-    /// most since the
-    /// first of an unbroken series of dials.
+    /// most since the first of an unbroken series of dials.
     fn begin(world: &'a World, link: &'a Link) -> Self {
         let now = world.now();
         if link.dialed_until.get() < now {

@@ -300,8 +300,7 @@ fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
 /// A late claim lets no request overtake another.
 ///
 /// A gate whose claim is late closes the connection. Joins sent over it are decided before joins
-/// over the
-/// next connection.
+/// over the next connection.
 #[test]
 fn a_late_claim_lets_no_request_overtake_another() {
     let origin = OriginPlan {

@@ -10,8 +10,7 @@ use crate::shown;
 /// A set of keys in bounded memory.
 ///
 /// If there are too many, the least recently used key is forgotten. If it appears again, it counts
-/// as
-/// a new key.
+/// as a new key.
 pub(super) struct Keys {
     slots: LruCache<Box<[u8]>, u32, RandomState>,
     /// Number of requests of the key in each slot.

@@ -1,28 +1,21 @@
 //! `drip advise`: suggests a rate and burst that fit the traffic of a log.
 //!
 //! A [`Survey`] reads the log once, counts the requests of each key, and stores the time and key of
-//! each
-//! request in a temporary file.
+//! each request in a temporary file.
 //!
 //! The temporary file is replayed to count each key's requests in windows of 1 s, 10 s and 1 min.
-//! The
-//! rate is the maximum of one key in the widest window that the log is long enough for. The burst
-//! is the
-//! highest level that these requests reach at that rate, by the arithmetic of [`limit`], so none of
-//! them
-//! is rejected.
+//! The rate is the maximum of one key in the widest window that the log is long enough for. The
+//! burst is the highest level that these requests reach at that rate, by the arithmetic of
+//! [`limit`], so none of them is rejected.
 //!
 //! The same is done without the busiest key. If that key made more requests than all others
-//! together,
-//! these numbers are recommended.
+//! together, these numbers are recommended.
 //!
 //! For the gate in front of the origin it counts the requests per second, and the requests in
-//! flight if
-//! the log says how long requests took.
+//! flight if the log says how long requests took.
 //!
 //! Memory is bounded for any log: by the number of keys that are remembered, and by the number of
-//! lines
-//! that are held back for sorting.
+//! lines that are held back for sorting.
 
 mod advice;
 mod enough;

@@ -75,8 +75,7 @@ impl Survey {
     /// Uses the key of a zone of a file.
     ///
     /// Takes the keys that the gateway logged for the zone. Where a log names no zone, makes the
-    /// keys by
-    /// the zone's template.
+    /// keys by the zone's template.
     pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
         self.zone = Some(zone.name.clone());
         self.template = zone.key.clone();

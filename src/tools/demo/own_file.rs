@@ -51,10 +51,8 @@ impl Addresses {
     /// Returns three unused addresses.
     ///
     /// The ports are below those that the kernel gives to outgoing connections, so no client takes
-    /// one
-    /// before the gateway listens on it. The first port tried depends on the process, so two demos
-    /// that
-    /// start together do not try the same ports.
+    /// one before the gateway listens on it. The first port tried depends on the process, so two
+    /// demos that start together do not try the same ports.
     fn free() -> io::Result<Self> {
         const FIRST: u16 = 20_000;
         const COUNT: u16 = 10_000;

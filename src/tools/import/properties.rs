@@ -50,8 +50,7 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
             note
         );
         // All printed settings are valid. The import never drops a setting because the whole file
-        // failed
-        // to parse.
+        // failed to parse.
         prop_assert!(
             !note.contains("cannot be expressed in gateway.toml"),
             "{:?}",

@@ -191,8 +191,7 @@ impl<'f> Reader<'f> {
             vec![path]
         };
         // nginx accepts an include without files. But if the file was copied from another machine,
-        // the
-        // included files may be missing.
+        // the included files may be missing.
         if paths.is_empty() {
             let what = format!("{pattern} matches no file; nothing is included");
             self.notes.add(place, what);

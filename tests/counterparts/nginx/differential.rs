@@ -33,8 +33,7 @@ const CONNECTIONS: usize = 250;
 /// The cases, with zones and limits in nginx's syntax.
 ///
 /// Each has the number of keys, the average gap between two requests and the start in milliseconds,
-/// its
-/// zones, and the limits of each of its routes. A zone is keyed by client or by site.
+/// its zones, and the limits of each of its routes. A zone is keyed by client or by site.
 const CASES: [&str; 9] = [
     "3 40 0 3000; plain client 10r/s; plain",
     "2 30 0 3000; queue client 10r/s; queue burst=5",
@@ -399,8 +398,7 @@ struct Tally {
 /// Compares the results of both sides with each other and with the exact result.
 ///
 /// Returns counts by case, the requests that differ, and whether nginx differs from the exact
-/// result: then
-/// the machine was too busy for a comparison.
+/// result: then the machine was too busy for a comparison.
 fn compare(
     shots: &[Shot],
     expected: &[Expected],
@@ -482,8 +480,7 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
         Side::new(at_drip, drip.address()),
     ];
     // On a calm machine one attempt must be completely right. On a busy one some requests are late,
-    // others in
-    // each attempt: each must be right in one of them. Real differences appear each time.
+    // others in each attempt: each must be right in one of them. Real differences appear each time.
     let mut unsure: Vec<usize> = (0..shots.len()).collect();
     // One thread measures the pause. Others may have had a longer one, including nginx.
     let (began, mut calm) = (now(), 0);

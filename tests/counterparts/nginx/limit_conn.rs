@@ -38,8 +38,7 @@ fn steps(seed: u64) -> Vec<Step> {
 /// Returns which requests were admitted, in the order of the steps.
 ///
 /// A permit is freed just after the client has its response. `settle` waits until as many permits
-/// are in
-/// use as requests run.
+/// are in use as requests run.
 fn verdicts(
     gateway: SocketAddr,
     held: &HoldingOrigin,

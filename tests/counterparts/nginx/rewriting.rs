@@ -84,8 +84,7 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
             "{target}: {ours:?} {theirs:?}"
         );
         // The rest behind the prefix is unchanged, unless dots are resolved. nginx decodes and
-        // encodes it, and
-        // drops a `?` without a query.
+        // encodes it, and drops a `?` without a query.
         let path = target.split('?').next().unwrap_or_default();
         let is_plain = !path.contains('%') && !target.ends_with('?');
         if is_plain && !path.contains("/.") && !path.contains("//") {
@@ -97,8 +96,7 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
 /// The path behind the prefix reaches the origin byte for byte.
 ///
 /// nginx decodes the path, and sends `/api/a/b` for `/v1/a%2Fb`. Then names of projects at GitLab,
-/// of
-/// images in registries and of objects in S3 are not found.
+/// of images in registries and of objects in S3 are not found.
 #[test]
 fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
     let origin = telling();

@@ -70,8 +70,7 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     let rejected = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(passed + rejected, AT_ONCE);
     // Twenty keys of five, and sixty for all. While slots are being returned a request may find
-    // less room
-    // than there is in the end, never more.
+    // less room than there is in the end, never more.
     assert!(passed <= 60, "{passed} passed");
     assert_eq!(origin.arrivals().len(), passed);
     for zone in ["each", "all"] {

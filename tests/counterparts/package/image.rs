@@ -30,8 +30,7 @@ fn words(command: &str) -> Vec<String> {
 /// Returns a command in the image, as the user of the image.
 fn in_image(root: &TempDir, command: &[String]) -> Command {
     // The first process of a container has all rights in its own root. Without root, a user
-    // namespace
-    // provides them.
+    // namespace provides them.
     let mut chroot = if geteuid().is_root() {
         let mut chroot = Command::new("chroot");
         chroot.arg(format!("--userspec={}", instruction("USER")));

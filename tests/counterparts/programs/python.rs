@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// Returns the Python of an environment with these packages.
 ///
 /// The environment is made once, and kept beside the build. `packages`: each as pip writes it, with
-/// its
-/// version.
+/// its version.
 pub fn python_with(packages: &[&str]) -> PathBuf {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,8 +8,7 @@ use crate::support::{Client, Gateway, Origin};
 /// Starts a gateway where one request departs and four wait, 2.8 s at most.
 ///
 /// Returns when Prometheus has seen all waits. The next bucket edge above the longest is 3 s, so a
-/// late
-/// scrape or departure changes nothing.
+/// late scrape or departure changes nothing.
 fn after_waits(origin: &Origin, file: &str, waits: &str) -> (Gateway, Prometheus) {
     let servers = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
     let gateway = Gateway::start(&(servers + file));

@@ -1,10 +1,8 @@
 //! Compares what drip, nginx and Varnish reuse by RFC 9111.
 //!
 //! The cases are those of the cache tests at <https://github.com/http-tests/cache-tests> that apply
-//! to a
-//! shared cache without revalidation, written anew. Each is one request, a pause, and another one:
-//! the
-//! second is answered from memory, or reaches the origin.
+//! to a shared cache without revalidation, written anew. Each is one request, a pause, and another
+//! one: the second is answered from memory, or reaches the origin.
 //!
 //! `docs/configuration.md` lists what drip reuses although RFC 9111 forbids it. nginx and Varnish
 //! always

@@ -85,8 +85,8 @@ fn restarts_under_load_keep_the_bound_of_a_zone_or_a_gate_in_all_windows() {
             let bridged = start_up.saturating_sub(800 * MS);
             let gap = gaps(&stamps).into_iter().max().expect("requests");
             // An arrival may be late by a pause of the machine, later ones not. Threads may pause
-            // for longer than
-            // was measured. Then one stream has a gap as long, but two streams have not.
+            // for longer than was measured. Then one stream has a gap as long, but two streams have
+            // not.
             let late = pause.max(gap.saturating_sub(50 * MS));
             let slack = (MARGIN + late).as_secs_f64() * 20.0;
             let most = excess(&stamps, 20.0);

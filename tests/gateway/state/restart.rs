@@ -72,10 +72,8 @@ fn zone_and_gate(origin: &Origin, redis: Option<&str>) -> String {
 /// Checks that the gates of both processes give the origin one stream with `state`.
 ///
 /// Waiters of the old process's zone pass its gate later, one every 200 ms. New requests of other
-/// keys do
-/// not wait in the zone, and fill the gate of the new process meanwhile. Without `state` the origin
-/// must
-/// get two streams.
+/// keys do not wait in the zone, and fill the gate of the new process meanwhile. Without `state`
+/// the origin must get two streams.
 pub fn check_both_gates(is_held: bool, keeps: bool, redis: Option<&str>) {
     let origin = Origin::start();
     let newcomers: Vec<_> = (0..16).map(|key| format!("/?key=new{key}")).collect();

@@ -9,8 +9,7 @@ use crate::support::{MARGIN, Origin, best_of_three, check_gaps, longest_pause};
 /// Over a restart, new requests leave behind those that wait in the old process.
 ///
 /// With `state`, a zone or a gate of 5r/s gives the origin one even stream. Without it, the origin
-/// gets
-/// two streams at once.
+/// gets two streams at once.
 #[test]
 fn newcomers_leave_behind_those_who_wait_in_the_process_before() {
     let cases: [(bool, Rest); 3] = [

@@ -38,8 +38,7 @@ pub fn begins(line: &str, cause: &str) -> bool {
 /// Returns what is wrong with the lines that report begins.
 ///
 /// A bad headline needs an error and others a warning, each with the remedy. `headlines`: all that
-/// were
-/// seen.
+/// were seen.
 pub fn began(lines: &[String], headlines: &[Value]) -> Vec<String> {
     let mut wrong = Vec::new();
     for line in lines.iter().filter(|line| line.contains(" began: ")) {

@@ -73,8 +73,7 @@ fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
 /// Sends `first`, then the output of `next` for each count, until the time or the reading ends.
 ///
 /// Other clients are served meanwhile, and memory grows by at most `most` bytes. In the end the
-/// gateway
-/// is as before.
+/// gateway is as before.
 fn flood(
     reads: Reads,
     most: u64,

@@ -1,12 +1,9 @@
 //! Tests of abuse that a gateway must withstand.
 //!
 //! The kinds are slow heads and bodies, very many connections, floods of keys, pipelined requests
-//! and
-//! frames, and no file descriptors left. In each test a well-behaved client sends requests all the
-//! time,
-//! and each gets 200 within [`BOUND`](crate::support::others::BOUND). Memory stays below a bound
-//! computed
-//! from the number of abusers. Afterwards the gateway is as before.
+//! and frames, and no file descriptors left. In each test a well-behaved client sends requests all
+//! the time, and each gets 200 within [`BOUND`](crate::support::others::BOUND). Memory stays below
+//! a bound computed from the number of abusers. Afterwards the gateway is as before.
 
 mod connections;
 mod crowd;

@@ -174,8 +174,7 @@ impl Board {
     /// Returns the number of a response that an origin begins.
     ///
     /// A retried request has several responses. The abandoned one may begin, and be broken off,
-    /// after the
-    /// other was complete.
+    /// after the other was complete.
     pub fn answer_begins(&self) -> u64 {
         let nth = self.begun.fetch_add(1, Ordering::Relaxed);
         locked(&self.unfinished).insert(nth);

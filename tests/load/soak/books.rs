@@ -31,10 +31,8 @@ pub type Rejections = BTreeMap<(&'static str, String), i64>;
 /// Compares the counters.
 ///
 /// Each response that a client received, complete or broken off, is counted once and with its code.
-/// A
-/// request whose client disconnected, or whose connection ended before it was read, is counted at
-/// most
-/// once, with any code. Nothing else is counted.
+/// A request whose client disconnected, or whose connection ended before it was read, is counted at
+/// most once, with any code. Nothing else is counted.
 pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let fates = board.fates();
     let mut answers = BTreeMap::<u16, i64>::new();

@@ -186,10 +186,9 @@ fn number_of(id: &str) -> u64 {
 /// Waits for the next request. Returns an error if this origin should close instead.
 ///
 /// It closes an idle connection only if `may_idle`. A new connection was opened for a request,
-/// which
-/// arrives later than [`IDLE`] on a busy machine. It does not count as idle: if it were closed, the
-/// gateway would have nothing left to try. A connection with an unanswered request is not idle,
-/// either.
+/// which arrives later than [`IDLE`] on a busy machine. It does not count as idle: if it were
+/// closed, the gateway would have nothing left to try. A connection with an unanswered request is
+/// not idle, either.
 fn wait_for_request(
     stream: &TcpStream,
     reader: &mut BufReader<&TcpStream>,

@@ -1,8 +1,8 @@
 //! Long tests of limits, gates and permits in a real Redis.
 //!
 //! The simulations (`src/gateway/simulation`) search faults and their times, by night with
-//! thousands of
-//! seeds. This folder tests what only real programs show: clusters, and ten gateways at once.
+//! thousands of seeds. This folder tests what only real programs show: clusters, and ten gateways
+//! at once.
 //!
 //! | module | content |
 //! |---|---|

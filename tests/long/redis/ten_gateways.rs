@@ -121,8 +121,7 @@ origin = "app"
     /// Lets `clients` of each gateway send one request after another while `meanwhile` runs.
     ///
     /// A client whose gateway dies continues with the replacement. A gateway that accepts no
-    /// connection loses
-    /// requests too.
+    /// connection loses requests too.
     fn under_load(&self, clients: usize, meanwhile: impl FnOnce()) -> Vec<Asked> {
         let (stop, all) = (AtomicBool::default(), Mutex::new(Vec::new()));
         let gateways = &self.gateways;

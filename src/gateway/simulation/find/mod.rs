@@ -1,8 +1,8 @@
 //! Simulates the experiment of [`find`](limit::find) on origins with known capacity.
 //!
 //! The gate is a plain pace: requests leave evenly at the level set by the experiment, and more
-//! requests
-//! wait than the origin can process. The true capacity comes from long runs at fixed rates.
+//! requests wait than the origin can process. The true capacity comes from long runs at fixed
+//! rates.
 //!
 //! Everyday runs use one of the seeds that are known to succeed, long runs hundreds of random
 //! seeds: see

@@ -67,8 +67,7 @@ fn above(run: &Run, truth: f64) -> f64 {
 /// Returns the mean duration in seconds.
 fn find_all(kind: &Kind) -> f64 {
     // The bounds are for the share of experiments, and a few experiments exceed one. With seed 1
-    // the
-    // result of the pausing origin lies outside the printed range.
+    // the result of the pausing origin lies outside the printed range.
     let seeds = known_seeds(1, 2..5, 350);
     let count = seeds.count() as f64;
     let (mut within, mut in_range, mut over, mut took) = (0.0, 0.0, 0.0, 0.0);
@@ -138,16 +137,14 @@ fn the_end_of_an_origin_that_sheds_is_found() {
 #[test]
 fn the_end_of_an_origin_that_is_slow_at_any_rate_is_found() {
     // Nearly 50 steps of 5 % lead there. If its 200 ms of 300 were near the end, each step would be
-    // a
-    // quarter and twice as long: 70 minutes.
+    // a quarter and twice as long: 70 minutes.
     assert!(find_all(&KINDS[6]) < 40.0 * 60.0);
 }
 
 /// Returns the largest share of bad responses relative to the allowed one, at a fixed rate.
 ///
 /// The value is at most 1 if the rate keeps the objective. The first ten minutes do not count: a
-/// cache
-/// fills, and its backlog drains.
+/// cache fills, and its backlog drains.
 fn closeness(kind: &Kind, rate: f64) -> f64 {
     const WARM_UP: f64 = 600.0;
     let objective: Objective = kind.objective.parse().unwrap();

@@ -12,10 +12,8 @@ use crate::simulation::script_call::ScriptCall;
 /// Invariant: the store charged exactly what was used.
 ///
 /// It is checked at the end, if nothing has failed. It is not checked with mixed costs: a request
-/// may take
-/// the slot of one that costs more, and the rest is lost. Slots of leases may expire: then less is
-/// used
-/// than was charged, but never more.
+/// may take the slot of one that costs more, and the rest is lost. Slots of leases may expire: then
+/// less is used than was charged, but never more.
 pub(super) struct Books {
     scenario: Rc<Scenario>,
     /// Charges in the store that were not refunded, by zone.

@@ -11,8 +11,7 @@ use crate::zone::Charge;
 /// Invariant: after an outage, requests admitted alone get slots of the shared schedule.
 ///
 /// A key notices the store's return when the first of these requests is due. Requests that are due
-/// before
-/// the store has replied leave in addition.
+/// before the store has replied leave in addition.
 pub(super) struct Sharing {
     scenario: Rc<Scenario>,
     /// Gateways that have reached the store again.

@@ -74,9 +74,8 @@ impl Pool {
     /// Returns the minimum share of permits that must be in use while requests wait.
     ///
     /// A gateway with one or two clients cannot use a permit while its clients pause. If permits
-    /// move between
-    /// gateways, each moves again after every request and is unusable for two and a half round
-    /// trips.
+    /// move between gateways, each moves again after every request and is unusable for two and a
+    /// half round trips.
     fn least_use(&self) -> f64 {
         let mut clients = self.plan.clients.iter().filter(|clients| **clients > 0);
         let all: u64 = clients.clone().sum();

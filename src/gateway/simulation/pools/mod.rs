@@ -1,8 +1,8 @@
 //! Simulates gateways that share the permits of an origin.
 //!
 //! [`plan`] has the scenario of a seed, [`origin`] the invariants. The gates, their tasks, the
-//! links and
-//! the script are the real ones, in the same world, network and store as the other simulations.
+//! links and the script are the real ones, in the same world, network and store as the other
+//! simulations.
 
 mod crowd;
 mod judge;

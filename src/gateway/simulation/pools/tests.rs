@@ -65,8 +65,7 @@ const TURN: Duration = Duration::from_millis(40);
 /// Permits move between gateways that outnumber them.
 ///
 /// Each gateway has one client. No client waits longer than twice the fair time, and nearly all
-/// permits
-/// are used.
+/// permits are used.
 #[test]
 fn places_go_round() {
     const PLANS: [(usize, usize, u64); 8] = [
@@ -98,8 +97,7 @@ fn places_go_round() {
             clients: vec![1; gateways],
             takes: (takes, takes + 1),
             // A request that arrives just after all permits were taken waits for a complete
-            // request. A permit is
-            // in transit for a moment each time it moves.
+            // request. A permit is in transit for a moment each time it moves.
             longest: Some((fair * 2).max(takes_longest) + Duration::from_millis(10)),
             ..PoolPlan::default()
         };

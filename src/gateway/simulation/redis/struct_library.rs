@@ -1,10 +1,8 @@
 //! Redis's `struct.pack` and `struct.unpack`, for the formats that the scripts use.
 //!
 //! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four
-//! and
-//! seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is read,
-//! its
-//! length is the number before it).
+//! and seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is
+//! read, its length is the number before it).
 
 use mlua::{Error, FromLua, Lua, MultiValue, Value};
 

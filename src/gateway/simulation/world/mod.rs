@@ -1,10 +1,8 @@
 //! The machine of a simulation: one thread, one virtual time, several hosts.
 //!
 //! The time is tokio's paused clock. It stands still while any task can run, and then advances to
-//! the next
-//! instant that a task waits for. tokio's own timers have whole milliseconds, so this module keeps
-//! the
-//! simulation's timers, to the nanosecond.
+//! the next instant that a task waits for. tokio's own timers have whole milliseconds, so this
+//! module keeps the simulation's timers, to the nanosecond.
 
 mod host;
 mod sleep;

@@ -125,8 +125,7 @@ impl Counts {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
             // A request that fails behind the origin is subtracted twice. Resetting the count here
-            // corrects
-            // that error.
+            // corrects that error.
             self.waiting = 0;
         }
     }
@@ -153,8 +152,7 @@ impl Counts {
     /// Sets the interval of a new rate.
     ///
     /// The gap in which the rate changes belongs to neither rate, so it is not counted. The gaps
-    /// collected
-    /// so far move to the total, so that a second shows the gaps of one rate only.
+    /// collected so far move to the total, so that a second shows the gaps of one rate only.
     pub(super) fn retune(&mut self, interval: Duration) {
         self.total.gaps.merge(std::mem::take(&mut self.now.gaps));
         self.interval = interval;

@@ -113,8 +113,7 @@ pub(in crate::import) struct OriginTables {
     /// Name and response timeout of each origin.
     ///
     /// The key is its other fields, and the server for which its connections are counted. Without
-    /// such
-    /// a server they are counted for all servers together.
+    /// such a server they are counted for all servers together.
     known: HashMap<(Fields, Option<usize>), (String, Duration)>,
     names: Names,
 }
@@ -123,8 +122,7 @@ impl OriginTables {
     /// Returns the name of the origin with these fields.
     ///
     /// Also returns the response timeout of the route if it differs from the origin's. The name of
-    /// a new
-    /// origin is similar to `like`.
+    /// a new origin is similar to `like`.
     pub(in crate::import) fn named(
         &mut self,
         mut section: Section,

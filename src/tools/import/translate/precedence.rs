@@ -2,8 +2,7 @@
 //!
 //! Both compare exact paths, then regular expressions in order, then prefixes, the longest first.
 //! nginx also skips regular expressions if the longest prefix of the path has `^~`. drip cannot
-//! skip
-//! them, so such prefixes become regular expressions at the right position.
+//! skip them, so such prefixes become regular expressions at the right position.
 
 use super::expression;
 use super::route::{Location, Pattern};

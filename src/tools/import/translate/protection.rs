@@ -53,8 +53,7 @@ impl Protection {
     /// Returns the protection of a location.
     ///
     /// Its own directives protect it, and so does a `rewrite` if the server protects something:
-    /// nginx
-    /// checks a rewritten request by its new path.
+    /// nginx checks a rewritten request by its new path.
     pub(super) fn of_location(block: &[Directive], around: &Around, scope: &Scope) -> Option<Self> {
         let own = Self::of(block, around.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {

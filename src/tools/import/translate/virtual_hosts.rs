@@ -1,8 +1,7 @@
 //! Builds the routes of servers that have names.
 //!
 //! nginx chooses the server first; drip chooses the path first. So each host or wildcard also gets
-//! a
-//! route for every path of the wildcards that cover it, and of the default server.
+//! a route for every path of the wildcards that cover it, and of the default server.
 
 use std::collections::{HashMap, HashSet};
 

@@ -241,8 +241,8 @@ fn a_change_is_told_at_its_mark_and_in_a_list() {
     browser.has("#changes ol", "zones.z.rate 10r/s → 20r/s");
     browser.has("#changes ol", "zones.z.rate 20r/s → 30r/s");
     // Both marks are close to each other, and are shown together. The test moves the cursor back
-    // over the
-    // last steps again and again, because a busy machine draws later than the next key press.
+    // over the last steps again and again, because a busy machine draws later than the next key
+    // press.
     browser.wait_for(
         "the mark",
         "const plot = document.querySelector('.plot');

@@ -1,8 +1,7 @@
 //! Tests of `drip find` before a real application: four Python processes and `SQLite`.
 //!
 //! The true capacity is measured without the gateway: requests straight to the application, evenly
-//! at a
-//! rate.
+//! at a rate.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};

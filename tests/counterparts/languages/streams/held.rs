@@ -83,8 +83,7 @@ fn load(address: SocketAddr) -> usize {
 /// Delay of one request at the origin while the next one is in time.
 ///
 /// Each request is recorded by its own thread, on a machine that other tests keep busy. `burst` is
-/// twice
-/// this delay.
+/// twice this delay.
 const LATE: Duration = Duration::from_millis(400);
 
 /// Fails unless at most one request arrived per interval, all the time.

@@ -1,8 +1,7 @@
 //! Tests of browsers and other programs over HTTP/2.
 //!
 //! They load pages with many requests at once, and send refused uploads, expectations, and floods
-//! of
-//! frames.
+//! of frames.
 
 mod expect;
 mod held;

@@ -17,8 +17,7 @@ const RUNS: usize = 10;
 /// Length of an upload within `max_body_size`, and of one above it.
 ///
 /// Both are longer than a window of HTTP/2, and so short that Java sends the rest within [`LINGER`]
-/// on a
-/// busy machine. node resets a stream itself while it holds more than 10 MB.
+/// on a busy machine. node resets a stream itself while it holds more than 10 MB.
 const LENGTH: usize = 1_500_000;
 const TOO_LONG: usize = 2_000_000;
 /// Time for which the rest of an upload is read after its response, and maximum of bytes.

@@ -192,10 +192,8 @@ impl Seen {
     /// Checks statuses, durations and rates.
     ///
     /// All responses have one of these statuses. None takes longer than its queue and the store's
-    /// timeout on a
-    /// busy machine. The rate is the shared one before and after the failure, and `during` during
-    /// it, within
-    /// 5 %.
+    /// timeout on a busy machine. The rate is the shared one before and after the failure, and
+    /// `during` during it, within 5 %.
     fn check(&self, allowed: &[u16], during: RangeInclusive<usize>) -> Result<(), String> {
         let Self {
             statuses, longest, ..
@@ -229,8 +227,7 @@ fn killed_each_zone_falls_back_as_it_says_and_no_request_is_lost() {
             |redis, _| redis.restart(),
         );
         // Each gateway alone may use the full rate. Each continues from its last known level, so
-        // there is no
-        // surge.
+        // there is no surge.
         local.check(&[200, 429], RATE..=2 * RATE)?;
         // 30 clients with a pause of 50 ms send far more than the rate.
         open.check(&[200, 429], RATE * 2..=RATE * 10)?;

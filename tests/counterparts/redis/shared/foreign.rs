@@ -100,8 +100,7 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
         began.elapsed().as_secs() >= day_or_night(3, 5)
     });
     // Each of the two workers retries at 0.25 s, 0.75 s, 1.75 s, 3.75 s and 7.75 s. Four retries
-    // per
-    // second would be forty in 5 s.
+    // per second would be forty in 5 s.
     let (tries, second) = (fake.connections.load(SeqCst), began.elapsed().as_secs());
     let most = day_or_night(13, 16);
     assert!(second > 20 || tries <= most, "{tries} tries in {second} s");

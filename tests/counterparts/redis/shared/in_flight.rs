@@ -82,8 +82,7 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
     let text = text(&app, &redis.url(), "orphan = \"1s\"", ", in_flight = 2");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
     // The requests run for longer than an unrenewed lease, and longer than its permits are
-    // withheld. By
-    // day, the simulation proves this.
+    // withheld. By day, the simulation proves this.
     let target = day_or_night("/1500?key=a", "/6000?key=a");
     let mut clients = gateways
         .each_ref()

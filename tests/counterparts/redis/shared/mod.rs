@@ -125,8 +125,7 @@ fn all_at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + 
 /// Returns the requests per second of a stream that should have `wanted`.
 ///
 /// A busy machine delays requests and never advances them. So the rate is measured between the
-/// least
-/// delayed request of the first quarter and that of the last quarter.
+/// least delayed request of the first quarter and that of the last quarter.
 pub fn steady_rate(moments: &[Instant], wanted: f64) -> f64 {
     let quarter = moments.len() / 4;
     let least_late = |range: Range<usize>| {

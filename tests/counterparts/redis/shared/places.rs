@@ -1,8 +1,7 @@
 //! Tests of origins whose permits gateways share.
 //!
 //! There must never be more requests at once than `max_in_flight`, whatever happens to Redis or to
-//! a
-//! gateway.
+//! a gateway.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

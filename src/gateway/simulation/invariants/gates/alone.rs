@@ -20,8 +20,7 @@ const UNKNOWN: u32 = 10;
 /// Invariant: a gateway continues alone only if something fails, with its share of the rate.
 ///
 /// It divides the rate by the number of gateways that the store reported last. It returns to the
-/// store
-/// when that many gateways are there, or after a second.
+/// store when that many gateways are there, or after a second.
 pub(super) struct Alone {
     scenario: Rc<Scenario>,
     gates: BTreeMap<GateId, Gate>,

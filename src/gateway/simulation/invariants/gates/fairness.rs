@@ -22,8 +22,7 @@ const SPANS: f64 = 0.1;
 /// Invariant: while the same keys wait at all gateways, each gets its share of the departures.
 ///
 /// Shares are divided among the classes by weight, and in each class among the keys. A key that
-/// waits at
-/// several gateways gets an equal part of its share at each.
+/// waits at several gateways gets an equal part of its share at each.
 pub(super) struct Fairness {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,

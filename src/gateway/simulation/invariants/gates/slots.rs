@@ -270,9 +270,8 @@ impl Gate {
     /// Removes the slot of a request that leaves now. Returns whether there is one.
     ///
     /// A gateway uses its slots in order, and so does this function. If the gateway had lost the
-    /// slot that is
-    /// removed here, it has used the next one that it had. That slot is then doubtful, if it fits
-    /// at all.
+    /// slot that is removed here, it has used the next one that it had. That slot is then doubtful,
+    /// if it fits at all.
     fn take(&mut self, now: i64) -> bool {
         let fits = |slot: &Slot| {
             let error = slot.error + EXACT;
@@ -312,10 +311,8 @@ impl Gate {
     /// Returns the maximum error of the gateway's estimate of the store's clock.
     ///
     /// The estimate uses the fastest round trip of at least the last ten seconds. Its error is at
-    /// most half of
-    /// that (RFC 5905, section 8), plus the drift of up to twenty seconds. A jump that is shorter
-    /// than the
-    /// round trips may not be noticed.
+    /// most half of that (RFC 5905, section 8), plus the drift of up to twenty seconds. A jump that
+    /// is shorter than the round trips may not be noticed.
     fn error(&self, jumped: Option<Duration>, now: Duration) -> i64 {
         let kept = now.saturating_sub(Duration::from_secs(10));
         let lately = self.trips.iter().filter(|trip| trip.received >= kept);

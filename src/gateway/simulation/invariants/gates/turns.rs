@@ -15,10 +15,8 @@ const EXACT: f64 = 2000.0;
 /// Invariant: a gateway that backs off takes slots only at its reduced pace.
 ///
 /// Its pace has one slot per interval divided by its share, as of the claim. A late slot is made
-/// up: a
-/// slot is due at most one such interval before the first slot that the gateway can use. Slots are
-/// whole
-/// intervals, so a slot may come up to one interval before it is due.
+/// up: a slot is due at most one such interval before the first slot that the gateway can use.
+/// Slots are whole intervals, so a slot may come up to one interval before it is due.
 #[derive(Default)]
 pub(in crate::simulation) struct Turns {
     backing: BTreeMap<Name, Backing>,

@@ -18,10 +18,8 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// Invariant: no slot stays free while a gateway has more waiters than slots.
 ///
 /// The waiters must have waited for some time. In addition, a request that arrives while none waits
-/// leaves
-/// as soon as the store has replied. It is checked if all requests cost one and only the pace
-/// delays them,
-/// while nothing fails.
+/// leaves as soon as the store has replied. It is checked if all requests cost one and only the
+/// pace delays them, while nothing fails.
 pub(super) struct Work {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,

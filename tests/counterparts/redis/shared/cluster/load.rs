@@ -208,10 +208,8 @@ limits = [{{ zone = "closed", burst = 4 }}]
             return Err("a gateway is still without the store".to_owned());
         }
         // The store must not alternate between up and out while one node is out, because requests
-        // would
-        // wait for it each time. Another node may learn of the new master later, so one more outage
-        // is
-        // allowed.
+        // would wait for it each time. Another node may learn of the new master later, so one more
+        // outage is allowed.
         for gateway in &self.gateways {
             let outages = gateway.log_lines().into_iter();
             let outages =

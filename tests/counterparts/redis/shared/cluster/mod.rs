@@ -25,8 +25,7 @@ fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
 /// Moving slots under load delays or refuses no request, and loses or adds no charge.
 ///
 /// While a slot moves, its node redirects requests to another node (`ASK`, then `MOVED`), which
-/// does not
-/// know the scripts at first. The gates continue to share.
+/// does not know the scripts at first. The gates continue to share.
 #[test]
 fn slots_that_move_under_load_change_nothing() {
     best_of_three(|_| {
