@@ -29,9 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Rounds {
     pub kind: Kind,
-    /// Microseconds of processor time a request.
+    /// Microseconds of processor time per request.
     pub micros: Vec<f64>,
-    /// Requests a second.
+    /// Requests per second.
     pub rate: Vec<f64>,
 }
 

@@ -12,7 +12,7 @@ use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::Figure;
 use crate::table::{self, Measured};
 
-/// The rate of the path, in requests a second.
+/// The rate of the path, in requests per second.
 const RATE: f64 = 4000.0;
 /// The picture's panel for waiting requests.
 const WHO_WAITS: &str = "who waits: µs a request";

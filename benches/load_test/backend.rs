@@ -27,7 +27,7 @@ pub struct Visit {
     /// The value of its field X-Call.
     pub call: usize,
     pub came: Moment,
-    /// When it was answered; `None` if it was not.
+    /// Time of the response; `None` without a response.
     pub done: Option<Moment>,
 }
 

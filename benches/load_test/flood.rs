@@ -24,7 +24,7 @@ const NATURE: Nature = Nature {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const FLOOD: &str = "/?client=flood";
-/// Requests a second of the flooding client.
+/// Requests per second of the flooding client.
 const FLOOD_RATE: u32 = 500;
 const LIGHT: [&str; 9] = [
     "/?client=light1",
@@ -37,7 +37,7 @@ const LIGHT: [&str; 9] = [
     "/?client=light8",
     "/?client=light9",
 ];
-/// Requests a second of each light client.
+/// Requests per second of each light client.
 const LIGHT_RATE: u32 = 5;
 
 const NGINX_ZONES: &str = "limit_req_zone $arg_client zone=client:1m rate=20r/s;

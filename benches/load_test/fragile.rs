@@ -1,4 +1,4 @@
-//! A backend for 200 requests a second, and a crowd for three seconds: without drip, and with it.
+//! A backend for 200 requests per second, and a crowd for three seconds: without drip, and with it.
 
 use std::io;
 use std::time::Duration;

@@ -21,9 +21,9 @@ use crate::support::client::Connection;
 pub struct Told {
     pub path: &'static str,
     pub sent: f64,
-    /// When it reached the backend.
+    /// Arrival at the backend.
     pub reached: Option<f64>,
-    /// Time from its arrival at the backend to the backend's answer.
+    /// Time from its arrival at the backend to the response.
     pub backend: Option<f64>,
     pub ended: f64,
     pub end: End,

@@ -22,7 +22,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-L
 /// A request that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it was read, in nanoseconds.
+    /// Time at which it was read, in nanoseconds.
     pub at: u64,
     /// The value of its field X-Key.
     pub key: u64,

@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-/// The processor time that `processes` have used so far: user and kernel, all threads together.
+/// Returns the processor time of `processes` so far: user and kernel, all threads.
 pub fn processor_time(processes: &[u32]) -> Duration {
     processes.iter().map(|process| of_process(*process)).sum()
 }
 
-/// The memory that `processes` hold, in bytes. A page that several share counts once.
+/// Returns the memory of `processes` in bytes. A shared page counts once.
 pub fn memory(processes: &[u32]) -> u64 {
     let of_one = |process: &u32| {
         let rollup =
@@ -21,7 +21,7 @@ pub fn memory(processes: &[u32]) -> u64 {
     processes.iter().filter_map(of_one).sum::<u64>() * 1024
 }
 
-/// How many file descriptors `processes` have open.
+/// Returns the number of open file descriptors of `processes`.
 pub fn descriptors(processes: &[u32]) -> usize {
     let of_one = |process: &u32| fs::read_dir(format!("/proc/{process}/fd")).map(Iterator::count);
     processes
@@ -35,7 +35,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// The processor time of one process.
+/// Returns the processor time of one process.
 ///
 /// It is the scheduler's count in nanoseconds if the kernel keeps it, else that of `stat`, in
 /// hundredths of a second.

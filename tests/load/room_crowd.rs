@@ -48,8 +48,9 @@ impl<'s> Door<'s> {
         }
     }
 
-    /// Sends the first requests of `count` visitors, and polls as the room says until all are
-    /// inside.
+    /// Sends the first request of each of `count` visitors, and polls until all are inside.
+    ///
+    /// Visitors poll as the room says.
     fn pass(mut self, count: u16) {
         for index in 0..usize::from(count) {
             let mut visitor = Waiting::default();

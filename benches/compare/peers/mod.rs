@@ -86,7 +86,7 @@ struct Plan<'a> {
     setup: &'a Setup,
 }
 
-/// How a peer is started: its configuration file, if it has one, and its arguments.
+/// Start of a peer: its configuration file, if it has one, and its arguments.
 struct Written {
     file: Option<(&'static str, String)>,
     arguments: Vec<String>,
@@ -177,7 +177,7 @@ impl Peer {
         usage::descriptors(&self.running.processes())
     }
 
-    /// Its log output.
+    /// Returns its log output.
     pub fn log(&self) -> String {
         let file: &Path = &self.folder.path().join("log");
         fs::read_to_string(file).unwrap_or_default()

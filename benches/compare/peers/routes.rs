@@ -10,10 +10,10 @@ pub const KEYS: &str = "/keys";
 pub const WAIT: &str = "/wait";
 /// Lets each key pass one request in two seconds.
 pub const SLOW: &str = "/slow";
-/// Lets 4000 requests a second pass. All others wait.
+/// Lets 4000 requests per second pass. All others wait.
 pub const DEEP: &str = "/deep";
 
-/// Streams whose evenness is measured: requests a second, and the path.
+/// Streams whose evenness is measured: requests per second, and the path.
 pub const STREAMS: [(u64, &str); 4] = [
     (100, "/stream/100"),
     (500, "/stream/500"),
@@ -24,18 +24,18 @@ pub const STREAMS: [(u64, &str); 4] = [
 /// Passes every request through a gate that never closes; drip only.
 pub const OPEN_GATE: &str = "/gate/open";
 
-/// Streams through a gate: requests a second, and the path; drip only.
+/// Streams through a gate: requests per second, and the path; drip only.
 pub const GATED: [(u64, &str); 2] = [(500, "/gate/500"), (2000, "/gate/2000")];
 
 /// A route with its own zone, keyed by the field X-Key.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub path: &'static str,
-    /// In the syntax that nginx and drip share.
+    /// Rate, in the syntax that nginx and drip share.
     pub rate: &'static str,
     pub burst: u32,
     pub nodelay: bool,
-    /// How many keys the zone must be able to hold.
+    /// Number of keys that the zone must be able to hold.
     pub keys: u32,
 }
 

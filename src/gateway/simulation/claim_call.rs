@@ -22,8 +22,9 @@ pub(super) struct ClaimCall {
     pub(super) lead: f64,
     /// Waiting classes: hash of the name, weight, and sum of the weights of waiting keys.
     pub(super) classes: Vec<(u32, f64, f64)>,
-    /// Generation of keys that the gateway knows, number of this claim, and of the last answered
-    /// one.
+    /// Generation of keys that the gateway knows, and numbers of two claims.
+    ///
+    /// The claims are this one, and the last one that was answered.
     pub(super) known: f64,
     pub(super) number: f64,
     pub(super) answered: f64,

@@ -177,8 +177,9 @@ impl Scenario {
         }
     }
 
-    /// Generates a scenario with gates that back off, because the origin sheds one gateway's
-    /// requests.
+    /// Generates a scenario with gates that back off.
+    ///
+    /// The origin sheds the requests of one gateway.
     pub(super) fn of_backoff(random: &mut Random) -> Self {
         let gateways = random.number(2..5);
         let gates = Self::of_gates(random);

@@ -55,8 +55,9 @@ impl Spool {
         Ok(())
     }
 
-    /// Flushes the buffer. `slots`: number of slots of all requests. Nothing may be added
-    /// afterwards.
+    /// Flushes the buffer. Nothing may be added afterwards.
+    ///
+    /// `slots`: number of slots of all requests.
     pub(super) fn end(&mut self, slots: usize) -> io::Result<()> {
         self.slots = slots;
         self.file.flush().map_err(|error| told(&error))

@@ -92,8 +92,9 @@ impl Pending {
         }
     }
 
-    /// Removes the first request if its outcome is known; the outcome is `None` if no route
-    /// matches.
+    /// Removes the first request if its outcome is known.
+    ///
+    /// The outcome is `None` if no route matches.
     pub(super) fn take(&mut self) -> Option<(NamedRequest, Option<Outcome>)> {
         if self.requests.front()?.1 == ReplayAdmission::Waits {
             return None;

@@ -11,11 +11,10 @@ use crate::simulation::scenario::Scenario;
 use crate::simulation::script_call::ScriptCall;
 use crate::zone::Charge;
 
-/// Invariant: the limit holds over all gateways in every window, and departures keep their
-/// distance.
+/// Invariant: the limit holds over all gateways in every window.
 ///
-/// Decisions of the store are bounded for all gateways together, and decisions of a gateway that is
-/// alone for each gateway.
+/// In addition, departures keep their distance. Decisions of the store are bounded for all gateways
+/// together, and decisions of a gateway that is alone for each gateway.
 pub(super) struct Pace {
     scenario: Rc<Scenario>,
     departures: BTreeMap<Stream, Vec<Departure>>,

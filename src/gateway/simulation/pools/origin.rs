@@ -61,8 +61,9 @@ impl CountingOrigin {
         self.before.borrow_mut().extend(both);
     }
 
-    /// Records that a gateway uses permits without asking from now on, so the maximum may be
-    /// exceeded.
+    /// Records that a gateway uses permits without asking from now on.
+    ///
+    /// The maximum may be exceeded then.
     pub(super) fn may_exceed(&self) {
         self.is_exact.set(false);
     }

@@ -22,7 +22,7 @@ pub(super) struct Outcome {
     pub(super) digest: (u64, u64),
     /// Number of requests that were at the origin.
     pub(super) started: u64,
-    /// How often the use of permits was checked.
+    /// Number of checks of the use of permits.
     pub(super) judged: u64,
     /// Share of the permits that was used while requests waited and nothing failed.
     pub(super) used: f64,

@@ -103,8 +103,9 @@ impl World {
         self.hosts.add(Some(Rc::clone(time)))
     }
 
-    /// Drops all tasks of a host, as if it lost its power. A task of the host itself must not call
-    /// this.
+    /// Drops all tasks of a host, as if it lost its power.
+    ///
+    /// A task of the host itself must not call this.
     pub(super) fn kill(&self, host: HostId) {
         self.hosts.remove(host);
     }

@@ -12,7 +12,7 @@ use crate::simulation::world::HostId;
 const KNOWN_AFTER: Duration = Duration::from_secs(1);
 /// Delay with which a gateway that retries reaches the store after a fault.
 const RECOVERED_AFTER: Duration = Duration::from_secs(2);
-/// A request that left within this span ago proves that its gateway has asked since.
+/// A gateway has asked the store if one of its requests left between these times ago.
 const ASKED: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(650));
 /// Growth of the rate per second, as a share of it.
 const GROWTH: f64 = 0.05;

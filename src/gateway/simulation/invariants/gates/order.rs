@@ -20,8 +20,9 @@ type Lane = (HostId, usize, usize, usize);
 #[derive(Default)]
 struct Waiting {
     ids: BTreeSet<u64>,
-    /// A request that left before earlier ones, with its time. The others must leave at the same
-    /// time.
+    /// A request that left before earlier ones, with its time.
+    ///
+    /// The earlier ones must leave at the same time.
     overtaken: Option<(Duration, u64)>,
 }
 

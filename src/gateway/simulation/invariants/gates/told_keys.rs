@@ -11,8 +11,9 @@ pub(super) struct ToldKeys {
     generation: f64,
     /// Class and weight of each reported key, by gateway.
     told: BTreeMap<Vec<u8>, BTreeMap<u64, (u32, u32)>>,
-    /// Number of the last claim, by gateway. A claim that arrives behind a later one reports
-    /// nothing.
+    /// Number of the last claim, by gateway.
+    ///
+    /// A claim that arrives behind a later one reports nothing.
     last: BTreeMap<Vec<u8>, f64>,
     /// Information that each gateway has received.
     heard: BTreeMap<Vec<u8>, Heard>,
