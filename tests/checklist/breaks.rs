@@ -25,8 +25,7 @@ const PARTS: [(&str, &str); 5] = [
 /// Sends a request, and lets the origin break off its response at once.
 ///
 /// The origin reads the head and `read` more bytes, sends `part` of a response and ends the
-/// connection.
-/// The gateway receives all of that at the same time.
+/// connection. The gateway receives all of that at the same time.
 fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end: fn(Raw)) -> Raw {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();

@@ -262,8 +262,7 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
 /// Killing a gateway loses only its own waiting requests.
 ///
 /// Gateways are killed one after the other and replaced. Slots of the killed gateway's requests
-/// expire;
-/// all other requests keep theirs.
+/// expire; all other requests keep theirs.
 #[test]
 fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_else() {
     const CLIENTS: usize = 10;

@@ -14,8 +14,7 @@ use crate::zone::{Charge, Grant};
 /// Invariant: no slot of a schedule is handed out twice or used twice.
 ///
 /// If nothing fails, an unused slot of a lease is returned, unless the slot passed before the lease
-/// ended.
-/// This is not checked if costs are mixed or change: see [`Books`](super::books::Books).
+/// ended. This is not checked if costs are mixed or change: see [`Books`](super::books::Books).
 pub(super) struct Places {
     scenario: Rc<Scenario>,
     /// Slots in use, by key in the store.

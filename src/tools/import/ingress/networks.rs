@@ -57,8 +57,7 @@ impl Access {
         let deny = deny.unwrap_or_default();
         let allow = allow.map(|mut allow| {
             // ingress-nginx writes the deny rules first, and nginx applies the first rule that
-            // matches.
-            // drip applies the rule of the smallest network.
+            // matches. drip applies the rule of the smallest network.
             allow.retain(|inner| !deny.iter().any(|outer| outer.contains(inner)));
             if allow.is_empty() {
                 refuse.get_or_insert(403);

@@ -19,8 +19,8 @@ const EXACT: i64 = 3000;
 /// Invariant: each request leaves in its own slot, granted to its gateway, and on time.
 ///
 /// Clocks may differ by their error. It follows that departures of all gateways never exceed the
-/// rate.
-/// While nothing fails and no client leaves, no slot expires at a gateway where requests wait.
+/// rate. While nothing fails and no client leaves, no slot expires at a gateway where requests
+/// wait.
 pub(in crate::simulation) struct Slots {
     scenario: Rc<Scenario>,
     claims: BTreeMap<ClaimId, Claim>,
