@@ -17,8 +17,11 @@ pub(super) struct ClaimCall {
     /// The time is in microseconds on the gateway's own clock.
     pub(super) since: f64,
     pub(super) rate: Rate,
+    /// Number of slots that the gateway could use.
     pub(super) wanted: f64,
+    /// Share of its slots that the gateway may take, above 0 and at most 1.
     pub(super) part_taken: f64,
+    /// Duration of a reply in microseconds: earlier slots are not granted.
     pub(super) lead: f64,
     /// Waiting classes: hash of the name, weight, and sum of the weights of waiting keys.
     pub(super) classes: Vec<(u32, f64, f64)>,
@@ -28,12 +31,19 @@ pub(super) struct ClaimCall {
     pub(super) known: f64,
     pub(super) number: f64,
     pub(super) answered: f64,
+    /// Changes of waiting keys since the last answered claim.
     pub(super) changes: Vec<KeyChange>,
+    /// Time of the store.
     pub(super) now: i64,
+    /// Number of gateways that the store counts.
     pub(super) gateways: f64,
+    /// The gateway's share of all waiters, from 0 to 1.
     pub(super) part: f64,
+    /// Effective rate.
     pub(super) in_force: Rate,
+    /// Number of departures that each granted slot stands for.
     pub(super) pieces: u32,
+    /// Granted slots.
     pub(super) slots: Vec<i64>,
     /// Whether the store recorded the changes, and the new generation of keys.
     pub(super) is_noted: bool,

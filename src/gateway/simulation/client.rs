@@ -17,6 +17,7 @@ use crate::zone::{Join, Joining, Key, Turn};
 pub(super) struct Visit {
     pub(super) zone: usize,
     pub(super) key: &'static str,
+    /// Limit of the route.
     pub(super) limit: Limit,
     /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,

@@ -56,6 +56,7 @@ struct Connection {
     ///
     /// These commands are sent again in full.
     forgotten: RefCell<BTreeMap<Vec<u8>, Duration>>,
+    /// Whether the gateway knows that the connection is broken.
     is_broken: Cell<bool>,
     /// Arrival of the last message to the store, and of the last one from it.
     arrives: Cell<Duration>,

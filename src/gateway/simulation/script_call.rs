@@ -5,6 +5,7 @@ use super::redis::Reply;
 /// A script call with its result.
 #[derive(Debug)]
 pub(super) struct ScriptCall {
+    /// Code of the operation.
     asked: u8,
     pub(super) entries: Vec<CallEntry>,
 }
@@ -14,7 +15,9 @@ pub(super) struct ScriptCall {
 pub(super) struct CallEntry {
     /// Name of the key in the store.
     pub(super) key: String,
+    /// Number of operations.
     pub(super) many: u32,
+    /// Cost of each.
     pub(super) cost: u32,
     /// First slot, of a refund.
     pub(super) first: u64,

@@ -150,6 +150,7 @@ pub(super) const KINDS: [Kind; 7] = [
 /// Servers with one queue and exponential times: M/M/k if requests arrive at random.
 struct Queue {
     servers: Servers,
+    /// Mean time of a request at a server, in seconds.
     mean: f64,
     /// Time that each request takes before it queues.
     before: f64,
@@ -193,6 +194,7 @@ impl Origin for Lock {
 /// Four workers behind a cache. A miss takes 50 ms, a hit 10 ms; nine of ten hit when it is full.
 struct Cache {
     workers: Servers,
+    /// Number of requests served so far, which fills the cache.
     served: f64,
 }
 
@@ -209,6 +211,7 @@ impl Origin for Cache {
 /// Four workers that pause for 300 ms every 10 s.
 struct Pauses {
     workers: Servers,
+    /// Offset of the first pause, in seconds.
     phase: f64,
 }
 
@@ -237,7 +240,9 @@ impl Origin for Pauses {
 /// An origin that answers 503 above a rate, with a burst of 20.
 struct Shedding {
     rate: f64,
+    /// Number of requests above the rate.
     level: f64,
+    /// Time of the last request.
     last: f64,
 }
 

@@ -23,10 +23,14 @@ pub(super) enum Demand {
 pub(super) struct Arrivals {
     /// Arrivals per second.
     rate: f64,
+    /// Arrivals of the waiting requests.
     waiting: VecDeque<f64>,
+    /// Time of the next arrival.
     next: f64,
     random: Random,
+    /// Whether no request waited at some time since the last check.
     has_been_empty: bool,
+    /// Maximum number of waiting requests.
     pub most_waiting: usize,
 }
 

@@ -44,6 +44,7 @@ pub(super) struct Request {
     zone: usize,
     key: &'static str,
     limit: Limit,
+    /// Time of joining.
     since: Duration,
 }
 
@@ -51,6 +52,7 @@ pub(super) struct Request {
 pub(super) struct Invariants {
     world: Rc<World>,
     next: Cell<u64>,
+    /// Number of requests that a lease decided.
     leased: Cell<u64>,
     answers: RefCell<Answers>,
     fallback: Fallback,

@@ -11,7 +11,9 @@ use crate::simulation::random::Random;
 pub(super) struct Gateway {
     pub(super) id: [u8; 8],
     places: KeyPlaces,
+    /// Maximum number of running requests of the key.
     most: NonZeroU32,
+    /// Number of the last call.
     number: u64,
     /// Ends of the running requests.
     pub(super) running: Vec<Moment>,
@@ -21,7 +23,9 @@ pub(super) struct Gateway {
     pub(super) stands_until: Moment,
     /// The gateway is split from the store until this time.
     pub(super) split_until: Moment,
+    /// Calls in flight, with their arrivals.
     pub(super) to_store: Vec<(Moment, KeyPlacesCall)>,
+    /// Replies in flight: arrival, number of the call, and reply (`None` if it failed).
     pub(super) from_store: Vec<(Moment, u64, Option<KeyPlacesReply>)>,
 }
 

@@ -59,6 +59,7 @@ struct History {
     /// Ends of the requests at the origin.
     at_origin: Vec<Moment>,
     faults: Faults,
+    /// Id of the newest gateway.
     ids: u64,
     /// Until this time the limit may be exceeded by what the store lost.
     forgiven_until: Moment,

@@ -20,14 +20,17 @@ pub(super) struct CountingOrigin {
     ends: RefCell<Vec<Duration>>,
     /// The maximum, and the time until which another one may have been in force.
     pub(super) most: Cell<usize>,
+    /// Earlier maxima, each with the time until which it may be in force.
     before: RefCell<Vec<(Duration, usize)>>,
     orphan: Duration,
+    /// Whether the maximum must hold exactly.
     is_exact: Cell<bool>,
     /// Requests that have a permit but no connection yet.
     connecting: RefCell<BTreeMap<u64, Since>>,
     /// Requests that wait at gateways.
     waits: RefCell<BTreeMap<u64, Since>>,
     next: Cell<u64>,
+    /// Number of requests started so far.
     pub(super) started: Cell<u64>,
     /// Last start of a request, by gateway.
     last_start: RefCell<BTreeMap<usize, Duration>>,

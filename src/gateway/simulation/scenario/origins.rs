@@ -25,15 +25,18 @@ pub(in crate::simulation) struct OriginPlan {
     /// Whether keys share the gate fairly. Otherwise there is one queue of requests.
     pub(in crate::simulation) is_fair: bool,
     pub(in crate::simulation) keys: &'static [(&'static str, u32)],
+    /// Classes, with their weights.
     pub(in crate::simulation) classes: &'static [(&'static str, u32)],
     pub(in crate::simulation) queue: usize,
     pub(in crate::simulation) max_queue: usize,
     /// Field `max_in_flight`, which may change in all files.
     pub(in crate::simulation) max_in_flight: Cell<Option<usize>>,
     pub(in crate::simulation) queue_timeout: Duration,
+    /// Whether the gate backs off.
     pub(in crate::simulation) backs_off: bool,
     /// Time for which permits of a vanished gateway are withheld, in whole seconds.
     pub(in crate::simulation) orphan: Duration,
+    /// Whether the gate closes while the store is out.
     pub(in crate::simulation) is_closed: bool,
 }
 

@@ -15,7 +15,9 @@ pub(in crate::simulation) struct Trace(RefCell<Steps>);
 
 #[derive(Default)]
 struct Steps {
+    /// The last steps.
     last: VecDeque<String>,
+    /// Number of all steps.
     count: u64,
     /// Hasher without random keys: the same steps have the same hash.
     hash: DefaultHasher,

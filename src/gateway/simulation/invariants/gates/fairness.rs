@@ -42,8 +42,11 @@ struct Origin {
 struct Window {
     /// Departures are counted from this time.
     from: Duration,
+    /// Expected share of the departures, by lane.
     parts: BTreeMap<Lane, f64>,
+    /// Departures, by lane.
     left: BTreeMap<Lane, u64>,
+    /// Number of all departures.
     all: u64,
 }
 

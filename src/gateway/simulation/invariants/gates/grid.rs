@@ -35,6 +35,7 @@ struct State {
     known: BTreeMap<Vec<u8>, Known>,
     /// Rate of the newest file, and its time; `None` if unknown.
     rate: Option<(Rate, f64)>,
+    /// Whether the store has lost data.
     has_forgotten: bool,
     keys: ToldKeys,
     furthest: f64,
@@ -42,9 +43,11 @@ struct State {
 
 struct Known {
     gateway: usize,
+    /// Time of the last claim.
     heard: i64,
     /// Whether that was before the store last lost its data.
     is_forgotten: bool,
+    /// Waiting classes, as in the last claim.
     classes: Vec<(u32, f64, f64)>,
 }
 

@@ -48,6 +48,7 @@ pub(in crate::simulation) struct GateRequest {
     pub(super) key: usize,
     pub(super) class: usize,
     pub(super) cost: Cost,
+    /// Time of arrival.
     pub(super) since: Duration,
 }
 
@@ -67,6 +68,7 @@ pub(super) struct Gates {
     work: Work,
     fairness: Fairness,
     learning: Learning,
+    /// Hosts of gateways that have died.
     dead: BTreeSet<HostId>,
 }
 

@@ -32,6 +32,7 @@ pub(in crate::simulation) struct Slots {
     departures: BTreeMap<usize, Vec<(Duration, u32)>>,
     /// Largest error of a clock so far, in nanoseconds.
     worst: i64,
+    /// Number of departures alone.
     alone: u64,
 }
 
@@ -43,6 +44,7 @@ pub(in crate::simulation) struct ClaimId(u64);
 struct Claim {
     gate: GateId,
     ran: Duration,
+    /// Number of gateways that the reply reports.
     gateways: u32,
     /// Granted slots, in nanoseconds on the simulation's clock.
     slots: Vec<i64>,
@@ -53,6 +55,7 @@ struct Claim {
 struct Gate {
     /// Unused slots.
     slots: Vec<Slot>,
+    /// Recent round trips to the store.
     trips: Vec<Trip>,
     /// Number of waiting requests, and the time since which requests wait.
     waiting: u64,
@@ -62,6 +65,7 @@ struct Gate {
 }
 
 struct Slot {
+    /// Time of the slot, in nanoseconds.
     at: i64,
     /// Error of the gateway's clock estimate for this slot, in nanoseconds.
     error: i64,
@@ -73,6 +77,7 @@ struct Slot {
 struct Trip {
     ran: Duration,
     received: Duration,
+    /// Duration in nanoseconds.
     took: i64,
 }
 

@@ -43,7 +43,9 @@ struct Origin {
 struct Hunger {
     /// Waiting requests, each with the time since which it waits.
     waiting: BTreeMap<u64, Duration>,
+    /// Begin of the current period; `None` if the gateway has enough slots.
     since: Option<Duration>,
+    /// Earlier periods: begin and end.
     before: Vec<(Duration, Duration)>,
 }
 
