@@ -74,7 +74,6 @@ pub struct AnswerHead {
 }
 
 /// Complete answer.
-#[derive(Debug)]
 pub struct SharedAnswer {
     /// Head of the answer.
     pub head: AnswerHead,
@@ -123,7 +122,6 @@ pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
 }
 
 /// Answer in the table of kinds. When the table drops it, only its readers keep it in memory.
-#[derive(Debug)]
 pub(super) struct KeptAnswer(pub(super) Arc<SharedAnswer>);
 
 impl Drop for KeptAnswer {

@@ -15,7 +15,6 @@ pub struct Asker {
 ///
 /// A request that leaves is only marked, so that joining and answering cost no more than in a plain
 /// queue. The marked entries never take more space than the waiting ones.
-#[derive(Debug)]
 pub(super) struct Followers<W> {
     /// Entries in ascending order of their numbers.
     line: VecDeque<Follower<W>>,
@@ -24,7 +23,6 @@ pub(super) struct Followers<W> {
 }
 
 /// Entry of the queue.
-#[derive(Debug)]
 struct Follower<W> {
     number: u64,
     /// Waiter of the entry; `None`: it has left.

@@ -61,7 +61,6 @@ pub enum Lookup<A> {
 }
 
 /// Leader with its followers.
-#[derive(Debug)]
 struct Flight<W, S> {
     /// Key of this flight in the map.
     key: KindKey,
@@ -98,7 +97,6 @@ enum Entry<A> {
 /// All kinds that have requests in flight or an entry.
 ///
 /// `A`: an answer; `W`: a waiter; `S`: the state that a leader and its followers share.
-#[derive(Debug)]
 pub struct Kinds<A, W, S> {
     flights: HashMap<KindKey, Flight<W, S>, RandomState>,
     entries: LruCache<KindKey, Entry<A>, RandomState>,

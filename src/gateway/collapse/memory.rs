@@ -78,7 +78,6 @@ impl Memory {
 }
 
 /// Charge of memory. Dropping it gives the memory back.
-#[derive(Debug)]
 pub(super) struct Charge {
     memory: Arc<Memory>,
     bytes: usize,
@@ -114,7 +113,6 @@ impl Drop for Charge {
 ///
 /// If slow readers hold more than their part of the memory, the body is cut off: its readers can
 /// send no more of it.
-#[derive(Debug)]
 pub struct AnswerBody {
     /// Bytes of the body; `None`: it is cut off.
     content: RwLock<Option<Content>>,
@@ -127,7 +125,6 @@ pub struct AnswerBody {
 }
 
 /// Bytes of a body, with their charge of memory.
-#[derive(Debug)]
 struct Content {
     bytes: Vec<u8>,
     _charge: Charge,

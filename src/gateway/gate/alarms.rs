@@ -22,7 +22,6 @@ thread_local! {
 }
 
 /// Alarm of this thread for one gate.
-#[derive(Debug)]
 pub(super) struct Alarms {
     alarm: Alarm,
     /// Instant at which the alarm rings; `None` if it is not set.

@@ -43,7 +43,6 @@ pub(super) enum NoServer {
 /// In each choice, every eligible server gains its weight, and the server with the highest sum is
 /// chosen and loses the total gained. So with weights 5, 1 and 1 the first server is not chosen
 /// five times in a row (`ngx_http_upstream_get_peer` in nginx's `ngx_http_upstream_round_robin.c`).
-#[derive(Debug)]
 pub(super) struct Turns(Vec<i64>);
 
 impl Turns {

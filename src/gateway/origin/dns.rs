@@ -234,7 +234,6 @@ mod tests {
     use super::*;
 
     /// Resolver that returns one of `answers` for each lookup in turn, after a delay.
-    #[derive(Debug)]
     struct Script {
         takes: Duration,
         answers: Vec<Result<&'static str, &'static str>>,

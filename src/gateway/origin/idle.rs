@@ -19,7 +19,6 @@ pub(super) trait Reusable {
 /// Idle connections to one server. The one used last is on top.
 ///
 /// They are boxed, so that little memory moves when a request takes one and gives it back.
-#[derive(Debug)]
 pub(super) struct IdleConnections<C> {
     idle: RefCell<Vec<Box<C>>>,
     /// Addresses of the server's name.

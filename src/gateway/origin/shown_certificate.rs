@@ -10,7 +10,6 @@ use super::stream::OriginStream;
 use super::tls::shown_expiry;
 
 /// Expiry of the certificate that a server showed last.
-#[derive(Debug)]
 pub(super) struct ShownCertificate {
     origin: String,
     /// Expiry in Unix time; 0: no certificate was shown yet.

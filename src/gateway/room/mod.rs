@@ -49,7 +49,6 @@ pub struct OriginRoom {
 }
 
 /// Location of a room's state.
-#[derive(Debug)]
 enum Kept {
     /// In this gateway's memory.
     Here(Box<WaitingRoom>),

@@ -30,7 +30,6 @@ const MAX_ASKED: usize = 10_000;
 /// Maximum number of operations in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
 /// State of a shared room in this gateway.
-#[derive(Debug)]
 pub(super) struct SharedRoom {
     /// Copy of the store's state, as of its last reply.
     pub(super) mirror: RoomMirror,

@@ -39,7 +39,6 @@ impl<T> Signed<T> {
 }
 
 /// Signs and verifies tickets and sessions of one room.
-#[derive(Debug)]
 pub(super) struct Signer {
     /// One key for each secret; the first one signs.
     keys: Vec<hmac::Key>,

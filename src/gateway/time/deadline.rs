@@ -13,7 +13,6 @@ use crate::time::clock;
 ///
 /// The runtime's timer is not changed when the deadline moves later. It fires early, and only then
 /// is it set again.
-#[derive(Debug)]
 pub struct Deadline {
     /// Instant of the deadline; `NEVER` if none is set. Saves memory: a connection has several.
     at: Moment,

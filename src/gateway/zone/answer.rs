@@ -55,7 +55,6 @@ impl Charge {
 }
 
 /// Answer to a [`Join`], and to a probe (whether a join would be accepted).
-#[derive(Debug)]
 pub enum Answer {
     /// The request is admitted.
     Turn(Grant),

@@ -9,7 +9,6 @@ pub(super) const WAITED: u64 = 60 * 1_000_000_000;
 const HELD: usize = 1 << 20;
 
 /// Sorts items that are nearly in order of time, in bounded memory.
-#[derive(Debug)]
 pub(super) struct Order<T> {
     /// Held items by time. Items of the same time stay in their order.
     held: BinaryHeap<Reverse<(u64, u64, T)>>,

@@ -9,7 +9,6 @@ use std::process;
 use tempfile::TempDir;
 
 /// A configuration file in a temporary folder. Dropping the value removes the folder.
-#[derive(Debug)]
 pub(super) struct OwnFile {
     path: PathBuf,
     _folder: TempDir,

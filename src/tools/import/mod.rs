@@ -41,7 +41,6 @@ pub trait Files {
 }
 
 /// The result of an import.
-#[derive(Debug)]
 pub struct Import {
     /// Text of a valid `gateway.toml`; `None` if there is nothing to forward.
     pub settings: Option<String>,

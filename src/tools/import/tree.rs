@@ -8,7 +8,6 @@ use super::lexer::{Lexer, Token};
 use super::notes::{Notes, Place};
 
 /// A directive: `name args;` or `name args { block }`.
-#[derive(Debug)]
 pub(super) struct Directive {
     pub(super) name: String,
     pub(super) args: Vec<String>,

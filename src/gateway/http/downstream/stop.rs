@@ -22,7 +22,6 @@ pub struct StopSignal {
 }
 
 /// Registration of a connection that is woken when the gateway stops. Dropping it unregisters.
-#[derive(Debug)]
 pub(super) struct Sleeper {
     signal: Rc<StopSignal>,
     index: usize,

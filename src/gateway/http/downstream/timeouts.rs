@@ -15,7 +15,6 @@ pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 /// Timeouts and size limits for one client connection.
 ///
 /// The connections of a worker share them.
-#[derive(Debug)]
 pub struct Timeouts {
     /// Maximum duration in which a head arrives.
     pub(super) header: Duration,

@@ -27,7 +27,6 @@ impl From<InvalidChunk> for BodyError {
 }
 
 /// Decodes a body from its framing.
-#[derive(Debug)]
 pub struct BodyDecoder(State);
 
 /// Framing of the body, and its progress.

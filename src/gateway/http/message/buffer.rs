@@ -74,7 +74,6 @@ thread_local! {
 /// Pool of one thread.
 ///
 /// The buffer returned last is taken first: it is most likely still in the processor's cache.
-#[derive(Debug)]
 struct Pool {
     empty: RefCell<Vec<Vec<u8>>>,
     stats: Arc<PoolStats>,

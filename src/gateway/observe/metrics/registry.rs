@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// Metrics of named things, shared by all versions of the settings that have the thing.
 ///
 /// So a request of an earlier version counts into the same metrics.
-#[derive(Debug)]
 pub struct Registry<M>(Mutex<HashMap<String, Weak<M>>>);
 
 impl<M> Default for Registry<M> {

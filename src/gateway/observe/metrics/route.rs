@@ -7,7 +7,6 @@ use super::count::Count;
 use super::durations::Durations;
 
 /// Metrics of one route.
-#[derive(Debug)]
 pub struct RouteMetrics {
     /// Counts by status code, each created when its code is first seen.
     codes: Box<[OnceLock<Box<Count>>]>,

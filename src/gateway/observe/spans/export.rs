@@ -39,7 +39,6 @@ const LAST: Duration = Duration::from_secs(1);
 ///
 /// The crate's own processor is not used: it panics if it gets no thread, does not report which
 /// spans it dropped, and waits for the collector when it is dropped.
-#[derive(Debug)]
 pub struct Spans {
     /// Channel for spans to the thread.
     queue: SyncSender<SpanData>,

@@ -54,7 +54,6 @@ pub struct OriginSpan<'r> {
 }
 
 /// Sends spans to a collector: not in this build.
-#[derive(Debug)]
 #[cfg(not(feature = "otlp"))]
 pub enum Spans {}
 

@@ -120,7 +120,6 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Lines of a state file with a correct checksum.
-#[derive(Debug)]
 pub(super) struct Reader {
     file: BufReader<File>,
     /// Length of the remaining lines, in bytes.

@@ -17,7 +17,6 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// Lock of the one process that may write a state file, until this is dropped.
 ///
 /// The kernel releases it when the process ends for any reason.
-#[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }

@@ -39,7 +39,6 @@ const READING: Duration = Duration::from_secs(5);
 pub(super) const WRITING_IN_HASTE: Duration = Duration::from_millis(500);
 
 /// State file of this process, from its start to its stop.
-#[derive(Debug)]
 pub(super) struct StateFile {
     /// Path of the file, with symbolic links resolved.
     path: PathBuf,

@@ -44,7 +44,6 @@ struct State {
 }
 
 /// Finds the headline of each new sample.
-#[derive(Debug)]
 pub(crate) struct Editor {
     samples: VecDeque<Sample>,
     headlines: Headlines,

@@ -11,7 +11,6 @@ use limit::Moment;
 use super::Pacer;
 
 /// Alarm that can be set to one instant at a time. Dropping it silences its [`Bell`] for good.
-#[derive(Debug)]
 pub struct Alarm {
     pacer: Rc<Pacer>,
     setting: Rc<Setting>,

@@ -41,7 +41,6 @@ thread_local! {
 const FEW: usize = 64;
 
 /// Timer and clock of one worker.
-#[derive(Debug)]
 pub struct Pacer {
     clock: Clock,
     /// Timer; `None` on a virtual clock, which the test moves.
@@ -58,7 +57,6 @@ pub struct Pacer {
 /// Entry of an alarm in the heap: a reminder to check the alarm.
 ///
 /// The alarm itself knows when it is really due.
-#[derive(Debug)]
 struct Pending {
     due: Moment,
     setting: Rc<Setting>,

@@ -4,7 +4,6 @@ use super::ZoneSupervisor;
 use crate::zone::join::Key;
 
 /// Actor that should panic.
-#[derive(Debug)]
 pub(crate) enum Crash {
     /// The actor of this key, if it has one.
     Key(Key),
