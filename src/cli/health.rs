@@ -1,12 +1,13 @@
 //! `drip health`: asks a running gateway whether it is ready, or with `--live` whether it is alive.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use config::{self, AdminAddress};
+use gateway::server::reachable;
 use tools::complain::complain;
 
 /// Timeout of the connection, and of each part of the response.
@@ -72,22 +73,12 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
         // A running gateway is not unhealthy because its file was saved with an error.
         Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT)),
     };
-    admin.map(local).ok_or_else(|| {
+    admin.map(reachable).ok_or_else(|| {
         io::Error::other(format!(
             "{}: server.admin is \"off\", so nothing tells the health",
             file.display()
         ))
     })
-}
-
-/// Address at which this machine reaches a listener of `address`.
-fn local(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Requests a check. Returns whether the response is the good one, and its body.
@@ -142,7 +133,7 @@ mod tests {
             ("[::]:9", "[::1]:9"),
             ("10.0.0.1:9090", "10.0.0.1:9090"),
         ] {
-            assert_eq!(local(listens.parse().unwrap()).to_string(), asked);
+            assert_eq!(reachable(listens.parse().unwrap()).to_string(), asked);
         }
     }
 }

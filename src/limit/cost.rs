@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU8;
 
 /// Cost of a request: a whole number from 1 to 255.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(NonZeroU8);
 
 impl Cost {
@@ -45,11 +45,5 @@ impl Default for Cost {
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cost({self})")
     }
 }

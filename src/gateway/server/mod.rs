@@ -24,4 +24,4 @@ mod watchdog;
 pub use address::{live_page, reachable};
 pub use descriptors::check_limit;
 pub use load::{Loaded, load, load_to_start};
-pub use serve::serve;
+pub use serve::{file_name, serve};

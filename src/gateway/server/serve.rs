@@ -231,7 +231,7 @@ impl Running<'_> {
 }
 
 /// Returns the name of the file without its folder.
-fn file_name(file: &Path) -> String {
+pub fn file_name(file: &Path) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str());
     name.to_string_lossy().into_owned()
 }

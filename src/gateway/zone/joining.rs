@@ -47,14 +47,15 @@ pub struct Joining<'z> {
 impl<'z> Joined<'z> {
     pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
         match shards.join(&join) {
-            Ok(Answer::Turn(grant)) => Self::Turn(Turn::new(
+            Ok(Answer::Turn(grant)) => Self::Turn(Turn {
                 shards,
-                join.key,
+                key: join.key,
                 plan,
                 grant,
-                join.dry_run,
-                false,
-            )),
+                dry_run: join.dry_run,
+                is_flood: false,
+                unused: Some(LimitStatus::Cancelled),
+            }),
             Ok(Answer::Rejected(rejection)) => {
                 shards.count_rejection(plan, &rejection, join.dry_run);
                 Self::Rejected(join.key, rejection)
@@ -128,15 +129,15 @@ impl<'z> Joining<'z> {
     }
 
     fn turn(&mut self, grant: Grant) -> Turn<'z> {
-        let key = self.take_key();
-        Turn::new(
-            self.shards,
-            key,
-            self.plan,
+        Turn {
+            shards: self.shards,
+            key: self.take_key(),
+            plan: self.plan,
             grant,
-            self.dry_run,
-            self.is_flood,
-        )
+            dry_run: self.dry_run,
+            is_flood: self.is_flood,
+            unused: Some(LimitStatus::Cancelled),
+        }
     }
 }
 

@@ -11,37 +11,18 @@ use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// Admission by one zone. If it is dropped unused, its charge is refunded.
 pub struct Turn<'z> {
-    shards: &'z Shards,
+    pub(super) shards: &'z Shards,
     /// Key of the request.
-    key: Key,
-    plan: Option<&'z PlanMetrics>,
-    grant: Grant,
-    dry_run: bool,
-    is_flood: bool,
+    pub(super) key: Key,
+    pub(super) plan: Option<&'z PlanMetrics>,
+    pub(super) grant: Grant,
+    pub(super) dry_run: bool,
+    pub(super) is_flood: bool,
     /// Status to count when it is dropped; `None` once it is used.
-    unused: Option<LimitStatus>,
+    pub(super) unused: Option<LimitStatus>,
 }
 
 impl<'z> Turn<'z> {
-    pub(super) fn new(
-        shards: &'z Shards,
-        key: Key,
-        plan: Option<&'z PlanMetrics>,
-        grant: Grant,
-        dry_run: bool,
-        is_flood: bool,
-    ) -> Self {
-        Self {
-            shards,
-            key,
-            plan,
-            grant,
-            dry_run,
-            is_flood,
-            unused: Some(LimitStatus::Cancelled),
-        }
-    }
-
     /// Returns the actor's answer at the admission.
     pub fn grant(&self) -> &Grant {
         &self.grant

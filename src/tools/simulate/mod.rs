@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::Args;
 use config::Settings;
 use gateway::replay::{Form, Line, Simulator, Trace};
+use gateway::server::file_name;
 
 use self::flow::Flow;
 use self::pending::{NamedRequest, Pending};
@@ -55,7 +56,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (name, trace) = (name_of(file), wanted.trace.as_path());
+    let (name, trace) = (file_name(file), wanted.trace.as_path());
     if let Some(learned) = learned_costs(&settings, |_| true) {
         complain(format_args!(
             "{name}: {learned} by a running gateway, not by this replay; a request costs what its line says, or 1"
@@ -88,18 +89,13 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
     }
     let mut code = replay.report(&name);
     if let (Some(flow), Some(plot)) = (&replay.flow, &wanted.plot) {
-        let picture = flow.picture(&format!("Replay of {}", name_of(trace)));
+        let picture = flow.picture(&format!("Replay of {}", file_name(trace)));
         if let Err(error) = fs::write(plot, picture) {
             complain(format_args!("{}: {error}", plot.display()));
             code = ExitCode::FAILURE;
         }
     }
     code
-}
-
-fn name_of(file: &Path) -> String {
-    let name = file.file_name().unwrap_or(file.as_os_str());
-    name.to_string_lossy().into_owned()
 }
 
 /// Returns whether an origin has a gate.
