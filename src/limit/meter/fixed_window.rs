@@ -30,7 +30,7 @@ impl FixedWindow {
 }
 
 impl Metering for FixedWindow {
-    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+    fn excess(&self, rate: Rate, now: Moment) -> Excess {
         Excess::of(self.count(rate, now))
     }
 

@@ -13,6 +13,8 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use std::ops::{Deref, DerefMut};
+
 use super::{Algorithm, Cost, Excess, Moment, Rate, Reason, Refusal, Verdict};
 pub use fixed_window::FixedWindow;
 pub use sliding_window_counter::SlidingWindowCounter;
@@ -55,9 +57,9 @@ pub enum Meter {
 }
 
 /// Operations that each algorithm implements.
-trait Metering {
+pub trait Metering {
     /// Returns the charged requests that still count at `now`, rounded as for the decision.
-    fn charged(&self, rate: Rate, now: Moment) -> Excess;
+    fn excess(&self, rate: Rate, now: Moment) -> Excess;
 
     /// Returns the first instant, `now` or later, at which one more request would be accepted.
     ///
@@ -101,7 +103,7 @@ impl Meter {
         }
         self.charge(allowance.rate, cost, now);
         Verdict::Pass {
-            excess: self.metering().charged(allowance.rate, now),
+            excess: self.excess(allowance.rate, now),
         }
     }
 
@@ -112,7 +114,7 @@ impl Meter {
         let retry_at = self.accepts_at(allowance.for_cost(cost), 0, now);
         (retry_at > now).then(|| Refusal {
             reason: Reason::Burst,
-            excess: self.metering().charged(allowance.rate, now).and(cost),
+            excess: self.excess(allowance.rate, now).and(cost),
             retry_at,
         })
     }
@@ -132,40 +134,12 @@ impl Meter {
         }
         low
     }
+}
 
-    /// Returns the first instant, `now` or later, at which one more request would be accepted.
-    ///
-    /// Assumes that `others` requests of cost 1 come first, at `now`.
-    pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
-        self.metering().accepts_at(allowance, others, now)
-    }
+impl Deref for Meter {
+    type Target = dyn Metering;
 
-    /// Returns the number of charged requests that still count at `now`.
-    pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
-        self.metering().charged(rate, now)
-    }
-
-    /// Charges a cost at `now`, even above the allowance.
-    pub fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
-        self.metering_mut().charge(rate, cost, now);
-    }
-
-    /// Refunds a cost that was charged at `at`, as if it had never been charged.
-    pub fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment) {
-        self.metering_mut().refund(rate, cost, at, now);
-    }
-
-    /// Returns the first instant at which removing this meter changes no later answer.
-    pub fn drained_at(&self, rate: Rate) -> Moment {
-        self.metering().drained_at(rate)
-    }
-
-    /// Continues under another rate, from `now` on.
-    pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        self.metering_mut().retune(from, to, now);
-    }
-
-    fn metering(&self) -> &dyn Metering {
+    fn deref(&self) -> &Self::Target {
         match self {
             Self::TokenBucket(meter) => meter,
             Self::FixedWindow(meter) => meter,
@@ -173,8 +147,10 @@ impl Meter {
             Self::SlidingWindowCounter(meter) => meter,
         }
     }
+}
 
-    fn metering_mut(&mut self) -> &mut dyn Metering {
+impl DerefMut for Meter {
+    fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::TokenBucket(meter) => meter,
             Self::FixedWindow(meter) => meter,

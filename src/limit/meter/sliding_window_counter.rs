@@ -72,7 +72,7 @@ impl SlidingWindowCounter {
 }
 
 impl Metering for SlidingWindowCounter {
-    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+    fn excess(&self, rate: Rate, now: Moment) -> Excess {
         Excess::of(self.at(rate, now).estimate(rate, window(rate, now).1))
     }
 

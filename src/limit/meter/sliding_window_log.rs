@@ -90,7 +90,7 @@ impl SlidingWindowLog {
 }
 
 impl Metering for SlidingWindowLog {
-    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+    fn excess(&self, rate: Rate, now: Moment) -> Excess {
         let counting = self.times.len() - self.expired(rate, now);
         let counting = u32::try_from(counting).unwrap_or(u32::MAX);
         let told = self.told_at(rate, now).map_or(0, |told| told.count);

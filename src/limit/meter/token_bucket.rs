@@ -30,7 +30,7 @@ fn limit(allowance: Allowance) -> Limit {
 }
 
 impl Metering for TokenBucket {
-    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+    fn excess(&self, rate: Rate, now: Moment) -> Excess {
         self.0.excess(rate, now)
     }
 
