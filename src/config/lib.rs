@@ -79,6 +79,7 @@ pub use tables::cost::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;
+pub use tables::kinds::Words;
 pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, OnClientGone, Origin, Resolve};
 pub use tables::origin_server::OriginServer;

@@ -201,7 +201,8 @@ where
 }
 
 /// Values that the file writes as words.
-pub(crate) trait Words: Copy + PartialEq + 'static {
+pub trait Words: Copy + PartialEq + 'static {
+    /// All words, each with its value.
     const WORDS: &'static [(&'static str, Self)];
 
     /// Returns all words, in the order of messages.

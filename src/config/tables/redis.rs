@@ -82,13 +82,6 @@ words! {
     }
 }
 
-impl StoreKind {
-    /// Returns the name in the file.
-    pub fn name(self) -> &'static str {
-        self.word()
-    }
-}
-
 words! {
     /// Action for requests that the store does not decide in time.
     #[derive(Default)]
@@ -100,12 +93,5 @@ words! {
         Open = "open",
         /// Reject the requests with 503.
         Closed = "closed",
-    }
-}
-
-impl OnStoreFailure {
-    /// Returns the name in the file.
-    pub fn name(self) -> &'static str {
-        self.word()
     }
 }

@@ -1,7 +1,7 @@
 //! `/api/store`: the store of shared zones and origins.
 
 use actix_web::web::Data;
-use config::StoreKind;
+use config::{StoreKind, Words};
 use serde_json::{Value, json};
 
 use crate::admin::Admin;
@@ -37,7 +37,7 @@ fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
         counts::add(&mut all, &operations);
         zones.push(json!({
             "zone": Plain::new(&settings.name),
-            "on_store_failure": settings.on_store_failure.name(),
+            "on_store_failure": settings.on_store_failure.word(),
             "operations": operations,
             // Whether another gateway has another rate for the zone.
             "differs": zone.differs(),

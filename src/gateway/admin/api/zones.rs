@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
-use config::{self, RouteLimit};
+use config::{self, RouteLimit, Words};
 use limit::Delay;
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
         "name": Plain::new(&settings.name),
         "key": Plain::new(&settings.key.to_string()),
         "algorithm": settings.algorithm.name(),
-        "store": settings.store.name(),
-        "on_store_failure": settings.on_store_failure.name(),
+        "store": settings.store.word(),
+        "on_store_failure": settings.on_store_failure.word(),
         "rate": settings.rate.to_string(),
         "max_keys": settings.max_keys,
         "new_keys": settings.new_keys.map(|rate| rate.to_string()),

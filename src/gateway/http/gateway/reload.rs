@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use actix_rt::ArbiterHandle;
-use config::{self, Settings};
+use config::{self, Settings, Words};
 use futures_util::future::join_all;
 use limit::Moment;
 
@@ -155,7 +155,7 @@ impl Gateway {
             let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
             tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
         } else if known.store != wanted.store {
-            let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
+            let (zone, from, to) = (&wanted.name, known.store.word(), wanted.store.word());
             tracing::warn!(
                 zone,
                 from,
