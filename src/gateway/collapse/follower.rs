@@ -14,13 +14,13 @@ use super::{Leader, SharedAnswer, SharedAnswers};
 
 /// Request that waits for the response of its leader. Dropping it leaves the queue of followers.
 pub struct Follower {
-    shared: Arc<SharedAnswers>,
-    key: KindKey,
-    number: u64,
-    told: oneshot::Receiver<Followed>,
-    flight: Arc<Flight>,
+    pub(super) shared: Arc<SharedAnswers>,
+    pub(super) key: KindKey,
+    pub(super) number: u64,
+    pub(super) told: oneshot::Receiver<Followed>,
+    pub(super) flight: Arc<Flight>,
     /// Whether the follower has received its result, and so is no longer in the queue.
-    is_told: bool,
+    pub(super) is_told: bool,
 }
 
 /// Result of following.
@@ -59,23 +59,6 @@ impl Drop for Release {
 }
 
 impl Follower {
-    pub(super) fn new(
-        shared: &Arc<SharedAnswers>,
-        key: KindKey,
-        number: u64,
-        told: oneshot::Receiver<Followed>,
-        flight: Arc<Flight>,
-    ) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            key,
-            number,
-            told,
-            flight,
-            is_told: false,
-        }
-    }
-
     /// Returns when the leader left for the origin; `None` before it leaves.
     pub fn departed(&self) -> Option<Moment> {
         self.flight.departed()

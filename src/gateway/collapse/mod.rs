@@ -183,7 +183,14 @@ impl SharedAnswers {
                 Some((told, flight)) => {
                     drop(kinds);
                     self.abandon(&key, &flight, collapse.follow_timeout, now);
-                    Share::Follow(Follower::new(self, key, number, told, flight))
+                    Share::Follow(Follower {
+                        shared: Arc::clone(self),
+                        key,
+                        number,
+                        told,
+                        flight,
+                        is_told: false,
+                    })
                 }
                 None => Share::Alone,
             },

@@ -13,7 +13,7 @@ use actix_web::dev::fn_service;
 use awc::http::Uri;
 use awc::{Client, Connector};
 use bytes::Bytes;
-use config::{Health, HostRule, Http2, ServerUrl};
+use config::{Health, Http2, ServerUrl};
 use h2::RecvStream;
 use h2::client::SendRequest;
 use http::HeaderMap;
@@ -31,35 +31,15 @@ use crate::time::clock;
 /// Health check of one server, repeated at an interval.
 #[derive(Clone)]
 pub(super) struct Check {
-    server: Arc<Server>,
-    health: Health,
-    http2: Http2,
+    pub(super) server: Arc<Server>,
+    pub(super) health: Health,
+    pub(super) http2: Http2,
     /// Value of `Host` in the check.
-    host: String,
-    dialer: Dialer,
+    pub(super) host: String,
+    pub(super) dialer: Dialer,
 }
 
 impl Check {
-    pub(super) fn new(
-        server: &Arc<Server>,
-        health: &Health,
-        host: &HostRule,
-        http2: Http2,
-        dialer: &Dialer,
-    ) -> Self {
-        Self {
-            server: Arc::clone(server),
-            health: health.clone(),
-            http2,
-            host: match host {
-                // A check has no client whose `Host` could be preserved.
-                HostRule::Preserve | HostRule::Origin => server.url().authority(),
-                HostRule::Literal(name) => name.clone(),
-            },
-            dialer: dialer.clone(),
-        }
-    }
-
     /// Returns whether `other` is the same check of the same server.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.server, &other.server)

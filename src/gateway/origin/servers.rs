@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use config::{self, OriginServer, ServerUrl};
+use config::{self, HostRule, OriginServer, ServerUrl};
 use limit::Moment;
 
 use super::dial::Dialer;
@@ -222,7 +222,17 @@ impl Origin {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
         let (host, http2) = (&self.settings.host, self.settings.http2);
-        checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
+        checks.map(move |(server, health)| Check {
+            server: Arc::clone(server),
+            health: health.clone(),
+            http2,
+            host: match host {
+                // A check has no client whose `Host` could be preserved.
+                HostRule::Preserve | HostRule::Origin => server.url().authority(),
+                HostRule::Literal(name) => name.clone(),
+            },
+            dialer: self.dialer.clone(),
+        })
     }
 
     /// Records that no server could be reached: the gate releases nothing until one can be.
