@@ -115,7 +115,7 @@ origin = "app"
     });
     bench.time(
         "ask an open gate whether a request would be rejected",
-        || gate.foresee(|| Share::of(key.clone()), || WAIT),
+        || gate.predict_rejection(|| Share::of(key.clone()), || WAIT),
     );
 }
 

@@ -97,7 +97,7 @@ fn joins(bench: &Bench) {
             time(&system, times, || {
                 let key = next.next().cloned().expect("a key");
                 let joining = open.join(Join::new(key, None, PASS));
-                async { joining.await.map(gateway::zone::Turn::take) }
+                async { joining.await.map(gateway::zone::ZoneAdmission::take) }
             })
         });
     }
@@ -112,7 +112,7 @@ fn joins(bench: &Bench) {
     let key = Key::from(&b"leaves"[..]);
     // The first request passes, so all others wait.
     let first = shut.join(Join::new(Key::clone(&key), None, WAIT));
-    system.block_on(async { first.await.map(gateway::zone::Turn::take).ok() });
+    system.block_on(async { first.await.map(gateway::zone::ZoneAdmission::take).ok() });
     bench.custom("join to the queue, and leave it", |times| {
         time(&system, times, || {
             let joining = shut.join(Join::new(Key::clone(&key), None, WAIT));
@@ -134,7 +134,7 @@ fn joins(bench: &Bench) {
                 .collect();
             async {
                 for joining in joining {
-                    black_box(joining.await.map(gateway::zone::Turn::take).ok());
+                    black_box(joining.await.map(gateway::zone::ZoneAdmission::take).ok());
                 }
             }
         })

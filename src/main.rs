@@ -30,7 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the gateway (the default)
-    Run(Named),
+    Run(FileArgument),
     /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
     /// clients in one process
     Demo(demo::DemoArguments),
@@ -39,9 +39,9 @@ enum Command {
     /// Validate the file, and print the effective settings or every problem found
     Check {
         #[command(flatten)]
-        file: Named,
+        file: FileArgument,
         #[command(flatten)]
-        wanted: check::CheckArguments,
+        arguments: check::CheckArguments,
     },
     /// Print the JSON Schema of a file, with which editors complete and check it
     Schema,
@@ -57,7 +57,7 @@ enum Command {
         #[command(flatten)]
         file: File,
         #[command(flatten)]
-        wanted: simulate::SimulateArguments,
+        arguments: simulate::SimulateArguments,
     },
     /// Recommend rate and burst from the traffic of access logs
     Advise(advise::AdviseArguments),
@@ -100,7 +100,7 @@ struct File {
 
 /// Path of the configuration file, with or without `-c`.
 #[derive(Debug, Args)]
-struct Named {
+struct FileArgument {
     /// The configuration file [default: gateway.toml]
     #[arg(value_name = "FILE", conflicts_with = "config")]
     file: Option<PathBuf>,
@@ -109,7 +109,7 @@ struct Named {
     config: Option<PathBuf>,
 }
 
-impl Named {
+impl FileArgument {
     fn path(self) -> Option<PathBuf> {
         self.file.or(self.config)
     }
@@ -156,21 +156,21 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Run(named) => run::run(&file(named.path())),
-        Command::Demo(wanted) => demo::demo(&wanted),
-        Command::Init(wanted) => init::init(&wanted),
+        Command::Demo(arguments) => demo::demo(&arguments),
+        Command::Init(arguments) => init::init(&arguments),
         Command::Check {
             file: named,
-            wanted,
-        } => check::check(&file(named.path()), &wanted),
+            arguments,
+        } => check::check(&file(named.path()), &arguments),
         Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
         Command::Simulate {
             file: named,
-            wanted,
-        } => simulate::simulate(&file(named.config), &wanted),
-        Command::Advise(wanted) => advise::advise(&wanted),
+            arguments,
+        } => simulate::simulate(&file(named.config), &arguments),
+        Command::Advise(arguments) => advise::advise(&arguments),
         Command::Top { address, once } => top::top(&address, once),
-        Command::Find(wanted) => find::find(&wanted),
+        Command::Find(arguments) => find::find(&arguments),
         Command::Health {
             file: named,
             live,
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_man_pages_and_completions_of_the_package_are_those_of_this_command_line() {
+    fn packaged_man_pages_and_completions_are_current() {
         let made = tempfile::tempdir().unwrap();
         let [man, completions] = ["man", "completions"].map(|name| made.path().join(name));
         fs::create_dir(&man).unwrap();

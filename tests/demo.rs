@@ -16,7 +16,7 @@ use crate::support::fetch;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Demo {
-    process: Killed,
+    process: KillOnDrop,
     lines: Receiver<String>,
 }
 
@@ -29,14 +29,14 @@ impl Demo {
         Self { process, lines }
     }
 
-    /// Returns the first line that `wanted` accepts.
-    fn find<T>(&self, mut wanted: impl FnMut(&str) -> Option<T>) -> T {
+    /// Returns the first line that `expected` accepts.
+    fn find<T>(&self, mut expected: impl FnMut(&str) -> Option<T>) -> T {
         let mut seen = Vec::new();
         for _ in 0..60 {
             let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
                 break;
             };
-            if let Some(found) = wanted(&line) {
+            if let Some(found) = expected(&line) {
                 return found;
             }
             seen.push(line);
@@ -50,9 +50,9 @@ impl Demo {
 }
 
 /// A process that does not outlive its test.
-struct Killed(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -60,18 +60,18 @@ impl Drop for Killed {
 }
 
 /// Starts the program. Also returns a channel with each line that it prints.
-fn start(demo: &mut Command) -> (Killed, Receiver<String>) {
+fn start(demo: &mut Command) -> (KillOnDrop, Receiver<String>) {
     let mut process = demo.spawn().unwrap();
-    let (tell, lines) = mpsc::channel();
+    let (line_sender, lines) = mpsc::channel();
     let stdout: ChildStdout = process.stdout.take().unwrap();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if line_sender.send(line).is_err() {
                 return;
             }
         }
     });
-    (Killed(process), lines)
+    (KillOnDrop(process), lines)
 }
 
 fn interrupt(process: &mut Child) -> ExitStatus {
@@ -102,9 +102,9 @@ fn second(line: &str) -> Option<(u32, Option<f64>, String)> {
 
 /// Returns the file that the demo wrote, from the line that says where to change the rate.
 fn own_file(line: &str) -> Option<PathBuf> {
-    let (place, _) = line.trim().split_once("  rate = \"10r/s\"")?;
-    let (file, line) = place.rsplit_once(':')?;
-    assert!(line.parse::<u32>().is_ok(), "{place}");
+    let (location, _) = line.trim().split_once("  rate = \"10r/s\"")?;
+    let (file, line) = location.rsplit_once(':')?;
+    assert!(line.parse::<u32>().is_ok(), "{location}");
     Some(PathBuf::from(file))
 }
 

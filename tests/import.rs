@@ -21,10 +21,10 @@ fn drip(folder: &Path, args: &[&str]) -> Output {
 /// Returns the result of importing a file of the corpus: exit code, settings and notes.
 fn corpus(name: &str) -> (Option<i32>, String, Vec<String>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/nginx");
-    told(&drip(&folder, &["import", name]))
+    outcome_of(&drip(&folder, &["import", name]))
 }
 
-fn told(output: &Output) -> (Option<i32>, String, Vec<String>) {
+fn outcome_of(output: &Output) -> (Option<i32>, String, Vec<String>) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let notes = text(&output.stderr).lines().map(str::to_owned).collect();
     (output.status.code(), text(&output.stdout), notes)
@@ -43,7 +43,7 @@ fn check_golden(name: &str, settings: &str) {
 /// Imports an `nginx.conf`. Returns the settings and the notes.
 fn imported(conf: &str) -> (String, Vec<String>) {
     let folder = written(&[("nginx.conf", conf)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!(code, Some(0), "{conf}: {notes:#?}");
     (settings, notes)
 }
@@ -100,7 +100,7 @@ fn windows_line_ends_are_blanks() {
 }
 
 #[test]
-fn what_is_not_translated_is_told_by_its_line() {
+fn untranslated_directives_are_noted_by_line() {
     let (code, settings, notes) = corpus("maps.conf");
     assert_eq!(code, Some(0));
     let lines = [
@@ -199,7 +199,7 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
 }
 
 #[test]
-fn what_exempt_cannot_say_is_told_instead() {
+fn keys_that_exempt_cannot_express_are_noted() {
     let map = "map $limit $key { 0 \"\"; 1 $binary_remote_addr; 2 $http_x_key; }";
     for lines in [
         // Some clients within an exempt network are limited.
@@ -222,7 +222,7 @@ fn what_exempt_cannot_say_is_told_instead() {
 }
 
 #[test]
-fn a_redirect_that_is_not_made_is_told_of_each_location() {
+fn a_missing_redirect_is_noted_for_each_location() {
     let forward = "proxy_pass http://127.0.0.1:9000;";
     let conf = format!(
         "server {{\nlocation / {{ {forward} }}\nlocation /api/ {{ {forward} }}\nlocation = /api/one/ {{ {forward} }}\n\
@@ -246,7 +246,7 @@ fn a_redirect_that_is_not_made_is_told_of_each_location() {
 }
 
 #[test]
-fn includes_are_read_in_their_place_and_named_in_notes() {
+fn includes_are_read_where_they_are_and_named_in_notes() {
     let folder = written(&[
         (
             "nginx.conf",
@@ -262,7 +262,7 @@ fn includes_are_read_in_their_place_and_named_in_notes() {
         ),
         ("conf.d/readme.txt", "}"),
     ]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!(code, Some(0));
     assert!(
         settings.contains("limits = [{ zone = \"z\", burst = 0 }]"),
@@ -282,7 +282,7 @@ fn the_target_as_sent_is_no_variable_to_leave_a_location_out_for() {
         let conf = format!(
             "upstream app {{ server 127.0.0.1:9000; }}\nserver {{\n client_max_body_size 5q;\n location / {{ proxy_pass {pass}; }}\n}}\n"
         );
-        told(&drip(
+        outcome_of(&drip(
             written(&[("nginx.conf", &conf)]).path(),
             &["import", "nginx.conf"],
         ))
@@ -334,7 +334,7 @@ fn the_page_shows_what_happens() {
     let (_, rest) = rest.split_once("```text\n").unwrap();
     let (said, _) = rest.split_once("```").unwrap();
     let folder = written(&[("nginx.conf", conf)]);
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!((code, &*settings), (Some(0), toml));
     assert_eq!(notes.join("\n") + "\n", said);
 }
@@ -346,7 +346,7 @@ fn a_picture_is_refused_in_a_few_lines() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.png"), bytes).unwrap();
     for args in [&["import", "a.png"][..], &["init", "--from", "a.png", "-"]] {
-        let (code, settings, notes) = told(&drip(folder.path(), args));
+        let (code, settings, notes) = outcome_of(&drip(folder.path(), args));
         assert_eq!((code, &*settings), (Some(1), ""), "{notes:?}");
         assert!(notes.len() <= 13, "{} lines", notes.len());
         let counted = notes

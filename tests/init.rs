@@ -39,8 +39,8 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let site = Site::new();
     let written = init(site.folder(), &[]);
     assert!(written.status.success(), "{written:?}");
-    let told = text(&written.stdout);
-    assert!(told.contains("gateway.toml is written"), "{told}");
+    let received = text(&written.stdout);
+    assert!(received.contains("gateway.toml is written"), "{received}");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.lines().any(|line| line.starts_with("# ")), "{file}");
 
@@ -102,8 +102,8 @@ fn an_nginx_conf_is_translated() {
     fs::write(site.folder().join("nginx.conf"), conf).expect("a file");
     let written = init(site.folder(), &["--from", "nginx.conf"]);
     assert!(written.status.success(), "{written:?}");
-    let told = text(&written.stderr);
-    assert!(told.contains("nginx.conf:2: mirror"), "{told}");
+    let received = text(&written.stderr);
+    assert!(received.contains("nginx.conf:2: mirror"), "{received}");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.starts_with("# Translated from nginx.conf."), "{file}");
     assert!(

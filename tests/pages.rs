@@ -100,12 +100,12 @@ fn each_metric_in_the_code_is_among_the_operations() {
     let operations = read("docs/operations.md");
     let families = read("src/gateway/status/exposition/families.txt");
     let names = families.lines().filter_map(|line| line.split(' ').next());
-    let mut told = 0;
+    let mut received = 0;
     for name in names.filter(|name| name.starts_with("drip_")) {
         assert!(operations.contains(&format!("`{name}`")), "{name}");
-        told += 1;
+        received += 1;
     }
-    assert!(told > 30, "only {told} metrics");
+    assert!(received > 30, "only {received} metrics");
 }
 
 /// Returns the items of all recipes.

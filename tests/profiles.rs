@@ -33,6 +33,6 @@ fn the_program_allocates_with_mimalloc() {
         .env("MIMALLOC_VERBOSE", "1")
         .output()
         .expect("drip is built");
-    let told = String::from_utf8_lossy(&program.stderr);
-    assert!(told.contains("mimalloc"), "{told}");
+    let received = String::from_utf8_lossy(&program.stderr);
+    assert!(received.contains("mimalloc"), "{received}");
 }

@@ -60,7 +60,7 @@ fn one_zone(rate: &str, limit: &str) -> Bench {
 }
 
 #[test]
-fn rows_tell_time_key_verdict_departure_delay_and_excess() {
+fn rows_have_time_key_verdict_departure_delay_and_excess() {
     let rows = one_zone("10r/s", "burst = 1").rows("time,key\n1.5,a\n1.5,a\n1.5,a\n1.5,b\n");
     let expected = [
         "1.500000000,a,passed,1.500000000,0.000000000,0.000000000",
@@ -105,15 +105,18 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     let output = one_zone("1r/s", "burst = 0").simulate(trace);
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let received = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        told.contains("line 2: this is not time_seconds,key[,route_path[,cost]]"),
-        "{told}"
+        received.contains("line 2: this is not time_seconds,key[,route_path[,cost]]"),
+        "{received}"
     );
-    assert!(told.contains("line 3: \"x\" is not a time"), "{told}");
+    assert!(
+        received.contains("line 3: \"x\" is not a time"),
+        "{received}"
+    );
     let long = "line 4: this line is longer than 1 MB";
-    assert!(told.contains(long), "{told}");
-    assert!(told.contains("3 lines could not be read"), "{told}");
+    assert!(received.contains(long), "{received}");
+    assert!(received.contains("3 lines could not be read"), "{received}");
 }
 
 /// Returns the output of `drip simulate`, run in a folder.
@@ -228,14 +231,14 @@ fn nothing_readable_is_a_failure() {
 }
 
 #[test]
-fn requests_that_stand_behind_later_ones_are_judged_at_the_time_of_those() {
+fn late_lines_are_decided_at_the_time_of_earlier_ones() {
     let bench = one_zone("1r/s", "burst = 0");
     let rows = bench.rows("5,a\n3,b\n6,a\n");
     assert!(rows[1].starts_with("5.000000000,b,passed"), "{rows:?}");
-    let told = String::from_utf8(bench.simulate("5,a\n3,b\n6,a\n").stderr).unwrap();
+    let received = String::from_utf8(bench.simulate("5,a\n3,b\n6,a\n").stderr).unwrap();
     assert!(
-        told.contains("1 requests stood behind later ones"),
-        "{told}"
+        received.contains("1 requests stood behind later ones"),
+        "{received}"
     );
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::place::{Side, free_address};
+use crate::support::placement::{Side, free_address};
 use crate::support::process::Running;
 use crate::support::{tls, usage};
 

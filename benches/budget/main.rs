@@ -30,7 +30,7 @@ use tokio::runtime::{self, Runtime};
 use functions::Functions;
 use limits::{Figures, Group, Row, Verdict};
 use support::origin::Origin;
-use support::{place, process};
+use support::{placement, process};
 
 /// Compares the cost of requests and of retained state with the budget.
 #[derive(Debug, Parser)]
@@ -58,7 +58,7 @@ struct Arguments {
 
 impl Arguments {
     fn wants(&self, name: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+        self.names.is_empty() || self.names.iter().any(|requested| requested == name)
     }
 
     /// Returns the group of the instructions of the measured build.
@@ -112,7 +112,7 @@ fn run(arguments: Arguments) -> io::Result<bool> {
         Some(program) => fs::canonicalize(program)?,
         None => gateway::build(if arguments.thin { "thin" } else { "profiling" })?,
     };
-    place::take_descriptors();
+    placement::take_descriptors();
     let bench = Bench {
         program,
         origins: Origins {

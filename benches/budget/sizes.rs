@@ -5,7 +5,7 @@ use std::rc::Rc;
 use gateway::gate::Waiting;
 use gateway::http::downstream::{self, Peer, StopSignal, Timeouts};
 use gateway::http::exchange::Worker;
-use gateway::zone::{Joining, Turn};
+use gateway::zone::{Joining, ZoneAdmission};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -23,7 +23,7 @@ pub fn measure(figures: &mut Figures) {
             size_of_made(downstream::serve::<TlsStream<TcpStream>, Worker>),
         ),
         ("joining", size_of::<Joining<'static>>()),
-        ("turn", size_of::<Turn<'static>>()),
+        ("turn", size_of::<ZoneAdmission<'static>>()),
         ("gate_waiting", size_of::<Waiting>()),
     ];
     for (name, size) in sizes {

@@ -20,14 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SETTLED: Duration = Duration::from_millis(700);
 
 /// A measurement of the memory for each connection of a crowd.
-struct Sort {
+struct MemoryCase {
     row: Row,
     /// The name in the table.
     title: String,
     /// The name in the picture and the summary.
     name: &'static str,
     setup: Setup,
-    wanted: fn(Kind) -> bool,
+    requested: fn(Kind) -> bool,
     transport: Transport,
     path: &'static str,
     count: usize,
@@ -36,32 +36,32 @@ struct Sort {
 pub fn memory(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let effort = bench.effort;
     let sorts = [
-        Sort {
+        MemoryCase {
             row: Row::Waiting,
             title: format!("{} requests wait at one key", effort.waiting),
             name: "a waiting request, with its connection",
             setup: Setup::WAITING,
-            wanted: Kind::holds_requests,
+            requested: Kind::holds_requests,
             transport: Transport::Plain,
             path: WAIT,
             count: effort.waiting,
         },
-        Sort {
+        MemoryCase {
             row: Row::Connections,
             title: format!("{} idle connections", effort.connections),
             name: "an idle connection",
             setup: Setup::ONE_WORKER,
-            wanted: Kind::holds_requests,
+            requested: Kind::holds_requests,
             transport: Transport::Plain,
             path: PASS,
             count: effort.connections,
         },
-        Sort {
+        MemoryCase {
             row: Row::TlsConnections,
             title: format!("{} idle TLS connections", effort.tls_connections),
             name: "an idle TLS connection",
             setup: Setup::TLS,
-            wanted: Kind::speaks_tls,
+            requested: Kind::speaks_tls,
             transport: Transport::Tls,
             path: PASS,
             count: effort.tls_connections,
@@ -73,10 +73,10 @@ pub fn memory(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-fn measure(sort: &Sort, bench: &Bench, report: &mut Report) -> io::Result<()> {
+fn measure(sort: &MemoryCase, bench: &Bench, report: &mut Report) -> io::Result<()> {
     step(&format!("memory: {}", sort.title));
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
-    for peer in bench.start(&sort.setup, sort.wanted, report)? {
+    for peer in bench.start(&sort.setup, sort.requested, report)? {
         let held = held(sort, &peer, report);
         let each = held / float(sort.count as u64) / 1024.0;
         rows.push(vec![
@@ -93,7 +93,7 @@ fn measure(sort: &Sort, bench: &Bench, report: &mut Report) -> io::Result<()> {
 }
 
 /// The memory that a peer holds for all connections, in bytes.
-fn held(sort: &Sort, peer: &Peer, report: &mut Report) -> f64 {
+fn held(sort: &MemoryCase, peer: &Peer, report: &mut Report) -> f64 {
     warm(sort, peer);
     let (memory, descriptors) = (peer.memory(), peer.descriptors());
     let crowd = Crowd {
@@ -119,7 +119,7 @@ fn held(sort: &Sort, peer: &Peer, report: &mut Report) -> f64 {
 }
 
 /// Loads the code that requests need, so that its memory is not counted as that of connections.
-fn warm(sort: &Sort, peer: &Peer) {
+fn warm(sort: &MemoryCase, peer: &Peer) {
     const CLIENTS: usize = 4;
     let crowd = Crowd {
         protocol: Protocol::Http1(sort.transport),
@@ -132,7 +132,7 @@ fn warm(sort: &Sort, peer: &Peer) {
     sleep(SETTLED);
 }
 
-fn check(sort: &Sort, peer: &Peer, coming: &Coming, all_here: bool, report: &mut Report) {
+fn check(sort: &MemoryCase, peer: &Peer, coming: &Coming, all_here: bool, report: &mut Report) {
     let (kind, answers) = (peer.kind, coming.answers());
     if !all_here {
         report.note(&format!("{kind}: not all of the {} came", sort.title));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::Bench;
 use crate::evenness::{KEY, look};
 use crate::support::origin::Arrival;
-use crate::support::place::Side;
+use crate::support::placement::Side;
 
 /// Method of waiting until a request is due.
 #[derive(Clone, Copy, Debug)]

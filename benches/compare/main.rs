@@ -34,7 +34,7 @@ use effort::Effort;
 use peers::{Kind, Peer, Setup};
 use report::Report;
 use support::origin::Origin;
-use support::{machine, place, process};
+use support::{machine, placement, process};
 
 /// The state that all measurements share.
 struct Bench {
@@ -49,17 +49,17 @@ impl Bench {
         self.arguments.wants(row)
     }
 
-    /// Starts the installed peers that are `wanted`.
+    /// Starts the installed peers that are `requested`.
     ///
     /// A peer that does not start is reported and left out.
     fn start(
         &self,
         setup: &Setup,
-        wanted: impl Fn(Kind) -> bool,
+        requested: impl Fn(Kind) -> bool,
         report: &mut Report,
     ) -> io::Result<Vec<Peer>> {
         let mut started = Vec::new();
-        for kind in self.present.iter().filter(|kind| wanted(**kind)) {
+        for kind in self.present.iter().filter(|kind| requested(**kind)) {
             match Peer::start(*kind, self.origin.address, setup) {
                 Ok(peer) => started.push(peer),
                 Err(error) if kind.is_drip() => return Err(error),
@@ -92,8 +92,8 @@ fn measure(arguments: Arguments) -> io::Result<()> {
         let remedy = kind.remedy();
         return Err(io::Error::other(format!("{kind} is not here: {remedy}")));
     }
-    let wanted = |kind: &Kind| arguments.wants_peer(*kind) && kind.program().is_some();
-    let present: Vec<Kind> = Kind::ALL.into_iter().filter(wanted).collect();
+    let requested = |kind: &Kind| arguments.wants_peer(*kind) && kind.program().is_some();
+    let present: Vec<Kind> = Kind::ALL.into_iter().filter(requested).collect();
     let effort = if arguments.quick {
         Effort::quick()
     } else {
@@ -105,12 +105,12 @@ fn measure(arguments: Arguments) -> io::Result<()> {
     let mut report = Report::begin(kept, &arguments, &present);
     println!("about {}", arguments.estimate());
     let bench = Bench {
-        effort: effort.within(place::take_descriptors()),
-        origin: place::Side::Load.run(Origin::start)?,
+        effort: effort.within(placement::take_descriptors()),
+        origin: placement::Side::Load.run(Origin::start)?,
         present,
         arguments,
     };
-    if place::processors().len() < 2 {
+    if placement::processors().len() < 2 {
         println!(
             "one processor: proxy, origin and clients share it, and every figure is worse for it"
         );

@@ -209,7 +209,7 @@ impl Report {
                 .unwrap_or_default();
             all.entry(&stream.of)
                 .or_default()
-                .push((place(at), stream.variation));
+                .push((index_position(at), stream.variation));
         }
         let mut bars = Panel::new("variation of the gaps: 0 is perfectly even")
             .x_names(names.iter().copied())
@@ -229,7 +229,7 @@ impl Report {
                 .glimpse
                 .iter()
                 .enumerate()
-                .map(|(count, at)| (*at, place(count + 1)))
+                .map(|(count, at)| (*at, index_position(count + 1)))
                 .collect();
             close = close.step(stream.of.as_str(), &steps);
         }
@@ -250,7 +250,7 @@ fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
             .enumerate()
             .filter_map(|(at, bars)| {
                 let (_, value) = bars.figures.iter().find(|(of, _)| of == kind)?;
-                Some((place(at), *value))
+                Some((index_position(at), *value))
             })
             .collect();
         if points.is_empty() {
@@ -263,10 +263,10 @@ fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
 fn points(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     values
         .enumerate()
-        .map(|(at, value)| (place(at), value))
+        .map(|(at, value)| (index_position(at), value))
         .collect()
 }
 
-fn place(index: usize) -> f64 {
+fn index_position(index: usize) -> f64 {
     crate::support::figures::float(index as u64)
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use gateway::time::clock;
 
 use crate::Played;
-use crate::backend::{Backend, Nature};
+use crate::backend::{Backend, BackendSettings};
 use crate::calls::{Call, burst, bursts};
 use crate::gateway::Gateway;
 use crate::pictures::{in_tenths, most_within};
-use crate::scene::{End, Scene, Told};
+use crate::scene::{CallOutcome, End, Scene};
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
@@ -54,7 +54,7 @@ const WAYS: [Way; 7] = [
     ),
 ];
 
-const NATURE: Nature = Nature {
+const NATURE: BackendSettings = BackendSettings {
     workers: 64,
     work: Duration::from_millis(2),
 };
@@ -73,8 +73,11 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     };
     println!("each algorithm, on the same bursts …");
     to_a_whole_second();
-    let told = scene.play();
-    let last = told.iter().map(|told| told.ended).fold(end, f64::max);
+    let outcome = scene.play();
+    let last = outcome
+        .iter()
+        .map(|outcome| outcome.ended)
+        .fold(end, f64::max);
     let (mut rows, mut chart) = (
         Vec::new(),
         Chart::new("The same bursts, at 20r/s: what each algorithm lets through")
@@ -83,13 +86,13 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
             .same_x(),
     );
     for (path, name, ..) in WAYS {
-        let all: Vec<Told> = told
+        let all: Vec<CallOutcome> = outcome
             .iter()
             .copied()
-            .filter(|told| told.path == path)
+            .filter(|outcome| outcome.path == path)
             .collect();
-        let sent: Vec<f64> = all.iter().map(|told| told.sent).collect();
-        let reached: Vec<f64> = all.iter().filter_map(|told| told.reached).collect();
+        let sent: Vec<f64> = all.iter().map(|outcome| outcome.sent).collect();
+        let reached: Vec<f64> = all.iter().filter_map(|outcome| outcome.reached).collect();
         let panel = Panel::new(format!("{name}: requests in a tenth of a second"))
             .step("arriving", &in_tenths(&sent, last))
             .step("departing", &in_tenths(&reached, last))
@@ -153,11 +156,11 @@ fn to_a_whole_second() {
     thread::sleep(Duration::from_nanos(SECOND - into));
 }
 
-fn row(name: &str, all: &[Told], reached: &[f64]) -> Vec<String> {
-    let count = |end| all.iter().filter(|told| told.end == end).count();
+fn row(name: &str, all: &[CallOutcome], reached: &[f64]) -> Vec<String> {
+    let count = |end| all.iter().filter(|outcome| outcome.end == end).count();
     let waits = all
         .iter()
-        .filter_map(|told| Some(told.reached? - told.sent));
+        .filter_map(|outcome| Some(outcome.reached? - outcome.sent));
     vec![
         name.to_owned(),
         all.len().to_string(),

@@ -33,7 +33,7 @@ pub struct Visit {
 
 /// The parameters of the backend.
 #[derive(Clone, Copy, Debug)]
-pub struct Nature {
+pub struct BackendSettings {
     pub workers: usize,
     /// Time for which a request keeps a worker busy.
     pub work: Duration,
@@ -47,7 +47,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    pub fn start(nature: Nature) -> io::Result<Self> {
+    pub fn start(nature: BackendSettings) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let backend = Self {

@@ -6,18 +6,18 @@ use std::io;
 use std::time::Duration;
 
 use crate::Played;
-use crate::backend::{Backend, Nature};
+use crate::backend::{Backend, BackendSettings};
 use crate::calls::Call;
 use crate::gateway::Gateway;
 use crate::pictures::{changes, most_at_once, per_step};
 use crate::proxies::Proxy;
-use crate::scene::{End, Scene, Told};
+use crate::scene::{CallOutcome, End, Scene};
 use crate::support::figures::float;
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
 /// Capacity of 200 requests per second, if they arrive evenly.
-const NATURE: Nature = Nature {
+const NATURE: BackendSettings = BackendSettings {
     workers: 4,
     work: Duration::from_millis(20),
 };
@@ -84,13 +84,13 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     for (name, run) in SYSTEMS {
         println!("one flooding client: {name} …");
         match run(&calls)? {
-            Some(told) => played.push((name, told)),
+            Some(outcome) => played.push((name, outcome)),
             None => println!("{name}: not installed, so it is left out"),
         }
     }
     let rows: Vec<_> = played
         .iter()
-        .map(|(name, told)| row(name, told, times))
+        .map(|(name, outcome)| row(name, outcome, times))
         .collect();
     let head = [
         "during the flood",
@@ -110,7 +110,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
 }
 
 /// Plays the calls; `None` if the proxy is not installed.
-type Run = fn(&[Call]) -> io::Result<Option<Vec<Told>>>;
+type Run = fn(&[Call]) -> io::Result<Option<Vec<CallOutcome>>>;
 
 const SYSTEMS: [(&str, Run); 4] = [
     ("nothing before it", |calls| {
@@ -135,7 +135,7 @@ const SYSTEMS: [(&str, Run); 4] = [
     }),
 ];
 
-fn scene(calls: &[Call], backend: &Backend, to: std::net::SocketAddr) -> Vec<Told> {
+fn scene(calls: &[Call], backend: &Backend, to: std::net::SocketAddr) -> Vec<CallOutcome> {
     let scene = Scene {
         calls,
         to,
@@ -161,15 +161,15 @@ fn evenly(from: f64, to: f64, apart: Duration) -> impl Iterator<Item = Duration>
     moments.take_while(move |at| *at < to)
 }
 
-fn of_light(told: &[Told]) -> impl Iterator<Item = &Told> {
-    told.iter().filter(|told| told.path != FLOOD)
+fn of_light(outcome: &[CallOutcome]) -> impl Iterator<Item = &CallOutcome> {
+    outcome.iter().filter(|outcome| outcome.path != FLOOD)
 }
 
-fn is_answered(told: &Told) -> bool {
-    told.end == End::Answered
+fn is_answered(outcome: &CallOutcome) -> bool {
+    outcome.end == End::Answered
 }
 
-fn picture(played: &[(&str, Vec<Told>)], times: Times, about: &str) -> Chart {
+fn picture(played: &[(&str, Vec<CallOutcome>)], times: Times, about: &str) -> Chart {
     let panel = |label: &str| {
         Panel::new(label)
             .mark_x("the flood", times.flood)
@@ -183,12 +183,17 @@ fn picture(played: &[(&str, Vec<Told>)], times: Times, about: &str) -> Chart {
         .log_y()
         .mark_y("clients give up", PATIENCE.as_secs_f64() * 1e3);
     let mut at_backend = panel("requests at the backend at once").log_y();
-    for (name, told) in played {
-        let of_those: Vec<_> = of_light(told).filter(|told| is_answered(told)).collect();
-        let sent: Vec<f64> = of_those.iter().map(|told| told.sent).collect();
+    for (name, outcome) in played {
+        let of_those: Vec<_> = of_light(outcome)
+            .filter(|outcome| is_answered(outcome))
+            .collect();
+        let sent: Vec<f64> = of_those.iter().map(|outcome| outcome.sent).collect();
         answered = answered.step(*name, &per_step(&sent, STEP, times.end));
         latency = latency.line(*name, &slowest(&of_those));
-        at_backend = at_backend.step(*name, &most_at_once(&at_the_backend(told), STEP, times.end));
+        at_backend = at_backend.step(
+            *name,
+            &most_at_once(&at_the_backend(outcome), STEP, times.end),
+        );
     }
     Chart::new("One client floods a backend that can do 200 a second, nine others ask as always")
         .subtitle(about)
@@ -200,10 +205,10 @@ fn picture(played: &[(&str, Vec<Told>)], times: Times, about: &str) -> Chart {
 }
 
 /// Returns the slowest response of each step, in milliseconds.
-fn slowest(answered: &[&Told]) -> Vec<(f64, f64)> {
+fn slowest(answered: &[&CallOutcome]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
-    for told in answered {
-        let (step, ms) = ((told.sent / STEP).floor() * STEP, took(told));
+    for outcome in answered {
+        let (step, ms) = ((outcome.sent / STEP).floor() * STEP, took(outcome));
         match points.last_mut() {
             Some((at, most)) if *at >= step => *most = most.max(ms),
             _ => points.push((step, ms)),
@@ -213,32 +218,32 @@ fn slowest(answered: &[&Told]) -> Vec<(f64, f64)> {
 }
 
 /// Returns arrival and end of each request at the backend. An unfinished request has no end.
-fn at_the_backend(told: &[Told]) -> Vec<(f64, f64)> {
-    changes(told.iter().filter_map(|told| {
-        let done = told.backend.map_or(f64::INFINITY, |took| took);
-        Some((told.reached?, told.reached? + done))
+fn at_the_backend(outcome: &[CallOutcome]) -> Vec<(f64, f64)> {
+    changes(outcome.iter().filter_map(|outcome| {
+        let done = outcome.backend.map_or(f64::INFINITY, |took| took);
+        Some((outcome.reached?, outcome.reached? + done))
     }))
 }
 
-fn took(told: &Told) -> f64 {
-    (told.ended - told.sent) * 1e3
+fn took(outcome: &CallOutcome) -> f64 {
+    (outcome.ended - outcome.sent) * 1e3
 }
 
-fn row(name: &str, told: &[Told], times: Times) -> Vec<String> {
-    let during = |told: &&Told| (times.flood..times.over).contains(&told.sent);
-    let light: Vec<_> = of_light(told).filter(during).collect();
+fn row(name: &str, outcome: &[CallOutcome], times: Times) -> Vec<String> {
+    let during = |outcome: &&CallOutcome| (times.flood..times.over).contains(&outcome.sent);
+    let light: Vec<_> = of_light(outcome).filter(during).collect();
     let answered: Vec<_> = light
         .iter()
         .copied()
-        .filter(|told| is_answered(told))
+        .filter(|outcome| is_answered(outcome))
         .collect();
-    let flood = told.iter().filter(|told| told.path == FLOOD);
-    let flood = flood.filter(|told| is_answered(told)).count();
+    let flood = outcome.iter().filter(|outcome| outcome.path == FLOOD);
+    let flood = flood.filter(|outcome| is_answered(outcome)).count();
     let share = 100.0 * float(answered.len() as u64) / float(light.len() as u64);
-    let latencies: Vec<f64> = answered.iter().map(|told| took(told)).collect();
-    let depths = most_at_once(&at_the_backend(told), STEP, times.end);
+    let latencies: Vec<f64> = answered.iter().map(|outcome| took(outcome)).collect();
+    let depths = most_at_once(&at_the_backend(outcome), STEP, times.end);
     let most = depths.iter().map(|(_, most)| *most).fold(0.0, f64::max);
-    let of_backend = told.iter().filter_map(|told| told.backend);
+    let of_backend = outcome.iter().filter_map(|outcome| outcome.backend);
     let of_backend: Vec<f64> = of_backend.map(|took| took * 1e3).collect();
     vec![
         name.to_owned(),

@@ -4,16 +4,16 @@ use std::io;
 use std::time::Duration;
 
 use crate::Played;
-use crate::backend::{Backend, Nature};
+use crate::backend::{Backend, BackendSettings};
 use crate::calls::{Call, bursts};
 use crate::gateway::Gateway;
-use crate::scene::{End, Scene, Told};
+use crate::scene::{CallOutcome, End, Scene};
 use crate::story::{Story, latency};
 use crate::support::figures::float;
 use crate::support::page;
 
 /// Capacity of 200 requests per second, if they arrive evenly.
-const NATURE: Nature = Nature {
+const NATURE: BackendSettings = BackendSettings {
     workers: 4,
     work: Duration::from_millis(20),
 };
@@ -31,11 +31,11 @@ limits = [{ zone = "backend", burst = 75 }]
 
 pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let end = 20.0 * length;
-    let (crowd, gone) = (0.2 * end, 0.35 * end);
+    let (crowd, crowd_end) = (0.2 * end, 0.35 * end);
     let calls = [
         bursts("/", 0.0, crowd, 100.0),
-        bursts("/", crowd, gone, 500.0),
-        bursts("/", gone, end, 100.0),
+        bursts("/", crowd, crowd_end, 500.0),
+        bursts("/", crowd_end, end, 100.0),
     ]
     .concat();
     println!("a backend and a crowd, without drip …");
@@ -45,7 +45,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let story = Story {
         about,
         crowd,
-        gone,
+        crowd_end,
         end,
         patience: PATIENCE,
     };
@@ -73,7 +73,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     })
 }
 
-fn without(calls: &[Call]) -> io::Result<Vec<Told>> {
+fn without(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
     let backend = Backend::start(NATURE)?;
     let scene = Scene {
         calls,
@@ -84,7 +84,7 @@ fn without(calls: &[Call]) -> io::Result<Vec<Told>> {
     Ok(scene.play())
 }
 
-fn with(calls: &[Call]) -> io::Result<Vec<Told>> {
+fn with(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
     let backend = Backend::start(NATURE)?;
     let gateway = Gateway::start(backend.address, GATEWAY)?;
     let scene = Scene {
@@ -96,8 +96,8 @@ fn with(calls: &[Call]) -> io::Result<Vec<Told>> {
     Ok(scene.play())
 }
 
-fn row(name: &str, all: &[Told]) -> Vec<String> {
-    let count = |end| all.iter().filter(|told| told.end == end).count();
+fn row(name: &str, all: &[CallOutcome]) -> Vec<String> {
+    let count = |end| all.iter().filter(|outcome| outcome.end == end).count();
     let mut latencies: Vec<f64> = latency(all).into_iter().map(|(_, ms)| ms).collect();
     latencies.sort_by(f64::total_cmp);
     let median = latencies

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use tempfile::TempDir;
 
-use crate::support::place::free_address;
+use crate::support::placement::free_address;
 use crate::support::process::Running;
 
 /// A running gateway. It stops when this is dropped.

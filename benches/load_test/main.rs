@@ -28,7 +28,7 @@ mod support;
 use std::io;
 use std::process::ExitCode;
 
-use support::{arguments, machine, page, place, process};
+use support::{arguments, machine, page, placement, process};
 
 const PAGE: &str = "load-test.md";
 
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 fn play(quick: bool) -> io::Result<()> {
     process::end_with_us();
-    place::take_descriptors();
+    placement::take_descriptors();
     println!(
         "about {}",
         if quick {

@@ -1,6 +1,6 @@
 //! Converts moments to points of a plot.
 
-use crate::scene::{End, Told};
+use crate::scene::{CallOutcome, End};
 use crate::support::figures::float;
 
 /// One step of a picture, in seconds.
@@ -80,9 +80,9 @@ pub fn most_at_once(changes: &[(f64, f64)], step: f64, end: f64) -> Vec<(f64, f6
 /// Returns the number of requests that wait at the gateway.
 ///
 /// Such requests are accepted, not yet at the backend, and not given up.
-pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
-    let accepted = all.iter().filter(|told| told.end != End::Refused);
-    changes(accepted.map(|told| (told.sent, told.reached.unwrap_or(told.ended))))
+pub fn depth(all: &[CallOutcome]) -> Vec<(f64, f64)> {
+    let accepted = all.iter().filter(|outcome| outcome.end != End::Refused);
+    changes(accepted.map(|outcome| (outcome.sent, outcome.reached.unwrap_or(outcome.ended))))
 }
 
 /// Returns the highest number of moments within any `span` seconds.

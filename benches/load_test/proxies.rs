@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::place::{Side, free_address};
+use crate::support::placement::{Side, free_address};
 use crate::support::process::{Running, find};
 
 /// A running proxy. It stops when this is dropped.

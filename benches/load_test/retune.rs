@@ -5,15 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Played;
-use crate::backend::{Backend, Nature};
+use crate::backend::{Backend, BackendSettings};
 use crate::calls::bursts;
 use crate::gateway::Gateway;
 use crate::pictures::{a_second, depth};
-use crate::scene::{End, Scene, Told};
+use crate::scene::{CallOutcome, End, Scene};
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
-const NATURE: Nature = Nature {
+const NATURE: BackendSettings = BackendSettings {
     workers: 64,
     work: Duration::from_millis(2),
 };
@@ -46,7 +46,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
         patience: Duration::from_secs(30),
     };
     println!("a rate that changes while requests wait …");
-    let (told, saved) = thread::scope(|scope| {
+    let (outcome, saved) = thread::scope(|scope| {
         let saving = scope.spawn(|| {
             thread::sleep(Duration::from_secs_f64(slower));
             gateway.save(&zone(50))?;
@@ -56,15 +56,21 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
         (scene.play(), saving.join().expect("no panic"))
     });
     saved?;
-    let last = told.iter().map(|told| told.ended).fold(end, f64::max);
+    let last = outcome
+        .iter()
+        .map(|outcome| outcome.ended)
+        .fold(end, f64::max);
     let marks = |panel: Panel| {
         panel
             .mark_x("saved: 50r/s", slower)
             .mark_x("saved: 250r/s", faster)
             .x_to(last)
     };
-    let reached: Vec<f64> = told.iter().filter_map(|told| told.reached).collect();
-    let sent: Vec<f64> = told.iter().map(|told| told.sent).collect();
+    let reached: Vec<f64> = outcome
+        .iter()
+        .filter_map(|outcome| outcome.reached)
+        .collect();
+    let sent: Vec<f64> = outcome.iter().map(|outcome| outcome.sent).collect();
     let chart = Chart::new("The file is saved while requests wait: 100r/s, 50r/s, 250r/s")
         .subtitle(about)
         .x_label("seconds")
@@ -74,7 +80,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
                 .step("arriving", &a_second(&sent, last))
                 .step("departing", &a_second(&reached, last)),
         )
-        .panel(marks(Panel::new("requests in drip's queue")).step("waiting", &depth(&told)));
+        .panel(marks(Panel::new("requests in drip's queue")).step("waiting", &depth(&outcome)));
     let head = [
         "",
         "sent",
@@ -89,9 +95,9 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let drained = reached.iter().copied().fold(0.0, f64::max).min(end);
     let row = vec![
         "two retunes".to_owned(),
-        told.len().to_string(),
-        count(&told, End::Answered).to_string(),
-        (told.len() - count(&told, End::Answered)).to_string(),
+        outcome.len().to_string(),
+        count(&outcome, End::Answered).to_string(),
+        (outcome.len() - count(&outcome, End::Answered)).to_string(),
         rate(&reached, slower * 0.5, slower),
         rate(&reached, slower + 0.2, faster),
         rate(&reached, faster + 0.2, (faster + 1.0 * length).min(drained)),
@@ -103,8 +109,8 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     })
 }
 
-fn count(all: &[Told], end: End) -> usize {
-    all.iter().filter(|told| told.end == end).count()
+fn count(all: &[CallOutcome], end: End) -> usize {
+    all.iter().filter(|outcome| outcome.end == end).count()
 }
 
 /// The mean rate between the first and the last departure from `from` to `to`.

@@ -18,7 +18,7 @@ use crate::support::client::Connection;
 
 /// The outcome of a call. Times are in seconds from the scene's start.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct CallOutcome {
     pub path: &'static str,
     pub sent: f64,
     /// Arrival at the backend.
@@ -51,7 +51,7 @@ pub struct Scene<'a> {
 
 impl Scene<'_> {
     /// Plays the scene on this thread, until all calls have ended.
-    pub fn play(&self) -> Vec<Told> {
+    pub fn play(&self) -> Vec<CallOutcome> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let known = self.backend.visits().len();
@@ -64,9 +64,9 @@ impl Scene<'_> {
             .map(|visit| (visit.call, visit))
             .collect();
         let since = |moment: Moment| moment.since(began).as_secs_f64();
-        let told = ends.into_iter().enumerate().map(|(index, call)| {
+        let outcome = ends.into_iter().enumerate().map(|(index, call)| {
             let visit = visits.get(&index);
-            Told {
+            CallOutcome {
                 path: self.calls[index].path,
                 sent: since(call.sent),
                 reached: visit.map(|visit| since(visit.came)),
@@ -75,7 +75,7 @@ impl Scene<'_> {
                 end: call.how,
             }
         });
-        told.collect()
+        outcome.collect()
     }
 
     async fn call(&self) -> Vec<Ended> {

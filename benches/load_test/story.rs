@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pictures::{a_second, depth};
-use crate::scene::{End, Told};
+use crate::scene::{CallOutcome, End};
 use crate::support::plot::{Chart, Panel};
 
 /// The data that all pictures share. Times are in seconds from the scene's start.
@@ -12,13 +12,13 @@ pub struct Story<'a> {
     pub about: &'a str,
     /// Time when the crowd arrives.
     pub crowd: f64,
-    pub gone: f64,
+    pub crowd_end: f64,
     pub end: f64,
     pub patience: Duration,
 }
 
 impl Story<'_> {
-    pub fn alone(&self, all: &[Told]) -> Chart {
+    pub fn alone(&self, all: &[CallOutcome]) -> Chart {
         let requests = self.panel("requests a second");
         let requests = self.rate(requests, "sent", &sent(all));
         let requests = self.rate(requests, "answered in time", &ended(all, End::Answered));
@@ -28,8 +28,8 @@ impl Story<'_> {
             .panel(self.rate(lost, "given up", &ended(all, End::GivenUp)))
     }
 
-    pub fn smooth(&self, all: &[Told]) -> Chart {
-        let reached: Vec<f64> = all.iter().filter_map(|told| told.reached).collect();
+    pub fn smooth(&self, all: &[CallOutcome]) -> Chart {
+        let reached: Vec<f64> = all.iter().filter_map(|outcome| outcome.reached).collect();
         let panel = self
             .panel("requests a second")
             .height(300)
@@ -39,9 +39,9 @@ impl Story<'_> {
             .panel(self.rate(panel, "departing to the backend", &reached))
     }
 
-    pub fn queue(&self, all: &[Told]) -> Chart {
-        let accepted = all.iter().filter(|told| told.reached.is_some());
-        let accepted: Vec<f64> = accepted.map(|told| told.sent).collect();
+    pub fn queue(&self, all: &[CallOutcome]) -> Chart {
+        let accepted = all.iter().filter(|outcome| outcome.reached.is_some());
+        let accepted: Vec<f64> = accepted.map(|outcome| outcome.sent).collect();
         let waiting = self
             .panel("requests in drip's queue")
             .step("waiting", &depth(all))
@@ -52,7 +52,7 @@ impl Story<'_> {
             .panel(self.rate(requests, "rejected (429)", &ended(all, End::Refused)))
     }
 
-    pub fn latency(&self, alone: &[Told], kept: &[Told]) -> Chart {
+    pub fn latency(&self, alone: &[CallOutcome], kept: &[CallOutcome]) -> Chart {
         let panel = self
             .panel("ms, by when the request reached the backend")
             .log_y()
@@ -72,7 +72,7 @@ impl Story<'_> {
     fn panel(&self, label: &str) -> Panel {
         Panel::new(label)
             .mark_x("the crowd comes", self.crowd)
-            .mark_x("it has gone", self.gone)
+            .mark_x("it has gone", self.crowd_end)
             .x_to(self.end)
     }
 
@@ -81,20 +81,20 @@ impl Story<'_> {
     }
 }
 
-fn sent(all: &[Told]) -> Vec<f64> {
-    all.iter().map(|told| told.sent).collect()
+fn sent(all: &[CallOutcome]) -> Vec<f64> {
+    all.iter().map(|outcome| outcome.sent).collect()
 }
 
-fn ended(all: &[Told], end: End) -> Vec<f64> {
-    let those = all.iter().filter(|told| told.end == end);
-    those.map(|told| told.ended).collect()
+fn ended(all: &[CallOutcome], end: End) -> Vec<f64> {
+    let those = all.iter().filter(|outcome| outcome.end == end);
+    those.map(|outcome| outcome.ended).collect()
 }
 
 /// The time that the backend took for each request, in milliseconds, by time of arrival.
-pub fn latency(all: &[Told]) -> Vec<(f64, f64)> {
+pub fn latency(all: &[CallOutcome]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = all
         .iter()
-        .filter_map(|told| Some((told.reached?, told.backend? * 1e3)))
+        .filter_map(|outcome| Some((outcome.reached?, outcome.backend? * 1e3)))
         .collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     points

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use gateway::store::{Join, Pace, Store, form};
+use gateway::store::{Join, Store, StoreRate, form};
 use gateway::time::clock;
 use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
@@ -40,7 +40,7 @@ struct Counted {
 struct Asker {
     store: Store,
     algorithm: Algorithm,
-    pace: Pace,
+    pace: StoreRate,
     limit: Limit,
 }
 
@@ -61,7 +61,7 @@ impl Asker {
         Ok(Self {
             store: Store::new(url, "drip:", Duration::from_secs(5)),
             algorithm,
-            pace: Pace::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
+            pace: StoreRate::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
             limit,
         })
     }

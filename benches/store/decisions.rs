@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use gateway::store::{Join, Pace, Store};
+use gateway::store::{Join, Store, StoreRate};
 use gateway::time::clock;
 use limit::{Algorithm, Cost, Delay, Limit, Moment};
 use redis::Pipeline;
@@ -51,7 +51,7 @@ enum Keys {
 struct Asker {
     connection: MultiplexedConnection,
     store: Store,
-    pace: Pace,
+    pace: StoreRate,
     burst: u32,
     what: Rc<Asked>,
     keys: Keys,
@@ -83,7 +83,7 @@ impl Asker {
         Ok(Self {
             connection: connection.map_err(io::Error::other)?,
             store: Store::new(url, "bench:", Duration::from_secs(5)),
-            pace: Pace::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
+            pace: StoreRate::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
             burst,
             what,
             keys,

@@ -15,7 +15,7 @@ use crate::support::client::Connection;
 use crate::support::figures::{Figure, cell, float};
 use crate::support::origin::Origin;
 use crate::support::page;
-use crate::support::place::free_address;
+use crate::support::placement::free_address;
 use crate::support::process::Running;
 use crate::support::usage;
 

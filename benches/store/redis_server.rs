@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{Client, Connection};
 use tempfile::TempDir;
 
-use crate::support::place::{Side, free_address};
+use crate::support::placement::{Side, free_address};
 use crate::support::process::{Running, find};
 use crate::support::usage;
 use crate::support::within;
@@ -41,8 +41,9 @@ impl RedisServer {
             .map_err(io::Error::other)?;
         let is_up = || {
             let mut info = redis::cmd("CLUSTER");
-            let told: Option<String> = info.arg("INFO").query(&mut server.connection().ok()?).ok();
-            told.filter(|told| told.contains("cluster_state:ok"))
+            let info_text: Option<String> =
+                info.arg("INFO").query(&mut server.connection().ok()?).ok();
+            info_text.filter(|info_text| info_text.contains("cluster_state:ok"))
         };
         if within(Duration::from_secs(10), || is_up().is_some()) {
             Ok(server)
@@ -121,7 +122,7 @@ impl RedisServer {
 
     /// Returns the number of scripts run so far.
     pub fn calls(&self) -> io::Result<u64> {
-        let stats = self.told("commandstats")?;
+        let stats = self.info_text("commandstats")?;
         let calls = stats
             .lines()
             .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
@@ -131,18 +132,18 @@ impl RedisServer {
 
     /// Returns a number that the server reports in `INFO`.
     pub fn info(&self, section: &str, field: &str) -> io::Result<u64> {
-        let told = self.told(section)?;
+        let info_text = self.info_text(section)?;
         let named = |line: &str| {
             line.strip_prefix(field)?
                 .strip_prefix(':')
                 .map(str::to_owned)
         };
-        let number = told.lines().find_map(named);
+        let number = info_text.lines().find_map(named);
         let number = number.and_then(|number| number.trim().parse().ok());
         number.ok_or_else(|| io::Error::other(format!("this Redis does not tell its {field}")))
     }
 
-    fn told(&self, section: &str) -> io::Result<String> {
+    fn info_text(&self, section: &str) -> io::Result<String> {
         let mut info = redis::cmd("INFO");
         let info = info.arg(section).query(&mut self.connection()?);
         info.map_err(io::Error::other)

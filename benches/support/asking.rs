@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_millis(10);
 const AT_ONCE: usize = 16;
 
 /// The state shared by all clients of a crowd.
-pub struct Mind {
+pub struct CrowdState {
     crowd: Crowd,
     /// Permits for clients that send only one request.
     ///
@@ -31,7 +31,7 @@ pub struct Mind {
     counts: Arc<Counts>,
 }
 
-impl Mind {
+impl CrowdState {
     pub fn new(crowd: Crowd, counts: Arc<Counts>) -> Self {
         Self {
             crowd,
@@ -60,19 +60,19 @@ impl Mind {
 }
 
 /// Runs one client, or all clients that share one connection.
-pub async fn client_of(mind: Rc<Mind>, client: usize) {
+pub async fn client_of(mind: Rc<CrowdState>, client: usize) {
     match mind.crowd.protocol {
         Protocol::Http1(transport) => http1_client(mind, client, transport).await,
         Protocol::Http2 { streams } => http2_clients(mind, client, streams).await,
     }
 }
 
-async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
+async fn http1_client(mind: Rc<CrowdState>, client: usize, transport: Transport) {
     let crowd = &mind.crowd;
     sleep(mind.begins(client)).await;
     let mut connection = Connection::over(transport, crowd.to);
     // If connecting fails, the first request tries again and counts the failure.
-    let place = if crowd.once {
+    let connection_permit = if crowd.once {
         mind.begun.acquire().await.ok()
     } else {
         None
@@ -101,7 +101,7 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
         mind.counts.count(outcome);
         match outcome {
             Outcome::Answered(_) if crowd.once => {
-                drop(place);
+                drop(connection_permit);
                 return std::future::pending().await;
             }
             Outcome::Failed => sleep(RETRY).await,
@@ -111,7 +111,7 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
 }
 
 /// Runs the clients that share one connection, starting with number `from`.
-async fn http2_clients(mind: Rc<Mind>, from: usize, streams: usize) {
+async fn http2_clients(mind: Rc<CrowdState>, from: usize, streams: usize) {
     sleep(mind.begins(from)).await;
     let mut here = false;
     loop {
@@ -129,7 +129,7 @@ async fn http2_clients(mind: Rc<Mind>, from: usize, streams: usize) {
 }
 
 async fn http2_streams(
-    mind: &Mind,
+    mind: &CrowdState,
     client: usize,
     streams: usize,
     mut connection: http2::Connection,

@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 
 use super::answers::{Answers, Counts};
-use super::asking::{Mind, client_of};
+use super::asking::{CrowdState, client_of};
 use super::client::Transport;
-use super::place::Side;
+use super::placement::Side;
 use super::within;
 
 /// The keys that a crowd uses.
@@ -92,7 +92,7 @@ impl Crowd {
             runtime
                 .expect("a runtime")
                 .block_on(LocalSet::new().run_until(async move {
-                    let mind = Rc::new(Mind::new(self, counted));
+                    let mind = Rc::new(CrowdState::new(self, counted));
                     let own = match self.protocol {
                         Protocol::Http1(_) => 1,
                         Protocol::Http2 { streams } => streams,
@@ -102,7 +102,7 @@ impl Crowd {
                         // The yield lets other connections be served meanwhile.
                         yield_now().await;
                     }
-                    let _told = left.await;
+                    let _notified = left.await;
                 }));
         });
         Coming {

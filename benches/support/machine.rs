@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::place::processors;
+use super::placement::processors;
 
 /// Processors, memory and kernel.
 pub fn describe() -> String {

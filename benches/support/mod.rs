@@ -13,7 +13,7 @@ pub mod http2;
 pub mod machine;
 pub mod origin;
 pub mod page;
-pub mod place;
+pub mod placement;
 #[allow(unused_imports, reason = "some of the programs draw nothing")]
 pub mod plot;
 pub mod process;

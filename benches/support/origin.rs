@@ -14,7 +14,7 @@ use tokio::runtime;
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use super::place::Side;
+use super::placement::Side;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 64\r\n\r\n\
     here are the sixty-four bytes of text that this origin answers.\n";

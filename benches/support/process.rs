@@ -13,7 +13,7 @@ use gateway::time::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::place::Side;
+use super::placement::Side;
 use super::within;
 
 /// Folders with servers on Debian that a plain user's PATH does not contain.

@@ -57,7 +57,7 @@ fn check(head: &RequestHead, own: &[u8]) {
         assert!(!value.contains(&b'\n') && !value.contains(&b'\r'));
         let text = str::from_utf8(name).expect("a token");
         assert!(fields.named(text).any(|found| found == value));
-        let _away = fields.names_away(known, name);
+        let _away = fields.is_listed_in_connection(known, name);
     }
     let lengths = fields.all(FieldName::ContentLength).count();
     let codings = fields.all(FieldName::TransferEncoding).count();
@@ -67,5 +67,5 @@ fn check(head: &RequestHead, own: &[u8]) {
         BodyLength::Chunked => assert_eq!((lengths, codings), (0, 1)),
         BodyLength::UntilClose => panic!("a request ends before its connection"),
     }
-    let _told = (head.expects_continue(), head.takes_trailers());
+    let _flags = (head.expects_continue(), head.takes_trailers());
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use config::{self, KeyTemplate, Route, Zone};
 use gateway::replay::Form;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::{complain, ended, print};
+use tools::complain::{complain, exit_code, print};
 use tools::learned_costs;
 use tools::trace::form;
 
@@ -43,41 +43,43 @@ pub struct AdviseArguments {
 }
 
 /// Reads the logs and prints the settings that they suggest.
-pub fn advise(wanted: &AdviseArguments) -> ExitCode {
-    match read(wanted) {
+pub fn advise(arguments: &AdviseArguments) -> ExitCode {
+    match read(arguments) {
         Ok(Some(advice)) => print(&advise::report(&advice)),
         Ok(None) => ExitCode::FAILURE,
-        Err(error) => ended("drip", Err(error)),
+        Err(error) => exit_code("drip", Err(error)),
     }
 }
 
 /// Reads the logs. Returns `None` if there is nothing to advise.
-fn read(wanted: &AdviseArguments) -> io::Result<Option<Advice>> {
-    let survey = Survey::new(wanted.key.clone(), MAX_KEYS)?;
-    let mut survey = match (&wanted.config, &wanted.zone) {
+fn read(arguments: &AdviseArguments) -> io::Result<Option<Advice>> {
+    let survey = Survey::new(arguments.key.clone(), MAX_KEYS)?;
+    let mut survey = match (&arguments.config, &arguments.zone) {
         (_, None) => survey,
         (None, Some(zone)) => survey.of_zone(zone.clone()),
         (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
     };
-    let read = advise::read(&wanted.logs, wanted.format, &mut survey)?;
-    if wanted.zone.is_some() && wanted.config.is_none() && survey.form() == Some(Form::Csv) {
+    let read = advise::read(&arguments.logs, arguments.format, &mut survey)?;
+    if arguments.zone.is_some() && arguments.config.is_none() && survey.form() == Some(Form::Csv) {
         return Err(io::Error::other(
             "--zone is for drip's own log; the lines of a CSV name their keys themselves: leave it \
              out",
         ));
     }
-    let untold = survey.untold().join(", ");
+    let missing_variables = survey.missing_variables().join(", ");
     let is_keyless = read > 0 && survey.is_keyless();
     let advice = Advice::new(survey)?;
     if advice.is_none() {
         complain(if read == 0 {
             "the logs have no request".to_owned()
-        } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
+        } else if let Some(zone) = arguments.zone.as_ref().filter(|_| is_keyless) {
             format!("the log has no request on which zone {zone} decided")
-        } else if untold.is_empty() {
+        } else if missing_variables.is_empty() {
             "no request has a key".to_owned()
         } else {
-            format!("no request has a key: the log does not have {untold}; choose another --key")
+            format!(
+                "no request has a key: the log does not have {missing_variables}; choose another --key"
+            )
         });
     }
     Ok(advice)

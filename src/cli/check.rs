@@ -18,14 +18,14 @@ pub struct CheckArguments {
 }
 
 /// Prints the effective settings of `file`, or every problem with it.
-pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
+pub fn check(file: &Path, arguments: &CheckArguments) -> ExitCode {
     let loaded = server::load(file);
     let is_valid = loaded.is_ok();
     let printed = match &loaded {
-        Ok(Loaded { settings, .. }) if wanted.json => {
+        Ok(Loaded { settings, .. }) if arguments.json => {
             print(&as_json(file, true, &[], &settings.warnings))
         }
-        Err(error) if wanted.json => print(&as_json(file, false, &error.problems(), &[])),
+        Err(error) if arguments.json => print(&as_json(file, false, &error.problems(), &[])),
         Ok(Loaded { settings, .. }) => {
             for warning in &settings.warnings {
                 complain(warning.as_warning(file));
@@ -42,42 +42,42 @@ pub fn check(file: &Path, wanted: &CheckArguments) -> ExitCode {
 
 /// Result of the check, for programs.
 #[derive(Serialize)]
-struct Found<'f> {
+struct CheckResult<'f> {
     file: String,
     valid: bool,
-    problems: Vec<Place<'f>>,
-    warnings: Vec<Place<'f>>,
+    problems: Vec<Location<'f>>,
+    warnings: Vec<Location<'f>>,
 }
 
 /// One problem or warning, with its location.
 #[derive(Serialize)]
-struct Place<'f> {
+struct Location<'f> {
     file: String,
     line: usize,
     column: usize,
     message: &'f str,
 }
 
-impl<'f> Place<'f> {
+impl<'f> Location<'f> {
     fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
-        let place = |problem: &'f Problem| Self {
+        let location = |problem: &'f Problem| Self {
             file: problem.file_of(file).display().to_string(),
             // A problem without a location is shown at line 1, column 1: programs need a location.
             line: problem.line.max(1),
             column: problem.column.max(1),
             message: &problem.message,
         };
-        problems.iter().map(place).collect()
+        problems.iter().map(location).collect()
     }
 }
 
 /// Returns the result of the check as JSON.
 fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
-    let found = Found {
+    let found = CheckResult {
         file: file.display().to_string(),
         valid,
-        problems: Place::all(file, problems),
-        warnings: Place::all(file, warnings),
+        problems: Location::all(file, problems),
+        warnings: Location::all(file, warnings),
     };
     // Strings and numbers can always be written as JSON.
     serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"

@@ -47,7 +47,7 @@ const LIVENESS: Probe = Probe {
 /// `is_live` if it is alive.
 pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> ExitCode {
     let probe = if is_live { LIVENESS } else { READINESS };
-    match find(address, file).and_then(|address| ask(address, &probe)) {
+    match find(address, file).and_then(|address| request_health(address, &probe)) {
         Ok((is_good, text)) => {
             // The exit code reports the result, too.
             let _closed = io::stdout().write_all(text.as_bytes());
@@ -82,7 +82,7 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
 }
 
 /// Requests a check. Returns whether the response is the good one, and its body.
-fn ask(address: SocketAddr, probe: &Probe) -> io::Result<(bool, String)> {
+fn request_health(address: SocketAddr, probe: &Probe) -> io::Result<(bool, String)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let answer = get(address, probe.path).map_err(|error| named(in_time(error)))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));

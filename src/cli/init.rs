@@ -9,7 +9,7 @@ use clap::Args;
 use config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use gateway::replay::Trace;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::ended;
+use tools::complain::exit_code;
 use tools::starter;
 
 use super::import;
@@ -38,22 +38,22 @@ const ADMIN: &str =
     "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
 
 /// Writes the file. Never overwrites an existing file.
-pub fn init(wanted: &InitArguments) -> ExitCode {
-    let saved = text(wanted).and_then(|text| save(&wanted.file, &text));
-    ended("drip", saved)
+pub fn init(arguments: &InitArguments) -> ExitCode {
+    let saved = text(arguments).and_then(|text| save(&arguments.file, &text));
+    exit_code("drip", saved)
 }
 
 /// Returns the text to write. `drip check` accepts it.
-fn text(wanted: &InitArguments) -> io::Result<String> {
-    let origin = wanted.origin.as_deref().map(normal_origin).transpose()?;
+fn text(arguments: &InitArguments) -> io::Result<String> {
+    let origin = arguments.origin.as_deref().map(normal_origin).transpose()?;
     let origin = origin.as_deref();
     if let Some(origin) = origin {
         let valid = parse(&starter::with_origin(origin));
         valid.map_err(|why| io::Error::other(format!("--origin {origin}: {why}")))?;
     }
-    let text = match &wanted.from {
+    let text = match &arguments.from {
         None => origin.map_or_else(starter::plain, starter::with_origin),
-        Some(from) if is_log(from)? => of_log(from, origin, &wanted.file)?,
+        Some(from) if is_log(from)? => of_log(from, origin, &arguments.file)?,
         Some(from) => of_nginx(from, origin)?,
     };
     parse(&text).map_err(io::Error::other)?;

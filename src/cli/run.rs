@@ -38,11 +38,11 @@ pub fn run(file: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (tell, told) = watch::channel(None);
+    let (gateway_sender, gateway_receiver) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {
         tokio::select! {
-            served = server::serve(loaded, tokens, tell) => served,
-            () = follow(told, &logging) => Ok(()),
+            served = server::serve(loaded, tokens, gateway_sender) => served,
+            () = follow(gateway_receiver, &logging) => Ok(()),
         }
     });
     match served {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_an_admin_port() {
+    fn valid_addresses_of_an_admin_port() {
         for (text, address) in [
             ("127.0.0.1:9090", "127.0.0.1:9090"),
             ("http://127.0.0.1:9090", "127.0.0.1:9090"),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not() {
+    fn other_texts_name_no_admin_port() {
         for text in [
             "127.0.0.1",
             "https://127.0.0.1:9090",

@@ -33,7 +33,7 @@ pub(super) struct Fields<'r> {
     /// All fields that the table may have.
     all: Table,
     /// Fields that have been read.
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
     /// Fields that are wrong, or required and missing.
     wrong: Vec<&'static str>,
     /// Fields of other tables that users look for here, with the reason why this table lacks them.
@@ -66,7 +66,7 @@ impl<'r> Fields<'r> {
     pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() && node.name == INCLUDE && node.value.is_array() {
-            return node.told(MISPLACED_INCLUDE);
+            return node.refused_as_is(MISPLACED_INCLUDE);
         }
         if table.is_none() {
             return node.expected("a table");
@@ -97,7 +97,7 @@ impl<'r> Fields<'r> {
             report,
             hidden: false,
             all,
-            asked: Vec::new(),
+            requested: Vec::new(),
             wrong: Vec::new(),
             lacking: Vec::new(),
         }
@@ -128,7 +128,7 @@ impl<'r> Fields<'r> {
     /// Returns the value of a field, if the file has it, and marks the field as read.
     pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
         debug_assert!(self.all.has(name), "the schema has no {name}");
-        self.asked.push(name);
+        self.requested.push(name);
         self.value(name)
     }
 
@@ -145,7 +145,7 @@ impl<'r> Fields<'r> {
 
     /// Returns whether a field that has been read is wrong, or required and missing.
     pub(super) fn is_wrong(&self, name: &'static str) -> bool {
-        debug_assert!(self.asked.contains(&name), "{name} is not read yet");
+        debug_assert!(self.requested.contains(&name), "{name} is not read yet");
         self.wrong.contains(&name)
     }
 
@@ -220,7 +220,7 @@ impl<'r> Fields<'r> {
     /// Reports unknown fields. All known fields must have been read before.
     pub(super) fn finish(self) {
         let known = self.all.names();
-        let unread = known.iter().find(|name| !self.asked.contains(name));
+        let unread = known.iter().find(|name| !self.requested.contains(name));
         debug_assert_eq!(unread, None, "the schema has a field that is not read");
         for key in self.table.into_iter().flat_map(DeTable::keys) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);

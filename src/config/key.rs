@@ -179,7 +179,7 @@ impl KeyTemplate {
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.extend_from_slice(text.as_bytes()),
-                Part::Variable(wanted) => variable(wanted, key),
+                Part::Variable(requested) => variable(requested, key),
             }
         }
     }

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_name_tells_keys_apart_and_nothing_else() {
+    fn masked_names_differ_by_key_and_reveal_nothing_else() {
         let masked = zone("z", "mask_keys = true");
         let name = |key: &[u8]| masked.masked(key).expect("a name");
         assert_eq!(name(b"alice"), name(b"alice"));

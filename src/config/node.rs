@@ -54,18 +54,18 @@ impl<'r> Node<'r> {
     pub(super) fn wrong(&self, message: &str) {
         let found = self.found();
         if self.hidden {
-            self.tell(&format!("the value does not fit here; found {found}"));
+            self.report_as_is(&format!("the value does not fit here; found {found}"));
         } else if self.is_expanded() {
-            self.tell(&format!(
+            self.report_as_is(&format!(
                 "the value from the environment does not fit here; found {found}"
             ));
         } else {
-            self.tell(message);
+            self.report_as_is(message);
         }
     }
 
     /// Reports a problem. The message must show nothing of the value except [`Node::found`].
-    pub(super) fn tell(&self, message: &str) {
+    pub(super) fn report_as_is(&self, message: &str) {
         if self.expanded() == Some(None) {
             return;
         }
@@ -108,8 +108,8 @@ impl<'r> Node<'r> {
     }
 
     /// Returns the location of the value: `gateway.toml:12:8`.
-    pub(super) fn place(&self) -> String {
-        self.report.place(self.at)
+    pub(super) fn location(&self) -> String {
+        self.report.location(self.at)
     }
 
     /// Returns the absolute path of a file with this name.
@@ -147,15 +147,15 @@ impl<'r> Node<'r> {
         None
     }
 
-    /// Reports a problem as [`Node::tell`] does, and returns `None`.
-    pub(super) fn told<T>(&self, message: &str) -> Option<T> {
-        self.tell(message);
+    /// Reports a problem as [`Node::report_as_is`] does, and returns `None`.
+    pub(super) fn refused_as_is<T>(&self, message: &str) -> Option<T> {
+        self.report_as_is(message);
         None
     }
 
     /// Reports the expected and the actual value, and returns `None`.
     pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
-        self.told(&format!("expected {what}; found {}", self.found()))
+        self.refused_as_is(&format!("expected {what}; found {}", self.found()))
     }
 
     /// Returns the value as messages show it.

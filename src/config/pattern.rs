@@ -89,12 +89,16 @@ mod tests {
         for no_pattern in ["a.toml", "*/a.toml", "*/*.toml", "**", ""] {
             assert!(Pattern::of(Path::new(no_pattern)).is_none(), "{no_pattern}");
         }
-        for (place, expected) in [
+        for (folder_name, expected) in [
             ("no", io::ErrorKind::NotFound),
             ("a.toml", io::ErrorKind::NotADirectory),
         ] {
-            let pattern = Pattern::of(&folder.path().join(place).join("*.toml")).unwrap();
-            assert_eq!(pattern.files().unwrap_err().kind(), expected, "{place}");
+            let pattern = Pattern::of(&folder.path().join(folder_name).join("*.toml")).unwrap();
+            assert_eq!(
+                pattern.files().unwrap_err().kind(),
+                expected,
+                "{folder_name}"
+            );
         }
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_a_terminal_or_turns_a_line_is_written_as_its_code() {
+    fn unprintable_characters_are_escaped() {
         let mut line = String::new();
         put_printable(
             &mut line,

@@ -48,7 +48,7 @@ impl Problem {
     pub(super) fn all(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
         let (mut line, mut column, mut seen) = (1, 1, 0);
-        let place = |(byte, message): (usize, String)| {
+        let location = |(byte, message): (usize, String)| {
             let mut byte = byte.min(text.len());
             while !text.is_char_boundary(byte) {
                 byte -= 1;
@@ -68,7 +68,7 @@ impl Problem {
                 message,
             }
         };
-        found.into_iter().map(place).collect()
+        found.into_iter().map(location).collect()
     }
 }
 

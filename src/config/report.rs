@@ -263,22 +263,22 @@ impl<'t> Report<'t> {
     }
 
     /// Returns a location in the text: `gateway.toml:12:8`.
-    pub(super) fn place(&self, byte: usize) -> String {
+    pub(super) fn location(&self, byte: usize) -> String {
         let found = Problem::all(self.text, vec![(byte, String::new())]);
-        let place =
+        let location =
             |it: &Problem| format!("{}:{}:{}", self.source.file.display(), it.line, it.column);
-        found.iter().map(place).collect()
+        found.iter().map(location).collect()
     }
 
     pub(super) fn take_warnings(&self) -> Vec<Problem> {
-        self.placed(self.warnings.take())
+        self.located(self.warnings.take())
     }
 
     pub(super) fn take_problems(&self) -> Vec<Problem> {
-        self.placed(self.problems.take())
+        self.located(self.problems.take())
     }
 
-    fn placed(&self, found: Vec<(usize, String)>) -> Vec<Problem> {
+    fn located(&self, found: Vec<(usize, String)>) -> Vec<Problem> {
         let mut problems = Problem::all(self.text, found);
         if self.source.is_included {
             for problem in &mut problems {

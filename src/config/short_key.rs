@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_key_is_remembered_by_its_begin_and_a_sum() {
+    fn a_long_key_is_shortened_to_its_start_and_a_hash() {
         assert_eq!(*short_key(b"192.0.2.1"), *b"192.0.2.1");
         let long = |last: &str| format!("{}{last}", "x".repeat(100_000)).into_bytes();
         let (one, other) = (long("1"), long("2"));

@@ -18,7 +18,7 @@ pub struct FileState {
     /// Number of reloads that changed a setting.
     pub changes: u64,
     /// Problems of the current file. Until they are fixed, the previous settings stay in effect.
-    pub broken: Option<Broken>,
+    pub broken: Option<BrokenFile>,
     /// Last reload that changed an effective setting.
     pub last_change: Option<LastChange>,
     /// Names of the settings that take effect only after a restart.
@@ -51,7 +51,7 @@ impl LastChange {
 
 /// The problems of a file that cannot be used.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct BrokenFile {
     /// Instant of the first problem in a row. Its text may have changed meanwhile.
     pub since: Moment,
     /// Problems sorted by location; never empty.
@@ -95,7 +95,7 @@ impl FileState {
     /// Records that a changed file was rejected.
     pub fn refused(&mut self, problems: Vec<Problem>, now: Moment) {
         let since = self.broken.as_ref().map_or(now, |broken| broken.since);
-        self.broken = Some(Broken { since, problems });
+        self.broken = Some(BrokenFile { since, problems });
     }
 }
 

@@ -11,7 +11,7 @@ pub const STATE_MAGIC: &str = "drip-state ";
 ///
 /// The state replaces the whole file, so a file with other content is never touched.
 #[derive(Debug, thiserror::Error)]
-pub enum NoStateFile {
+pub enum StateFileError {
     /// The path is not a regular file: a folder, a device or a pipe.
     #[error("it is no regular file")]
     Kind,
@@ -32,7 +32,7 @@ pub enum NoStateFile {
 /// # Errors
 ///
 /// Returns an error if something else is there.
-pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
+pub fn check_state_file(path: &Path) -> Result<PathBuf, StateFileError> {
     let path = followed(path)?;
     // Opening a pipe would block until its other end is opened.
     let is_file = match fs::metadata(&path) {
@@ -41,7 +41,7 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
         Err(error) => return Err(error.into()),
     };
     if !is_file {
-        return Err(NoStateFile::Kind);
+        return Err(StateFileError::Kind);
     }
     let most = STATE_MAGIC.len() as u64;
     let mut begin = Vec::new();
@@ -49,7 +49,7 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, NoStateFile> {
     if STATE_MAGIC.as_bytes().starts_with(&begin) {
         Ok(path)
     } else {
-        Err(NoStateFile::Foreign)
+        Err(StateFileError::Foreign)
     }
 }
 

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognized_and_another_word_is_not() {
+    fn a_typo_is_recognized_and_another_word_is_not() {
         let known = ["zone", "burst", "delay", "nodelay", "remote_addr"];
         let cases = [
             ("brust", Some("burst")),

@@ -23,12 +23,12 @@ pub struct ExternalSchedule<W, C> {
 struct Lane<W, C> {
     delay: u32,
     /// Keyed by position.
-    waiters: BTreeMap<u64, Waiting<W>>,
+    waiters: BTreeMap<u64, ScheduledWaiter<W>>,
     times: VecDeque<(Moment, C)>,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting<W> {
+struct ScheduledWaiter<W> {
     ticket: Ticket,
     since: Moment,
     waiter: W,
@@ -89,16 +89,16 @@ impl<W, C> ExternalSchedule<W, C> {
         waiter: W,
         (due, charge): (Moment, C),
     ) {
-        let place = self.next;
+        let position = self.next;
         self.next += 1;
-        self.seats.insert(ticket, (delay, place));
+        self.seats.insert(ticket, (delay, position));
         let lane = self.lane(delay);
-        let waiting = Waiting {
+        let waiting = ScheduledWaiter {
             ticket,
             since,
             waiter,
         };
-        lane.waiters.insert(place, waiting);
+        lane.waiters.insert(position, waiting);
         lane.add(due, charge);
     }
 
@@ -112,7 +112,7 @@ impl<W, C> ExternalSchedule<W, C> {
         let (_, found) = self.first().filter(|(due, _)| *due <= now)?;
         let lane = &mut self.lanes[found];
         let (due, charge) = lane.times.pop_front()?;
-        let (_, Waiting { ticket, waiter, .. }) = lane.waiters.pop_first()?;
+        let (_, ScheduledWaiter { ticket, waiter, .. }) = lane.waiters.pop_first()?;
         if lane.waiters.is_empty() {
             self.lanes.swap_remove(found);
         }
@@ -129,10 +129,10 @@ impl<W, C> ExternalSchedule<W, C> {
     /// The waiters behind it move up. Returns the charge of the last time whose charge `is_of`
     /// accepts for this waiter, so that the caller refunds it.
     pub fn leave(&mut self, ticket: Ticket, is_of: impl Fn(&W, &C) -> bool) -> Option<C> {
-        let (delay, place) = self.seats.remove(&ticket)?;
+        let (delay, position) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
         let lane = &mut self.lanes[found];
-        let left = lane.waiters.remove(&place)?;
+        let left = lane.waiters.remove(&position)?;
         let mut times = lane.times.iter();
         let last = times.rposition(|(_, charge)| is_of(&left.waiter, charge));
         let last = last.and_then(|last| lane.times.remove(last));

@@ -9,8 +9,8 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: the state of one key in a zone.
 //! - [`Queue`] keeps the waiters of a bucket, in order of departure.
-//! - [`Places`] bounds the requests of a key that run at the same time, and keeps the waiters.
-//! - [`KeyPlaces`] are the permits of one gateway where several gateways share a key.
+//! - [`Permits`] bounds the requests of a key that run at the same time, and keeps the waiters.
+//! - [`KeyPermits`] are the permits of one gateway where several gateways share a key.
 //! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] stands in front of an origin: its pace, its permits, and the order of departures.
@@ -33,6 +33,7 @@ mod bucket;
 mod chain;
 mod class_queue;
 mod cost;
+mod destination;
 mod duration;
 mod external_schedule;
 mod fair_queue;
@@ -41,15 +42,14 @@ mod floats;
 mod gate;
 mod growth;
 mod heavy_hitters;
-mod key_places;
+mod key_permits;
 mod lease;
 mod meter;
 mod moment;
 mod new_keys;
-mod onward;
 mod origin_time;
 mod percent;
-mod places;
+mod permits;
 mod pool;
 mod queue;
 mod rate;
@@ -66,36 +66,39 @@ mod work;
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use backoff::{
-    Answer, Ask, Backoff, BackoffExchange, BackoffLimits, Cut, Cuts, GivenBack, Learned,
-    LearnedPlaces, LearnedRate, LearnedReply, Lowered, SavedBackoff, SavedPlaces, Sent, Token,
+    Answer, Backoff, BackoffExchange, BackoffLimits, Cut, Cuts, GivenBack, Learned,
+    LearnedInFlight, LearnedQuery, LearnedRate, LearnedReply, Lowered, SavedBackoff, SavedInFlight,
+    Sent, Token,
 };
 pub use bucket::Bucket;
 pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};
 pub use cost::Cost;
+pub use destination::{DestinationId, ExpectedRequest};
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, KeyChange, MAX_WEIGHT, Next, Position};
 pub use floats::{to_float, to_whole};
 pub use gate::{
-    Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
-    GridAnswer, InVain, KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
-    WaitTimeout,
+    Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GridAnswer,
+    KeyNews, KeyReport, Release, SavedGate, Sharing, SlotCounts, TimeoutReason, WaitLimits,
+    WaitRejection, WaitTimeout,
 };
 pub use growth::more_room;
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
-pub use key_places::{KEY_PLACES_LEASE, KeyPlaces, KeyPlacesCall, KeyPlacesReply, PlacesWanted};
-pub use lease::{FromLease, Lease, LeaseTerms, Leased};
+pub use key_permits::{
+    KEY_PERMITS_LEASE, KeyPermitNeeds, KeyPermits, KeyPermitsCall, KeyPermitsReply,
+};
+pub use lease::{Lease, LeaseAnswer, LeaseTerms, Leased};
 pub use meter::{Allowance, Meter};
 pub use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
 pub use new_keys::NewKeyBudget;
-pub use onward::{Onward, ToCome};
 pub use origin_time::OriginTime;
 pub use percent::{Percent, PercentError};
-pub use places::{Places, Terms, changed};
+pub use permits::{Permits, Terms, changed};
 pub use pool::{
-    Borrower, Borrowing, KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolLimits,
-    PoolReply, WithoutPool,
+    KnownMembers, LeasedPermits, PermitNeeds, PermitSource, PoolCall, PoolClient, PoolCounts,
+    PoolLimits, PoolReply, WithoutPool,
 };
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
@@ -106,7 +109,7 @@ pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};
 pub use waiting_room::{
     Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
-    RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, Waiting, WaitingRoom,
+    RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, WaitingRoom, WaitingVisitor,
 };
 pub use work::{LearnedWork, SavedWork, Work, WorkSource};
 

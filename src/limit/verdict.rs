@@ -23,7 +23,7 @@ pub struct Limit {
     pub cost: Cost,
     /// Number of requests of the key that may run at the same time; `None`: no limit.
     ///
-    /// A bucket alone ignores it: see [`Places`](super::Places).
+    /// A bucket alone ignores it: see [`Permits`](super::Permits).
     pub in_flight: Option<NonZeroU32>,
     /// Number of HTTP/2 requests that may wait above `burst` instead of being rejected.
     ///

@@ -21,7 +21,7 @@ const MAX_SIZE: usize = 64 << 20;
 
 /// Reason why the gateway's state cannot be read.
 #[derive(Debug, Error)]
-pub(crate) enum Lost {
+pub(crate) enum ReadError {
     #[error("{0}")]
     Unreachable(String),
     #[error("no answer in time")]
@@ -48,7 +48,7 @@ pub(crate) enum Lost {
     TooLarge(String),
 }
 
-impl Lost {
+impl ReadError {
     /// Returns whether the user must use another token.
     pub(crate) fn is_about_tokens(&self) -> bool {
         matches!(self, Self::NoToken | Self::UnknownToken(_))
@@ -83,17 +83,17 @@ impl Client {
         }
     }
 
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Lost> {
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ReadError> {
         let token = self.tokens.to_read();
         let (status, body) = self.exchange(Method::GET, path, token, None).await?;
         match status {
             StatusCode::OK => serde_json::from_slice(&body).map_err(|error| strange(path, &error)),
-            StatusCode::MISDIRECTED_REQUEST => Err(Lost::OtherName),
+            StatusCode::MISDIRECTED_REQUEST => Err(ReadError::OtherName),
             StatusCode::UNAUTHORIZED => Err(match self.tokens.variable_to_read() {
-                None => Lost::NoToken,
-                Some(variable) => Lost::UnknownToken(variable),
+                None => ReadError::NoToken,
+                Some(variable) => ReadError::UnknownToken(variable),
             }),
-            status => Err(Lost::Refused(path.to_owned(), status)),
+            status => Err(ReadError::Refused(path.to_owned(), status)),
         }
     }
 
@@ -104,7 +104,7 @@ impl Client {
         path: &str,
         token: Option<&[u8]>,
         body: Option<String>,
-    ) -> Result<(StatusCode, Bytes), Lost> {
+    ) -> Result<(StatusCode, Bytes), ReadError> {
         let url = format!("{}{path}", self.address.url());
         let mut request = self.http.request(method, url);
         if let Some(token) = token {
@@ -117,13 +117,13 @@ impl Client {
         };
         let answer = timeout(PATIENCE, sent).await;
         let mut response = answer
-            .map_err(|_| Lost::Silent)?
+            .map_err(|_| ReadError::Silent)?
             .map_err(|error| unreachable(&error))?;
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body
-            .map_err(|_| Lost::Silent)?
+            .map_err(|_| ReadError::Silent)?
             .map_err(|error| match error {
-                PayloadError::Overflow => Lost::TooLarge(path.to_owned()),
+                PayloadError::Overflow => ReadError::TooLarge(path.to_owned()),
                 error => strange(path, &error),
             })?;
         Ok((response.status(), body))
@@ -165,8 +165,8 @@ impl Client {
     }
 }
 
-fn strange(path: &str, why: &dyn Display) -> Lost {
-    Lost::Strange(path.to_owned(), Plain::new(&why.to_string()))
+fn strange(path: &str, why: &dyn Display) -> ReadError {
+    ReadError::Strange(path.to_owned(), Plain::new(&why.to_string()))
 }
 
 /// Returns the error in the body of a response, in one line.
@@ -176,26 +176,26 @@ fn reason(body: &[u8]) -> Option<String> {
     let first = || {
         let first = error.get("problems")?.get(0)?;
         let first: Problem = serde_json::from_value(first.clone()).ok()?;
-        let (place, message) = (first.place(), first.message);
-        Some(if place.is_empty() {
+        let (location, message) = (first.location(), first.message);
+        Some(if location.is_empty() {
             message.to_string()
         } else {
-            format!("{place}: {message}")
+            format!("{location}: {message}")
         })
     };
     let text = error.as_str().map(str::to_owned).or_else(first)?;
     Some(Plain::new(&text).to_string())
 }
 
-fn unreachable(error: &SendRequestError) -> Lost {
+fn unreachable(error: &SendRequestError) -> ReadError {
     let text = match error {
         SendRequestError::Connect(ConnectError::Io(error)) => match error.kind() {
             io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
             _ => error.to_string(),
         },
-        SendRequestError::Connect(ConnectError::Disconnected) => return Lost::Ended,
+        SendRequestError::Connect(ConnectError::Disconnected) => return ReadError::Ended,
         SendRequestError::Connect(error) => error.to_string(),
-        _ => return Lost::Ended,
+        _ => return ReadError::Ended,
     };
-    Lost::Unreachable(Plain::new(&text).to_string())
+    ReadError::Unreachable(Plain::new(&text).to_string())
 }

@@ -16,13 +16,13 @@ pub fn complain(what: impl Display) {
 
 /// Prints the result of a command on standard output.
 pub fn print(text: &str) -> ExitCode {
-    ended("drip", io::stdout().write_all(text.as_bytes()))
+    exit_code("drip", io::stdout().write_all(text.as_bytes()))
 }
 
 /// Returns the exit code of a command. Prints an error under the command's name.
 ///
 /// A closed pipe is no error: the reader has read enough.
-pub fn ended(command: &str, result: io::Result<()>) -> ExitCode {
+pub fn exit_code(command: &str, result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(format_args!("{command}: {error}"));

@@ -46,8 +46,8 @@ fn a_key_with_most_requests_is_named_first_and_the_numbers_are_made_without_it()
     write(folder, "others.csv", bursts(&close));
     let others = advise(folder, &["others.csv"]);
     assert_eq!(fit(&others, "all keys"), ("24r/m", 3), "{others}");
-    let told = "# Made for all. Without 192.0.2.1: rate = \"24r/m\", burst = 3.\n";
-    assert!(toml(&others).starts_with(told), "{others}");
+    let received = "# Made for all. Without 192.0.2.1: rate = \"24r/m\", burst = 3.\n";
+    assert!(toml(&others).starts_with(received), "{others}");
     // Without other keys there are no numbers without it.
     write(folder, "one.csv", bursts(&OTHERS[..1]));
     let one = advise(folder, &["one.csv"]);

@@ -16,7 +16,7 @@ fn field<'r>(report: &'r str, name: &str) -> Option<&'r str> {
 }
 
 #[test]
-fn the_rate_is_a_quarter_above_the_seconds_and_the_places_twice_those_in_use() {
+fn the_advised_rate_is_a_quarter_above_the_peak_and_permits_are_twice_those_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     // 51 requests per second, of 20 ms each.
@@ -43,7 +43,7 @@ fn one_bad_second_in_an_hour_does_not_make_the_rate() {
 }
 
 #[test]
-fn nginx_tells_the_time_at_the_origin_and_who_did_not_get_there() {
+fn nginx_logs_the_time_at_the_origin_and_requests_that_did_not_reach_it() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let line = |nth: u32, upstream: &str| {

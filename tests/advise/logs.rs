@@ -255,12 +255,12 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     let of_all = advise(folder, &["--key", "all", "access.log"]);
     assert_eq!(fit(&of_all, "all keys").0, "51r/s", "{of_all}");
     assert!(!of_all.contains("share ="), "{of_all}");
-    let untold = run(
+    let without_variable = run(
         folder,
         &["advise", "--key", "$http_x_api_key", "access.log"],
     );
-    assert_eq!(untold.status.code(), Some(1));
-    let said = String::from_utf8(untold.stderr).unwrap();
+    assert_eq!(without_variable.status.code(), Some(1));
+    let said = String::from_utf8(without_variable.stderr).unwrap();
     assert!(
         said.contains("the log does not have $http_x_api_key"),
         "{said}"

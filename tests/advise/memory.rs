@@ -49,9 +49,9 @@ fn on_log(
     let mut log = BufWriter::with_capacity(1 << 20, child.stdin.take().expect("a pipe"));
     write(&mut log).expect("the program reads all of it");
     drop(log.into_inner().expect("the program reads all of it"));
-    let told = [stdout, stderr].map(|it| it.join().expect("its output"));
+    let received = [stdout, stderr].map(|it| it.join().expect("its output"));
     child.wait().expect("it ends");
-    (told.concat(), peak.join().expect("its memory"))
+    (received.concat(), peak.join().expect("its memory"))
 }
 
 /// Number of keys remembered at once.
@@ -74,7 +74,7 @@ fn write_long_line(log: &mut impl Write) -> io::Result<()> {
 #[ignore = "loads both cores: tests/run.sh long"]
 fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
     let (keys, most) = day_or_night((100_000_u32, 150 * MB), (2_100_000, 700 * MB));
-    let (told, peak) = on_log(&["advise", "-"], |log| {
+    let (received, peak) = on_log(&["advise", "-"], |log| {
         let long = "x".repeat(LONG);
         for nth in 0..keys {
             let (second, micros) = (nth / 8000, nth % 8000);
@@ -84,11 +84,11 @@ fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
     });
     println!("{} MB", peak / MB);
     let bad = format!("line {}: this line is longer than 1 MB", keys + 1);
-    assert!(told.contains(&bad), "{told}");
+    assert!(received.contains(&bad), "{received}");
     let forgotten = format!(
         "{} times a key was forgotten",
         keys.saturating_sub(KNOWN).max(1)
     );
-    assert_eq!(told.contains(&forgotten), keys > KNOWN, "{told}");
+    assert_eq!(received.contains(&forgotten), keys > KNOWN, "{received}");
     assert!(peak < most, "{} MB", peak / MB);
 }

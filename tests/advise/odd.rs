@@ -5,7 +5,7 @@ use super::{advise, fit, run, write};
 
 /// Lines that cannot be sorted are reported. `tools::advise::order` does the sorting.
 #[test]
-fn lines_that_cannot_be_put_into_order_are_told() {
+fn lines_that_cannot_be_sorted_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut requests = steady();
@@ -13,8 +13,8 @@ fn lines_that_cannot_be_put_into_order_are_told() {
     requests.push((10_000, "192.0.2.1".to_owned()));
     write(folder, "late", csv(&requests));
     let report = advise(folder, &["late"]);
-    let told = "\n1 requests stood more than 60 s";
-    assert!(report.contains(told), "{report}");
+    let received = "\n1 requests stood more than 60 s";
+    assert!(report.contains(received), "{report}");
     // Newest line first: the report warns that its numbers cannot be right.
     requests.reverse();
     write(folder, "reversed", csv(&requests));

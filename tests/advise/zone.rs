@@ -76,15 +76,18 @@ fn with_a_file_any_log_has_the_key_of_its_zone() {
             folder,
             &[&["advise"], &arguments[..], &["log.csv"]].concat(),
         );
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && told.contains(wrong), "{told}");
+        let received = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && received.contains(wrong),
+            "{received}"
+        );
     }
     let alone = run(folder, &["advise", "-c", "gateway.toml", "log.csv"]);
     assert!(!alone.status.success());
 }
 
 #[test]
-fn a_file_with_learned_costs_is_told_that_each_request_counts_as_one() {
+fn a_file_with_learned_costs_gets_a_note_that_requests_count_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "log", own_log());
@@ -98,13 +101,13 @@ fn a_file_with_learned_costs_is_told_that_each_request_counts_as_one() {
         let args = ["advise", "-c", "gateway.toml", "--zone", zone, "log"];
         String::from_utf8(run(folder, &args).stderr).unwrap()
     };
-    let told = said("users");
+    let received = said("users");
     assert!(
-        told.contains(
+        received.contains(
             "the cost of / is learned by a running gateway; this counts each request as 1"
         ),
-        "{told}"
+        "{received}"
     );
-    let told = said("others");
-    assert!(!told.contains("learned"), "{told}");
+    let received = said("others");
+    assert!(!received.contains("learned"), "{received}");
 }

@@ -17,7 +17,7 @@ pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 pub const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
 /// A proxy with its own origin behind it.
-pub struct Bed {
+pub struct Testbed {
     pub who: &'static str,
     pub address: SocketAddr,
     pub origin: RawOrigin,
@@ -27,7 +27,7 @@ pub struct Bed {
 }
 
 /// Starts one proxy after the other, drip last. The others show that the test itself is correct.
-pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
+pub fn each<const N: usize>(starters: [fn() -> Testbed; N]) -> impl Iterator<Item = Testbed> {
     let beds = starters.into_iter().map(|start| start());
     // A test binary without other programs has no other proxies.
     beds.filter(|bed| bed.gateway.is_some() || bed.peer.is_some())
@@ -44,19 +44,23 @@ pub fn with_drip<'a>(
 }
 
 /// Starts all three proxies with default settings.
-pub fn everybody() -> impl Iterator<Item = Bed> {
-    each([|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")])
+pub fn everybody() -> impl Iterator<Item = Testbed> {
+    each([
+        || Testbed::nginx(""),
+        || Testbed::haproxy(""),
+        || Testbed::drip("", ""),
+    ])
 }
 
-pub fn nginx_and_drip() -> impl Iterator<Item = Bed> {
-    each([|| Bed::nginx(""), || Bed::drip("", "")])
+pub fn nginx_and_drip() -> impl Iterator<Item = Testbed> {
+    each([|| Testbed::nginx(""), || Testbed::drip("", "")])
 }
 
-pub fn haproxy_and_drip() -> impl Iterator<Item = Bed> {
-    each([|| Bed::haproxy(""), || Bed::drip("", "")])
+pub fn haproxy_and_drip() -> impl Iterator<Item = Testbed> {
+    each([|| Testbed::haproxy(""), || Testbed::drip("", "")])
 }
 
-impl Bed {
+impl Testbed {
     /// Starts drip with one worker, further fields of `[server]`, and of its origin.
     pub fn drip(server: &str, origin: &str) -> Self {
         Self::limited_drip(server, origin, "", "")
@@ -164,7 +168,7 @@ impl Bed {
     }
 
     /// Returns the origin's response to a GET as the client receives it.
-    pub fn told(&self, answer: impl AsRef<[u8]>) -> Message {
+    pub fn received(&self, answer: impl AsRef<[u8]>) -> Message {
         self.pass(GET, answer).client.answer()
     }
 
@@ -212,7 +216,7 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for Testbed {
     fn drop(&mut self) {
         thread_local!(static NAMED: Cell<bool> = const { Cell::new(false) });
         // A failing test also drops the proxies that it has not tested yet.

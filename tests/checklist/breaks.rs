@@ -4,7 +4,7 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use super::bed::{Bed, GET, MS, post_with};
+use super::bed::{GET, MS, Testbed, post_with};
 use crate::support::{End, Raw};
 
 /// Parts of responses, with the bytes that follow the head of each at the client.
@@ -26,7 +26,13 @@ const PARTS: [(&str, &str); 5] = [
 ///
 /// The origin reads the head and `read` more bytes, sends `part` of a response and ends the
 /// connection. The gateway receives all of that at the same time.
-fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end: fn(Raw)) -> Raw {
+fn broken_off_at_once(
+    bed: &mut Testbed,
+    request: &str,
+    read: usize,
+    part: &str,
+    end: fn(Raw),
+) -> Raw {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();
     origin.head();
@@ -40,7 +46,7 @@ fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end
 
 #[test]
 fn line_12_an_answer_that_breaks_off_as_it_begins_is_still_one() {
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     for end in [drop, Raw::reset] {
         for (part, rest) in PARTS {
             let mut client = broken_off_at_once(&mut bed, GET, 0, part, end);
@@ -58,7 +64,7 @@ fn line_12_what_a_client_still_sends_takes_no_part_of_a_broken_answer() {
     let half = "x".repeat(HALF);
     let pipelined = GET.repeat(2000);
     let upload = post_with(&format!("Content-Length: {}\r\n", 2 * HALF), &half);
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     for (request, read, more) in [(&pipelined, 0, ""), (&upload, HALF, &*half)] {
         for (part, rest) in PARTS {
             let mut client = broken_off_at_once(&mut bed, request, read, part, drop);
@@ -75,9 +81,9 @@ fn line_12_what_a_client_still_sends_takes_no_part_of_a_broken_answer() {
 }
 
 #[test]
-fn line_12_a_client_of_http_1_0_is_reset_where_it_could_not_tell() {
+fn line_12_an_http_1_0_client_is_reset_if_it_could_not_detect_the_end() {
     // nginx closes the connection, and haproxy sends chunks.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for (lines, expected) in [
         ("Transfer-Encoding: chunked\r\n\r\n4\r\n", End::Reset),
         // With a length, the client detects the missing bytes itself.

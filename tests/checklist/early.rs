@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::bed::{Bed, LAST, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
+use super::bed::{LAST, Testbed, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
 const EARLY: &str =
     "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n";
 
@@ -10,7 +10,7 @@ const EARLY: &str =
 ///
 /// The upload has a length or is in chunks. The origin then `stays` or breaks the connection. The
 /// client reads after its upload (`reads_last`) or meanwhile.
-fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
+fn early_answer(bed: &Testbed, stays: bool, reads_last: bool) {
     const PIECE: usize = 64 * 1024;
     const SIZE: usize = 160 * PIECE;
     for chunked in [false, true] {
@@ -37,8 +37,8 @@ fn early_answer(bed: &Bed, stays: bool, reads_last: bool) {
         if reads_last {
             let _how = sending.join().expect("no panic");
         }
-        let told = client.answer();
-        assert_eq!((told.status(), &*told.body), (413, &b"big\n"[..]));
+        let received = client.answer();
+        assert_eq!((received.status(), &*received.body), (413, &b"big\n"[..]));
     }
 }
 
@@ -59,7 +59,7 @@ fn line_16_an_early_413_is_not_lost_by_a_reset_before_the_client_reads_it() {
     for bed in nginx_and_drip() {
         early_answer(&bed, true, true);
     }
-    early_answer(&Bed::drip("", ""), false, true);
+    early_answer(&Testbed::drip("", ""), false, true);
 }
 
 #[test]

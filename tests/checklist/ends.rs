@@ -1,6 +1,6 @@
 //! Checklist line 12: how bodies end.
 
-use super::bed::{Bed, GET, MB, everybody, noise, post_with};
+use super::bed::{GET, MB, Testbed, everybody, noise, post_with};
 use crate::support::{Raw, SOON};
 
 #[test]
@@ -12,7 +12,7 @@ fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
             let mut origin = bed.origin.accept();
             origin.head();
             let sent = body.clone();
-            let told = std::thread::scope(|scope| {
+            let received = std::thread::scope(|scope| {
                 scope.spawn(move || {
                     origin.send(format!("HTTP/{version} 200 OK\r\nX-A: 1\r\n\r\n"));
                     origin.send(sent);
@@ -20,14 +20,14 @@ fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
                 });
                 client.answer()
             });
-            assert_eq!(told.field("x-a"), Some("1"));
-            assert!(told.body == body, "{version}, {length} bytes");
+            assert_eq!(received.field("x-a"), Some("1"));
+            assert!(received.body == body, "{version}, {length} bytes");
         }
     }
 }
 
 /// Returns the client's part of a response that the origin breaks off after `part`.
-fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
+fn broken_off(bed: &Testbed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
@@ -38,8 +38,8 @@ fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
         client.wait_for("part");
     }
     end(origin);
-    let told = client.try_answer_to("GET", SOON);
-    told.map(|told| told.body)
+    let received = client.try_answer_to("GET", SOON);
+    received.map(|received| received.body)
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn line_12_an_answer_cut_short_of_its_length_or_its_last_chunk_is_no_clean_end()
 #[test]
 fn line_12_a_body_that_ends_with_a_reset_is_no_clean_end() {
     // nginx and haproxy treat a reset as the end.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let ended = broken_off(&bed, "HTTP/1.1 200 OK\r\n\r\npart", Raw::reset);
     assert!(ended.is_err(), "{ended:?}");
 }

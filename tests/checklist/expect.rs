@@ -2,7 +2,7 @@
 //!
 //! The gateway sends no 100 of its own (RFC 9110, section 10.1.1).
 
-use super::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, ok_with, post_with};
+use super::bed::{GET, LAST, MS, OK, Testbed, get_with, haproxy_and_drip, ok_with, post_with};
 use crate::support::{Message, Raw};
 
 const EXPECTING: &str = "Expect: 100-continue\r\nContent-Length: 5\r\n";
@@ -17,7 +17,7 @@ const BODIES: [(&str, &str); 2] = [
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Returns a client that waits before it sends its body, and the origin with the expectation.
-fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
+fn waiting(bed: &Testbed, lines: &str) -> (Raw, Raw) {
     let client = bed.ask(post_with(lines, ""));
     let mut origin = bed.origin.accept();
     let seen = origin.head();
@@ -50,9 +50,9 @@ fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
             client.send(body);
             origin.wait_for("hello");
             origin.send(LAST);
-            let (before, told) = client.answers();
+            let (before, received) = client.answers();
             assert_eq!(before, [], "one 100 is enough");
-            assert_eq!(told.body, b"ok");
+            assert_eq!(received.body, b"ok");
         }
     }
 }
@@ -60,7 +60,7 @@ fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
 #[test]
 fn line_17_of_several_100s_one_passes() {
     // haproxy passes each 100 on.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let (mut client, mut origin) = waiting(&bed, EXPECTING);
     origin.send(CONTINUE.repeat(2));
     go_on(&mut client, &mut origin);
@@ -69,8 +69,8 @@ fn line_17_of_several_100s_one_passes() {
 /// Checks the connection after the final response to a request whose body was never requested.
 ///
 /// Either the connection ends, or the body is discarded and the next request is served.
-fn check_goes_on(bed: &Bed, mut client: Raw, told: &Message, body: &str) {
-    let closes = told
+fn check_goes_on(bed: &Testbed, mut client: Raw, received: &Message, body: &str) {
+    let closes = received
         .field("connection")
         .is_some_and(|it| it.eq_ignore_ascii_case("close"));
     if closes {
@@ -97,15 +97,18 @@ fn line_17_where_the_origin_refuses_its_answer_decides_and_no_100_comes() {
                 let (mut client, mut origin) = waiting(&bed, lines);
                 client.stays_quiet(50 * MS);
                 origin.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nno"));
-                let (before, told) = client.answers();
+                let (before, received) = client.answers();
                 assert_eq!(before, [], "{status}");
-                assert!(status.starts_with(&told.status().to_string()), "{told:?}");
-                assert_eq!(told.body, b"no", "{status}");
+                assert!(
+                    status.starts_with(&received.status().to_string()),
+                    "{received:?}"
+                );
+                assert_eq!(received.body, b"no", "{status}");
                 if bed.is_drip() {
                     // The origin would take the next bytes for the body, so the connection carries
                     // no other request.
                     assert_eq!(origin.end().0, b"", "{status}");
-                    check_goes_on(&bed, client, &told, body);
+                    check_goes_on(&bed, client, &received, body);
                     bed.check_unseen();
                 }
             }
@@ -144,7 +147,7 @@ fn line_17_interim_answers_of_other_kinds_do_not_stand_for_a_100() {
 #[test]
 fn line_17_a_request_that_its_limits_reject_gets_no_100() {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
-    let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\" }]");
+    let bed = Testbed::limited_drip("", "", zone, "limits = [{ zone = \"z\" }]");
     bed.seen(GET);
     let mut client = bed.ask(post_with(EXPECTING, ""));
     assert_eq!(client.head().status(), 429, "the first that comes");
@@ -155,7 +158,7 @@ fn line_17_a_request_that_its_limits_reject_gets_no_100() {
 fn line_17_a_request_that_waits_for_its_turn_or_for_a_permit_gets_no_100_before_it() {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"2r/s\"";
     let limits = "limits = [{ zone = \"z\", burst = 1 }]";
-    let bed = Bed::limited_drip("", "", zone, limits);
+    let bed = Testbed::limited_drip("", "", zone, limits);
     bed.seen(GET);
     let mut client = bed.ask(post_with(EXPECTING, ""));
     client.stays_quiet(300 * MS);
@@ -164,7 +167,7 @@ fn line_17_a_request_that_waits_for_its_turn_or_for_a_permit_gets_no_100_before_
     client.stays_quiet(50 * MS);
     go_on(&mut client, &mut origin);
 
-    let bed = Bed::drip("", "max_in_flight = 1");
+    let bed = Testbed::drip("", "max_in_flight = 1");
     let mut first = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
@@ -179,7 +182,7 @@ fn line_17_a_request_that_waits_for_its_turn_or_for_a_permit_gets_no_100_before_
 #[test]
 fn line_17_another_expectation_fails() {
     // nginx and haproxy ignore it.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for expect in [
         "200-ok",
         "100-continue, 200-ok",
@@ -205,7 +208,7 @@ fn line_17_another_expectation_fails() {
 }
 
 #[test]
-fn line_17_an_origin_that_answers_amid_an_expected_body_is_heard() {
+fn line_17_an_early_answer_amid_an_expected_body_is_forwarded() {
     for bed in haproxy_and_drip() {
         let (mut client, mut origin) =
             waiting(&bed, "Expect: 100-continue\r\nContent-Length: 10\r\n");
@@ -214,22 +217,22 @@ fn line_17_an_origin_that_answers_amid_an_expected_body_is_heard() {
         client.send("first");
         assert_eq!(origin.exactly(5), b"first");
         origin.send("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 2\r\n\r\nno");
-        let (before, told) = client.answers();
+        let (before, received) = client.answers();
         assert_eq!(before, []);
-        assert_eq!((told.status(), &*told.body), (507, &b"no"[..]));
+        assert_eq!((received.status(), &*received.body), (507, &b"no"[..]));
     }
 }
 
 #[test]
 fn line_17_a_request_without_a_body_may_expect_too() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for lines in [
         "Expect: 100-continue\r\n",
         "Expect: 100-continue\r\nContent-Length: 0\r\n",
     ] {
         let mut passed = bed.pass(get_with(lines), ok_with(""));
-        let (before, told) = passed.client.answers();
+        let (before, received) = passed.client.answers();
         assert_eq!(before, [], "{lines:?}: nothing is to be sent");
-        assert_eq!(told.body, b"ok");
+        assert_eq!(received.body, b"ok");
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 use rustix::process::Signal;
 
 use super::bed::{
-    Bed, GET, LAST, MS, OK, ask, everybody, forwarding, haproxy_and_drip, post_with, with_drip,
+    GET, LAST, MS, OK, Testbed, ask, everybody, forwarding, haproxy_and_drip, post_with, with_drip,
 };
 use crate::peers;
 use crate::support::{DeafOrigin, Gateway, Origin, Raw, SOON, free_address, now};
@@ -23,9 +23,9 @@ fn line_19_an_origin_that_refuses_is_a_502_whose_body_is_not_sent_to_head() {
         let mut client = Raw::connect(to);
         for method in ["HEAD", "HEAD", "GET"] {
             client.send(format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"));
-            let told = client.answer_to(method);
-            assert_eq!(told.status(), 502, "{method}");
-            assert_eq!(told.body.is_empty(), method == "HEAD", "{told:?}");
+            let received = client.answer_to(method);
+            assert_eq!(received.status(), 502, "{method}");
+            assert_eq!(received.body.is_empty(), method == "HEAD", "{received:?}");
         }
     }
 }
@@ -67,8 +67,8 @@ fn line_19_nonsense_is_a_502() {
         ] {
             let mut passed = bed.pass(GET, nonsense);
             drop(passed.origin);
-            let told = passed.client.try_answer_to("GET", SOON);
-            let status = told.map(|told| told.status());
+            let received = passed.client.try_answer_to("GET", SOON);
+            let status = received.map(|received| received.status());
             assert_eq!(status.ok(), Some(502), "{nonsense:?}");
         }
     }
@@ -77,7 +77,7 @@ fn line_19_nonsense_is_a_502() {
 #[test]
 fn line_19_a_status_that_is_none_is_a_502() {
     // nginx and haproxy pass some of them on.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for status in ["20", "2000", "-20", "099", "20x"] {
         let mut passed = bed.pass(
             GET,
@@ -104,7 +104,7 @@ fn line_19_an_answers_head_past_its_limit_is_a_502() {
 
 #[test]
 fn line_19_a_full_origin_is_a_503_that_says_when_to_come_again() {
-    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"200ms\"");
+    let bed = Testbed::drip("", "max_in_flight = 1\nqueue_timeout = \"200ms\"");
     let mut first = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
@@ -170,7 +170,7 @@ fn line_19_an_origin_too_slow_to_answer_is_a_504() {
 
 #[test]
 fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
-    let mut bed = Bed::drip("", "response_timeout = \"300ms\"");
+    let mut bed = Testbed::drip("", "response_timeout = \"300ms\"");
     for _ in 0..3 {
         let mut client = bed.ask(GET);
         let mut origin = bed.origin.accept();
@@ -187,7 +187,7 @@ fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
 #[test]
 fn line_19_a_head_that_never_ends_is_a_504() {
     // nginx and haproxy measure from the last byte.
-    let bed = Bed::drip("", "response_timeout = \"300ms\"");
+    let bed = Testbed::drip("", "response_timeout = \"300ms\"");
     let began = now();
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();

@@ -3,7 +3,8 @@
 use std::thread;
 
 use super::bed::{
-    Bed, GET, MB, OK, each, everybody, get_with, haproxy_and_drip, noise, ok_with, pairs, post_with,
+    GET, MB, OK, Testbed, each, everybody, get_with, haproxy_and_drip, noise, ok_with, pairs,
+    post_with,
 };
 use crate::support::{Message, Raw};
 
@@ -11,7 +12,7 @@ use crate::support::{Message, Raw};
 const HOP: &str =
     "Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nTE: trailers\r\nTrailer: X-Sum\r\n";
 
-fn check_gone(message: &Message, names: &[&str]) {
+fn check_dropped(message: &Message, names: &[&str]) {
     for name in names {
         assert!(!message.has(name), "{name} goes no further");
     }
@@ -21,14 +22,14 @@ fn check_gone(message: &Message, names: &[&str]) {
 // `keep-alive` and `upgrade`.
 #[test]
 fn line_01_connection_and_what_it_names_go_no_further() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for lines in [
         "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
         "Connection: X-One\r\nConnection: ,, X-TWO ,\r\nX-One: 1\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
         "X-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\nConnection: keep-alive,x-one,\tX-Two\r\n",
     ] {
-        for message in [bed.seen(get_with(lines)), bed.told(ok_with(lines))] {
-            check_gone(&message, &["connection", "x-one", "x-two"]);
+        for message in [bed.seen(get_with(lines)), bed.received(ok_with(lines))] {
+            check_dropped(&message, &["connection", "x-one", "x-two"]);
             assert_eq!(message.field("x-three"), Some("3"), "{lines:?}");
         }
     }
@@ -38,12 +39,12 @@ fn line_01_connection_and_what_it_names_go_no_further() {
 fn line_01_connection_itself_ends_at_the_proxy() {
     for bed in everybody() {
         let seen = bed.seen(get_with("Connection: keep-alive\r\n"));
-        check_gone(&seen, &["connection"]);
+        check_dropped(&seen, &["connection"]);
         // An origin that closes does not close the client's connection.
         let answer = ok_with("Connection: close\r\n");
         let mut passed = bed.pass(GET, answer);
-        let told = passed.client.answer();
-        assert_ne!(told.field("connection"), Some("close"));
+        let received = passed.client.answer();
+        assert_ne!(received.field("connection"), Some("close"));
         drop(passed.origin);
         passed.client.send(GET);
         let mut origin = bed.origin.accept();
@@ -58,14 +59,14 @@ fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
     const LINES: &str = "Connection: Host, Content-Length, Authorization, Cookie, X-Forwarded-For, X-Forwarded-Proto, \
          X-Forwarded-Host\r\nAuthorization: Basic eDp5\r\nCookie: a=b\r\nContent-Length: 3\r\n";
     // These send no X-Forwarded fields here.
-    for bed in each([|| Bed::nginx(""), || Bed::haproxy("")]) {
+    for bed in each([|| Testbed::nginx(""), || Testbed::haproxy("")]) {
         let seen = bed.seen(post_with(LINES, "abc"));
         assert_eq!(seen.field("host"), Some("test"));
         assert_eq!(seen.field("authorization"), Some("Basic eDp5"));
         assert_eq!(seen.field("cookie"), Some("a=b"));
         assert_eq!(seen.body, b"abc");
     }
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let seen = bed.seen(post_with(LINES, "abc"));
     assert_eq!(seen.field("host"), Some("test"));
     assert_eq!(seen.field("content-length"), Some("3"));
@@ -80,15 +81,15 @@ fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
 #[test]
 fn line_01_an_origin_cannot_name_the_length_away() {
     for bed in everybody() {
-        let told = bed.told(ok_with("Connection: Content-Length\r\n"));
-        assert_eq!(told.length(), Some(2));
-        assert_eq!(told.body, b"ok");
+        let received = bed.received(ok_with("Connection: Content-Length\r\n"));
+        assert_eq!(received.length(), Some(2));
+        assert_eq!(received.body, b"ok");
     }
 }
 
 #[test]
 fn line_02_the_hops_own_fields_go_no_further() {
-    const GONE: [&str; 8] = [
+    const DROPPED: [&str; 8] = [
         "keep-alive",
         "proxy-connection",
         "te",
@@ -99,16 +100,16 @@ fn line_02_the_hops_own_fields_go_no_further() {
         "transfer-encoding",
     ];
     // nginx and haproxy pass on Proxy-Connection, and haproxy Keep-Alive, TE and Trailer too.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let lines = format!("{HOP}Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n");
-    let told = bed.told(ok_with(&format!("{HOP}Upgrade: h2c\r\nX-End: 1\r\n")));
+    let received = bed.received(ok_with(&format!("{HOP}Upgrade: h2c\r\nX-End: 1\r\n")));
     let with = |connection| bed.seen(get_with(&format!("{lines}{connection}X-End: 1\r\n")));
     for message in [
-        told,
+        received,
         with(""),
         with("Connection: Upgrade, HTTP2-Settings, TE\r\n"),
     ] {
-        check_gone(&message, &GONE);
+        check_dropped(&message, &DROPPED);
         assert_eq!(message.field("x-end"), Some("1"));
     }
 }
@@ -117,7 +118,7 @@ fn line_02_the_hops_own_fields_go_no_further() {
 const SPOOFED: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 7.7.7.7, 8.8.8.8\r\nX-Forwarded-Proto: https\r\n\
      X-Forwarded-Host: evil\r\nForwarded: for=6.6.6.6;proto=https\r\nX-Real-IP: 6.6.6.6\r\n";
 
-fn forwarded(bed: &Bed, lines: &str) -> Vec<(String, String)> {
+fn forwarded(bed: &Testbed, lines: &str) -> Vec<(String, String)> {
     const OF_INTEREST: [&str; 5] = [
         "forwarded",
         "x-forwarded-for",
@@ -134,7 +135,7 @@ fn forwarded(bed: &Bed, lines: &str) -> Vec<(String, String)> {
 // nginx and haproxy send what their files say, so line 3 does not apply to them.
 #[test]
 fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
-    let bed = Bed::drip("trusted_proxies = [\"10.0.0.0/8\"]", "");
+    let bed = Testbed::drip("trusted_proxies = [\"10.0.0.0/8\"]", "");
     let ours = pairs(&[
         ("x-forwarded-for", "127.0.0.1"),
         ("x-forwarded-host", "test"),
@@ -147,7 +148,7 @@ fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
 
 #[test]
 fn line_03_what_a_trusted_peer_says_is_kept_and_the_peer_appended() {
-    let bed = Bed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
+    let bed = Testbed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
     let seen = forwarded(&bed, SPOOFED);
     let chain: Vec<_> = seen
         .iter()
@@ -190,7 +191,7 @@ fn line_04_repeated_fields_reach_the_origin_in_order() {
 #[test]
 fn line_04_repeated_fields_reach_the_client_in_order() {
     for bed in everybody() {
-        let told = bed.told(ok_with(
+        let received = bed.received(ok_with(
             "Set-Cookie: z=1; Path=/\r\nVary: Accept\r\nSet-Cookie: a=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT\r\n\
              Link: </a>; rel=preload\r\nSet-Cookie: z=3\r\nVary: Cookie\r\nLink: </b>\r\nX-Empty:\r\n\
              WWW-Authenticate: Basic realm=\"a, b\"\r\nWWW-Authenticate: Negotiate\r\n",
@@ -200,12 +201,12 @@ fn line_04_repeated_fields_reach_the_client_in_order() {
             "a=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
             "z=3",
         ];
-        assert_eq!(told.all("set-cookie"), cookies);
-        assert_eq!(told.all("vary"), ["Accept", "Cookie"]);
-        assert_eq!(told.all("link"), ["</a>; rel=preload", "</b>"]);
-        assert_eq!(told.all("x-empty"), [""]);
+        assert_eq!(received.all("set-cookie"), cookies);
+        assert_eq!(received.all("vary"), ["Accept", "Cookie"]);
+        assert_eq!(received.all("link"), ["</a>; rel=preload", "</b>"]);
+        assert_eq!(received.all("x-empty"), [""]);
         let offers = ["Basic realm=\"a, b\"", "Negotiate"];
-        assert_eq!(told.all("www-authenticate"), offers);
+        assert_eq!(received.all("www-authenticate"), offers);
     }
 }
 
@@ -222,14 +223,14 @@ fn line_05_nothing_is_invented_towards_the_origin() {
                 format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"),
                 "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             );
-            let wanted = [&["host"], forwarded].concat();
-            assert_eq!(passed.seen.names(), wanted, "{method}");
+            let expected = [&["host"], forwarded].concat();
+            assert_eq!(passed.seen.names(), expected, "{method}");
             assert_eq!(passed.seen.line, format!("{method} / HTTP/1.1"));
             passed.client.answer_to(method);
         }
         let seen = bed.seen(post_with("Content-Length: 1\r\n", "x"));
-        let wanted = [&["content-length", "host"], forwarded].concat();
-        assert_eq!(seen.names(), wanted, "POST");
+        let expected = [&["content-length", "host"], forwarded].concat();
+        assert_eq!(seen.names(), expected, "POST");
     }
 }
 
@@ -244,24 +245,25 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
             "503 Service Unavailable",
             "299 Odd One",
         ] {
-            let told = bed.told(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
+            let received =
+                bed.received(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
             let code = &status[..4];
             // A reason may be dropped (RFC 9112, section 4), but not invented.
-            let fits = told.line == format!("HTTP/1.1 {status}")
-                || told.line == format!("HTTP/1.1 {code}");
-            assert!(fits, "{:?} for {status:?}", told.line);
+            let fits = received.line == format!("HTTP/1.1 {status}")
+                || received.line == format!("HTTP/1.1 {code}");
+            assert!(fits, "{:?} for {status:?}", received.line);
             // haproxy adds no Date.
-            let wanted: &[&str] = if bed.is_drip() {
+            let expected: &[&str] = if bed.is_drip() {
                 &["content-length", "date"]
             } else {
                 &["content-length"]
             };
-            assert_eq!(told.names(), wanted, "{status}");
+            assert_eq!(received.names(), expected, "{status}");
         }
-        let told = bed.told(ok_with(&format!("Server: tiny\r\nDate: {DATE}\r\n")));
-        assert_eq!(told.names(), ["content-length", "date", "server"]);
-        assert_eq!(told.field("date"), Some(DATE));
-        assert_eq!(told.field("server"), Some("tiny"));
+        let received = bed.received(ok_with(&format!("Server: tiny\r\nDate: {DATE}\r\n")));
+        assert_eq!(received.names(), ["content-length", "date", "server"]);
+        assert_eq!(received.field("date"), Some(DATE));
+        assert_eq!(received.field("server"), Some("tiny"));
     }
 }
 
@@ -283,7 +285,7 @@ fn line_06_bodies_a_range_and_what_validates_it_pass_as_they_are() {
         ("if-modified-since", "Tue, 15 Nov 1994 08:12:31 GMT"),
         ("accept-encoding", "br;q=1.0, gzip;q=0"),
     ];
-    const TOLD: [(&str, &str); 7] = [
+    const END_TO_END: [(&str, &str); 7] = [
         ("content-encoding", "gzip"),
         ("etag", "W/\"a b\""),
         ("vary", "Accept-Encoding, Cookie"),
@@ -298,14 +300,14 @@ fn line_06_bodies_a_range_and_what_validates_it_pass_as_they_are() {
     };
     for bed in everybody() {
         for length in [0, 1, 4096, 65_537, MB] {
-            let (body, head) = (gzip_like(length), lines(&TOLD));
+            let (body, head) = (gzip_like(length), lines(&END_TO_END));
             let framing = format!("Content-Length: {}\r\n", body.len());
             let answer =
                 format!("HTTP/1.1 206 Partial Content\r\nConnection: close\r\n{head}{framing}\r\n");
             let request = post_with(&(lines(&ASKED) + &framing), "");
             let mut client = bed.ask(request);
             let mut sender = Raw::over(client.sender());
-            let (seen, told) = thread::scope(|scope| {
+            let (seen, received) = thread::scope(|scope| {
                 scope.spawn(|| sender.send(&body));
                 let mut origin = bed.origin.accept();
                 let seen = origin.request();
@@ -317,11 +319,11 @@ fn line_06_bodies_a_range_and_what_validates_it_pass_as_they_are() {
                 assert_eq!(seen.field(name), Some(value));
             }
             assert!(seen.body == body, "{length} bytes differ at the origin");
-            assert_eq!(told.line, "HTTP/1.1 206 Partial Content");
-            for (name, value) in TOLD {
-                assert_eq!(told.field(name), Some(value));
+            assert_eq!(received.line, "HTTP/1.1 206 Partial Content");
+            for (name, value) in END_TO_END {
+                assert_eq!(received.field(name), Some(value));
             }
-            assert!(told.body == body, "{length} bytes differ at the client");
+            assert!(received.body == body, "{length} bytes differ at the client");
         }
     }
 }

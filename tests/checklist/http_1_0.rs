@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::bed::{Bed, LAST, OK, ask, each, everybody, forwarding, nginx_and_drip, ok_with};
+use super::bed::{LAST, OK, Testbed, ask, each, everybody, forwarding, nginx_and_drip, ok_with};
 use crate::support::{End, Gateway, Message, Origin, Raw, RawOrigin, free_address};
 
 /// Returns the request of an HTTP/1.0 client as the only server of this file receives it.
@@ -20,7 +20,7 @@ fn seen_by(origin: &RawOrigin, file: &str, request: &str) -> Message {
 #[test]
 fn line_08_a_request_without_host_goes_on_with_the_servers_own_name() {
     // nginx sends the name that its file gives the servers, haproxy sends none.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let own = bed.origin.address.to_string();
     for request in [
         "GET /old HTTP/1.0\r\n\r\n",
@@ -41,7 +41,7 @@ fn line_08_a_host_that_an_old_client_does_send_stays() {
         let seen = bed.seen("GET / HTTP/1.0\r\nHost: old.example:81\r\n\r\n");
         assert_eq!(seen.all("host"), ["old.example:81"]);
     }
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let seen = bed.seen("GET http://a.example/x HTTP/1.0\r\n\r\n");
     assert_eq!(seen.all("host"), ["a.example"]);
     assert_eq!(seen.target(), "/x");
@@ -55,7 +55,7 @@ fn line_08_the_servers_own_name_is_that_of_the_server_that_is_asked() {
     // An address that refuses connections.
     let refuses = free_address();
     let two = format!("{refuses}\", \"http://{own}");
-    for (servers, more, wanted) in [
+    for (servers, more, expected) in [
         (&named, "", &*named),
         (&two, "", &*own),
         (&own, "host = \"app.example\"", "app.example"),
@@ -64,7 +64,7 @@ fn line_08_the_servers_own_name_is_that_of_the_server_that_is_asked() {
         let servers = format!("servers = [\"http://{servers}\"]");
         let file = forwarding(&[], more).replace("servers = []", &servers);
         let seen = seen_by(&origin, &file, "GET / HTTP/1.0\r\n\r\n");
-        assert_eq!(seen.all("host"), [wanted], "{servers} {more}");
+        assert_eq!(seen.all("host"), [expected], "{servers} {more}");
     }
 }
 
@@ -78,13 +78,13 @@ fn line_08_behind_a_socket_file_it_is_localhost() {
     });
     let server = format!("servers = [\"unix:{}\"]", path.display());
     let gateway = Gateway::start(&forwarding(&[], "").replace("servers = []", &server));
-    let told = ask(gateway.address(), "GET / HTTP/1.0\r\n\r\n");
-    assert_eq!(told.body, b"localhost");
+    let received = ask(gateway.address(), "GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(received.body, b"localhost");
 }
 
 #[test]
 fn line_08_a_request_without_host_fits_no_route_that_has_one() {
-    let bed = Bed::limited_drip("", "", "", "host = \"localhost\"");
+    let bed = Testbed::limited_drip("", "", "", "host = \"localhost\"");
     assert_eq!(bed.ask("GET / HTTP/1.0\r\n\r\n").answer().status(), 404);
 }
 
@@ -102,10 +102,10 @@ fn line_13_a_client_of_http_1_0_that_asks_for_it_keeps_its_connection() {
                 let mut origin = bed.origin.accept();
                 origin.head();
                 origin.send(ok_with(&format!("X-Nth: {nth}\r\nConnection: close\r\n")));
-                let told = client.answer();
-                assert_eq!(told.field("x-nth"), Some(&*nth.to_string()));
-                let says = told.field("connection").unwrap_or_default();
-                assert!(says.eq_ignore_ascii_case("keep-alive"), "{told:?}");
+                let received = client.answer();
+                assert_eq!(received.field("x-nth"), Some(&*nth.to_string()));
+                let says = received.field("connection").unwrap_or_default();
+                assert!(says.eq_ignore_ascii_case("keep-alive"), "{received:?}");
                 client.send(&request);
             }
             let mut origin = bed.origin.accept();
@@ -117,7 +117,7 @@ fn line_13_a_client_of_http_1_0_that_asks_for_it_keeps_its_connection() {
 }
 
 #[test]
-fn line_13_it_never_sees_chunks_and_ends_where_only_its_end_tells_how_long_the_answer_is() {
+fn line_13_an_http_1_0_client_never_gets_chunks_and_is_closed_without_a_length() {
     for bed in nginx_and_drip() {
         for answer in [
             "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
@@ -127,12 +127,12 @@ fn line_13_it_never_sees_chunks_and_ends_where_only_its_end_tells_how_long_the_a
                 let request = format!("GET / HTTP/1.0\r\nHost: test\r\n{lines}\r\n");
                 let mut passed = bed.pass(request, answer);
                 drop(passed.origin);
-                let told = passed.client.head();
+                let received = passed.client.head();
                 assert!(
-                    !told.has("content-length") && !told.has("transfer-encoding"),
-                    "{told:?}"
+                    !received.has("content-length") && !received.has("transfer-encoding"),
+                    "{received:?}"
                 );
-                let says = told.field("connection").unwrap_or_default();
+                let says = received.field("connection").unwrap_or_default();
                 assert!(!says.eq_ignore_ascii_case("keep-alive"));
                 let end = passed.client.end();
                 assert_eq!(end, (b"hello".to_vec(), End::Closed));
@@ -150,14 +150,14 @@ fn line_13_the_last_word_on_a_connection_is_close() {
             "HTTP/1.0\r\nHost: test\r\nConnection: close\r\n",
         ] {
             let mut passed = bed.pass(format!("GET / {head}\r\n"), OK);
-            let told = passed.client.answer();
-            assert_eq!(told.body, b"ok", "{head:?}");
+            let received = passed.client.answer();
+            assert_eq!(received.body, b"ok", "{head:?}");
             let end = passed.client.end();
             assert_eq!(end, (Vec::new(), End::Closed), "{head:?}");
         }
     }
     // Both words, and the option among others (RFC 9112, section 9.3).
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for head in [
         "HTTP/1.1\r\nHost: test\r\nConnection: keep-alive, close\r\n",
         "HTTP/1.1\r\nHost: test\r\nConnection: close\r\nConnection: keep-alive\r\n",
@@ -171,7 +171,7 @@ fn line_13_the_last_word_on_a_connection_is_close() {
 
 #[test]
 fn line_13_what_is_pipelined_behind_the_last_request_is_not_read() {
-    for bed in each([|| Bed::nginx(""), || Bed::drip("", "")]) {
+    for bed in each([|| Testbed::nginx(""), || Testbed::drip("", "")]) {
         let request = "GET /1 HTTP/1.0\r\nHost: test\r\n\r\nGET /2 HTTP/1.0\r\nHost: test\r\n\r\n";
         let mut passed = bed.pass(request, OK);
         assert_eq!(passed.client.answer().body, b"ok");

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use super::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
+use super::bed::{GET, MS, OK, Testbed, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
 /// Unrequested bytes: a response, its beginning, a farewell of some servers, an odd line end.
@@ -17,14 +17,14 @@ const UNASKED: [&str; 5] = [
 ];
 
 /// Checks that the next request uses another connection and gets its own response.
-fn check_next(bed: &Bed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
+fn check_next(bed: &Testbed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
     client.send(request);
     let mut origin = bed.origin.accept();
     assert_eq!(origin.request().target(), "/", "{case}");
     origin.send(ok_with("X-Next: 1\r\nConnection: close\r\n"));
-    let told = client.answer();
-    assert_eq!(told.field("x-next"), Some("1"), "{case}");
-    assert_eq!(told.body, b"ok", "{case}");
+    let received = client.answer();
+    assert_eq!(received.field("x-next"), Some("1"), "{case}");
+    assert_eq!(received.body, b"ok", "{case}");
     let (seen, _) = before.end();
     assert_eq!(seen, b"", "{case}: the old one carries nothing");
 }
@@ -47,7 +47,7 @@ fn line_21_a_connection_on_which_bytes_came_unasked_is_not_used_again() {
 
 #[test]
 fn line_21_nor_where_they_come_right_behind_the_answer() {
-    for bed in each([|| Bed::nginx(""), || Bed::drip("", "")]) {
+    for bed in each([|| Testbed::nginx(""), || Testbed::drip("", "")]) {
         for answer in [
             OK,
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
@@ -64,7 +64,7 @@ fn line_21_nor_where_they_come_right_behind_the_answer() {
 
 #[test]
 fn line_21_nor_where_an_answer_without_a_body_brings_one() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for (method, answer) in [
         ("HEAD", "200 OK\r\nContent-Length: 4"),
         ("GET", "204 No Content"),
@@ -72,15 +72,18 @@ fn line_21_nor_where_an_answer_without_a_body_brings_one() {
     ] {
         let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
         let mut passed = bed.pass(request, format!("HTTP/1.1 {answer}\r\n\r\nevil"));
-        let told = passed.client.answer_to(method);
-        assert!(answer.starts_with(&told.status().to_string()), "{told:?}");
+        let received = passed.client.answer_to(method);
+        assert!(
+            answer.starts_with(&received.status().to_string()),
+            "{received:?}"
+        );
         check_next(&bed, &mut passed.client, passed.origin, GET, answer);
     }
 }
 
 #[test]
 fn line_21_other_clients_get_nothing_of_them_either() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for unasked in UNASKED {
         // Several idle connections, each with unrequested bytes.
         let mut passed: Vec<_> = (0..3).map(|_| bed.ask(GET)).collect();

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::bed::{Bed, OK, get_with};
+use super::bed::{OK, Testbed, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Raw, eventually, now};
 
@@ -39,7 +39,7 @@ fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
 /// Fails unless a probe is due within `most` on both sides of this connection.
 ///
 /// It must not be due sooner than after the last byte, which is not older than `began`.
-fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration, began: Instant) {
+fn check_legs(bed: &Testbed, client: &Raw, origin: &Raw, most: Duration, began: Instant) {
     let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
     let of_origin = origin.sender();
     let to_origin = (
@@ -65,7 +65,7 @@ fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration, began: Inst
 #[test]
 fn line_20_the_kernel_looks_after_both_legs_of_a_request_and_of_a_tunnel() {
     for (server, seconds) in [("", 60), ("tcp_keepalive = \"25s\"", 25)] {
-        let bed = Bed::drip(server, "");
+        let bed = Testbed::drip(server, "");
         let most = Duration::from_secs(seconds);
         let began = now();
         let mut client = bed.ask(get_with(""));

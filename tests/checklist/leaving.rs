@@ -6,7 +6,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use super::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
+use super::bed::{GET, LAST, MB, MS, Testbed, noise, post_with};
 use crate::support::{Raw, alone, now};
 
 /// Maximum detection time: below the interval of a check, and enough for a busy machine.
@@ -37,15 +37,15 @@ fn upload(length: usize) -> Vec<u8> {
 }
 
 /// Starts a gateway where the first request passes and the next one waits for an hour.
-fn queue() -> Bed {
+fn queue() -> Testbed {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
-    let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
+    let bed = Testbed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
     bed.seen(GET);
     bed
 }
 
 /// Returns a waiting client that has sent as much of `bytes` as the kernel takes.
-fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
+fn waits(bed: &mut Testbed, bytes: &[u8]) -> Raw {
     let client = bed.client();
     send_what_is_taken(&client, bytes);
     bed.gateway().wait_for_depth(1);
@@ -103,8 +103,8 @@ fn line_20_a_client_that_leaves_is_noticed_at_once_whatever_it_has_sent() {
 }
 
 #[test]
-fn line_20_so_is_one_that_waits_for_a_place_at_the_origin_or_for_its_answer() {
-    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
+fn line_20_a_client_that_disconnects_at_the_gate_or_the_origin_is_detected() {
+    let bed = Testbed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
     for (sent, bytes) in LITTLE {
         let first = bed.ask(bytes());
         let mut origin = bed.origin.accept();
@@ -129,7 +129,7 @@ fn line_20_so_is_one_that_waits_for_a_place_at_the_origin_or_for_its_answer() {
 
 #[test]
 fn line_20_so_is_one_whose_upload_the_origin_does_not_take() {
-    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
+    let bed = Testbed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
     for round in 0..3 {
         let client = bed.client();
         send_what_is_taken(&client, &upload(16 * MB));

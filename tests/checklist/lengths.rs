@@ -1,6 +1,6 @@
 //! Checklist lines 10 and 11: how messages are framed.
 
-use super::bed::{Bed, GET, LAST, everybody, get_with, haproxy_and_drip, post_with};
+use super::bed::{GET, LAST, Testbed, everybody, get_with, haproxy_and_drip, post_with};
 use crate::support::Message;
 
 #[test]
@@ -43,13 +43,13 @@ fn line_10_a_chunked_request_goes_on_in_chunks() {
             "2;a=\"b\"\r\nhe\r\n03\r\nllo\r\n000\r\n\r\n",
             "0\r\n\r\n",
         ] {
-            let wanted: &[u8] = if body.starts_with('0') { b"" } else { b"hello" };
+            let expected: &[u8] = if body.starts_with('0') { b"" } else { b"hello" };
             let lines = "Transfer-Encoding: chunked\r\n";
             for request in [post_with(lines, body), get_with(lines) + body] {
                 let seen = bed.seen(request);
                 assert!(seen.is_chunked(), "{seen:?}");
                 assert!(!seen.has("content-length"));
-                assert_eq!(seen.body, wanted);
+                assert_eq!(seen.body, expected);
             }
         }
     }
@@ -58,7 +58,7 @@ fn line_10_a_chunked_request_goes_on_in_chunks() {
 #[test]
 fn line_10_an_answer_is_framed_as_the_origin_frames_it_and_chunks_overrule_a_length() {
     for bed in everybody() {
-        for (framing, body, length, wanted) in [
+        for (framing, body, length, expected) in [
             ("Content-Length: 2", "ok", Some(2), "ok"),
             ("Content-Length: 0", "", Some(0), ""),
             (
@@ -74,40 +74,40 @@ fn line_10_an_answer_is_framed_as_the_origin_frames_it_and_chunks_overrule_a_len
                 "hello",
             ),
         ] {
-            let told = bed.told(format!(
+            let received = bed.received(format!(
                 "HTTP/1.1 200 OK\r\n{framing}\r\nConnection: close\r\n\r\n{body}"
             ));
             assert_eq!(
-                (told.length(), told.is_chunked()),
+                (received.length(), received.is_chunked()),
                 (length, length.is_none())
             );
-            assert_eq!(told.body, wanted.as_bytes(), "{framing}");
+            assert_eq!(received.body, expected.as_bytes(), "{framing}");
         }
     }
 }
 
 #[test]
-fn line_10_a_length_that_is_told_twice_goes_on_once() {
+fn line_10_a_repeated_length_is_forwarded_once() {
     // nginx passes the list on, haproxy refuses it.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for lines in [
         "Content-Length: 2, 2",
         "Content-Length: 2\r\nContent-Length: 2",
     ] {
-        let told = bed.told(format!(
+        let received = bed.received(format!(
             "HTTP/1.1 200 OK\r\n{lines}\r\nConnection: close\r\n\r\nok"
         ));
-        assert_eq!(told.field("content-length"), Some("2"), "{lines}");
-        assert_eq!(told.body, b"ok", "{lines}");
+        assert_eq!(received.field("content-length"), Some("2"), "{lines}");
+        assert_eq!(received.body, b"ok", "{lines}");
     }
 }
 
 /// Returns the head of a response without a body, and checks that the connection is usable.
-fn bodiless(bed: &Bed, method: &str, answer: &str) -> Message {
+fn bodiless(bed: &Testbed, method: &str, answer: &str) -> Message {
     let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
     let answer = format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\n");
     let mut passed = bed.pass(request, &answer);
-    let told = passed.client.answer_to(method);
+    let received = passed.client.answer_to(method);
     // The origin might send a body later: the next response must follow right after the head.
     drop(passed.origin);
     passed.client.send(GET);
@@ -115,7 +115,7 @@ fn bodiless(bed: &Bed, method: &str, answer: &str) -> Message {
     assert_eq!(origin.head().line, "GET / HTTP/1.1");
     origin.send(LAST);
     assert_eq!(passed.client.answer().body, b"ok", "after {answer:?}");
-    told
+    received
 }
 
 #[test]
@@ -139,23 +139,27 @@ fn line_11_an_answer_to_head_and_a_304_keep_their_length_and_have_no_body() {
             ),
             ("GET", "304 Not Modified", None),
         ] {
-            let told = bodiless(&bed, method, answer);
-            assert_eq!(told.field("content-length"), length, "{method}: {answer}");
+            let received = bodiless(&bed, method, answer);
+            assert_eq!(
+                received.field("content-length"),
+                length,
+                "{method}: {answer}"
+            );
         }
     }
 }
 
 #[test]
 fn line_11_a_204_has_neither_length_nor_body() {
-    let check = |bed: &Bed, line: &str| {
-        let told = bodiless(bed, "GET", &format!("204 No Content{line}"));
-        assert!(!told.has("content-length") && !told.has("transfer-encoding"));
+    let check = |bed: &Testbed, line: &str| {
+        let received = bodiless(bed, "GET", &format!("204 No Content{line}"));
+        assert!(!received.has("content-length") && !received.has("transfer-encoding"));
     };
     for bed in everybody() {
         check(&bed, "");
     }
     // nginx and haproxy pass on a length of the origin.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     check(&bed, "\r\nContent-Length: 0");
     check(&bed, "\r\nContent-Length: 5");
     check(&bed, "\r\nTransfer-Encoding: chunked");

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use super::bed::{Bed, GET, LAST, MB, MS, OK, each, get_with, noise, post_with};
+use super::bed::{GET, LAST, MB, MS, OK, Testbed, each, get_with, noise, post_with};
 use crate::support::{Raw, SOON, eventually, half_alone, now, quarter_alone};
 
 #[test]
 fn line_22_a_head_too_large_is_a_431_and_never_reaches_the_origin() {
     // nginx and haproxy answer 400.
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     let before = bed.gateway().peak_memory();
     let long = "x".repeat(40_000);
     for request in [
@@ -28,7 +28,7 @@ fn line_22_a_head_too_large_is_a_431_and_never_reaches_the_origin() {
 
 #[test]
 fn line_22_the_limit_of_a_head_is_the_files() {
-    let bed = Bed::drip("max_header_size = \"2KB\"", "");
+    let bed = Testbed::drip("max_header_size = \"2KB\"", "");
     let seen = bed.seen(get_with(&format!("X-Long: {}\r\n", "x".repeat(1500))));
     assert_eq!(seen.field("x-long").map(str::len), Some(1500));
     let long = format!("X-Long: {}\r\n", "x".repeat(2500));
@@ -44,8 +44,8 @@ fn line_22_the_limit_of_a_head_is_the_files() {
 fn line_22_a_head_within_the_limit_passes() {
     // haproxy accepts 16 KB in all.
     for bed in each([
-        || Bed::nginx("large_client_header_buffers 8 32k;"),
-        || Bed::drip("", ""),
+        || Testbed::nginx("large_client_header_buffers 8 32k;"),
+        || Testbed::drip("", ""),
     ]) {
         let seen = bed.seen(get_with(&format!("X-Long: {}\r\n", "x".repeat(30_000))));
         assert_eq!(seen.field("x-long").map(str::len), Some(30_000));
@@ -65,8 +65,8 @@ fn get_of(fields: usize) -> String {
 fn line_22_256_fields_pass_in_order() {
     // haproxy accepts a hundred.
     for bed in each([
-        || Bed::nginx("large_client_header_buffers 8 32k;"),
-        || Bed::drip("", ""),
+        || Testbed::nginx("large_client_header_buffers 8 32k;"),
+        || Testbed::drip("", ""),
     ]) {
         for count in [97, 150, MOST - 1, MOST] {
             let seen = bed.seen(get_of(count));
@@ -83,17 +83,17 @@ fn line_22_256_fields_pass_in_order() {
 
 #[test]
 fn line_22_one_field_more_is_a_431() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for count in [MOST + 1, 2 * MOST, 1000] {
         assert_eq!(bed.refusal(get_of(count)), 431, "{count}");
     }
 }
 
 // haproxy has no such limit.
-fn small_bodies() -> impl Iterator<Item = Bed> {
+fn small_bodies() -> impl Iterator<Item = Testbed> {
     each([
-        || Bed::nginx("client_max_body_size 1k;"),
-        || Bed::drip("max_body_size = \"1KB\"", ""),
+        || Testbed::nginx("client_max_body_size 1k;"),
+        || Testbed::drip("max_body_size = \"1KB\"", ""),
     ])
 }
 
@@ -138,28 +138,28 @@ fn line_22_chunks_over_the_limit_are_a_413_and_never_reach_the_origin_whole() {
     }
 }
 
-fn impatient_with_heads() -> impl Iterator<Item = Bed> {
+fn impatient_with_heads() -> impl Iterator<Item = Testbed> {
     each([
-        || Bed::nginx("client_header_timeout 500ms;"),
-        || Bed::haproxy("    timeout http-request 500ms"),
-        || Bed::drip("header_timeout = \"500ms\"", ""),
+        || Testbed::nginx("client_header_timeout 500ms;"),
+        || Testbed::haproxy("    timeout http-request 500ms"),
+        || Testbed::drip("header_timeout = \"500ms\"", ""),
     ])
 }
 
 /// Checks that 408 and the end of the connection arrive in about half a second.
-fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
+fn check_timed_out(bed: &Testbed, mut client: Raw, began: std::time::Instant) {
     let (bytes, _) = client.end();
     let took = began.elapsed();
-    let told = String::from_utf8_lossy(&bytes);
+    let received = String::from_utf8_lossy(&bytes);
     // nginx closes without a response.
-    let wanted = if bed.who == "nginx" {
+    let expected = if bed.who == "nginx" {
         ""
     } else {
         "HTTP/1.1 408 "
     };
     // haproxy's own responses are HTTP/1.0 in some cases.
-    let fits = told.starts_with(wanted) || told.starts_with("HTTP/1.0 408 ");
-    assert!(fits, "{told:?} after {took:?}");
+    let fits = received.starts_with(expected) || received.starts_with("HTTP/1.0 408 ");
+    assert!(fits, "{received:?} after {took:?}");
     assert!((400..2500).contains(&took.as_millis()), "{took:?}");
 }
 
@@ -212,9 +212,9 @@ fn line_22_a_slow_later_head_is_a_408_in_time() {
 #[test]
 fn line_22_an_idle_connection_is_closed_in_time_and_without_a_word() {
     for bed in each([
-        || Bed::nginx("keepalive_timeout 500ms;"),
-        || Bed::haproxy("    timeout http-keep-alive 500ms"),
-        || Bed::drip("keep_alive = \"500ms\"", ""),
+        || Testbed::nginx("keepalive_timeout 500ms;"),
+        || Testbed::haproxy("    timeout http-keep-alive 500ms"),
+        || Testbed::drip("keep_alive = \"500ms\"", ""),
     ]) {
         let mut passed = bed.pass(GET, OK);
         assert_eq!(passed.client.answer().status(), 200);
@@ -225,11 +225,11 @@ fn line_22_an_idle_connection_is_closed_in_time_and_without_a_word() {
     }
 }
 
-fn impatient_with_bodies() -> impl Iterator<Item = Bed> {
+fn impatient_with_bodies() -> impl Iterator<Item = Testbed> {
     each([
-        || Bed::nginx("client_body_timeout 500ms; send_timeout 500ms;"),
-        || Bed::haproxy("    timeout client 500ms"),
-        || Bed::drip("body_timeout = \"500ms\"", ""),
+        || Testbed::nginx("client_body_timeout 500ms; send_timeout 500ms;"),
+        || Testbed::haproxy("    timeout client 500ms"),
+        || Testbed::drip("body_timeout = \"500ms\"", ""),
     ])
 }
 
@@ -312,8 +312,8 @@ fn line_22_a_client_that_does_not_read_is_closed_in_time() {
             let error = sending.join().expect("no panic");
             let took = began.elapsed();
             assert!(took + 500 * MS < SOON, "{error} after {took:?}");
-            let told = passed.client.try_answer_to("GET", SOON);
-            assert!(told.is_err(), "no clean end");
+            let received = passed.client.try_answer_to("GET", SOON);
+            assert!(received.is_err(), "no clean end");
         }
     }
 }
@@ -322,7 +322,7 @@ fn line_22_a_client_that_does_not_read_is_closed_in_time() {
 const MAY_GROW: u64 = 16 * MB as u64;
 
 /// Waits until no more bytes are taken, and checks the memory.
-fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
+fn check_bounded(bed: &mut Testbed, before: u64, sent: &AtomicU64) {
     let mut last = 0;
     eventually("the bytes no longer move", || {
         thread::sleep(100 * MS);
@@ -338,7 +338,7 @@ fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
 #[test]
 fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory() {
     let _alone = half_alone();
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     let before = bed.gateway().peak_memory();
     for framing in [
         "Transfer-Encoding: chunked\r\n",
@@ -356,7 +356,7 @@ fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory
 #[test]
 fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memory() {
     let _alone = half_alone();
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     let before = bed.gateway().peak_memory();
     for framing in [
         "Transfer-Encoding: chunked\r\n",
@@ -377,7 +377,7 @@ fn line_23_an_endless_upload_that_nobody_asked_for_costs_bounded_memory() {
     let _alone = quarter_alone();
     // The gateway's own response must not make it read forever.
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
-    let mut bed = Bed::limited_drip(
+    let mut bed = Testbed::limited_drip(
         "body_timeout = \"500ms\"",
         "",
         zone,

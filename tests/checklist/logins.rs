@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::bed::{Bed, GET, MS, OK, forwarding, get_with};
+use super::bed::{GET, MS, OK, Testbed, forwarding, get_with};
 use crate::support::{
     Done, FrameOrigin, Gateway, Origin, Raw, eventually, one_h2c_origin, one_origin,
 };
@@ -54,7 +54,7 @@ fn drip(servers: &[SocketAddr]) -> Gateway {
 }
 
 /// Returns the status and the body of the response to one more request of a client.
-fn told(client: &mut Raw, request: &str) -> (u16, String) {
+fn received(client: &mut Raw, request: &str) -> (u16, String) {
     client.send(request);
     let answer = client.answer();
     let body = String::from_utf8(answer.body.clone()).expect("a text");
@@ -76,9 +76,9 @@ fn challenge() -> (u16, String) {
 /// Returns a client that is logged in.
 fn logged_in(gateway: &Gateway, name: &str) -> Raw {
     let mut client = Raw::connect(gateway.address());
-    assert_eq!(told(&mut client, GET), challenge());
-    assert_eq!(told(&mut client, &ntlm("one")).0, 401);
-    assert_eq!(told(&mut client, &ntlm(name)), user(name));
+    assert_eq!(received(&mut client, GET), challenge());
+    assert_eq!(received(&mut client, &ntlm("one")).0, 401);
+    assert_eq!(received(&mut client, &ntlm(name)), user(name));
     client
 }
 
@@ -88,20 +88,20 @@ fn a_stranger_gets_a_connection_of_its_own_beside_a_client_that_is_logged_in() {
     let gateway = drip(&[origin.address]);
     let mut anna = logged_in(&gateway, "anna");
     let mut stranger = Raw::connect(gateway.address());
-    assert_eq!(told(&mut stranger, GET), challenge());
+    assert_eq!(received(&mut stranger, GET), challenge());
     // The login also applies to requests without credentials.
-    assert_eq!(told(&mut anna, GET), user("anna"));
+    assert_eq!(received(&mut anna, GET), user("anna"));
     let mut bert = logged_in(&gateway, "bert");
     for _ in 0..3 {
-        assert_eq!(told(&mut anna, GET), user("anna"));
-        assert_eq!(told(&mut bert, GET), user("bert"));
-        assert_eq!(told(&mut stranger, GET), challenge());
+        assert_eq!(received(&mut anna, GET), user("anna"));
+        assert_eq!(received(&mut bert, GET), user("bert"));
+        assert_eq!(received(&mut stranger, GET), challenge());
     }
 }
 
 #[test]
 fn the_connection_ends_with_that_of_its_client() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let mut passed = bed.pass(ntlm("one"), OK);
     assert_eq!(passed.client.answer().body, b"ok");
     passed.client.close();
@@ -115,10 +115,10 @@ fn one_message_logs_in_by_negotiate_and_belongs_to_its_client_as_well() {
     for name in ["Authorization", "authorization"] {
         let mut client = Raw::connect(gateway.address());
         let request = get_with(&format!("{name}: Negotiate carla\r\n"));
-        assert_eq!(told(&mut client, &request), user("carla"));
-        assert_eq!(told(&mut client, GET), user("carla"));
+        assert_eq!(received(&mut client, &request), user("carla"));
+        assert_eq!(received(&mut client, GET), user("carla"));
         let mut stranger = Raw::connect(gateway.address());
-        assert_eq!(told(&mut stranger, GET), challenge());
+        assert_eq!(received(&mut stranger, GET), challenge());
     }
 }
 
@@ -131,16 +131,16 @@ fn requests_without_a_login_share_connections_and_one_of_them_may_become_a_clien
     for _ in 0..5 {
         for request in [public, basic] {
             let mut client = Raw::connect(gateway.address());
-            assert_eq!(told(&mut client, request), (200, "nobody".to_owned()));
+            assert_eq!(received(&mut client, request), (200, "nobody".to_owned()));
         }
     }
     let arrivals = origin.arrivals();
     assert!(arrivals.iter().all(|it| it.connection == 0), "{arrivals:?}");
     let mut anna = logged_in(&gateway, "anna");
     let mut other = Raw::connect(gateway.address());
-    assert_eq!(told(&mut other, public), (200, "nobody".to_owned()));
-    assert_eq!(told(&mut other, GET), challenge());
-    assert_eq!(told(&mut anna, GET), user("anna"));
+    assert_eq!(received(&mut other, public), (200, "nobody".to_owned()));
+    assert_eq!(received(&mut other, GET), challenge());
+    assert_eq!(received(&mut anna, GET), user("anna"));
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn a_login_holds_at_one_of_several_servers() {
     let mut anna = logged_in(&gateway, "anna");
     let mut bert = logged_in(&gateway, "bert");
     for _ in 0..6 {
-        assert_eq!(told(&mut anna, GET), user("anna"));
-        assert_eq!(told(&mut bert, GET), user("bert"));
+        assert_eq!(received(&mut anna, GET), user("anna"));
+        assert_eq!(received(&mut bert, GET), user("bert"));
     }
 }
 
@@ -166,7 +166,7 @@ fn twenty_others_get_nothing_of_those_who_log_in_meanwhile() {
                 while !is_over.load(Ordering::SeqCst) {
                     let mut client = Raw::connect(gateway.address());
                     for _ in 0..2 {
-                        assert_eq!(told(&mut client, GET), challenge());
+                        assert_eq!(received(&mut client, GET), challenge());
                     }
                     thread::sleep(2 * MS);
                 }
@@ -176,7 +176,7 @@ fn twenty_others_get_nothing_of_those_who_log_in_meanwhile() {
         for nth in 0..30 {
             let name = format!("user{nth}");
             let mut client = logged_in(&gateway, &name);
-            assert_eq!(told(&mut client, GET), user(&name));
+            assert_eq!(received(&mut client, GET), user(&name));
         }
     });
 }
@@ -188,11 +188,11 @@ fn the_answers_to_a_client_that_is_logged_in_are_shared_with_nobody() {
     let file = one_origin(origin.address, "workers = 1", "");
     let gateway = Gateway::start(&format!("{file}{route}"));
     let mut anna = logged_in(&gateway, "anna");
-    assert_eq!(told(&mut anna, GET), user("anna"));
+    assert_eq!(received(&mut anna, GET), user("anna"));
     let mut stranger = Raw::connect(gateway.address());
-    assert_eq!(told(&mut stranger, GET), challenge());
+    assert_eq!(received(&mut stranger, GET), challenge());
     let mut bert = logged_in(&gateway, "bert");
-    assert_eq!(told(&mut bert, GET), user("bert"));
+    assert_eq!(received(&mut bert, GET), user("bert"));
 }
 
 #[test]
@@ -201,12 +201,12 @@ fn over_http_2_a_login_has_a_connection_of_its_own_that_ends_with_it() {
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "workers = 1", ""));
     let ok = (200, "ok".to_owned());
     let mut client = Raw::connect(gateway.address());
-    assert_eq!(told(&mut client, GET), ok);
+    assert_eq!(received(&mut client, GET), ok);
     for connections in [2, 3] {
-        assert_eq!(told(&mut client, &ntlm("one")), ok);
+        assert_eq!(received(&mut client, &ntlm("one")), ok);
         assert_eq!(origin.connections(), connections);
         eventually("it has ended", || origin.open() == 1);
-        assert_eq!(told(&mut client, GET), ok);
+        assert_eq!(received(&mut client, GET), ok);
         assert_eq!(origin.connections(), connections);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use super::bed::{Bed, GET, LAST, MB, MS, each, noise};
+use super::bed::{GET, LAST, MB, MS, Testbed, each, noise};
 use crate::support::{End, PATIENCE, eventually, now};
 
 /// Beginnings of responses, each with the bytes that follow its head at the client.
@@ -18,11 +18,11 @@ const BEGUN: [(&str, &str); 4] = [
     ("Transfer-Encoding: chunked\r\n\r\n", ""),
 ];
 
-fn impatient() -> impl Iterator<Item = Bed> {
+fn impatient() -> impl Iterator<Item = Testbed> {
     each([
-        || Bed::nginx("proxy_read_timeout 500ms;"),
-        || Bed::haproxy("    timeout server 500ms"),
-        || Bed::drip("", "body_timeout = \"500ms\""),
+        || Testbed::nginx("proxy_read_timeout 500ms;"),
+        || Testbed::haproxy("    timeout server 500ms"),
+        || Testbed::drip("", "body_timeout = \"500ms\""),
     ])
 }
 
@@ -44,9 +44,9 @@ fn line_22_an_answer_whose_body_pauses_for_too_long_ends_and_not_cleanly() {
 }
 
 #[test]
-fn line_22_where_only_its_end_tells_how_long_it_is_the_connection_is_reset() {
+fn line_22_a_response_that_ends_with_the_connection_is_reset() {
     // nginx closes it as if the response were complete.
-    let bed = Bed::drip("", "body_timeout = \"500ms\"");
+    let bed = Testbed::drip("", "body_timeout = \"500ms\"");
     let mut passed = bed.pass(
         "GET / HTTP/1.0\r\nHost: test\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\npart",
@@ -78,7 +78,7 @@ fn line_22_a_body_that_pauses_now_and_then_is_waited_for() {
 
 #[test]
 fn line_22_it_begins_with_the_body_and_is_not_the_time_for_the_head() {
-    let bed = Bed::drip("", "body_timeout = \"300ms\"\nresponse_timeout = \"10s\"");
+    let bed = Testbed::drip("", "body_timeout = \"300ms\"\nresponse_timeout = \"10s\"");
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
@@ -92,7 +92,7 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
     const SIZE: usize = 24 * MB;
     // Prepared before the head is sent: on a busy machine this takes longer than the allowed pause.
     let body = noise(SIZE);
-    let bed = Bed::drip("", "body_timeout = \"1s\"");
+    let bed = Testbed::drip("", "body_timeout = \"1s\"");
     let mut passed = bed.pass(
         GET,
         format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
@@ -111,9 +111,9 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
 }
 
 #[test]
-fn line_22_a_place_at_the_origin_is_free_again_after_it() {
+fn line_22_the_permit_is_free_after_the_break() {
     let origin = "body_timeout = \"300ms\"\nmax_in_flight = 1\nqueue_timeout = \"10s\"";
-    let mut bed = Bed::drip("", origin);
+    let mut bed = Testbed::drip("", origin);
     let passed = bed.pass(GET, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
     let next = bed.seen(GET);
     assert_eq!(next.target(), "/");

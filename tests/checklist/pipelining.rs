@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use super::bed::{Bed, everybody, forwarding, noise, post_with};
+use super::bed::{Testbed, everybody, forwarding, noise, post_with};
 use crate::support::{Gateway, Origin, Raw};
 
 /// Serves each request on its own origin connection, and checks the order of the responses.
-fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]) {
+fn check_pipeline(bed: &Testbed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]) {
     for (method, target, body) in requests {
         let mut origin = bed.origin.accept();
         let seen = origin.request();
@@ -21,11 +21,11 @@ fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]
             answer.extend_from_slice(body);
         }
         thread::spawn(move || origin.send(answer));
-        let told = client.answer_to(method);
-        assert_eq!(told.field("x-of"), Some(*target));
-        assert_eq!(told.length(), Some(body.len()));
-        let wanted: &[u8] = if *method == "HEAD" { b"" } else { body };
-        assert!(told.body == wanted, "the body of {target}");
+        let received = client.answer_to(method);
+        assert_eq!(received.field("x-of"), Some(*target));
+        assert_eq!(received.length(), Some(body.len()));
+        let expected: &[u8] = if *method == "HEAD" { b"" } else { body };
+        assert!(received.body == expected, "the body of {target}");
     }
 }
 
@@ -68,7 +68,7 @@ fn three() -> (String, [String; 3]) {
 }
 
 /// Starts an origin that answers with the request line, a field, and the body.
-fn telling() -> Origin {
+fn echo_origin() -> Origin {
     Origin::answering(|exchange| {
         let line = exchange.head.first_line.replace(" HTTP/1.1", "");
         let field = exchange
@@ -81,9 +81,9 @@ fn telling() -> Origin {
 
 #[test]
 fn line_15_the_same_connection_goes_on_however_its_requests_are_torn() {
-    let origin = telling();
+    let origin = echo_origin();
     let gateway = Gateway::start(&forwarding(&[origin.address], ""));
-    let (requests, wanted) = three();
+    let (requests, expected) = three();
     let many = requests.repeat(20).into_bytes();
     for size in [1, 3, 7, 137, 4096] {
         let mut client = Raw::connect(gateway.address());
@@ -99,10 +99,10 @@ fn line_15_the_same_connection_goes_on_however_its_requests_are_torn() {
                 }
             });
             for nth in 0..20 {
-                for wanted in &wanted {
-                    let told = client.answer();
-                    let body = String::from_utf8_lossy(&told.body);
-                    assert_eq!(body, *wanted, "round {nth}, pieces of {size}");
+                for expected in &expected {
+                    let received = client.answer();
+                    let body = String::from_utf8_lossy(&received.body);
+                    assert_eq!(body, *expected, "round {nth}, pieces of {size}");
                 }
             }
         });

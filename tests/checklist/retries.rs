@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with, with_drip};
+use super::bed::{GET, MS, OK, Testbed, ask, everybody, forwarding, post_with, with_drip};
 use crate::peers;
 use crate::support::{Exchange, Gateway, Origin, Raw};
 
@@ -173,7 +173,7 @@ fn line_21_a_connection_that_the_origin_closed_while_it_was_idle_costs_no_post_a
 
 #[test]
 fn line_21_what_had_an_interim_answer_is_not_sent_again() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();

@@ -5,20 +5,20 @@
 use std::thread;
 use std::time::Duration;
 
-use super::bed::{Bed, GET, MS, OK, ok_with, post_with};
+use super::bed::{GET, MS, OK, Testbed, ok_with, post_with};
 use crate::support::frames::{Frames, GOAWAY, HEADERS, get};
 use crate::support::{Raw, now};
 
 /// A client, and the origin connection that carried its requests so far.
 struct Pair {
-    bed: Bed,
+    bed: Testbed,
     client: Raw,
     origin: Option<Raw>,
 }
 
 impl Pair {
     fn new(fields: &str) -> Self {
-        let bed = Bed::drip("", fields);
+        let bed = Testbed::drip("", fields);
         let client = bed.client();
         Self {
             bed,
@@ -125,7 +125,7 @@ fn line_21_a_login_lasts_beyond_the_age_and_the_requests_of_other_connections() 
 }
 
 /// Returns whether a client's connection ends with the response to this request.
-fn is_last(bed: &Bed, client: &mut Raw, origin: &mut Option<Raw>) -> bool {
+fn is_last(bed: &Testbed, client: &mut Raw, origin: &mut Option<Raw>) -> bool {
     client.send(GET);
     if let Some(other) = bed.origin.accept_within(50 * MS) {
         *origin = Some(other);
@@ -140,7 +140,7 @@ fn is_last(bed: &Bed, client: &mut Raw, origin: &mut Option<Raw>) -> bool {
 
 #[test]
 fn a_connection_of_a_client_ends_after_so_many_requests_and_at_its_age() {
-    let bed = Bed::drip("keep_alive_requests = 3", "");
+    let bed = Testbed::drip("keep_alive_requests = 3", "");
     let mut origin = None;
     for _ in 0..2 {
         let mut client = bed.client();
@@ -150,7 +150,7 @@ fn a_connection_of_a_client_ends_after_so_many_requests_and_at_its_age() {
         assert_eq!(last, [false, false, true]);
         client.end();
     }
-    let bed = Bed::drip("keep_alive_time = \"500ms\"", "");
+    let bed = Testbed::drip("keep_alive_time = \"500ms\"", "");
     let (mut client, mut origin) = (bed.client(), None);
     let begun = now();
     while !is_last(&bed, &mut client, &mut origin) {
@@ -161,8 +161,8 @@ fn a_connection_of_a_client_ends_after_so_many_requests_and_at_its_age() {
 }
 
 #[test]
-fn a_connection_of_a_client_over_http_2_is_told_to_end_after_so_many_requests() {
-    let bed = Bed::drip("keep_alive_requests = 2", "");
+fn an_http_2_client_gets_go_away_after_max_requests() {
+    let bed = Testbed::drip("keep_alive_requests = 2", "");
     let mut client = Frames::connect(bed.address);
     let mut origin = None;
     for nth in 0..2 {

@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::bed::{Bed, GET, LAST, OK, everybody, nginx_and_drip, post_with};
+use super::bed::{GET, LAST, OK, Testbed, everybody, nginx_and_drip, post_with};
 use crate::support::Raw;
 use crate::support::night::some_of;
 
@@ -36,19 +36,19 @@ pub fn corpus() -> Vec<(String, bool, Vec<u8>)> {
 }
 
 /// Returns a proxy with short timeouts, for requests that never end.
-fn impatient() -> Bed {
-    Bed::drip("header_timeout = \"500ms\"\nbody_timeout = \"500ms\"", "")
+fn impatient() -> Testbed {
+    Testbed::drip("header_timeout = \"500ms\"\nbody_timeout = \"500ms\"", "")
 }
 
 /// Checks for a 4xx and the end. The origin must receive no complete request.
-fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
+fn check_refused(bed: &Testbed, mut client: Raw, name: &str) {
     let answer = client.answer();
     let status = answer.status();
     let is_framing = ["cl-", "te-", "chunk-", "head-"]
         .iter()
         .any(|it| name.starts_with(it));
-    let wanted = if is_framing { 400..401 } else { 400..500 };
-    assert!(wanted.contains(&status), "{name}: {answer:?}");
+    let expected = if is_framing { 400..401 } else { 400..500 };
+    assert!(expected.contains(&status), "{name}: {answer:?}");
     let (rest, _) = client.end();
     let rest = String::from_utf8_lossy(&rest).into_owned();
     assert_eq!(rest, "", "{name}: one answer, then the end");
@@ -69,7 +69,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
 }
 
 /// Checks one request and its response. The next bytes must be the next request.
-fn check_one(bed: &Bed, mut client: Raw, name: &str, sent: &[u8]) {
+fn check_one(bed: &Testbed, mut client: Raw, name: &str, sent: &[u8]) {
     let mut origin = bed.origin.accept();
     let seen = origin.request();
     let has_body = sent.windows(5).any(|bytes| bytes == b"hello") || name.contains("chunk");
@@ -92,9 +92,9 @@ fn check_one(bed: &Bed, mut client: Raw, name: &str, sent: &[u8]) {
     origin.send(format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{body}"
     ));
-    let told = client.answer_to(method);
-    assert_eq!(told.status(), 200, "{name}");
-    assert_eq!(told.body, body.as_bytes(), "{name}");
+    let received = client.answer_to(method);
+    assert_eq!(received.status(), 200, "{name}");
+    assert_eq!(received.body, body.as_bytes(), "{name}");
     let (more, _) = origin.end();
     assert_eq!(more, b"", "{name}: nothing follows");
     if name != "fine-http-1.0" {

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::bed::{Bed, GET, LAST, MS, post_with};
+use super::bed::{GET, LAST, MS, Testbed, post_with};
 use crate::support::{End, eventually, now};
 
 const LIMIT: Duration = Duration::from_secs(3);
 /// Time for clients to read the last responses.
 const PARTING: Duration = Duration::from_millis(1500);
 
-fn stopping(server: &str) -> Bed {
-    Bed::drip(
+fn stopping(server: &str) -> Testbed {
+    Testbed::drip(
         &format!("shutdown_timeout = \"{}s\"\n{server}", LIMIT.as_secs()),
         "",
     )
 }
 
 /// Stops the gateway, and waits until it accepts no more connections.
-fn stop(bed: &mut Bed) {
+fn stop(bed: &mut Testbed) {
     bed.gateway().signal(Signal::TERM);
     let address = bed.address;
     eventually("new connections are refused", || {
@@ -48,9 +48,9 @@ fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
     // The worker knows of the stop once it closes idle connections.
     idle.end();
     one.send(LAST);
-    let told = get.answer();
-    assert_eq!(told.body, b"ok");
-    assert_eq!(told.field("connection"), Some("close"));
+    let received = get.answer();
+    assert_eq!(received.body, b"ok");
+    assert_eq!(received.field("connection"), Some("close"));
     assert_eq!(get.end(), (Vec::new(), End::Closed));
     post.send("later");
     assert_eq!(other.exactly(10), b"firstlater");
@@ -98,7 +98,7 @@ fn line_24_it_ends_before_its_deadline_whatever_origins_and_clients_do() {
     let took = began.elapsed();
     assert!(took + 1000 * MS > LIMIT, "they had their time: {took:?}");
     // 503 and the end, or only the end.
-    let (told, _) = silent.end();
-    assert!(told.is_empty() || told.starts_with(b"HTTP/1.1 503 "));
+    let (received, _) = silent.end();
+    assert!(received.is_empty() || received.starts_with(b"HTTP/1.1 503 "));
     assert!(amid.try_answer_to("GET", LIMIT).is_err(), "no clean end");
 }

@@ -1,9 +1,11 @@
 //! Checklist lines 7 and 8: the target and the host.
 
-use super::bed::{Bed, GET, LAST, each, everybody, haproxy_and_drip, nginx_and_drip, post_with};
+use super::bed::{
+    GET, LAST, Testbed, each, everybody, haproxy_and_drip, nginx_and_drip, post_with,
+};
 
 /// Returns the request line's target as the origin receives it, if the proxy forwards it.
-fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
+fn passed_on(bed: &Testbed, target: &[u8]) -> Option<String> {
     let mut client = bed.ask([b"GET ", target, b" HTTP/1.1\r\nHost: test\r\n\r\n"].concat());
     let mut origin = match bed
         .origin
@@ -88,7 +90,7 @@ fn line_07_a_path_with_a_zero_byte_is_refused() {
 // nginx takes Host, not the authority, for $http_host, and haproxy leaves the target in absolute form.
 #[test]
 fn line_08_the_authority_of_an_absolute_target_is_the_host() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for (target, host, path) in [
         ("http://a.example/x?y", "a.example", "/x?y"),
         ("http://a.example", "a.example", "/"),
@@ -112,7 +114,7 @@ fn line_08_the_authority_of_an_absolute_target_is_the_host() {
 
 #[test]
 fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for target in [
         "http:///x",
         "http://",
@@ -160,13 +162,13 @@ fn line_08_an_invalid_host_is_refused() {
         "a b", "a/b", "u@h", "a?b", "a#b", "a\\b", "a:b", "a:80:80", "[::1", "::1", "[::1]x",
         "[g]", "a\tb", "a<b", "\"a\"", "http://a", "a%zz", "a..b", "a..", "[]", "a[b]", "a,b",
     ];
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for host in INVALID {
         let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert_eq!(status, 400, "{host}");
     }
     // nginx and haproxy are less strict. nginx refuses these too.
-    for bed in each([|| Bed::nginx("")]) {
+    for bed in each([|| Testbed::nginx("")]) {
         for host in ["a b", "a/b", "a\tb", "http://a"] {
             let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
             assert_eq!(status, 400, "{host}");
@@ -214,7 +216,7 @@ fn line_08_the_asterisk_of_options_stays_one() {
         assert_eq!(seen.line, "OPTIONS * HTTP/1.1");
         assert_eq!(seen.field("host"), Some("test"));
     }
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let seen = bed.seen("OPTIONS http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n");
     assert_eq!(seen.line, "OPTIONS / HTTP/1.1");
 }
@@ -229,7 +231,7 @@ fn line_08_the_asterisk_is_for_options_alone() {
 
 #[test]
 fn line_08_what_follows_a_refused_connect_is_no_tunnel() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let mut client =
         bed.ask("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n\x16\x03\x01 no HTTP\r\n\r\n");
     assert_eq!(client.answer().status(), 405);

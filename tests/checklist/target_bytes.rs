@@ -3,7 +3,7 @@
 //! All except controls and spaces are forwarded unchanged, also those that RFC 3986 does not allow:
 //! browsers and Prometheus send them, and origins accept them.
 
-use super::bed::{Bed, each, nginx_and_drip};
+use super::bed::{Testbed, each, nginx_and_drip};
 use crate::support::{Message, eventually, whole_lines};
 
 /// Targets, with the text of each in the access log.
@@ -33,13 +33,13 @@ const PASS: [(&[u8], &str); 16] = [
 ];
 
 /// Starts drip with an access log in this form.
-fn logging(format: &str) -> Bed {
+fn logging(format: &str) -> Testbed {
     let log = format!("[log]\nformat = \"{format}\"\naccess = \"access.log\"\n");
-    Bed::limited_drip("", "", &log, "")
+    Testbed::limited_drip("", "", &log, "")
 }
 
 /// Waits until the access log `fits`.
-fn logged(bed: &mut Bed, fits: impl Fn(&str) -> bool) {
+fn logged(bed: &mut Testbed, fits: impl Fn(&str) -> bool) {
     let file = bed.gateway().site.folder().join("access.log");
     eventually("the request is logged", || fits(&whole_lines(&file)));
 }
@@ -53,7 +53,7 @@ fn bytes(text: &str) -> Vec<u8> {
     text.chars().map(byte).collect()
 }
 
-fn check_targets(bed: &Bed, targets: impl Iterator<Item = Vec<u8>>) {
+fn check_targets(bed: &Testbed, targets: impl Iterator<Item = Vec<u8>>) {
     for target in targets {
         let seen = bed.seen(request(&target));
         assert_eq!(bytes(seen.target()), target);
@@ -73,13 +73,13 @@ fn line_07_any_byte_of_a_target_but_controls_and_spaces_passes_as_it_came() {
     let listed = PASS.iter().map(|(target, _)| target.to_vec());
     // nginx refuses an invalid escape.
     let no_escape = listed.clone().filter(|target| !target.contains(&b'%'));
-    for nginx in each([|| Bed::nginx("")]) {
+    for nginx in each([|| Testbed::nginx("")]) {
         check_targets(&nginx, no_escape.clone());
     }
-    for lenient in each([|| Bed::haproxy("    option accept-invalid-http-request")]) {
+    for lenient in each([|| Testbed::haproxy("    option accept-invalid-http-request")]) {
         check_targets(&lenient, listed.clone().chain(each_byte()));
     }
-    check_targets(&Bed::drip("", ""), listed.chain(each_byte()));
+    check_targets(&Testbed::drip("", ""), listed.chain(each_byte()));
 }
 
 #[test]
@@ -87,24 +87,24 @@ fn line_07_such_targets_are_logged_escaped_on_one_line() {
     let mut bed = logging("text");
     for (target, shown) in PASS {
         bed.seen(request(target));
-        let wanted = format!("\"GET {shown} HTTP/1.1\" 200 2 ");
+        let expected = format!("\"GET {shown} HTTP/1.1\" 200 2 ");
         logged(&mut bed, |log| {
-            log.lines().any(|line| line.contains(&wanted))
+            log.lines().any(|line| line.contains(&expected))
         });
     }
 }
 
 /// Returns the proxy's own response. The origin must receive nothing.
-fn refused(bed: &Bed, request: &[u8]) -> Message {
-    let told = bed.ask(request).answer();
+fn refused(bed: &Testbed, request: &[u8]) -> Message {
+    let received = bed.ask(request).answer();
     bed.check_unseen();
-    told
+    received
 }
 
 /// Returns whether the response says what is wrong.
-fn says_why(told: &Message) -> bool {
-    let body = String::from_utf8_lossy(&told.body).to_lowercase();
-    body.contains("target") && told.field("content-type").is_some()
+fn says_why(received: &Message) -> bool {
+    let body = String::from_utf8_lossy(&received.body).to_lowercase();
+    body.contains("target") && received.field("content-type").is_some()
 }
 
 #[test]
@@ -123,9 +123,12 @@ fn line_07_a_control_a_space_or_del_in_a_target_is_a_400_that_says_why() {
                     // haproxy treats several spaces as one.
                     continue;
                 }
-                let told = refused(&bed, &request(&target));
-                assert_eq!(told.status(), 400, "{byte:#x}");
-                assert!(!bed.is_drip() || says_why(&told), "{byte:#x}: {told:?}");
+                let received = refused(&bed, &request(&target));
+                assert_eq!(received.status(), 400, "{byte:#x}");
+                assert!(
+                    !bed.is_drip() || says_why(&received),
+                    "{byte:#x}: {received:?}"
+                );
             }
         }
     }
@@ -177,17 +180,20 @@ fn line_07_a_target_that_is_neither_a_path_nor_an_absolute_url_nor_an_asterisk_i
     ];
     for bed in nginx_and_drip() {
         for target in NEITHER {
-            let told = refused(&bed, &request(target.as_bytes()));
-            assert_eq!(told.status(), 400, "{target}");
-            assert!(!bed.is_drip() || says_why(&told), "{target}: {told:?}");
+            let received = refused(&bed, &request(target.as_bytes()));
+            assert_eq!(received.status(), 400, "{target}");
+            assert!(
+                !bed.is_drip() || says_why(&received),
+                "{target}: {received:?}"
+            );
         }
     }
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for target in ["**", "*x", "*/", "*?x", "1http://a/", "://a/", "h_t://a/"] {
         for method in ["GET", "OPTIONS"] {
             let request = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n\r\n");
-            let told = refused(&bed, request.as_bytes());
-            assert_eq!(told.status(), 400, "{method} {target}");
+            let received = refused(&bed, request.as_bytes());
+            assert_eq!(received.status(), 400, "{method} {target}");
         }
     }
 }

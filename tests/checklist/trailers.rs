@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use super::bed::{Bed, LAST, MS, OK, get_with, haproxy_and_drip, pairs, post_with};
+use super::bed::{LAST, MS, OK, Testbed, get_with, haproxy_and_drip, pairs, post_with};
 use crate::support::{PATIENCE, Raw, SOON, now};
 
 /// Fields of a client that accepts trailers.
@@ -109,15 +109,15 @@ fn line_13_trailers_of_an_answer_reach_a_client_that_takes_them() {
                     "X-Sum: 1\r\nX-Other: 2\r\nX-Sum: 3\r\n",
                 ),
             );
-            let told = passed.client.answer();
-            assert_eq!(told.body, b"hello");
+            let received = passed.client.answer();
+            assert_eq!(received.body, b"hello");
             assert_eq!(
-                told.trailers,
+                received.trailers,
                 pairs(&[("x-sum", "1"), ("x-other", "2"), ("x-sum", "3")]),
                 "{takes:?}"
             );
-            assert!(!told.has("x-sum"), "none is a field");
-            assert_eq!(told.field("trailer"), Some("X-Sum"));
+            assert!(!received.has("x-sum"), "none is a field");
+            assert_eq!(received.field("trailer"), Some("X-Sum"));
         }
     }
 }
@@ -125,7 +125,7 @@ fn line_13_trailers_of_an_answer_reach_a_client_that_takes_them() {
 #[test]
 fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
     // haproxy sends them to every client.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for lines in [
         "",
         "Connection: TE\r\n",
@@ -137,22 +137,26 @@ fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
             get_with(lines),
             answer("Trailer: X-Sum\r\n", "X-Sum: 1\r\nX-Other: 2\r\n"),
         );
-        let told = passed.client.answer();
-        assert_eq!(told.body, b"hello", "{lines:?}");
-        assert_eq!(told.trailers, [], "{lines:?}");
-        assert!(!told.has("trailer"), "{lines:?}: none follow");
+        let received = passed.client.answer();
+        assert_eq!(received.body, b"hello", "{lines:?}");
+        assert_eq!(received.trailers, [], "{lines:?}");
+        assert!(!received.has("trailer"), "{lines:?}: none follow");
         // No byte of them is left on either connection.
         passed.client.send(get_with(TAKES));
         assert_eq!(passed.origin.head().line, "GET / HTTP/1.1");
         passed.origin.send(answer("", "X-Sum: 2\r\n"));
-        let told = passed.client.answer();
-        assert_eq!(told.trailers, pairs(&[("x-sum", "2")]), "after {lines:?}");
+        let received = passed.client.answer();
+        assert_eq!(
+            received.trailers,
+            pairs(&[("x-sum", "2")]),
+            "after {lines:?}"
+        );
     }
 }
 
 #[test]
 fn line_13_a_trailer_field_does_not_pass_where_no_trailers_can() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let lines = format!("{TAKES}Trailer: X-Sum\r\nContent-Length: 5\r\n");
     let mut passed = bed.pass(
         post_with(&lines, "hello"),
@@ -165,7 +169,7 @@ fn line_13_a_trailer_field_does_not_pass_where_no_trailers_can() {
 #[test]
 fn line_13_fields_that_frame_or_route_never_pass_as_trailers() {
     // haproxy forwards them.
-    let bed = Bed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
+    let bed = Testbed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
     let all = NEVER.replace(", ", "\r\n");
     let between = |line: &str| format!("X-First: 1\r\n{line}\r\nX-Last: 2\r\n");
     let kept = pairs(&[("x-first", "1"), ("x-last", "2")]);
@@ -186,16 +190,16 @@ fn line_13_fields_that_frame_or_route_never_pass_as_trailers() {
         ] {
             assert_eq!(seen.field(name), value, "{trailers:?}");
         }
-        let told = passed.client.answer();
-        assert_eq!(told.trailers, kept, "to the client: {trailers:?}");
-        assert_eq!(told.body, b"hello");
+        let received = passed.client.answer();
+        assert_eq!(received.trailers, kept, "to the client: {trailers:?}");
+        assert_eq!(received.body, b"hello");
     }
 }
 
 #[test]
 fn line_13_trailers_that_connection_names_stay_behind() {
     // RFC 9110, section 7.6.1, says so of header and trailer fields alike.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let lines = "Connection: TE, X-One\r\nTE: trailers\r\n";
     let trailers = "X-One: 1\r\nX-Two: 2\r\n";
     let mut passed = bed.pass(
@@ -210,7 +214,7 @@ fn line_13_trailers_that_connection_names_stay_behind() {
 #[test]
 fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
     // haproxy and nginx forward some of them.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for broken in BROKEN {
         for before in ["", "X-Good: 1\r\n"] {
             let head = post_with("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n");
@@ -218,8 +222,11 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
             let request = [head.as_bytes(), before.as_bytes(), broken, next].concat();
             let shown = String::from_utf8_lossy(&request);
             let mut client = bed.ask(&request);
-            let told = client.answer();
-            assert!((400..500).contains(&told.status()), "{shown:?}: {told:?}");
+            let received = client.answer();
+            assert!(
+                (400..500).contains(&received.status()),
+                "{shown:?}: {received:?}"
+            );
             assert_eq!(client.end().0, b"", "{shown:?}");
             // The origin must not receive the end of the request.
             while let Some(mut origin) = bed.origin.accept_within(10 * MS) {
@@ -235,16 +242,18 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
 
 /// Checks that the client gets no complete response, or a 502 if nothing was forwarded before.
 fn check_broken_off(client: &mut Raw, case: &str) {
-    let told = client.try_answer_to("GET", SOON);
+    let received = client.try_answer_to("GET", SOON);
     assert!(
-        !told.as_ref().is_ok_and(|told| told.status() != 502),
-        "{case}: {told:?}"
+        !received
+            .as_ref()
+            .is_ok_and(|received| received.status() != 502),
+        "{case}: {received:?}"
     );
 }
 
 #[test]
 fn line_13_broken_trailers_of_an_answer_are_no_clean_end() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for broken in BROKEN {
         for takes in ["", TAKES] {
             let mut client = bed.ask(get_with(takes));
@@ -262,7 +271,7 @@ fn line_13_broken_trailers_of_an_answer_are_no_clean_end() {
 
 #[test]
 fn line_13_trailers_without_end_are_refused() {
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     let line = format!("X-Sum: {}\r\n", "x".repeat(1000));
     let endless = |raw: &mut Raw| {
         let began = now();
@@ -280,16 +289,16 @@ fn line_13_trailers_without_end_are_refused() {
 
     let mut client = bed.ask(post_with("Transfer-Encoding: chunked\r\n", "0\r\n"));
     let mut sender = Raw::over(client.sender());
-    let told = thread::scope(|scope| {
+    let received = thread::scope(|scope| {
         scope.spawn(|| endless(&mut sender));
         client.answer()
     });
-    assert!((400..500).contains(&told.status()), "{told:?}");
+    assert!((400..500).contains(&received.status()), "{received:?}");
 }
 
 #[test]
 fn line_13_the_most_of_a_body_does_not_count_its_trailers() {
-    let bed = Bed::drip("max_body_size = \"1KB\"", "");
+    let bed = Testbed::drip("max_body_size = \"1KB\"", "");
     let body = format!("3e8\r\n{}\r\n0\r\n", "x".repeat(1000));
     let long = "y".repeat(2000);
     let request = post_with(
@@ -300,5 +309,5 @@ fn line_13_the_most_of_a_body_does_not_count_its_trailers() {
     assert_eq!(seen.body.len(), 1000);
     assert_eq!(seen.trailers, pairs(&[("x-sum", &long)]));
     // A connection whose request was served also serves the next one.
-    assert_eq!(bed.told(OK).body, b"ok");
+    assert_eq!(bed.received(OK).body, b"ok");
 }

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::bed::{Bed, MS, each, get_with};
+use super::bed::{MS, Testbed, each, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{End, Raw, eventually, now};
 
@@ -14,27 +14,27 @@ const HALF_CLOSED: Duration = Duration::from_secs(30);
 const LATER: Duration = Duration::from_secs(4);
 
 /// Returns proxies whose tunnels end after half a second without a byte.
-fn impatient() -> impl Iterator<Item = Bed> {
+fn impatient() -> impl Iterator<Item = Testbed> {
     each([
         || {
-            Bed::nginx(
+            Testbed::nginx(
                 "map $http_upgrade $hop { default upgrade; '' ''; } proxy_read_timeout 500ms; \
                  proxy_send_timeout 500ms; proxy_set_header Upgrade $http_upgrade; \
                  proxy_set_header Connection $hop;",
             )
         },
-        || Bed::haproxy("    timeout tunnel 500ms"),
-        || Bed::drip("", "tunnel_timeout = \"500ms\""),
+        || Testbed::haproxy("    timeout tunnel 500ms"),
+        || Testbed::drip("", "tunnel_timeout = \"500ms\""),
     ])
 }
 
 /// Returns the two ends of a tunnel.
-fn open(bed: &Bed) -> (Raw, Raw) {
+fn open(bed: &Testbed) -> (Raw, Raw) {
     let client = bed.ask(get_with(WEBSOCKET));
     switch(bed, client)
 }
 
-fn switch(bed: &Bed, mut client: Raw) -> (Raw, Raw) {
+fn switch(bed: &Testbed, mut client: Raw) -> (Raw, Raw) {
     let mut origin = bed.origin.accept();
     origin.head();
     origin.send(SWITCHED);
@@ -82,7 +82,7 @@ fn line_18_a_tunnel_in_which_bytes_move_in_one_direction_goes_on() {
 
 #[test]
 fn line_18_the_other_timeouts_and_the_least_rate_of_a_body_are_not_those_of_a_tunnel() {
-    let bed = Bed::drip(
+    let bed = Testbed::drip(
         "header_timeout = \"200ms\"\nbody_timeout = \"200ms\"\nkeep_alive = \"200ms\"\nmin_body_rate = \"1MB/200ms\"",
         "response_timeout = \"200ms\"\nbody_timeout = \"200ms\"\ntunnel_timeout = \"1h\"",
     );
@@ -97,8 +97,8 @@ fn line_18_the_other_timeouts_and_the_least_rate_of_a_body_are_not_those_of_a_tu
 }
 
 #[test]
-fn line_18_a_side_that_may_still_send_is_heard_after_the_other_has_ended() {
-    let bed = Bed::drip("", "");
+fn line_18_the_other_side_of_a_half_closed_tunnel_is_forwarded() {
+    let bed = Testbed::drip("", "");
     for by_client in [true, false] {
         let (client, origin) = open(&bed);
         let (mut shut, mut goes_on) = if by_client {
@@ -149,7 +149,7 @@ fn check_half_closed((client, origin): (Raw, Raw), by_client: bool, flows: bool)
 #[test]
 #[ignore = "half a minute is a constant of the product: tests/run.sh long"]
 fn line_18_once_one_side_has_ended_the_other_ends_within_half_a_minute() {
-    let mut bed = Bed::drip("", "");
+    let mut bed = Testbed::drip("", "");
     thread::scope(|scope| {
         for by_client in [true, false] {
             for flows in [true, false] {

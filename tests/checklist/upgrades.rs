@@ -1,6 +1,6 @@
 //! Checklist line 18: WebSocket upgrades, accepted or refused.
 
-use super::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
+use super::bed::{GET, MS, OK, Testbed, each, get_with, haproxy_and_drip, noise};
 use crate::support::{End, Raw, eventually, now};
 
 pub const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -8,23 +8,23 @@ pub const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websock
 pub const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-fn switching() -> impl Iterator<Item = Bed> {
+fn switching() -> impl Iterator<Item = Testbed> {
     each([
         || {
-            Bed::nginx(
+            Testbed::nginx(
                 "map $http_upgrade $hop { default upgrade; '' ''; } \
                  proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $hop;",
             )
         },
-        || Bed::haproxy(""),
-        || Bed::drip("", "response_timeout = \"300ms\""),
+        || Testbed::haproxy(""),
+        || Testbed::drip("", "response_timeout = \"300ms\""),
     ])
 }
 
 /// Returns both ends of a WebSocket.
 ///
 /// The client sends `early` with its head, the origin `first` with its 101.
-fn switched(bed: &Bed, early: &str, first: &str) -> (Raw, Raw) {
+fn switched(bed: &Testbed, early: &str, first: &str) -> (Raw, Raw) {
     let mut client = bed.ask(get_with(WEBSOCKET) + early);
     let mut origin = bed.origin.accept();
     let seen = origin.head();
@@ -39,16 +39,16 @@ fn switched(bed: &Bed, early: &str, first: &str) -> (Raw, Raw) {
         Some("dGhlIHNhbXBsZSBub25jZQ==")
     );
     origin.send(format!("{SWITCHED}{first}"));
-    let told = client.head();
-    assert_eq!(told.status(), 101);
-    assert_eq!(told.field("upgrade"), Some("websocket"));
-    let connection = told.field("connection").unwrap_or_default();
-    assert!(connection.eq_ignore_ascii_case("upgrade"), "{told:?}");
+    let received = client.head();
+    assert_eq!(received.status(), 101);
+    assert_eq!(received.field("upgrade"), Some("websocket"));
+    let connection = received.field("connection").unwrap_or_default();
+    assert!(connection.eq_ignore_ascii_case("upgrade"), "{received:?}");
     assert_eq!(
-        told.field("sec-websocket-accept"),
+        received.field("sec-websocket-accept"),
         Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     );
-    assert!(!told.has("content-length") && !told.has("transfer-encoding"));
+    assert!(!received.has("content-length") && !received.has("transfer-encoding"));
     (client, origin)
 }
 
@@ -103,9 +103,12 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
             "200 OK\r\nContent-Length: 2\r\n\r\nno",
         ] {
             let mut passed = bed.pass(get_with(WEBSOCKET), format!("HTTP/1.1 {refusal}"));
-            let told = passed.client.answer();
-            assert!(refusal.starts_with(&told.status().to_string()), "{told:?}");
-            assert_eq!(told.body, b"no", "{refusal}");
+            let received = passed.client.answer();
+            assert!(
+                refusal.starts_with(&received.status().to_string()),
+                "{received:?}"
+            );
+            assert_eq!(received.body, b"no", "{refusal}");
             drop(passed.origin);
             passed.client.send(GET);
             let mut origin = bed.origin.accept();
@@ -117,10 +120,10 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
 }
 
 #[test]
-fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() {
+fn line_18_an_upgrade_waits_for_its_slot_and_holds_its_permit_to_the_end() {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"2r/s\"";
     let limits = "limits = [{ zone = \"z\", burst = 5 }]";
-    let mut bed = Bed::limited_drip("", "max_in_flight = 2", zone, limits);
+    let mut bed = Testbed::limited_drip("", "max_in_flight = 2", zone, limits);
     let one = switched(&bed, "", "");
     let since = now();
     let other = switched(&bed, "", "");
@@ -136,7 +139,7 @@ fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() 
 #[test]
 fn line_18_http_1_0_and_http_2_are_not_upgraded() {
     // nginx and haproxy forward the upgrade.
-    let bed = Bed::drip("", "");
+    let bed = Testbed::drip("", "");
     for request in [
         "GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".to_owned(),
         get_with(
@@ -154,7 +157,7 @@ fn line_18_http_1_0_and_http_2_are_not_upgraded() {
 
 #[test]
 fn line_18_a_101_that_nobody_asked_for_or_to_another_protocol_is_a_bad_answer() {
-    let check = |bed: &Bed, request: &str| {
+    let check = |bed: &Testbed, request: &str| {
         assert_eq!(bed.pass(request, SWITCHED).client.answer().status(), 502);
     };
     // nginx passes it on.
@@ -163,5 +166,5 @@ fn line_18_a_101_that_nobody_asked_for_or_to_another_protocol_is_a_bad_answer() 
     }
     // nginx and haproxy trust the origin.
     let other = get_with("Connection: upgrade\r\nUpgrade: other\r\n");
-    check(&Bed::drip("", ""), &other);
+    check(&Testbed::drip("", ""), &other);
 }

@@ -81,17 +81,17 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
     origin.open();
     let mut answers: Vec<_> = clients
         .into_iter()
-        .map(|(name, left, wanted, mut client)| (name, left, wanted, client.answer()))
+        .map(|(name, left, expected, mut client)| (name, left, expected, client.answer()))
         .collect();
     for (name, left) in [("dave", 9), ("alice", 7)] {
         answers.push((name, left, "kept", fetch_with(at, "/a", &client(name))));
     }
     let mut ids = HashMap::new();
-    for (name, left, wanted, answer) in &answers {
+    for (name, left, expected, answer) in &answers {
         assert_eq!(answer.status, 200);
         assert_eq!(answer.text(), "answer 1 to /a");
         let fields = |name: &str| all(answer, name);
-        assert_eq!(fields("x-drip-shared"), [*wanted], "{name}");
+        assert_eq!(fields("x-drip-shared"), [*expected], "{name}");
         assert_eq!(fields("x-ratelimit-limit"), ["10"], "{name}");
         assert_eq!(
             fields("x-ratelimit-remaining"),
@@ -113,7 +113,7 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
         let id = fields("x-request-id");
         assert_eq!(id.len(), 1, "{name}");
         assert_ne!(id[0], "origin");
-        assert_eq!(ids.insert(id[0].to_owned(), *wanted), None, "{name}");
+        assert_eq!(ids.insert(id[0].to_owned(), *expected), None, "{name}");
     }
     // The log has a line for each request, by its id.
     let log = gateway.site.folder().join("access.log");
@@ -122,11 +122,11 @@ fn each_gets_the_fields_of_its_own_and_the_rest_of_the_origin() {
         let lines = text
             .lines()
             .map(|line| serde_json::from_str(line).expect("JSON"));
-        let told = lines.map(|line: Value| {
+        let received = lines.map(|line: Value| {
             let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
             (text("request_id"), text("shared"))
         });
-        told.collect()
+        received.collect()
     };
     eventually("all are logged", || lines().len() == answers.len());
     for (id, shared) in lines() {
@@ -162,7 +162,7 @@ fn what_the_origin_says_of_its_answer_to_the_gateway_reaches_no_client() {
     origin.open();
     let mut answers: Vec<_> = clients
         .into_iter()
-        .map(|(wanted, mut client)| (wanted, client.answer()))
+        .map(|(expected, mut client)| (expected, client.answer()))
         .collect();
     for (fields, status) in [("", 200), ("If-None-Match: \"a\"\r\n", 304)] {
         let fields = format!("X-Client: c\r\n{fields}");
@@ -174,10 +174,10 @@ fn what_the_origin_says_of_its_answer_to_the_gateway_reaches_no_client() {
     let mut client = Client::connect(at);
     client.send(post.as_bytes());
     answers.push(("", client.answer()));
-    for (wanted, answer) in answers {
-        assert_eq!(how(&answer), wanted, "{answer:?}");
-        assert_eq!(answer.field("x-accel-expires"), None, "{wanted}");
-        assert_eq!(answer.field("x-accel-buffering"), Some("no"), "{wanted}");
+    for (expected, answer) in answers {
+        assert_eq!(how(&answer), expected, "{answer:?}");
+        assert_eq!(answer.field("x-accel-expires"), None, "{expected}");
+        assert_eq!(answer.field("x-accel-buffering"), Some("no"), "{expected}");
     }
     let plain = fetch("/plain", "X-Client: e\r\n").answer();
     assert_eq!(plain.field("x-accel-expires"), Some("60"));
@@ -191,8 +191,8 @@ fn one_that_asks_too_often_is_refused_although_the_answer_is_there() {
     let at = gateway.address();
     for nth in 0..10 {
         let answer = fetch_with(at, "/a", &client("alice"));
-        let wanted = if nth == 0 { "leader" } else { "kept" };
-        assert_eq!((answer.status, how(&answer)), (200, wanted));
+        let expected = if nth == 0 { "leader" } else { "kept" };
+        assert_eq!((answer.status, how(&answer)), (200, expected));
     }
     let refused = fetch_with(at, "/a", &client("alice"));
     assert_eq!((refused.status, how(&refused)), (429, ""));
@@ -212,7 +212,7 @@ fn excess(gateway: &Gateway, name: &str) -> f64 {
 /// A bill or a refund by the response applies to every request that shares it.
 #[test]
 fn a_bill_and_a_refund_of_the_answer_hold_for_all_who_get_it() {
-    for (route, fields, wanted) in [
+    for (route, fields, expected) in [
         ("", "X-Drip-Cost: 3", 2.0),
         ("refund = [\"2xx\"]", "X-Drip-Cost: 3", 0.0),
         (
@@ -254,13 +254,16 @@ fn a_bill_and_a_refund_of_the_answer_hold_for_all_who_get_it() {
         }
         for answer in &answers {
             assert_eq!(answer.status, 200, "{route}");
-            let is_told = answer.field("x-drip-cost").is_some();
-            assert_eq!(is_told, !route.contains("cost") && fields.contains("Cost"));
+            let is_reported = answer.field("x-drip-cost").is_some();
+            assert_eq!(
+                is_reported,
+                !route.contains("cost") && fields.contains("Cost")
+            );
         }
         // The level is that of three requests. The first one is not excess.
         for name in names.into_iter().chain(["plain"]) {
             let found = excess(&gateway, name);
-            assert!((found - wanted).abs() < 0.1, "{route} {name}: {found}");
+            assert!((found - expected).abs() < 0.1, "{route} {name}: {found}");
         }
         assert_eq!(origin.asked("/a"), 1);
         assert_eq!(origin.asked("/plain"), 3);

@@ -35,7 +35,7 @@ fn nth(exchange: &Exchange) -> usize {
 }
 
 #[test]
-fn followers_take_no_place_in_the_queue_of_the_gate() {
+fn followers_take_no_room_in_the_queue_of_the_gate() {
     let origin = HoldingOrigin::start();
     let fields = "max_in_flight = 1\nqueue = 1\nmax_queue = 1\nqueue_timeout = \"1m\"";
     let gateway = Gateway::start(&gated(origin.origin.address, fields, ""));
@@ -187,7 +187,7 @@ fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() 
 }
 
 #[test]
-fn a_leader_that_leaves_at_the_gate_keeps_its_place_for_those_who_follow() {
+fn a_leader_that_disconnects_at_the_gate_keeps_its_position_for_its_followers() {
     let origin = HoldingOrigin::start();
     let gateway = Gateway::start(&gated(
         origin.origin.address,

@@ -19,8 +19,8 @@ fn get_one_each(clients: &mut [Client]) {
     for (nth, client) in clients.iter_mut().enumerate() {
         let answer = client.answer();
         assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
-        let wanted = if nth == 0 { "leader" } else { "follower" };
-        assert_eq!(how(&answer), wanted, "{nth}");
+        let expected = if nth == 0 { "leader" } else { "follower" };
+        assert_eq!(how(&answer), expected, "{nth}");
         // The next response on the connection answers the next request.
         client.send(request("DELETE", "/next", "").as_bytes());
         let next = client.answer();

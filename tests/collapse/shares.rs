@@ -66,13 +66,13 @@ fn those_who_wait_get_what_a_shared_cache_may_give_them_and_go_on_by_themselves_
         let asked = origin.asked(&target(nth));
         let has_body = !matches!(status, 204 | 304);
         let each = 1 + FOLLOWERS;
-        let wanted = if is_shared {
+        let expected = if is_shared {
             (1, 1, "follower")
         } else {
             (each, if has_body { each } else { 1 }, "")
         };
         let statuses_fit = answers.iter().all(|it| it.status == status);
-        if (asked, bodies.len(), hows[1]) != wanted || !statuses_fit {
+        if (asked, bodies.len(), hows[1]) != expected || !statuses_fit {
             wrong.push(format!(
                 "{status} {fields:?}: {asked} departures, {bodies:?}, {hows:?}"
             ));
@@ -102,8 +102,8 @@ fn an_answer_serves_newcomers_for_the_shorter_of_keep_and_its_own_lifetime() {
         assert_eq!(how(&fetch()), "leader", "{keep} {target}");
         assert_eq!(how(&fetch()), "kept", "{keep} {target}");
         thread::sleep(1200 * MS);
-        let wanted = if is_kept { "kept" } else { "leader" };
-        assert_eq!(how(&fetch()), wanted, "{keep} {target}");
+        let expected = if is_kept { "kept" } else { "leader" };
+        assert_eq!(how(&fetch()), expected, "{keep} {target}");
     }
     // Nothing is kept by default.
     let gateway = Gateway::start(&file(origin.origin.address, ""));

@@ -19,12 +19,12 @@ const HANGS: u16 = 1;
 const HANG: Duration = Duration::from_secs(3);
 
 /// An origin whose responses the test chooses: a status, [`CLOSES`] or [`HANGS`].
-struct Moody {
+struct ControlledOrigin {
     origin: Origin,
     mood: Arc<AtomicU16>,
 }
 
-impl Moody {
+impl ControlledOrigin {
     /// Starts the origin. `fields`: lines of good responses.
     fn start(fields: &'static str) -> Self {
         let mood = Arc::new(AtomicU16::new(200));
@@ -105,7 +105,7 @@ fn whatever_fails_at_the_origin_the_last_good_answer_serves_until_it_recovers() 
         (503, if_error, "keep = \"1h\""),
     ];
     at_once(&cases, |&(mood, fields, collapse)| {
-        let origin = Moody::start(fields);
+        let origin = ControlledOrigin::start(fields);
         let limit = "response_timeout = \"1s\"";
         let gateway = Gateway::start(&file_with(origin.origin.address, limit, "", collapse));
         let at = gateway.address();
@@ -125,7 +125,7 @@ fn whatever_fails_at_the_origin_the_last_good_answer_serves_until_it_recovers() 
 
 #[test]
 fn a_full_gate_gives_the_last_good_answer_too() {
-    let origin = Moody::start("");
+    let origin = ControlledOrigin::start("");
     let limits = "max_in_flight = 1\nqueue_timeout = \"0\"";
     let gateway = Gateway::start(&file_with(origin.origin.address, limits, "", HOUR));
     let at = gateway.address();
@@ -177,7 +177,8 @@ fn while_the_origin_has_ordered_a_pause_the_last_good_answer_serves_at_once() {
 
 #[test]
 fn stale_while_revalidate_answers_at_once_and_fetches_one_behind() {
-    let origin = Moody::start("Cache-Control: max-age=1, stale-while-revalidate=600\r\n");
+    let origin =
+        ControlledOrigin::start("Cache-Control: max-age=1, stale-while-revalidate=600\r\n");
     let gateway = Gateway::start(&file(origin.origin.address, "keep = \"1h\""));
     let at = gateway.address();
     let began = outlive(at);
@@ -196,7 +197,7 @@ fn stale_while_revalidate_answers_at_once_and_fetches_one_behind() {
 /// A refusal by the origin is a response, not a failure.
 #[test]
 fn an_answer_that_refuses_replaces_the_last_good_one() {
-    let origin = Moody::start("");
+    let origin = ControlledOrigin::start("");
     let gateway = Gateway::start(&file(origin.origin.address, HOUR));
     let at = gateway.address();
     outlive(at);
@@ -217,7 +218,7 @@ fn an_answer_that_refuses_replaces_the_last_good_one() {
 #[test]
 fn what_two_clients_are_refused_ends_the_last_good_answer() {
     at_once(&[403, 302], |&status| {
-        let origin = Moody::start("");
+        let origin = ControlledOrigin::start("");
         let file = file(origin.origin.address, HOUR);
         let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));
         let at = gateway.address();

@@ -45,7 +45,7 @@ fn what_followed_is_timed_from_its_own_departure() {
 }
 
 #[test]
-fn a_failing_answer_without_an_end_holds_neither_its_leader_nor_a_place() {
+fn an_endless_failing_answer_holds_neither_its_leader_nor_a_permit() {
     let fails = Arc::<AtomicBool>::default();
     let of_origin = Arc::clone(&fails);
     let origin = Origin::answering(move |exchange| {

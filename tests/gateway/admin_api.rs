@@ -36,7 +36,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn a_zone_tells_its_settings_its_totals_and_who_waits() {
+fn a_zone_reports_its_settings_totals_and_waiters() {
     let origin = Origin::start();
     let file = one_zone(&origin, "30r/m", "burst = 3, delay = 1")
         + "[[routes]]\npath = \"/fast\"\nhost = \"a.example\"\norigin = \"app\"\nmax_wait = \"1500ms\"\ndry_run = true\n\
@@ -222,7 +222,7 @@ fn with_drop_those_who_wait_get_503_and_the_key_starts_anew() {
 }
 
 #[test]
-fn the_file_and_its_errors_are_told() {
+fn the_file_and_its_errors_are_reported() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "4r/s", "burst = 2"));
     let at_first = json(&gateway, "/api/config");
@@ -307,7 +307,7 @@ fn no_other_site_changes_anything_with_or_without_the_token() {
 }
 
 #[test]
-fn what_is_asked_for_in_the_wrong_way_is_told_so() {
+fn wrong_api_requests_are_explained() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 0"));
     for (status, asked) in [

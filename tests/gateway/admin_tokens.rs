@@ -195,16 +195,16 @@ fn drip_top_shows_the_token_and_says_what_to_set() {
             .envs(variables.iter().copied())
             .args(["top", "--once", &address]);
         let output = top.output().expect("drip");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), told)
+        let received = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), received)
     };
     for right in [(READ, "reader"), (ADMIN, "ops:SECRET1"), (ADMIN, "SECRET1")] {
         let (shows, text) = top(&[right]);
         assert!(shows, "{right:?}: {text}");
     }
     let (shows, text) = top(&[]);
-    let wanted = "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN";
-    assert!(!shows && text.contains(wanted), "{text}");
+    let requested = "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN";
+    assert!(!shows && text.contains(requested), "{text}");
     for (variable, value, says) in [
         (
             READ,

@@ -59,8 +59,8 @@ fn each_algorithm_passes_its_number_and_rejects_the_next_until_retry_after() {
         assert_eq!((more, refused.status), (3, 429), "{algorithm}");
         assert_eq!(refused.number("x-ratelimit-remaining"), 0, "{algorithm}");
         let retry_after = refused.number("retry-after");
-        let told = refused.number("x-ratelimit-retry-after");
-        assert_eq!(told, retry_after, "{algorithm}");
+        let received = refused.number("x-ratelimit-retry-after");
+        assert_eq!(received, retry_after, "{algorithm}");
         // Another key is counted separately.
         assert_eq!(passed(&gateway, "b", 1).0, 1, "{algorithm}");
         thread::sleep(Duration::from_secs(retry_after) + Duration::from_millis(10));

@@ -19,7 +19,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Returns `line:column` of the first `part` in `text`.
-pub fn place(text: &str, part: &str) -> String {
+pub fn location(text: &str, part: &str) -> String {
     let (before, _) = text.split_once(part).expect("it is there");
     let (line, last) = (before.matches('\n').count(), before.rsplit('\n').next());
     format!(
@@ -50,9 +50,12 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
     // A default file in the folder would hide that the option is not read.
     let other = with(&["-c", "missing.toml", "check"]);
     assert_eq!(other.status.code(), Some(1));
-    let told = text(&other.stderr);
-    assert!(told.starts_with("missing.toml: cannot be read"), "{told}");
-    for (args, told) in [
+    let received = text(&other.stderr);
+    assert!(
+        received.starts_with("missing.toml: cannot be read"),
+        "{received}"
+    );
+    for (args, received) in [
         ("-c NAME check NAME", "leave one out"),
         ("-c NAME check -c NAME", "leave one out"),
         ("-c NAME simulate -c NAME trace.csv", "leave one out"),
@@ -66,10 +69,10 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
             .map(|it| if it == "NAME" { name } else { it });
         let refused = with(&args.collect::<Vec<_>>());
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-        assert!(text(&refused.stderr).contains(told), "{refused:?}");
+        assert!(text(&refused.stderr).contains(received), "{refused:?}");
     }
     fs::write(&file, WRONG).expect("a file");
-    check_all_told(&with(&["run", name]), &file);
+    check_all_reported(&with(&["run", name]), &file);
 }
 
 #[test]
@@ -78,15 +81,15 @@ fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
     let right = one_zone(&Origin::start(), "1r/s", "burst = 0");
     let wrong = format!("{right}[zones.spare]\nkey = \"$host\"\nrate = \"1r/s\"\n");
     site.write(&wrong);
-    let place = place(&site.text(&wrong), "[zones.spare]");
+    let location = location(&site.text(&wrong), "[zones.spare]");
     let name = site.file().display().to_string();
     let checked = check(&site.file());
     assert_eq!(checked.status.code(), Some(0));
     assert!(text(&checked.stdout).contains("[zones.spare]"));
-    let told = text(&checked.stderr);
-    let warning = format!("{name}:{place}: warning: spare: no route");
-    assert!(told.starts_with(&warning), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let received = text(&checked.stderr);
+    let warning = format!("{name}:{location}: warning: spare: no route");
+    assert!(received.starts_with(&warning), "{received}");
+    assert_eq!(received.lines().count(), 1, "{received}");
 
     let gateway = Gateway::run(site);
     gateway.wait_for_line("spare: no route");
@@ -113,13 +116,13 @@ fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
     ] {
         fs::write(&file, written).expect("a file");
         let output = check(&file);
-        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(status), "{told}");
+        let received = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "{received}");
         assert!(
-            !told.contains(['\u{9b}', '\u{202e}', '\u{2028}']),
-            "{told:?}"
+            !received.contains(['\u{9b}', '\u{202e}', '\u{2028}']),
+            "{received:?}"
         );
-        assert!(told.contains(shown), "{told:?}");
+        assert!(received.contains(shown), "{received:?}");
     }
 }
 
@@ -148,30 +151,30 @@ const PROBLEMS: [(&str, &str); 5] = [
     ("3 }]", "delay"),
 ];
 
-fn check_all_told(output: &Output, file: &Path) {
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+fn check_all_reported(output: &Output, file: &Path) {
+    let received = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{received}");
     assert_eq!(text(&output.stdout), "");
     for (part, about) in PROBLEMS {
-        let place = format!("{}:{}: ", file.display(), place(WRONG, part));
-        let line = told.lines().find(|line| line.starts_with(&place));
+        let location = format!("{}:{}: ", file.display(), location(WRONG, part));
+        let line = received.lines().find(|line| line.starts_with(&location));
         assert!(
             line.is_some_and(|line| line.contains(about)),
-            "nothing about {about} at {place}\n{told}"
+            "nothing about {about} at {location}\n{received}"
         );
     }
-    assert_eq!(told.lines().count(), PROBLEMS.len(), "{told}");
+    assert_eq!(received.lines().count(), PROBLEMS.len(), "{received}");
 }
 
 #[test]
 fn run_refuses_what_check_refuses() {
     let site = Site::new();
     fs::write(site.file(), WRONG).expect("a file");
-    check_all_told(&check(&site.file()), &site.file());
+    check_all_reported(&check(&site.file()), &site.file());
     let run = ended(drip().args(["run", "-c"]).arg(site.file()));
-    check_all_told(&run, &site.file());
+    check_all_reported(&run, &site.file());
     let run = ended(drip().current_dir(site.folder()));
-    check_all_told(&run, Path::new("gateway.toml"));
+    check_all_reported(&run, Path::new("gateway.toml"));
 }
 
 #[test]
@@ -189,8 +192,11 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
         second.write(&file);
         let output = ended(drip().arg("-c").arg(second.file()));
         assert_eq!(output.status.code(), Some(1));
-        let told = text(&output.stderr);
-        assert!(told.contains(&taken.to_string()), "names {taken}: {told}");
+        let received = text(&output.stderr);
+        assert!(
+            received.contains(&taken.to_string()),
+            "names {taken}: {received}"
+        );
     }
     let status = fetch(first.address(), "/?key=a").status;
     assert_eq!(status, 200, "the first goes on");
@@ -204,12 +210,12 @@ fn a_check_whose_output_cannot_be_written_says_so_and_fails() {
     let full = full.expect("a device");
     let checked = ended(drip().arg("check").arg(site.file()).stdout(full));
     assert_eq!(checked.status.code(), Some(1));
-    let told = text(&checked.stderr);
-    assert!(told.starts_with("drip: ") && !told.contains("panicked"));
+    let received = text(&checked.stderr);
+    assert!(received.starts_with("drip: ") && !received.contains("panicked"));
 }
 
 #[test]
-fn a_log_that_has_no_place_is_told_by_check_and_start_before_anything_listens() {
+fn a_log_without_a_folder_is_reported_by_check_and_start_before_anything_listens() {
     let site = Site::new();
     let zone = one_zone(&Origin::start(), "1r/s", "burst = 0");
     fs::write(site.folder().join("file"), "").expect("a file");
@@ -223,7 +229,7 @@ fn a_log_that_has_no_place_is_told_by_check_and_start_before_anything_listens() 
     ] {
         let written = site.text(&format!("{zone}[log]\naccess = \"{name}\"\n"));
         fs::write(site.file(), &written).expect("a file");
-        let at = place(&written, &format!("\"{name}\""));
+        let at = location(&written, &format!("\"{name}\""));
         // The file may be checked on another machine.
         for (command, status, kind) in [("check", 0, "warning: "), ("run", 1, "")] {
             let mut run = drip();
@@ -248,12 +254,12 @@ fn an_access_log_that_cannot_be_opened_shows_no_value_of_the_environment() {
     let ended = ended(run.env("DRIP_TEST_AP", secret).arg("-c").arg(site.file()));
     assert_eq!(ended.status.code(), Some(1));
     let said = text(&ended.stderr);
-    let told = "log.access \"${DRIP_TEST_AP}\": no program reads this named pipe";
-    assert!(said.contains(told) && !said.contains(secret), "{said}");
+    let received = "log.access \"${DRIP_TEST_AP}\": no program reads this named pipe";
+    assert!(said.contains(received) && !said.contains(secret), "{said}");
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_with_the_command_that_writes_one() {
+fn a_missing_file_is_reported_with_the_command_that_writes_one() {
     let folder = tempfile::tempdir().expect("a folder");
     for (args, command) in [
         (&["check"][..], "`drip init`"),

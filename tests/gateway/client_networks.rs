@@ -107,9 +107,9 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     assert!(line.contains("10.0.0.0/33"), "{line}");
     assert!(is_let_in("192.0.2.1"));
     let checked = check(&gateway.site.file());
-    let told = check::text(&checked.stderr);
-    assert!(!checked.status.success(), "{told}");
-    assert!(told.contains("partners.txt, line 2"), "{told}");
+    let received = check::text(&checked.stderr);
+    assert!(!checked.status.success(), "{received}");
+    assert!(received.contains("partners.txt, line 2"), "{received}");
     // A missing file must neither admit everyone nor stop the gateway.
     fs::remove_file(&partners).expect("a file");
     gateway.wait_for_line("cannot be read");

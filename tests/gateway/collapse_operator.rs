@@ -60,14 +60,17 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     }
     assert_eq!(origin.targets().len(), 1, "one departure answers all");
 
-    let told = shared(&gateway);
-    let of = |outcome: &str| told["requests"][outcome].as_i64().expect("a number");
-    assert_eq!(of("leader"), 1, "{told}");
-    assert_eq!(of("follower") + of("kept"), 14, "{told}");
-    assert!(of("follower") > 0, "{told}");
-    assert_eq!((&told["asked"], &told["sent"]), (&15.into(), &1.into()));
-    let share = told["share"].as_f64().expect("a share");
-    assert!((share - 14.0 / 15.0).abs() < 1e-9, "{told}");
+    let received = shared(&gateway);
+    let of = |outcome: &str| received["requests"][outcome].as_i64().expect("a number");
+    assert_eq!(of("leader"), 1, "{received}");
+    assert_eq!(of("follower") + of("kept"), 14, "{received}");
+    assert!(of("follower") > 0, "{received}");
+    assert_eq!(
+        (&received["asked"], &received["sent"]),
+        (&15.into(), &1.into())
+    );
+    let share = received["share"].as_f64().expect("a share");
+    assert!((share - 14.0 / 15.0).abs() < 1e-9, "{received}");
     for outcome in ["alone", "leader", "follower", "kept", "stale", "refresh"] {
         assert_eq!(counted(&gateway, outcome), of(outcome), "{outcome}");
     }
@@ -76,18 +79,21 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     assert_eq!(waited, of("follower"));
 
     let kept = || api(&gateway, "/api/origins")["shared_answers"].clone();
-    let told = kept();
-    assert_eq!((&told["answers"], &told["evicted"]), (&1.into(), &0.into()));
-    assert_eq!(told["max_bytes"], 64 << 20);
+    let received = kept();
+    assert_eq!(
+        (&received["answers"], &received["evicted"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(received["max_bytes"], 64 << 20);
     for (name, field) in [
         ("drip_shared_answers", "answers"),
         ("drip_shared_answers_bytes", "bytes"),
         ("drip_shared_answers_max_bytes", "max_bytes"),
         ("drip_shared_evictions_total", "evicted"),
     ] {
-        assert_eq!(gateway.count(name, &[]), told[field], "{name}");
+        assert_eq!(gateway.count(name, &[]), received[field], "{name}");
     }
-    assert!(told["bytes"].as_u64() > Some(400), "{told}");
+    assert!(received["bytes"].as_u64() > Some(400), "{received}");
 
     let (mut asked, mut wait) = (0, None);
     while asked < 15 {

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 
 use crate::support::{Exchange, Gateway, Origin, Site, exchange, free_address, start_drip, zone};
 
-/// Starts an origin that answers with the field `x-place`, which its route sets.
-fn telling() -> Origin {
+/// Starts an origin that answers with the field `x-route_of`, which its route sets.
+fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
-        let place = exchange.field("x-place").unwrap_or("-").to_owned();
-        exchange.reply(place.as_bytes())
+        let route_of = exchange.field("x-place").unwrap_or("-").to_owned();
+        exchange.reply(route_of.as_bytes())
     })
 }
 
-fn place(to: SocketAddr, target: &str, fields: &str) -> String {
+fn route_of(to: SocketAddr, target: &str, fields: &str) -> String {
     let fields = format!("Host: a.test\r\n{fields}");
     exchange(to, format!("GET {target} HTTP/1.1\r\n{fields}\r\n")).text()
 }
@@ -31,7 +31,7 @@ fn routes(origin: &Origin, routes: &[(&str, &str)]) -> String {
 
 #[test]
 fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
-    let origin = telling();
+    let origin = echo_origin();
     let both = "match = { \"header:x-version\" = \"2\", \"cookie:beta\" = \"regex:^on\" }";
     let host = "host = \"a.test\"\nmatch = { \"query:host\" = \"1\" }";
     let gateway = Gateway::start(&routes(
@@ -65,7 +65,7 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
         ("/?host=1", all, "5"),
         ("/long/x?host=1", all, "6"),
     ] {
-        assert_eq!(place(to, target, fields), expected, "{target} {fields}");
+        assert_eq!(route_of(to, target, fields), expected, "{target} {fields}");
     }
     let labels = [("route", "/ header:x-version=2"), ("code", "200")];
     assert_eq!(gateway.count("drip_requests_total", &labels), 2);
@@ -73,7 +73,7 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
 
 #[test]
 fn what_an_untrusted_client_says_of_its_origin_meets_no_condition() {
-    let origin = telling();
+    let origin = echo_origin();
     let conditions = [
         ("/for", "header:x-forwarded-for", "10.0.0.1"),
         ("/address", "header:x-forwarded-for", "127.0.0.1"),
@@ -97,17 +97,17 @@ fn what_an_untrusted_client_says_of_its_origin_meets_no_condition() {
                 X-Real-IP: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Forwarded-Client-Cert: CN=a\r\n";
     for (nth, (path, ..)) in conditions.iter().enumerate() {
         let is_of_gateway = ["/address", "/scheme", "/name"].contains(path);
-        let place_if = |is_met: bool| if is_met { nth + 1 } else { 0 }.to_string();
-        let found = place(untrusted.address(), path, says);
-        assert_eq!(found, place_if(is_of_gateway), "untrusted {path}");
-        let found = place(trusted.address(), path, says);
-        assert_eq!(found, place_if(!is_of_gateway), "trusted {path}");
+        let route_if = |is_met: bool| if is_met { nth + 1 } else { 0 }.to_string();
+        let found = route_of(untrusted.address(), path, says);
+        assert_eq!(found, route_if(is_of_gateway), "untrusted {path}");
+        let found = route_of(trusted.address(), path, says);
+        assert_eq!(found, route_if(!is_of_gateway), "trusted {path}");
     }
 }
 
 #[test]
 fn a_route_can_be_of_one_address() {
-    let origin = telling();
+    let origin = echo_origin();
     let internal = free_address();
     let listen = "listen = \"internal\"";
     let text = routes(&origin, &[("/", ""), ("/", listen), ("/admin/", listen)]);
@@ -124,13 +124,13 @@ fn a_route_can_be_of_one_address() {
         (public, "/admin/", "0"),
         (internal, "/admin/", "2"),
     ] {
-        assert_eq!(place(to, target, ""), expected, "{to} {target}");
+        assert_eq!(route_of(to, target, ""), expected, "{to} {target}");
     }
 }
 
 #[test]
 fn groups_of_the_path_are_keys_and_values_of_fields() {
-    let origin = telling();
+    let origin = echo_origin();
     let zones = zone("user", "$path_user", "1r/h") + &zone("second", "$path_2", "1r/h");
     let groups = "limits = [{ zone = \"user\", burst = 0 }, { zone = \"second\", burst = 1, nodelay = true }]\n\
          request_headers = { x-place = \"$path_user-$path_2-$path_none\" }";
@@ -139,21 +139,21 @@ fn groups_of_the_path_are_keys_and_values_of_fields() {
     let path = "regex:^/u/(?<user>[0-9]+)(/x)?";
     let gateway = start_drip(&origin, &zones, &[(path, groups), ("/", others)]);
     let to = gateway.address();
-    assert_eq!(place(to, "/u/12/x", ""), "12-/x-");
-    assert_eq!(place(to, "/u/%31%32/x", ""), "Too many requests\n");
-    assert_eq!(place(to, "/u/13", ""), "13--");
-    assert_eq!(place(to, "/u/14", ""), "14--");
+    assert_eq!(route_of(to, "/u/12/x", ""), "12-/x-");
+    assert_eq!(route_of(to, "/u/%31%32/x", ""), "Too many requests\n");
+    assert_eq!(route_of(to, "/u/13", ""), "13--");
+    assert_eq!(route_of(to, "/u/14", ""), "14--");
     // A route without such a group: no key, no limit, and no field.
-    assert_eq!(place(to, "/other", "X-Place: mine\r\n"), "-");
-    assert_eq!(place(to, "/other", ""), "-");
+    assert_eq!(route_of(to, "/other", "X-Place: mine\r\n"), "-");
+    assert_eq!(route_of(to, "/other", ""), "-");
 }
 
 #[test]
 fn fields_for_the_origin_may_have_variables_and_never_a_line_of_the_client() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let names = ["x-real-ip", "x-mixed", "x-cookie", "x-dollar", "x-gone"];
-        let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
-        exchange.reply(told.join("|").as_bytes())
+        let received = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
+        exchange.reply(received.join("|").as_bytes())
     });
     let text = format!(
         "trusted_proxies = [\"127.0.0.1\"]\n[origins.app]\nservers = [\"http://{}\"]\n\
@@ -166,9 +166,9 @@ fn fields_for_the_origin_may_have_variables_and_never_a_line_of_the_client() {
     let gateway = Gateway::start_with(&text, &variables);
     let fields =
         "X-Forwarded-For: 192.0.2.7\r\nCookie: a=\"x\\015\\012Evil: 1\"\r\nX-Gone: mine\r\n";
-    let told = place(gateway.address(), "/p?b=%0d%0aevil:2", fields);
+    let received = route_of(gateway.address(), "/p?b=%0d%0aevil:2", fields);
     assert_eq!(
-        told,
+        received,
         "192.0.2.7|http://a.test/p?b=%0d%0aevil:2 of $host|x  Evil: 1   evil:2|US$5|-"
     );
 }

@@ -72,10 +72,10 @@ fn a_cost_delays_those_who_come_later_as_in_the_worked_example() {
         }
         all_pass(&mut clients);
         let moments = origin.moments(&format!("key={attempt}"));
-        for (moment, wanted) in moments.iter().zip([0, 100, 600, 700]) {
+        for (moment, requested) in moments.iter().zip([0, 100, 600, 700]) {
             let since = *moment - moments[0];
-            if since.abs_diff(wanted * MS) > 15 * MS {
-                return Err(format!("one arrived after {since:?}, not {wanted} ms"));
+            if since.abs_diff(requested * MS) > 15 * MS {
+                return Err(format!("one arrived after {since:?}, not {requested} ms"));
             }
         }
         Ok(())
@@ -138,7 +138,7 @@ fn a_body_costs_by_its_length() {
 }
 
 #[test]
-fn an_answer_bills_what_its_request_cost_and_nobody_else_is_told() {
+fn an_answer_bills_its_request_and_the_client_does_not_see_the_cost() {
     let origin = obedient();
     let rule = "cost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }";
     let limit = "burst = 20, nodelay = true";
@@ -218,7 +218,7 @@ fn only_failures_count_where_successes_are_refunded() {
 }
 
 #[test]
-fn the_access_log_tells_what_was_charged() {
+fn the_access_log_has_the_charges() {
     let origin = obedient();
     let billed = "cost = { response_header = \"x-drip-cost\", max = 9 }";
     let routes = [

@@ -130,7 +130,7 @@ fn keep_asking(gateway: &Gateway, keys: &[(&str, usize)], span: Duration) {
 }
 
 #[test]
-fn a_lone_flood_takes_half_of_max_queue_and_is_told_when_to_come_again() {
+fn a_lone_flood_takes_half_of_max_queue_and_gets_retry_after() {
     let origin = Origin::start();
     let gate = "rate = \"1r/m\"\nqueue = 100\nmax_queue = 20\nqueue_timeout = \"1h\"";
     let gateway = Gateway::start(&gated(&origin, gate, true));
@@ -245,8 +245,8 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
         let numbers: Vec<usize> = mine
             .filter_map(|it| it.target[3..].split('?').next()?.parse().ok())
             .collect();
-        for (place, number) in numbers.iter().enumerate() {
-            let later = &numbers[place + 1..];
+        for (index, number) in numbers.iter().enumerate() {
+            let later = &numbers[index + 1..];
             let overtaken = later.iter().filter(|it| *it < number).count();
             assert!(overtaken <= 1, "{key}: {numbers:?}");
         }
@@ -284,7 +284,7 @@ fn an_origin_that_leaves_the_file_and_comes_back_has_the_same_gate() {
 }
 
 #[test]
-fn who_leaves_makes_room_and_leaks_no_place() {
+fn a_disconnected_waiter_makes_room_and_leaks_no_permit() {
     let origin = Origin::start();
     let gate = "rate = \"20r/s\"\nmax_in_flight = 3\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, gate, true));

@@ -41,7 +41,7 @@ fn gate(gateway: &Gateway) -> Value {
 }
 
 #[test]
-fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
+fn a_gate_reports_its_settings_waiters_and_rejections() {
     let origin = Origin::start();
     let text = "rate = \"30r/m\"\nmax_in_flight = 50\nshare = \"key\"\nqueue = 5\nmax_queue = 8\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, text));
@@ -78,27 +78,27 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
 }
 
 #[test]
-fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
+fn a_gate_with_permits_only_has_no_rate_and_no_share() {
     let held = HoldingOrigin::start();
     let gateway = Gateway::start(&gated(&held.origin, "max_in_flight = 1"));
     let _waiting = crowd(&gateway, &held.origin, "ab");
     gateway.wait_at_gate(1);
-    let told = gate(&gateway);
-    assert_eq!(told["rate"], value!({"file": null, "now": null}));
-    assert_eq!(told["max_in_flight"], value!({"file": 1, "now": 1}));
+    let received = gate(&gateway);
+    assert_eq!(received["rate"], value!({"file": null, "now": null}));
+    assert_eq!(received["max_in_flight"], value!({"file": 1, "now": 1}));
     assert_eq!(
-        (&told["share"], &told["queue"]),
+        (&received["share"], &received["queue"]),
         (&Value::Null, &Value::Null)
     );
     let all = value!([{"key": "", "queue_depth": 1, "share": 1.0}]);
-    assert_eq!(told["deepest"], all);
+    assert_eq!(received["deepest"], all);
     eventually("its time counts for the places", || {
         gate(&gateway)["blocked_seconds"]["in_flight"].as_f64() > Some(0.0)
     });
 }
 
 #[test]
-fn classes_are_told_with_those_who_wait_in_them_and_have_passed() {
+fn classes_are_reported_with_their_waiters_and_departures() {
     let origin = Origin::start();
     let gate_of_file = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"1h\"\nclasses = { interactive = 8, batch = 1 }";
     let text = gated(&origin, gate_of_file)
@@ -178,7 +178,7 @@ fn a_gate_that_backs_off_says_why_and_whether_it_acts() {
 }
 
 #[test]
-fn each_second_of_a_gate_is_told() {
+fn each_second_of_a_gate_is_reported() {
     let origin = Origin::start();
     let text = "rate = \"5r/s\"\nshare = \"key\"\nqueue = 20\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, text));

@@ -31,9 +31,9 @@ fn a_paused_gate_holds_all_until_it_is_undone_and_then_they_leave_at_its_pace() 
     let origin = Origin::start();
     let gate_of_file = "rate = \"20r/s\"\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&one_origin(origin.address, "", gate_of_file));
-    let told = put(&gateway, PATH, r#"{"pause": true, "for": "1h"}"#);
-    assert_eq!(told["pause"], true);
-    assert_eq!(told["by"], "127.0.0.1");
+    let received = put(&gateway, PATH, r#"{"pause": true, "for": "1h"}"#);
+    assert_eq!(received["pause"], true);
+    assert_eq!(received["by"], "127.0.0.1");
     assert_eq!(gate(&gateway)["override"]["pause"], true);
     assert!(is_overridden(&gateway, "pause") && !is_overridden(&gateway, "rate"));
     let mut waiting = crowd(&gateway, 6);
@@ -50,14 +50,14 @@ fn a_paused_gate_holds_all_until_it_is_undone_and_then_they_leave_at_its_pace() 
     assert!(took >= 240 * MS, "a surge: {took:?}");
     all_pass(&mut waiting);
     assert_eq!(gate(&gateway).get("override"), None);
-    let until = told["until"].as_str().expect("a time");
+    let until = received["until"].as_str().expect("a time");
     let paused = format!("origins.app: paused until {until}, by 127.0.0.1");
     let expected = ["origins.app: override undone", &paused];
     assert_eq!(changes(&gateway)[..2], expected);
 }
 
 #[test]
-fn more_places_count_at_once_for_those_who_wait() {
+fn more_permits_apply_at_once_to_waiters() {
     let held = HoldingOrigin::start();
     let file = |queue: u32| {
         let gate = format!("max_in_flight = 1\nmax_queue = {queue}\nqueue_timeout = \"60s\"");
@@ -92,8 +92,8 @@ fn an_override_lasts_as_long_as_its_owner_renews_it() {
     let first = put(&gateway, PATH, renewed);
     for _ in 0..6 {
         thread::sleep(250 * MS);
-        let told = put(&gateway, PATH, renewed);
-        assert_eq!(told["since"], first["since"], "it is the same one");
+        let received = put(&gateway, PATH, renewed);
+        assert_eq!(received["since"], first["since"], "it is the same one");
     }
     assert_eq!(gate(&gateway)["override"]["owner"], "search");
     let settings: Vec<_> = changes(&gateway);
@@ -183,7 +183,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         json(&gateway, "/api/origins")["origins"][1]["gate"],
         Value::Null
     );
-    let (rate, places) = (r#""rate": "5r/s""#, r#""max_in_flight": 5"#);
+    let (rate, permits) = (r#""rate": "5r/s""#, r#""max_in_flight": 5"#);
     for (method, name, body, status, says) in [
         ("PUT", "app", r#""rate": "fast""#, 400, "a rate is a count"),
         ("PUT", "app", r#""max_in_flight": 0"#, 400, "from 1 to"),
@@ -192,7 +192,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("PUT", "none", rate, 404, "the origins are: app, free"),
         ("PUT", "free", rate, 409, "has no gate"),
         ("PUT", "shared", rate, 409, "share the rate"),
-        ("PUT", "shared", places, 409, "share max_in_flight"),
+        ("PUT", "shared", permits, 409, "share max_in_flight"),
         ("PUT", "shared", r#""pause": true"#, 200, "pause"),
         ("DELETE", "app", "", 404, "nothing is overridden"),
         ("POST", "app", rate, 405, "PUT, DELETE"),

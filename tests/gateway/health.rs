@@ -229,8 +229,8 @@ fn checks_come_once_an_interval_however_many_workers_there_are_and_name_the_orig
         let seen = seen.lock().expect("no panic").clone();
         let most = began.elapsed().as_millis() / 200 + 1;
         assert!((2..=most).contains(&(seen.len() as u128)), "{seen:?}");
-        let wanted = format!("GET /up?deep=1 HTTP/1.1 {host}");
-        assert!(seen.iter().all(|seen| *seen == wanted), "{seen:?}");
+        let expected = format!("GET /up?deep=1 HTTP/1.1 {host}");
+        assert!(seen.iter().all(|seen| *seen == expected), "{seen:?}");
     }
 }
 
@@ -271,8 +271,8 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
 
 #[test]
 fn it_is_not_ready_while_requests_keep_every_server_out() {
-    let gone = urls(&[free_address(), free_address()]);
-    let file = servers(&gone, "max_fails = 1\nfail_timeout = \"1s\"");
+    let missing = urls(&[free_address(), free_address()]);
+    let file = servers(&missing, "max_fails = 1\nfail_timeout = \"1s\"");
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     assert_eq!(ready(&gateway), Some(503));
@@ -329,16 +329,16 @@ fn answer_grpc(mut respond: h2::server::SendResponse<bytes::Bytes>, status: u16)
     let head = http::Response::builder().header("content-type", "application/grpc");
     if status == 12 {
         let head = head.header("grpc-status", "12").body(()).expect("a head");
-        let _gone = respond.send_response(head, true);
+        let _result = respond.send_response(head, true);
         return;
     }
     let head = head.body(()).expect("a head");
     if let Ok(mut stream) = respond.send_response(head, false) {
         let status = u8::try_from(status).expect("a small number");
-        let _gone = stream.send_data(vec![0, 0, 0, 0, 2, 8, status].into(), false);
+        let _result = stream.send_data(vec![0, 0, 0, 0, 2, 8, status].into(), false);
         let ok = http::HeaderValue::from_static("0");
         let trailers = [(http::HeaderName::from_static("grpc-status"), ok)];
-        let _gone = stream.send_trailers(trailers.into_iter().collect());
+        let _result = stream.send_trailers(trailers.into_iter().collect());
     }
 }
 

@@ -84,7 +84,7 @@ fn a_broken_file_is_no_change_and_its_repair_is_one_of_the_file() {
 }
 
 #[test]
-fn a_change_of_many_settings_is_told_in_few_texts() {
+fn a_change_of_many_settings_is_reported_in_few_texts() {
     let origin = Origin::start();
     let file = one_zone(&origin, "10r/s", "burst = 20");
     let gateway = Gateway::start(&file);

@@ -53,7 +53,7 @@ fn as_many_run_as_may_and_the_others_go_in_their_order() {
 }
 
 #[test]
-fn a_place_is_free_at_the_last_byte_of_the_answer_and_a_tunnel_holds_it() {
+fn a_permit_is_free_at_the_last_byte_of_the_answer_and_held_by_a_tunnel() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         if !exchange.target().starts_with("/tunnel") {
             return exchange.reply(b"ok");
@@ -81,7 +81,7 @@ fn a_place_is_free_at_the_last_byte_of_the_answer_and_a_tunnel_holds_it() {
 }
 
 #[test]
-fn a_client_that_waits_for_its_own_place_holds_none_of_all() {
+fn a_waiter_of_its_own_permit_holds_no_shared_permit() {
     // Whatever the order of the zones' names.
     for all in ["all", "zones"] {
         let held = HoldingOrigin::of("slow");
@@ -157,7 +157,7 @@ fn a_client_that_waits_at_a_gate_holds_its_own_permits_and_no_more_of_all() {
 }
 
 #[test]
-fn the_state_is_told_and_a_reload_keeps_it() {
+fn the_state_is_reported_and_kept_by_a_reload() {
     let held = HoldingOrigin::start();
     let text = file(&held.origin, "none", "burst = 1, in_flight = 1");
     let gateway = Gateway::start(&text);
@@ -167,10 +167,10 @@ fn the_state_is_told_and_a_reload_keeps_it() {
     clients.push(ask("second"));
     gateway.wait_for_depth(1);
     let zone = || json(&gateway, "/api/zones/z");
-    let told = zone();
-    assert_eq!(told["rate"], "none");
-    assert_eq!(told["in_flight"], 1);
-    assert_eq!(told["limits"][0]["in_flight"], 1);
+    let received = zone();
+    assert_eq!(received["rate"], "none");
+    assert_eq!(received["in_flight"], 1);
+    assert_eq!(received["limits"][0]["in_flight"], 1);
     let key = keys(&gateway, "").remove(0);
     assert_eq!((&key["in_flight"], &key["depth"]), (&1.into(), &1.into()));
     // Two may run from now on, and one of them is the waiting one.

@@ -45,8 +45,8 @@ fn an_included_file_is_watched_and_so_is_its_folder() {
 
     // A file with a problem changes nothing, and is named.
     save(&LIMITED.replace("1r/d", "1 r/d"));
-    let place = format!("{}:3:8: rate: write \"1r/d\"", file.display());
-    gateway.wait_for_line(&place);
+    let location = format!("{}:3:8: rate: write \"1r/d\"", file.display());
+    gateway.wait_for_line(&location);
     let config = json(&gateway, "/api/config");
     let problem = &config["error"]["problems"][0];
     let message = problem["message"].as_str().expect("a text");

@@ -18,17 +18,17 @@ use crate::support::{
 };
 
 /// Starts an origin that answers with the client's fields that it received, and its target.
-fn telling() -> Origin {
+fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"];
-        let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
-        exchange.reply(told.join("|").as_bytes())
+        let received = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
+        exchange.reply(received.join("|").as_bytes())
     })
 }
 
 #[test]
 fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
-    let origin = telling();
+    let origin = echo_origin();
     let [plain, one, other] = [free_address(), free_address(), free_address()];
     let listen = format!(
         "{{ address = \"{plain}\", tls = false }}, \"{one}\", {{ address = \"{other}\", tls = true }}, \"unix:drip.sock\""
@@ -46,8 +46,8 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
         }
     }
     let socket = gateway.site.folder().join("drip.sock");
-    let told = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
-    assert!(told.ends_with("-|http|a"), "{told}");
+    let received = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+    assert!(received.ends_with("-|http|a"), "{received}");
     // One key for each address: two with TLS, one plain, and the socket file.
     let keys = gateway.admin("/api/zones/z/keys").expect("an answer");
     let keys = keys.text();
@@ -100,8 +100,8 @@ fn a_socket_file_has_its_mode_before_anybody_can_connect() {
             let is_within = |mode: &u32| mode & !0o660 == 0;
             assert!(seen.iter().all(is_within), "umask {umask}: {seen:?}");
             let socket = gateway.site.folder().join("drip.sock");
-            let told = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
-            assert!(told.starts_with("HTTP/1.0 200 "), "{told}");
+            let received = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+            assert!(received.starts_with("HTTP/1.0 200 "), "{received}");
         }
         let (_gateway, seen) = modes_seen(site("\"unix:drip.sock\"", "", &rest), umask);
         let umask = u32::from_str_radix(umask, 8).expect("octal");
@@ -118,10 +118,10 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
     let origin = Origin::start();
     let rest = file(&origin, "", &[("/", "")]);
     let listen = "{ address = \"unix:drip.sock\", mode = \"0600\" }";
-    let place = site(listen, "", &rest);
-    let socket = place.folder().join("drip.sock");
+    let listening = site(listen, "", &rest);
+    let socket = listening.folder().join("drip.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
-    let gateway = started(place);
+    let gateway = started(listening);
     let mode = fs::metadata(&socket).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let second = format!(
@@ -132,10 +132,10 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
     let path = folder.path().join("gateway.toml");
     fs::write(&path, second).expect("a file");
     let output = drip().arg("-c").arg(&path).output().expect("an end");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let received = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && told.contains("another program"),
-        "{told}"
+        !output.status.success() && received.contains("another program"),
+        "{received}"
     );
     let mode = fs::metadata(&socket).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "the file of the first is untouched");
@@ -149,7 +149,7 @@ fn location(to: SocketAddr, request: &str) -> (u16, Option<String>) {
 
 #[test]
 fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, plain, tls) = redirecting(&origin, "https");
     let port = tls.port();
     for (line, host, to) in [
@@ -207,7 +207,7 @@ fn a_redirect_names_the_port_that_clients_reach() {
 
 #[test]
 fn peers_on_a_socket_file_name_their_clients_if_they_are_trusted() {
-    let origin = telling();
+    let origin = echo_origin();
     let zones = zone("z", "$remote_addr", "1r/h");
     let ask = |gateway: &Gateway, client: &str| {
         let fields = format!("Host: a\r\nX-Forwarded-For: {client}\r\nX-Forwarded-Proto: https");
@@ -219,19 +219,19 @@ fn peers_on_a_socket_file_name_their_clients_if_they_are_trusted() {
         (left.1[..1].to_owned(), body.to_owned())
     };
     let networks = "trusted_proxies = [\"127.0.0.0/8\", \"::/0\"]";
-    for (more, lefts) in [
+    for (more, rests) in [
         ("trusted_proxies = [\"unix:\"]", ["9", "9", "8"]),
         (networks, ["9", "8", "7"]),
     ] {
         let rest = file(&origin, &zones, &[("/", LIMITS)]);
         let gateway = started(site("\"unix:drip.sock\"", more, &rest));
-        for (client, left) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().zip(lefts) {
-            let told = if more == networks {
+        for (client, left) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().zip(rests) {
+            let received = if more == networks {
                 "-|http|a".to_owned()
             } else {
                 format!("{client}|https|a")
             };
-            assert_eq!(ask(&gateway, client), (left.to_owned(), told), "{more}");
+            assert_eq!(ask(&gateway, client), (left.to_owned(), received), "{more}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::support::operator::ask;
 use crate::support::{Client, Gateway, Origin, one_zone};
 
 #[test]
-fn each_second_is_told_as_it_was() {
+fn each_second_is_reported_as_it_was() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
     let mut listener = Listener::connect(&gateway, "", "");
@@ -99,7 +99,7 @@ fn whoever_comes_back_gets_what_was_missed() {
 }
 
 #[test]
-fn sixty_four_may_listen_and_one_more_takes_the_place_of_the_oldest() {
+fn sixty_four_may_listen_and_one_more_replaces_the_oldest() {
     let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
     let listen = || Listener::connect(&gateway, "", "");
     let mut listeners: Vec<_> = std::iter::repeat_with(listen).take(64).collect();

@@ -59,13 +59,13 @@ fn ordinary_limiting_is_one_line_a_second_and_zone_that_says_who_why_and_how_man
     let delayed = [("zone", "z"), ("status", "delayed")];
     assert!(gateway.count("drip_zone_requests_total", &delayed) > 10);
     let lines = || lines_with(&gateway, "limiting requests");
-    let told = || {
+    let received = || {
         lines()
             .iter()
             .map(|line| number(line, "count"))
             .sum::<u64>()
     };
-    eventually("each rejection is in a line", || told() == rejected);
+    eventually("each rejection is in a line", || received() == rejected);
     let seconds = began.elapsed().as_secs();
     let lines = lines();
     let few = (2..=seconds + 1).contains(&(lines.len() as u64));
@@ -192,13 +192,13 @@ fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
         ]
         .concat()
     };
-    let told = || {
+    let received = || {
         lines()
             .iter()
             .map(|line| number(line, "changes"))
             .sum::<u64>()
     };
-    eventually("each change is in a line", || told() == changes);
+    eventually("each change is in a line", || received() == changes);
     let seconds = began.elapsed().as_secs();
     let lines = lines();
     assert!(

@@ -42,9 +42,9 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     let origin = Origin::start();
     let gateway = start(&origin);
     assert_eq!(statuses(&gateway), [200, 200, 404]);
-    let told = put(&gateway, ONE, r#"{"for": "3s"}"#);
+    let received = put(&gateway, ONE, r#"{"for": "3s"}"#);
     let began = now();
-    assert_eq!(told["by"], "127.0.0.1");
+    assert_eq!(received["by"], "127.0.0.1");
     let asked = origin.arrivals().len();
     let refused = fetch(gateway.address(), "/one/x");
     assert_eq!(refused.status, 503);
@@ -58,7 +58,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     assert_eq!(other, 200, "others go on");
 
     let shown = route(&gateway, "/one/");
-    assert_eq!(shown["maintenance"], told);
+    assert_eq!(shown["maintenance"], received);
     assert_eq!(shown["origin"], "app");
     assert_eq!(route(&gateway, "/").get("maintenance"), None);
     assert_eq!(shown["statuses"]["503"], 1, "{shown}");
@@ -131,7 +131,7 @@ fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
 }
 
 #[test]
-fn a_set_again_replaces_the_end_and_each_wrong_request_is_told_so() {
+fn setting_again_replaces_the_end_and_each_wrong_request_is_explained() {
     let origin = Origin::start();
     let gateway = start(&origin);
     let hour = r#"{"for": "1h"}"#;

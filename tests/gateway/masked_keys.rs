@@ -89,8 +89,8 @@ fn put(gateway: &Gateway, key: &str, body: &str) -> Answer {
 pub(super) struct Shown(pub Vec<(String, String)>);
 
 impl Shown {
-    fn add(&mut self, place: &str, text: &impl ToString) {
-        self.0.push((place.to_owned(), text.to_string()));
+    fn add(&mut self, source: &str, text: &impl ToString) {
+        self.0.push((source.to_owned(), text.to_string()));
     }
 }
 
@@ -218,18 +218,18 @@ const WITHOUT_KEYS: [&str; 9] = [
 #[test]
 fn a_masked_key_is_shown_nowhere() {
     let mut names = 0;
-    for (place, text) in all_that_is_shown("mask_keys = true") {
-        assert!(!text.contains(SECRET), "{place}: {text}");
+    for (source, text) in all_that_is_shown("mask_keys = true") {
+        assert!(!text.contains(SECRET), "{source}: {text}");
         names += usize::from(text.contains("key-"));
     }
     assert!(names > 20, "its masked name is shown instead: {names}");
 }
 
 #[test]
-fn without_mask_keys_each_of_these_places_shows_it() {
+fn without_mask_keys_each_of_these_outputs_shows_the_key() {
     let shown = all_that_is_shown("");
     let without = shown.iter().filter(|(_, text)| !text.contains(SECRET));
-    let without: Vec<&str> = without.map(|(place, _)| place.as_str()).collect();
+    let without: Vec<&str> = without.map(|(source, _)| source.as_str()).collect();
     let unexpected = without.iter().filter(|it| !WITHOUT_KEYS.contains(it));
     assert_eq!(unexpected.collect::<Vec<_>>(), Vec::<&&str>::new());
 }

@@ -78,8 +78,8 @@ fn a_key_that_waits_at_a_gate_stays_masked_when_the_gate_gets_the_keys_of_anothe
         let origins = json(&gateway, "/api/origins").to_string();
         let mut shown = Shown(vec![("/api/origins".to_owned(), origins)]);
         read_samples(&gateway, &mut shown);
-        for (place, text) in shown.0 {
-            assert!(!text.contains(SECRET), "{what}: {place}: {text}");
+        for (source, text) in shown.0 {
+            assert!(!text.contains(SECRET), "{what}: {source}: {text}");
         }
     }
     // The zone through which a request joined decides how its key is shown.
@@ -120,9 +120,9 @@ fn an_error_of_a_file_shows_no_key_that_is_masked_now() {
         let (status, answer) = post(&gateway, "/api/reload", "");
         assert_eq!(status, 422, "{answer}");
         let error = json(&gateway, "/api/config")["error"].to_string();
-        for told in [answer.to_string(), error] {
-            assert!(told.contains(says), "{told}");
-            assert!(!told.contains(SECRET), "{told}");
+        for received in [answer.to_string(), error] {
+            assert!(received.contains(says), "{received}");
+            assert!(!received.contains(SECRET), "{received}");
         }
         eventually("the log says so", || gateway.log().contains(says));
     }

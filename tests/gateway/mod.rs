@@ -42,7 +42,7 @@ mod overrides;
 mod own_failures;
 mod own_fields;
 mod pages;
-mod places;
+mod permits;
 mod plans;
 mod proxy_protocol;
 mod queue;

@@ -43,15 +43,15 @@ fn unreachable(gateway: &Gateway, server: SocketAddr) -> i64 {
 fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
     for primaries in 1..=4 {
         for more in [ALWAYS_IN, "max_fails = 1000\nhold = \"10s\""] {
-            let gone: Vec<_> = (0..primaries).map(|_| free_address()).collect();
+            let missing: Vec<_> = (0..primaries).map(|_| free_address()).collect();
             let backup = echo();
-            let gateway = Gateway::start(&file(&gone, &[backup.address], more));
+            let gateway = Gateway::start(&file(&missing, &[backup.address], more));
             assert_eq!(fetch(gateway.address(), "/").status, 200, "{primaries}");
             // Nothing was sent, so the request is retried with its body, whatever its method.
             let answer = post(&gateway);
             assert_eq!((answer.status, &*answer.text()), (200, "body"));
             assert_eq!(backup.arrivals().len(), 2);
-            for server in gone {
+            for server in missing {
                 assert_eq!(unreachable(&gateway, server), 2, "{primaries} {more}");
             }
         }
@@ -60,17 +60,17 @@ fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
 
 #[test]
 fn each_server_is_tried_once_where_the_file_says_nothing_but_their_urls() {
-    let gone = [(); 4].map(|()| free_address());
+    let missing = [(); 4].map(|()| free_address());
     let last = echo();
-    let servers = [gone[0], gone[1], gone[2], gone[3], last.address];
+    let servers = [missing[0], missing[1], missing[2], missing[3], last.address];
     let gateway = Gateway::start(&file(&servers, &[], ALWAYS_IN));
     assert_eq!(post(&gateway).status, 200);
-    for server in gone {
+    for server in missing {
         assert_eq!(unreachable(&gateway, server), 1);
     }
-    let gateway = Gateway::start(&file(&gone, &[], ALWAYS_IN));
+    let gateway = Gateway::start(&file(&missing, &[], ALWAYS_IN));
     assert_eq!(post(&gateway).status, 502);
-    for server in gone {
+    for server in missing {
         assert_eq!(unreachable(&gateway, server), 1);
     }
 }

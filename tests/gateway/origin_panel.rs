@@ -21,15 +21,15 @@ fn server(gateway: &Gateway, nth: usize) -> Value {
     json(gateway, "/api/origins")["origins"][0]["servers"][nth].clone()
 }
 
-/// Returns the sum of a field of the next samples, once it is `wanted`.
-fn sum_of(listener: &mut Listener, wanted: u64, field: impl Fn(&Value) -> Value) -> u64 {
+/// Returns the sum of a field of the next samples, once it is `expected`.
+fn sum_of(listener: &mut Listener, expected: u64, field: impl Fn(&Value) -> Value) -> u64 {
     let mut sum = 0;
     for _ in 0..10 {
         let event = listener.next();
         if event.name == "sample" {
             sum += field(&event.data).as_u64().unwrap_or_default();
         }
-        if sum >= wanted {
+        if sum >= expected {
             break;
         }
     }
@@ -163,7 +163,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
 }
 
 #[test]
-fn checks_tell_what_they_found_last() {
+fn health_checks_report_their_last_result() {
     let address = free_address();
     let checks = "[origins.app.health]\npath = \"/up\"\ninterval = \"50ms\"\nunhealthy_after = 1\n\
                   healthy_after = 1";

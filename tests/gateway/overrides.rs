@@ -22,9 +22,9 @@ fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
 fn a_pause_holds_all_until_it_is_undone_and_then_they_leave_at_their_pace() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 20"));
-    let told = put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
-    assert_eq!(told["pause"], true);
-    assert_eq!(told["by"], "127.0.0.1");
+    let received = put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
+    assert_eq!(received["pause"], true);
+    assert_eq!(received["by"], "127.0.0.1");
     assert_eq!(json(&gateway, "/api/zones/z")["override"]["pause"], true);
     let mut waiting = crowd(&gateway, "a", 6);
     gateway.wait_for_depth(6);

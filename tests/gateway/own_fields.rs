@@ -155,16 +155,16 @@ fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
     let mut client = Raw::connect(gateway.address());
     client.send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
     reply();
-    let told = client.answer();
-    assert_eq!(told.body, b"hello");
-    check(&told.fields, &told.trailers);
+    let received = client.answer();
+    assert_eq!(received.body, b"hello");
+    check(&received.fields, &received.trailers);
     let at = gateway.address();
     let asking = thread::spawn(move || http2::fetch(at, "GET", "/", &[("te", "trailers")], b""));
     reply();
-    let told = asking.join().expect("no panic");
-    let answer = &told.answer;
+    let received = asking.join().expect("no panic");
+    let answer = &received.answer;
     assert_eq!((answer.status, &*answer.body), (200, &b"hello"[..]));
-    check(&answer.head.fields, &told.trailers);
+    check(&answer.head.fields, &received.trailers);
 }
 
 /// An HTTP/2 origin gets the path and the fields of the route.
@@ -173,18 +173,18 @@ fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
 #[test]
 fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
     let origin = Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
-        let told = ["x-user", "cookie", "x-other"].map(|name| exchange.field(name));
-        let told = format!("{} {told:?}", exchange.target());
-        exchange.reply(told.as_bytes())
+        let received = ["x-user", "cookie", "x-other"].map(|name| exchange.field(name));
+        let received = format!("{} {received:?}", exchange.target());
+        exchange.reply(received.as_bytes())
     });
     let inner = Gateway::start(&one_origin(origin.address, "", ""));
     let file = one_h2c_origin(inner.address(), "", "").replace("path = \"/\"", "path = \"/v1/\"");
     let fields = "strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = { X-User = \"gateway\", cookie = false }\n";
     let gateway = Gateway::start(&(file + fields));
     let fields = "Cookie: a=1\r\nx-user: me\r\nX-Other: 1\r\n";
-    let told = fetch_with(gateway.address(), "/v1/a/%2e%2e/b%20c?d=/v1", fields);
+    let received = fetch_with(gateway.address(), "/v1/a/%2e%2e/b%20c?d=/v1", fields);
     let expected = "/app/b%20c?d=/v1 [Some(\"gateway\"), None, Some(\"1\")]";
-    assert_eq!(told.text(), expected);
+    assert_eq!(received.text(), expected);
 }
 
 /// A refused gRPC call has the fields of its route, and keeps those of the protocol.
@@ -195,13 +195,13 @@ fn a_refused_call_of_grpc_has_the_fields_of_its_route() {
          answer_headers = { X-Own = \"a\", Content-Type = \"text/html\", grpc-status = \"0\" }\n",
     );
     let call = [("content-type", "application/grpc"), ("te", "trailers")];
-    let told = http2::fetch(gateway.address(), "POST", "/a.B/C", &call, b"").answer;
+    let received = http2::fetch(gateway.address(), "POST", "/a.B/C", &call, b"").answer;
     for (name, value) in [
         ("content-type", "application/grpc"),
         ("grpc-status", "7"),
         ("x-own", "a"),
     ] {
-        assert_eq!(values(&told.head.fields, name), [value], "{told:?}");
+        assert_eq!(values(&received.head.fields, name), [value], "{received:?}");
     }
 }
 

@@ -84,7 +84,7 @@ fn a_file_of_keys_that_changes_takes_effect_and_paces_those_who_wait() {
 }
 
 #[test]
-fn a_broken_file_of_keys_changes_nothing_and_is_told_by_its_line() {
+fn a_broken_list_of_keys_changes_nothing_and_its_line_is_reported() {
     let origin = Origin::start();
     let plans = "[zones.z.plans.gold]\nfile = \"gold.txt\"\nburst = 9\n\
                  [zones.z.plans.silver]\nkeys = [\"bob\"]\nburst = 6\n";
@@ -92,10 +92,10 @@ fn a_broken_file_of_keys_changes_nothing_and_is_told_by_its_line() {
     let limits = || (limit(&gateway, "alice"), limit(&gateway, "bob"));
     assert_eq!(limits(), (10, 7));
     write_keys(&gateway, "alice\n\nbob\n");
-    let told = gateway.wait_for_line("gold.txt, line 3");
+    let received = gateway.wait_for_line("gold.txt, line 3");
     assert!(
-        told.contains("bob") && told.contains("is in the plans"),
-        "{told}"
+        received.contains("bob") && received.contains("is in the plans"),
+        "{received}"
     );
     assert_eq!(limits(), (10, 7));
     write_keys(&gateway, "carol\n");
@@ -242,7 +242,7 @@ fn requests_are_counted_for_the_plan_of_their_key() {
 }
 
 #[test]
-fn the_plan_of_each_key_that_waits_is_told() {
+fn the_plan_of_each_waiting_key_is_reported() {
     let origin = Origin::start();
     let plans = "[zones.z.plans.gold]\nkeys = [\"alice\", \"bob\"]\nburst = 9\nweight = 3\n\
                  [[routes]]\npath = \"/gate\"\norigin = \"app\"\n";
@@ -312,8 +312,8 @@ fn the_log_names_the_plan_that_decided_at_the_gate() {
         let target = format!("{path}?key={key}");
         assert_eq!(fetch(gateway.address(), &target).status, 200);
         let line = &gateway.access_log(nth + 1)[nth];
-        let told = ["zone", "key", "plan", "plan_zone", "class"];
-        let told = told.map(|name| line[name].as_str().unwrap_or("-"));
-        assert_eq!(told.join(" "), expected, "{line}");
+        let received = ["zone", "key", "plan", "plan_zone", "class"];
+        let received = received.map(|name| line[name].as_str().unwrap_or("-"));
+        assert_eq!(received.join(" "), expected, "{line}");
     }
 }

@@ -53,15 +53,15 @@ fn a_request_without_a_key_is_not_limited() {
 }
 
 #[test]
-fn an_excess_above_the_burst_is_told_when_a_retry_is_accepted_and_then_it_is() {
+fn a_rejection_has_a_retry_time_at_which_a_retry_is_accepted() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 2, nodelay = true"));
     for (status, remaining, retry) in [(200, 2, 0), (200, 1, 0), (200, 0, 1), (429, 0, 1)] {
         let answer = fetch(gateway.address(), "/?key=a");
         assert_eq!(answer.status, status);
-        let told = ["limit", "remaining", "retry-after"];
-        let told = told.map(|name| answer.number(&format!("x-ratelimit-{name}")));
-        assert_eq!(told, [3, remaining, retry]);
+        let received = ["limit", "remaining", "retry-after"];
+        let received = received.map(|name| answer.number(&format!("x-ratelimit-{name}")));
+        assert_eq!(received, [3, remaining, retry]);
         let after = (status == 429).then_some("1");
         assert_eq!(answer.field("retry-after"), after);
         let text = if status == 200 {
@@ -110,7 +110,7 @@ fn a_request_that_would_wait_longer_than_max_wait_is_rejected_on_arrival() {
 ///
 /// A client that shuts its sending side counts as disconnected.
 #[test]
-fn a_waiting_client_that_hangs_up_gives_its_place_to_those_behind_it() {
+fn a_disconnected_waiter_moves_up_those_behind_it() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 5"));
     let mut clients = line_up(&gateway, &origin, 6);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::gateway::check::place;
+use crate::gateway::check::location;
 use crate::support::{
     Arrival, Client, Gateway, MARGIN, MS, Origin, Site, all_pass, check_pace, eventually, fetch,
     longest_pause, now, one_zone,
@@ -150,7 +150,7 @@ fn a_higher_rate_renamed_over_the_file_paces_those_who_wait() {
 }
 
 #[test]
-fn a_broken_file_changes_nothing_and_is_told_by_its_line_until_it_is_repaired() {
+fn a_broken_file_changes_nothing_and_its_line_is_reported_until_repair() {
     let origin = Origin::start();
     let good = one_zone(&origin, "1r/m", "burst = 4, nodelay = true");
     let gateway = Gateway::start(&good);
@@ -166,12 +166,12 @@ fn a_broken_file_changes_nothing_and_is_told_by_its_line_until_it_is_repaired() 
 
     let broken = gateway.site.text(&good).replace("burst = 4", "brust = 9");
     in_place(&gateway, &broken);
-    let at = place(&broken, "brust");
-    let told = gateway.wait_for_line(&format!("gateway.toml:{at}: "));
-    let what = told.contains("brust") && told.contains("burst");
+    let at = location(&broken, "brust");
+    let received = gateway.wait_for_line(&format!("gateway.toml:{at}: "));
+    let what = received.contains("brust") && received.contains("burst");
     assert!(
         what,
-        "it says what is wrong and what would be right: {told}"
+        "it says what is wrong and what would be right: {received}"
     );
     eventually("the failure shows", || !is_successful());
     assert_eq!(reloads(&gateway, "failure"), 1);

@@ -96,12 +96,12 @@ fn poll(gateway: &Gateway, ticket: &str) -> u16 {
 fn a_pause_calls_nobody_until_it_is_undone() {
     let origin = Origin::start();
     let gateway = start(&origin, "sessions = 2");
-    let told = put(&gateway, OVERRIDE, r#"{"pause": true, "for": "1h"}"#);
-    assert_eq!(told["pause"], true, "{told}");
-    assert_eq!(told["by"], "127.0.0.1");
+    let received = put(&gateway, OVERRIDE, r#"{"pause": true, "for": "1h"}"#);
+    assert_eq!(received["pause"], true, "{received}");
+    assert_eq!(received["by"], "127.0.0.1");
     let [first, _] = tickets(&gateway);
     let paused = room(&gateway);
-    assert_eq!(paused["override"], told, "{paused}");
+    assert_eq!(paused["override"], received, "{paused}");
     let counts = (&paused["waiting"], &paused["called"]);
     assert_eq!(counts, (&2.into(), &0.into()));
     assert_eq!(paused["wait"], Value::Null, "{paused}");
@@ -160,20 +160,24 @@ fn visitors_are_called_by_hand() {
     let gateway = start(&origin, "sessions = 4\nadmit = \"1r/h\"");
     assert_eq!(visit(&gateway), [200]);
     let [first, second, third] = tickets(&gateway);
-    let (status, told) = post(&gateway, CALL, r#"{"count": 2}"#);
-    assert_eq!((status, &told["called"]), (200, &2.into()), "{told}");
+    let (status, received) = post(&gateway, CALL, r#"{"count": 2}"#);
+    assert_eq!(
+        (status, &received["called"]),
+        (200, &2.into()),
+        "{received}"
+    );
     let statuses = [&first, &second, &third].map(|ticket| poll(&gateway, ticket));
     assert_eq!(statuses, [200, 200, 429]);
-    let told = changes(&gateway)[0].clone();
+    let received = changes(&gateway)[0].clone();
     let expected = "origins.app.room: 2 of 2 visitors called, by 127.0.0.1";
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
     let line = gateway.wait_for_line("visitors called");
     assert!(line.contains("from=\"3 waiting\""), "{line}");
     // One session is free, and one visitor waits.
-    let told = post(&gateway, CALL, r#"{"count": 9}"#).1;
-    assert_eq!(told["called"], 1, "{told}");
-    let told = post(&gateway, CALL, r#"{"count": 9}"#).1;
-    assert_eq!(told["called"], 0, "{told}");
+    let received = post(&gateway, CALL, r#"{"count": 9}"#).1;
+    assert_eq!(received["called"], 1, "{received}");
+    let received = post(&gateway, CALL, r#"{"count": 9}"#).1;
+    assert_eq!(received["called"], 0, "{received}");
 }
 
 #[test]
@@ -188,9 +192,9 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
         assert!([429, 503].contains(&page.status), "{}", page.text());
         page.text()
     };
-    let told = put(&gateway, WORD, r#"{"word": "Tea & <cake>", "for": "1h"}"#);
-    assert_eq!(told["word"], "Tea & <cake>", "{told}");
-    assert_eq!(room(&gateway)["word"], told);
+    let received = put(&gateway, WORD, r#"{"word": "Tea & <cake>", "for": "1h"}"#);
+    assert_eq!(received["word"], "Tea & <cake>", "{received}");
+    assert_eq!(room(&gateway)["word"], received);
     let shown = page(&ticket);
     assert!(shown.contains("&#60;cake&#62;"), "{shown}");
     let fields = format!("Accept: application/json\r\nDrip-Ticket: {ticket}\r\n");
@@ -200,8 +204,12 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
     assert_eq!(delete(&gateway, WORD).0, 200);
     assert!(!page(&ticket).contains("cake"));
     assert_eq!(delete(&gateway, WORD).0, 404);
-    let (status, told) = post(&gateway, EMPTY, r#"{"word": "Sold out", "for": "3s"}"#);
-    assert_eq!((status, &told["sent_away"]), (200, &1.into()), "{told}");
+    let (status, received) = post(&gateway, EMPTY, r#"{"word": "Sold out", "for": "3s"}"#);
+    assert_eq!(
+        (status, &received["sent_away"]),
+        (200, &1.into()),
+        "{received}"
+    );
     assert!(page(&ticket).contains("Sold&#32;out"));
     let after = room(&gateway);
     assert_eq!(
@@ -218,12 +226,16 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
     assert_eq!(changes[1], emptied);
     let line = gateway.wait_for_line("room emptied");
     assert!(line.contains("from=\"1 waiting, 0 called\""), "{line}");
-    let (status, told) = post(&gateway, EMPTY, "");
-    assert_eq!((status, &told["sent_away"]), (200, &0.into()), "{told}");
+    let (status, received) = post(&gateway, EMPTY, "");
+    assert_eq!(
+        (status, &received["sent_away"]),
+        (200, &0.into()),
+        "{received}"
+    );
 }
 
 #[test]
-fn each_wrong_request_is_told_so() {
+fn each_wrong_request_is_explained() {
     let origin = Origin::start();
     let gateway = start(&origin, "sessions = 1");
     let (pause, other) = (
@@ -257,8 +269,8 @@ fn each_wrong_request_is_told_so() {
         assert_eq!(ask(&gateway, "GET", path, "").status, 405, "{path}");
     }
     let closed = start(&origin, "opens = \"2100-01-01T00:00:00Z\"");
-    let (status, told) = post(&closed, CALL, r#"{"count": 1}"#);
-    assert_eq!(status, 409, "{told}");
+    let (status, received) = post(&closed, CALL, r#"{"count": 1}"#);
+    assert_eq!(status, 409, "{received}");
     assert_eq!(room(&closed)["open"], false);
     assert_eq!(room(&closed)["opens"], "2100-01-01T00:00:00.000Z");
 }

@@ -89,7 +89,7 @@ fn a_log_is_followed_while_the_gateway_stops() {
 }
 
 #[test]
-fn sigusr2_changes_nothing_but_is_told() {
+fn sigusr2_changes_nothing_but_is_logged() {
     let origin = Origin::start();
     let (gateway, log, _) = logging(&origin);
     gateway.signal(Signal::USR2);

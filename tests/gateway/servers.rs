@@ -86,7 +86,7 @@ fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_
 }
 
 #[test]
-fn a_place_is_taken_until_the_last_byte_of_the_answer() {
+fn a_permit_is_held_until_the_last_byte_of_the_answer() {
     let hold = Hold::default();
     let held = hold.clone();
     let origin = Origin::answering(move |exchange| {

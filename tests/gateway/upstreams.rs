@@ -61,7 +61,7 @@ fn hello(exchange: &mut Exchange) -> std::io::Result<()> {
 }
 
 #[test]
-fn a_server_behind_a_socket_file_is_asked_over_kept_connections_and_a_502_once_it_is_gone() {
+fn a_server_behind_a_socket_file_gets_kept_connections_and_answers_502_once_lost() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("app.sock");
     let origin = Origin::at_unix(&path, hello);
@@ -154,17 +154,17 @@ fn a_server_that_does_not_speak_tls_is_a_502() {
 #[test]
 fn a_name_that_nobody_knows_delays_no_request_to_others_and_is_a_502_that_says_so() {
     let origin = Origin::start();
-    let gone = "[origins.gone]\nservers = [\"http://no-such-host.invalid\"]\nconnect_timeout = \"2s\"\n\
+    let clients_of_missing = "[origins.gone]\nservers = [\"http://no-such-host.invalid\"]\nconnect_timeout = \"2s\"\n\
                 [[routes]]\npath = \"/gone\"\norigin = \"gone\"\n";
     let file = forwarding(&format!("http://{}", origin.address), "");
-    let gateway = Gateway::start(&format!("workers = 1\n{file}{gone}"));
-    let mut gone = [(); 20].map(|()| Client::ask(gateway.address(), "/gone"));
+    let gateway = Gateway::start(&format!("workers = 1\n{file}{clients_of_missing}"));
+    let mut clients_of_missing = [(); 20].map(|()| Client::ask(gateway.address(), "/gone"));
     let began = now();
     for _ in 0..20 {
         assert_eq!(fetch(gateway.address(), "/").status, 200);
     }
     assert!(began.elapsed() < SOON);
-    for client in &mut gone {
+    for client in &mut clients_of_missing {
         // Some machines' resolvers never report a missing name.
         let status = client.answer().status;
         assert!(matches!(status, 502 | 504), "{status}");

@@ -86,29 +86,37 @@ fn now_is_what_happened_and_then_is_what_simulate_says() {
     let log = gateway.access_log(sent);
     assert_eq!(log.len(), sent);
 
-    let (status, told) = post(&gateway, WHAT_IF, r#"{"rate": "60r/m"}"#);
-    assert_eq!(status, 200, "{told}");
+    let (status, received) = post(&gateway, WHAT_IF, r#"{"rate": "60r/m"}"#);
+    assert_eq!(status, 200, "{received}");
     let zone = json(&gateway, "/api/zones/z");
-    assert_eq!(told["arrivals"], sent);
-    assert_eq!(counts(&told["now"]), counts(&zone["totals"]), "{told}");
+    assert_eq!(received["arrivals"], sent);
+    assert_eq!(
+        counts(&received["now"]),
+        counts(&zone["totals"]),
+        "{received}"
+    );
     let trace = trace(&log);
     let simulated = |rate| simulated(&gateway, &origin, rate, &trace);
-    assert_eq!(counts(&told["now"]), simulated("30r/m"), "{told}");
-    assert_eq!(counts(&told["then"]), simulated("60r/m"), "{told}");
-    assert_ne!(counts(&told["then"]), counts(&told["now"]), "{told}");
+    assert_eq!(counts(&received["now"]), simulated("30r/m"), "{received}");
+    assert_eq!(counts(&received["then"]), simulated("60r/m"), "{received}");
+    assert_ne!(
+        counts(&received["then"]),
+        counts(&received["now"]),
+        "{received}"
+    );
 
-    let number = |side: &str, field: &str| told[side][field].as_f64().expect("a number");
+    let number = |side: &str, field: &str| received[side][field].as_f64().expect("a number");
     let sent = u32::try_from(sent).expect("a small number");
     let expected = f64::from(rejected.values().sum::<u32>()) / f64::from(sent);
     assert!(
         (number("now", "share_rejected") - expected).abs() < 1e-9,
-        "{told}"
+        "{received}"
     );
     for (side, range) in [("now", 1.001..=2.0), ("then", 0.001..=1.0)] {
-        assert!(range.contains(&number(side, "wait_max")), "{told}");
+        assert!(range.contains(&number(side, "wait_max")), "{received}");
     }
-    let keys = told["keys"].as_array().expect("a list");
-    assert_eq!(keys.len(), 5, "{told}");
+    let keys = received["keys"].as_array().expect("a list");
+    assert_eq!(keys.len(), 5, "{received}");
     for key in keys {
         let name = key["key"].as_str().expect("a text");
         assert_eq!(key["rejected_now"], rejected[name], "{key}");
@@ -134,10 +142,14 @@ fn all_limits_of_a_request_record_it_and_a_request_that_another_zone_rejects_is_
         ("z", "now", 2, 0),
     ] {
         let path = format!("/api/zones/{zone}/what-if");
-        let told = post(&gateway, &path, r#"{"burst": 3}"#).1;
+        let received = post(&gateway, &path, r#"{"burst": 3}"#).1;
         let expected = value!({"passed": passed, "delayed": 0, "rejected": rejected});
-        assert_eq!(counts(&told[side]), expected, "{zone}: {told}");
-        assert_eq!(told["arrivals"], passed + rejected, "{zone}: {told}");
+        assert_eq!(counts(&received[side]), expected, "{zone}: {received}");
+        assert_eq!(
+            received["arrivals"],
+            passed + rejected,
+            "{zone}: {received}"
+        );
     }
 }
 
@@ -154,15 +166,19 @@ fn what_is_wrong_is_named_and_another_site_may_not_ask() {
             "the zones are: z",
         ),
     ] {
-        let (found, told) = post(&gateway, path, body);
-        assert_eq!(found, status, "{told}");
-        assert!(told["error"].to_string().contains(says), "{told}");
+        let (found, received) = post(&gateway, path, body);
+        assert_eq!(found, status, "{received}");
+        assert!(received["error"].to_string().contains(says), "{received}");
     }
     assert_eq!(ask(&gateway, "GET", WHAT_IF, "").status, 405);
     let foreign = "Origin: https://evil.example\r\nContent-Length: 0\r\n";
     assert_eq!(ask(&gateway, "POST", WHAT_IF, foreign).status, 403);
 
-    let (status, told) = post(&gateway, WHAT_IF, r#"{"rate": "20r/s"}"#);
-    assert_eq!((status, &told["arrivals"]), (200, &value!(0)), "{told}");
-    assert_eq!(told["then"]["wait_p99"], Value::Null);
+    let (status, received) = post(&gateway, WHAT_IF, r#"{"rate": "20r/s"}"#);
+    assert_eq!(
+        (status, &received["arrivals"]),
+        (200, &value!(0)),
+        "{received}"
+    );
+    assert_eq!(received["then"]["wait_p99"], Value::Null);
 }

@@ -15,8 +15,8 @@ fn without_in(line: &str) -> String {
         let name = rest.split(' ').next().unwrap_or_default();
         return format!("# HELP {name} …");
     }
-    if let Some(place) = place(line) {
-        return format!("{place} …");
+    if let Some(location) = location(line) {
+        return format!("{location} …");
     }
     let is_json = line.contains("\": \"") || line.trim_start().starts_with('"');
     if is_json {
@@ -31,7 +31,7 @@ fn without_in(line: &str) -> String {
 }
 
 /// Returns `FILE:LINE:COLUMN:`, with or without ` warning:`, from the start of a line.
-fn place(line: &str) -> Option<&str> {
+fn location(line: &str) -> Option<&str> {
     let mut ends = line.match_indices(": ");
     let (end, _) = ends.next()?;
     let mut parts = line[..end].rsplit(':');
@@ -39,11 +39,11 @@ fn place(line: &str) -> Option<&str> {
         .by_ref()
         .take(2)
         .all(|part| part.parse::<u32>().is_ok());
-    let is_place = are_numbers && parts.next().is_some_and(|file| !file.contains(' '));
+    let is_location = are_numbers && parts.next().is_some_and(|file| !file.contains(' '));
     let warning = line[end..]
         .starts_with(": warning: ")
         .then(|| end + ": warning".len());
-    is_place.then(|| &line[..=warning.unwrap_or(end)])
+    is_location.then(|| &line[..=warning.unwrap_or(end)])
 }
 
 /// Removes sentences from the value of a field, or from the element of a list.

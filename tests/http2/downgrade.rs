@@ -66,12 +66,12 @@ fn pseudo_fields_that_http_1_would_read_otherwise_are_refused() {
 }
 
 #[test]
-fn a_body_that_is_shorter_or_longer_than_told_is_never_taken_for_a_whole_one() {
+fn a_body_of_another_length_than_announced_is_never_complete() {
     check_all(&lengths());
 }
 
 #[test]
-fn what_comes_after_the_told_end_spoils_no_other_request() {
+fn bytes_after_the_announced_end_spoil_no_other_request() {
     let (origin, seen) = recording();
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let mut fields = post();
@@ -110,9 +110,9 @@ fn what_looks_like_http_1_in_a_body_stays_a_body() {
     ];
     let mut stream = 1;
     for body in bodies {
-        for told in [true, false] {
+        for received in [true, false] {
             let mut fields = post();
-            if told {
+            if received {
                 fields.push((b"content-length".to_vec(), body.len().to_string().into()));
             }
             let bytes = [

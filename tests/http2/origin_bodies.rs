@@ -12,7 +12,7 @@ use crate::support::{FrameOrigin, Raw, SOON};
 type Pieces = &'static [(u8, &'static str)];
 
 /// Returns the response to a GET, if the client can take it for a complete one.
-fn told(
+fn received(
     fields: &'static [(&'static str, &'static str)],
     pieces: Pieces,
     after: fn(u32) -> Vec<u8>,
@@ -48,9 +48,9 @@ fn nothing(_stream: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_body_that_is_not_as_long_as_told_is_not_taken_for_a_whole_one() {
+fn a_body_of_another_length_than_announced_is_incomplete() {
     let length = &[("content-length", "5")];
-    let whole = |pieces| told(length, pieces, nothing);
+    let whole = |pieces| received(length, pieces, nothing);
     assert_eq!(
         whole(&[(END_STREAM, "hello")]).as_deref(),
         Some(&b"hello"[..])
@@ -66,7 +66,7 @@ fn a_body_that_is_not_as_long_as_told_is_not_taken_for_a_whole_one() {
     assert_eq!(whole(&[(END_STREAM, "hell")]), None);
     assert_eq!(whole(&[(0, "hell"), (END_STREAM, "")]), None);
     assert_eq!(whole(&[(END_STREAM, "hello, and more")]), None);
-    let empty = told(&[("content-length", "0")], &[(END_STREAM, "x")], nothing);
+    let empty = received(&[("content-length", "0")], &[(END_STREAM, "x")], nothing);
     assert_eq!(
         empty.as_deref(),
         Some(&b""[..]),
@@ -75,7 +75,7 @@ fn a_body_that_is_not_as_long_as_told_is_not_taken_for_a_whole_one() {
 }
 
 #[test]
-fn more_bytes_than_told_reach_no_client() {
+fn bytes_beyond_the_announced_length_reach_no_client() {
     // The client gets as many bytes as the head announces, and then nothing like a response.
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
@@ -103,7 +103,7 @@ fn more_bytes_than_told_reach_no_client() {
 
 #[test]
 fn a_body_without_a_length_ends_where_its_stream_does() {
-    let whole = |pieces, after| told(&[], pieces, after);
+    let whole = |pieces, after| received(&[], pieces, after);
     let hello = Some(&b"hello"[..]);
     assert_eq!(
         whole(&[(0, "hel"), (END_STREAM, "lo")], nothing).as_deref(),

@@ -102,7 +102,7 @@ fn a_body_that_the_origin_has_not_looked_at_is_sent_again_whole() {
     let gateway = drip(&origin, "", "");
     for length in [1, 10_000, 65_000, 100_000] {
         let sent = noise(length);
-        let wanted = sent.clone();
+        let expected = sent.clone();
         // Without a window update, the origin gets 65535 bytes.
         origin.next(move |to, stream| {
             body(to, length.min(65_535))?;
@@ -116,7 +116,7 @@ fn a_body_that_the_origin_has_not_looked_at_is_sent_again_whole() {
         });
         origin.next(move |to, stream| {
             open_window(to, stream, 200_000)?;
-            assert!(body(to, usize::MAX)? == wanted, "{length}");
+            assert!(body(to, usize::MAX)? == expected, "{length}");
             to.send(ok(stream))
         });
         let before = origin.requests();
@@ -319,7 +319,7 @@ fn who_speaks_no_http_2_is_a_502() {
             for tcp in listener.incoming().map_while(Result::ok) {
                 let mut tcp = Frames::over(tcp);
                 // The gateway may have closed it already.
-                let _told = tcp.send(first);
+                let _sent = tcp.send(first);
                 if first.is_empty() {
                     continue;
                 }

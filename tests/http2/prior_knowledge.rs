@@ -55,7 +55,7 @@ fn a_preface_may_come_in_pieces() {
 }
 
 /// Returns the response to these bytes if nothing follows.
-fn told(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+fn received(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut client = Raw::connect(to);
     client.send(bytes);
     // As over TLS, a connection that began gets some time to end.
@@ -68,7 +68,7 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
     let gateway = drip(&origin, "header_timeout = \"500ms\"");
     let address = gateway.address();
     for length in [1, 3, 14, 16, 23] {
-        let came = told(address, &PREFACE[..length]);
+        let came = received(address, &PREFACE[..length]);
         assert!(came.starts_with(b"HTTP/1.1 408 "), "{length}: {came:?}");
     }
     // Another line than the preface is an HTTP/1 request with an unknown version.
@@ -80,7 +80,7 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
         "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
         "\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ] {
-        let came = told(address, other.as_bytes());
+        let came = received(address, other.as_bytes());
         assert!(came.starts_with(b"HTTP/1.1 400 "), "{other:?}: {came:?}");
     }
     for rubbish in [
@@ -89,7 +89,7 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
         &[0; 100],
         b"",
     ] {
-        let came = told(address, &[PREFACE, rubbish].concat());
+        let came = received(address, &[PREFACE, rubbish].concat());
         assert!(
             !came.windows(5).any(|at| at == b"HTTP/"),
             "{rubbish:?}: {came:?}"

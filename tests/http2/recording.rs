@@ -92,6 +92,6 @@ async fn answer(
     if let Ok(mut stream) = respond.send_response(head.expect("a head"), is_head)
         && !is_head
     {
-        let _gone = stream.send_data("ok".into(), true);
+        let _result = stream.send_data("ok".into(), true);
     }
 }

@@ -95,7 +95,7 @@ fn small_and_large_messages_pass_both_ways() {
 }
 
 #[test]
-fn either_side_may_close_and_the_place_comes_back() {
+fn either_side_may_close_and_the_permit_is_freed() {
     let (origin, gateway) = drip("");
     let (mut client, mut at_origin) = opened(&origin, &gateway);
     assert_eq!(in_flight(&gateway), 1);
@@ -183,7 +183,7 @@ fn what_is_no_switch_opens_no_websocket() {
 #[test]
 fn an_opening_with_a_length_or_of_another_protocol_is_refused() {
     let (origin, gateway) = drip("");
-    let told = |fields: &[(&str, &str)]| {
+    let received = |fields: &[(&str, &str)]| {
         let mut client = Frames::connect(gateway.address());
         client.send(head(1, 0, fields)).expect("it reads");
         // Bytes that would be the body of the request over HTTP/1.
@@ -198,19 +198,19 @@ fn an_opening_with_a_length_or_of_another_protocol_is_refused() {
         (":path", "/chat"),
     ];
     let with = |length| [&opening[..], &[("content-length", length)]].concat();
-    assert_eq!(told(&with("5")), Outcome::Status(400));
-    let outcome = told(&with("0"));
+    assert_eq!(received(&with("5")), Outcome::Status(400));
+    let outcome = received(&with("0"));
     assert!(
         matches!(outcome, Outcome::Status(400) | Outcome::Reset(_)),
         "{outcome:?}"
     );
     let mut fields = opening;
     fields[1].1 = "connect-udp";
-    assert_eq!(told(&fields), Outcome::Status(405));
+    assert_eq!(received(&fields), Outcome::Status(405));
     let plain = [(":method", "CONNECT"), (":authority", "test:80")];
-    assert_eq!(told(&plain), Outcome::Status(405));
+    assert_eq!(received(&plain), Outcome::Status(405));
     let without_path = &opening[..4];
-    assert!(matches!(told(without_path), Outcome::Reset(_)));
+    assert!(matches!(received(without_path), Outcome::Reset(_)));
     // None of them reached the origin.
     let next = thread::spawn({
         let address = gateway.address();

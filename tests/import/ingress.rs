@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{check_golden, drip, told, written};
+use super::{check_golden, drip, outcome_of, written};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/ingress")
@@ -11,7 +11,7 @@ fn corpus() -> PathBuf {
 
 #[test]
 fn a_whole_manifest_comes_out_as_it_should() {
-    let (code, settings, notes) = told(&drip(&corpus(), &["import", "shop.yaml"]));
+    let (code, settings, notes) = outcome_of(&drip(&corpus(), &["import", "shop.yaml"]));
     assert_eq!(code, Some(0), "{notes:#?}");
     check_golden("ingress-shop.toml", &settings);
     assert_eq!(notes.last().unwrap(), "9 things need a look");
@@ -24,11 +24,11 @@ fn a_manifest_is_known_by_its_name_or_its_beginning() {
     let json = fs::read_to_string(corpus().join("list.json")).unwrap();
     let folder = written(&[("manifest", &text), ("a.JSON", &json), ("empty.yml", "")]);
     for name in ["manifest", "a.JSON"] {
-        let (code, settings, _) = told(&drip(folder.path(), &["import", name]));
+        let (code, settings, _) = outcome_of(&drip(folder.path(), &["import", name]));
         assert_eq!(code, Some(0), "{name}");
         assert!(settings.contains("svc.cluster.local"), "{name}: {settings}");
     }
-    let (code, settings, notes) = told(&drip(folder.path(), &["import", "empty.yml"]));
+    let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "empty.yml"]));
     assert_eq!((code, &*settings), (Some(1), ""));
     let none = "empty.yml: no Ingress with a path was found that could be translated";
     assert_eq!(notes, [none]);
@@ -45,7 +45,7 @@ fn the_page_shows_what_happens() {
     };
     let folder = written(&[("ingress.yaml", block("yaml"))]);
     let output = drip(folder.path(), &["import", "ingress.yaml"]);
-    let (code, settings, notes) = told(&output);
+    let (code, settings, notes) = outcome_of(&output);
     assert_eq!((code, &*settings), (Some(0), block("toml")), "{notes:#?}");
     let shown: Vec<_> = block("text").lines().collect();
     assert_eq!(notes, shown);

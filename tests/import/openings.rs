@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use super::{drip, refused, told, written};
+use super::{drip, outcome_of, refused, written};
 
 const APP: &str = "proxy_pass http://127.0.0.1:9000;";
 
@@ -43,10 +43,10 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         let (settings, notes) = imported(&conf);
         let line = format!("\nlisten = [\"{listen}\"]\n");
         assert!(settings.contains(&line), "{conf}{settings}");
-        let told = |what: &str| notes.iter().any(|note| note.contains(what));
-        assert!(told("this server is left out"), "{conf}{notes:?}");
+        let says = |what: &str| notes.iter().any(|note| note.contains(what));
+        assert!(says("this server is left out"), "{conf}{notes:?}");
         assert!(
-            told("is left out: import writes no routes by listen address"),
+            says("is left out: import writes no routes by listen address"),
             "{conf}{notes:?}"
         );
         // A server that is left out refuses nothing.
@@ -110,9 +110,9 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
                     settings.contains(":9000") && !settings.contains(":9001"),
                     "{conf}{settings}"
                 );
-                let told = |what: &str| notes.iter().any(|note| note.contains(what));
-                assert!(told("this server is left out: "), "{notes:?}");
-                assert!(told("would be open there"), "{notes:?}");
+                let says = |what: &str| notes.iter().any(|note| note.contains(what));
+                assert!(says("this server is left out: "), "{notes:?}");
+                assert!(says("would be open there"), "{notes:?}");
             }
         }
     }
@@ -158,8 +158,8 @@ fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
             !opens && settings.contains("host = \"b.example\"\norigin"),
             "{settings}"
         );
-        let told = |note: &String| note.contains("requests of other hosts get 404");
-        assert!(notes.iter().any(told), "{notes:?}");
+        let says = |note: &String| note.contains("requests of other hosts get 404");
+        assert!(notes.iter().any(says), "{notes:?}");
     }
 }
 
@@ -257,7 +257,7 @@ fn a_protected_path_that_is_not_utf_8_is_refused_from_its_readable_beginning() {
         let conf = [b"server { listen 80; ", location, rest].concat();
         let folder = written(&[]);
         fs::write(folder.path().join("nginx.conf"), conf).expect("a file");
-        let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+        let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
         assert_eq!(code, Some(0), "{notes:?}");
         let first = settings.split("[[routes]]").nth(1).expect("a route");
         assert!(first.contains("path = \"regex:^/"), "{settings}");

@@ -1,6 +1,6 @@
 //! Tests that what nginx protects stays closed, whatever other routes there are.
 
-use super::{drip, imported, refused, told, written};
+use super::{drip, imported, outcome_of, refused, written};
 
 /// Requests of a host stay with its server, whatever routes exist for all hosts.
 #[test]
@@ -52,8 +52,8 @@ fn too_many_routes_leave_nothing_open() {
          server {{ server_name {names}; location / {{ proxy_pass http://127.0.0.1:9; }} location /a/ {{ deny all; }} }}\n"
     );
     let folder = written(&[("nginx.conf", &conf)]);
-    let (found, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let (found, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!((found, &*settings), (Some(1), ""));
-    let is_told = |note: &String| note.contains("more than 5000 routes");
-    assert!(notes.iter().any(is_told));
+    let is_reported = |note: &String| note.contains("more than 5000 routes");
+    assert!(notes.iter().any(is_reported));
 }

@@ -55,7 +55,7 @@ impl Scene {
 }
 
 /// Returns whether a headline reports rejected requests or a slow or failing origin.
-fn tells_damage(headline: &Value) -> bool {
+fn reports_damage(headline: &Value) -> bool {
     let also = headline["also"].as_array().into_iter().flatten();
     let titles = [&headline["title"], &headline["remedy"]];
     let mut titles = titles.into_iter().chain(also).filter_map(Value::as_str);
@@ -80,11 +80,11 @@ const BACKING_OFF: Rule = Rule {
 };
 
 #[test]
-fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_is_fast_again() {
+fn a_slow_origin_is_reported_in_red_with_its_damage_until_it_is_fast_again() {
     let scene = Scene::start(20);
     let mut incident = Incident::begin(&scene.gateway, &BACKING_OFF, || scene.take(SLOW));
-    let told = incident.reported();
-    for also in told["also"].as_array().expect("a list") {
+    let received = incident.reported();
+    for also in received["also"].as_array().expect("a list") {
         assert!(!also.as_str().expect("a title").starts_with("Origin app"));
     }
     scene.take(USUAL);
@@ -102,12 +102,12 @@ fn an_origin_that_becomes_slow_is_told_in_red_with_its_damage_and_not_after_it_i
     wait(slow_answers + Duration::from_secs(RULE.calm), &|it| {
         let title = it["title"].as_str().expect("a title");
         let grows = "Origin app answers in time again; its gate grows back: ";
-        !tells_damage(it) && it["severity"] != "bad" && title.starts_with(grows)
+        !reports_damage(it) && it["severity"] != "bad" && title.starts_with(grows)
     });
     if day_or_night(false, true) {
         // The gate still lets fewer requests through than configured; the headline says only that.
         wait(ALL_BACK_WITHIN, &|it| {
-            assert!(!tells_damage(it), "{it:#}");
+            assert!(!reports_damage(it), "{it:#}");
             it["cause"] == "fine"
         });
     }
@@ -125,7 +125,7 @@ const GIVEN_BACK: Rule = Rule {
 };
 
 #[test]
-fn places_that_make_no_answer_faster_are_given_back_and_the_headline_says_so() {
+fn cuts_that_make_no_answer_faster_are_undone_and_reported() {
     // Otherwise clients would disconnect before they are answered, and nothing would be measured.
     let scene = Scene::start(2);
     let mut incident = Incident::begin(&scene.gateway, &GIVEN_BACK, || scene.take(SLOW / 3));

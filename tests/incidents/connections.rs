@@ -84,7 +84,7 @@ const NO_DESCRIPTORS: Rule = Rule {
 };
 
 #[test]
-fn clients_that_the_limit_of_descriptors_keeps_out_are_told_to_raise_that_limit() {
+fn clients_kept_out_by_the_descriptor_limit_lead_to_advice_to_raise_it() {
     const LIMIT: usize = 128;
     let server = Server::start();
     let site = Site::new();

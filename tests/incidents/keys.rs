@@ -56,7 +56,7 @@ const NO_KEY: Rule = Rule {
 };
 
 #[test]
-fn a_key_that_no_client_sends_is_told_and_counted_at_four_requests_a_second() {
+fn a_key_that_no_client_sends_is_reported_and_counted_at_four_requests_a_second() {
     let server = Server::start();
     let zone = "key = \"$http_x_apikey\"\nrate = \"1r/s\"";
     let limit = "burst = 2, nodelay = true";
@@ -108,7 +108,7 @@ const ALL_SHARE: Rule = Rule {
 };
 
 #[test]
-fn a_constant_key_is_told_as_one_limit_for_all() {
+fn a_constant_key_is_reported_as_one_limit_for_all() {
     let server = Server::start();
     let file = |zone: &str| limited(server.address(), zone, "/", "burst = 2, nodelay = true");
     let gateway = Gateway::start(&file("key = \"everyone\"\nrate = \"5r/s\""));
@@ -116,8 +116,8 @@ fn a_constant_key_is_told_as_one_limit_for_all() {
     let mut incident = Incident::begin(&gateway, &ALL_SHARE, || {
         clients = Some(steady(&gateway, STEADY, |_| get("/")));
     });
-    let told = incident.reported();
-    assert!(!text(&told).contains("not affected"), "{told:#}");
+    let received = incident.reported();
+    assert!(!text(&received).contains("not affected"), "{received:#}");
     // Each client has its own limit, and this one stays below it.
     let own = "key = \"$remote_addr\"\nrate = \"1000r/s\"";
     gateway.site.write(&file(own));

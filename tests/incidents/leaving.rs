@@ -37,7 +37,7 @@ const OUTAGE: Rule = Rule {
 };
 
 #[test]
-fn an_outage_by_the_timeouts_of_clients_is_told_in_red() {
+fn an_outage_by_client_timeouts_is_reported_in_red() {
     let server = Server::start();
     server.be(Mode::VerySlow);
     play(&Gateway::start(&app(&[server.address()], "", "")), &OUTAGE);
@@ -55,7 +55,7 @@ const AT_GATE: Rule = Rule {
 };
 
 #[test]
-fn clients_that_leave_at_a_gate_are_told_with_what_binds() {
+fn clients_that_disconnect_at_a_gate_are_reported_with_the_binding_limit() {
     let server = Server::start();
     let gate = "rate = \"5r/s\"\nqueue_timeout = \"20s\"";
     play(

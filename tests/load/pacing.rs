@@ -37,8 +37,8 @@ fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejec
         assert_eq!(count_status(&answers, 200), count - rejected);
         let moments = origin.moments(&target);
         let found: Vec<_> = moments.iter().map(|moment| *moment - moments[0]).collect();
-        let is_right = |(found, wanted): (&Duration, &u64)| {
-            found.abs_diff(Duration::from_millis(*wanted)) <= 15 * MS
+        let is_right = |(found, expected): (&Duration, &u64)| {
+            found.abs_diff(Duration::from_millis(*expected)) <= 15 * MS
         };
         // Requests that did not have to wait left at once.
         if found.len() == departures.len() && found.iter().zip(departures).all(is_right) {

@@ -30,7 +30,7 @@ struct Waiting {
 }
 
 /// A connection that some visitors share, one after the other.
-struct Door<'s> {
+struct SharedConnection<'s> {
     client: Client,
     seen: &'s Seen,
     /// Time of the next poll of each visitor, and its index.
@@ -38,7 +38,7 @@ struct Door<'s> {
     waiting: Vec<Waiting>,
 }
 
-impl<'s> Door<'s> {
+impl<'s> SharedConnection<'s> {
     fn new(to: SocketAddr, seen: &'s Seen) -> Self {
         Self {
             client: Client::connect(to),
@@ -117,13 +117,13 @@ impl<'s> Door<'s> {
 
 #[test]
 #[ignore = "minutes: tests/run.sh long"]
-fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_are_places() {
+fn twenty_thousand_visitors_enter_in_order_and_never_exceed_sessions() {
     const VISITORS: u16 = 20_000;
     const DOORS: u16 = 40;
-    const PLACES: i64 = 500;
+    const SESSIONS: i64 = 500;
     let _alone = alone();
     let origin = Origin::start();
-    let room = format!("{SECRET}sessions = {PLACES}\nidle = \"2s\"\nclaim = \"10s\"");
+    let room = format!("{SECRET}sessions = {SESSIONS}\nidle = \"2s\"\nclaim = \"10s\"");
     let gateway = Gateway::start(&shop(origin.address, &room));
     let at = gateway.address();
     let (seen, began) = (Seen::default(), now());
@@ -132,16 +132,16 @@ fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_a
             let mut most = 0;
             while !seen.is_over.load(Ordering::SeqCst) {
                 let metrics = gateway.metrics();
-                let count = |place| metrics.count("drip_room_visitors", &[("where", place)]);
+                let count = |state| metrics.count("drip_room_visitors", &[("where", state)]);
                 let taken = count("inside") + count("called");
-                assert!(taken <= PLACES, "{taken} places are taken");
+                assert!(taken <= SESSIONS, "{taken} places are taken");
                 most = most.max(taken);
                 thread::sleep(Duration::from_millis(100));
             }
             most
         });
         let doors: Vec<_> = (0..DOORS)
-            .map(|_| scope.spawn(|| Door::new(at, &seen).pass(VISITORS / DOORS)))
+            .map(|_| scope.spawn(|| SharedConnection::new(at, &seen).pass(VISITORS / DOORS)))
             .collect();
         let passed: Vec<_> = doors
             .into_iter()
@@ -159,7 +159,7 @@ fn twenty_thousand_visitors_come_in_by_their_numbers_and_never_more_than_there_a
         seen.polls.into_inner()
     );
     assert_eq!(seen.entered.into_inner(), i64::from(VISITORS));
-    assert_eq!(most, PLACES, "all places were used");
+    assert_eq!(most, SESSIONS, "all places were used");
     let metrics = gateway.metrics();
     let events = |event| metrics.count("drip_room_visitors_total", &[("event", event)]);
     let without = events("walked_in");

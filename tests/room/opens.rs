@@ -14,7 +14,7 @@ fn in_seconds(seconds: i64) -> String {
 }
 
 #[test]
-fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_who_come_later() {
+fn visitors_before_the_opening_get_random_positions_before_later_ones() {
     const EARLY: usize = 40;
     let origin = Origin::start();
     let opens = in_seconds(5);
@@ -53,14 +53,14 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
         metrics.count("drip_room_open", &[("origin", "shop")]) == 1
     });
     let mut late: Vec<_> = (0..3).map(|_| Visitor::draw(at)).collect();
-    let places = |visitors: &mut [Visitor]| -> Vec<Option<u64>> {
-        let places = visitors.iter_mut().map(|visitor| {
+    let positions = |visitors: &mut [Visitor]| -> Vec<Option<u64>> {
+        let positions = visitors.iter_mut().map(|visitor| {
             let answer = visitor.ask(at, "/", JSON);
             (answer.status != 200).then(|| position(&answer))?
         });
-        places.collect()
+        positions.collect()
     };
-    let drawn = places(&mut early);
+    let drawn = positions(&mut early);
     // One visitor was called, and entered with its poll.
     assert_eq!(
         drawn.iter().filter(|it| it.is_none()).count(),
@@ -76,5 +76,10 @@ fn everybody_waits_before_the_opening_and_then_has_a_random_place_before_those_w
         "they have the order in which they came: {drawn:?}"
     );
     let behind = EARLY as u64..;
-    assert!(places(&mut late).into_iter().flatten().eq(behind.take(3)));
+    assert!(
+        positions(&mut late)
+            .into_iter()
+            .flatten()
+            .eq(behind.take(3))
+    );
 }

@@ -52,7 +52,7 @@ fn a_browser_gets_cookies_and_no_field_of_its_own() {
 }
 
 #[test]
-fn who_waits_is_told_its_place_and_enters_once_it_is_called() {
+fn a_waiting_visitor_gets_its_position_and_enters_once_called() {
     let origin = Origin::start();
     let file = shop(
         origin.address,
@@ -78,10 +78,10 @@ fn who_waits_is_told_its_place_and_enters_once_it_is_called() {
     assert_eq!(cookies(&answer).len(), 1);
     let mut third = Visitor::default();
     let answer = third.ask(at, "/", JSON);
-    let told: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
-    assert_eq!(told["position"], 2, "{told}");
-    assert!(told["wait_seconds"].is_u64(), "{told}");
-    assert_eq!(told["ticket"].as_str(), third.ticket.as_deref());
+    let received: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert_eq!(received["position"], 2, "{received}");
+    assert!(received["wait_seconds"].is_u64(), "{received}");
+    assert_eq!(received["ticket"].as_str(), third.ticket.as_deref());
     assert_eq!(answer.field("content-type"), Some("application/json"));
     assert_eq!(origin.arrivals().len(), 1, "who waits is not forwarded");
 
@@ -111,7 +111,7 @@ fn who_waits_is_told_its_place_and_enters_once_it_is_called() {
 }
 
 #[test]
-fn who_asks_too_often_gets_429_and_keeps_the_place() {
+fn a_visitor_that_polls_too_often_gets_429_and_keeps_its_position() {
     let origin = Origin::start();
     let gateway = Gateway::start(&format!(
         "{}reject_status = 503\n",
@@ -444,7 +444,7 @@ fn two_rooms_on_one_host_keep_two_cookies() {
 }
 
 #[test]
-fn no_cache_keeps_an_answer_that_begins_a_session_or_tells_to_wait() {
+fn no_cache_keeps_an_answer_that_begins_a_session_or_queues() {
     let kept = "Cache-Control: public, max-age=60\r\nCDN-Cache-Control: max-age=600\r\n\
                 Surrogate-Control: max-age=600\r\nExpires: Thu, 01 Jan 2032 00:00:00 GMT\r\nETag: \"a\"\r\n";
     let origin = Origin::answering(move |exchange| {
@@ -464,8 +464,8 @@ fn no_cache_keeps_an_answer_that_begins_a_session_or_tells_to_wait() {
             .map(|(name, value)| format!("{name}: {value}"))
             .collect();
         of_caches.sort();
-        let wanted = ["cache-control: max-age=9", "cache-control: no-store"];
-        assert_eq!(of_caches, wanted, "{}", answer.status);
+        let requested = ["cache-control: max-age=9", "cache-control: no-store"];
+        assert_eq!(of_caches, requested, "{}", answer.status);
     }
     // The next response is as the origin made it.
     let later = visitor.ask(gateway.address(), "/", "");

@@ -49,7 +49,7 @@ fn over_http_2_it_is_the_same() {
 }
 
 #[test]
-fn a_call_of_grpc_is_told_when_to_come_again_and_gets_its_ticket() {
+fn a_grpc_call_gets_a_retry_time_and_its_ticket() {
     let origin = Origin::start();
     let gateway = Gateway::start(&full_shop(origin.address, ""));
     let at = gateway.address();
@@ -79,7 +79,7 @@ const SWITCHED: &str =
     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 #[test]
-fn a_websocket_needs_a_place_too() {
+fn a_websocket_needs_a_session_too() {
     let origin = RawOrigin::start();
     let gateway = Gateway::start(&full_shop(origin.address, ""));
     let at = gateway.address();

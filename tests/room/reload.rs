@@ -6,14 +6,14 @@ use super::{
 use crate::support::{Gateway, Origin, eventually, fetch};
 
 #[test]
-fn more_and_fewer_places_hold_at_once_and_nobody_inside_is_sent_away() {
+fn more_and_fewer_sessions_apply_at_once_and_no_session_is_ended() {
     let origin = Origin::start();
     let gateway = Gateway::start(&full_shop(origin.address, ""));
     let at = gateway.address();
     let mut inside = vec![Visitor::walk_in(at)];
     let mut waiting: Vec<_> = (0..4).map(|_| Visitor::draw(at)).collect();
-    let places = |count: u32| shop(origin.address, &format!("{SECRET}sessions = {count}"));
-    reload(&gateway, &places(3));
+    let with_sessions = |count: u32| shop(origin.address, &format!("{SECRET}sessions = {count}"));
+    reload(&gateway, &with_sessions(3));
     for _ in 0..2 {
         let mut visitor = waiting.remove(0);
         let number = visitor.number();
@@ -22,7 +22,7 @@ fn more_and_fewer_places_hold_at_once_and_nobody_inside_is_sent_away() {
         inside.push(visitor);
     }
     assert_eq!(position(&waiting[0].ask(at, "/", JSON)), Some(1));
-    reload(&gateway, &places(1));
+    reload(&gateway, &with_sessions(1));
     for visitor in &mut inside {
         assert!(visitor.is_inside(at));
     }

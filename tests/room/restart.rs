@@ -16,7 +16,7 @@ fn check_mode(site: &Chain) {
 }
 
 #[test]
-fn after_a_stop_everybody_has_its_place_and_the_numbers_go_on() {
+fn after_a_stop_positions_are_kept_and_numbers_continue() {
     let origin = Origin::start();
     let site = Chain::new(false, true, &shop(origin.address, "sessions = 1"));
     let at = site.address;
@@ -31,9 +31,9 @@ fn after_a_stop_everybody_has_its_place_and_the_numbers_go_on() {
         line.contains("origin=\"shop\" sessions=1 waiting=3"),
         "{line}"
     );
-    for (visitor, place) in waiting.iter_mut().zip(1..) {
+    for (visitor, line_position) in waiting.iter_mut().zip(1..) {
         let number = visitor.number();
-        assert_eq!(position(&visitor.ask(at, "/", JSON)), Some(place));
+        assert_eq!(position(&visitor.ask(at, "/", JSON)), Some(line_position));
         assert_eq!(visitor.number(), number);
     }
     assert!(inside.is_inside(at));
@@ -122,7 +122,7 @@ fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
 }
 
 #[test]
-fn a_broken_file_of_rooms_is_told_and_the_gateway_starts() {
+fn a_broken_room_state_is_reported_and_the_gateway_starts() {
     let origin = Origin::start();
     for text in [&b"{\"rooms\": [{}]}"[..], b"", b"\xff\x00"] {
         let site = Chain::new(false, true, &shop(origin.address, "sessions = 1"));

@@ -53,7 +53,7 @@ fn at(time: &str, keys: &str) -> String {
 }
 
 #[test]
-fn a_row_tells_how_long_a_request_waits_at_the_gate_and_why_it_is_rejected_there() {
+fn a_row_has_the_wait_at_the_gate_and_the_reason_of_a_rejection() {
     let bench = gate("rate = \"10r/s\"\nmax_queue = 1\nqueue_timeout = \"50ms\"");
     let output = bench.simulate("1.5,a\n1.5,b\n1.5,c\n1.56,d\n");
     let expected = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejected\n\
@@ -71,8 +71,12 @@ fn the_wait_in_the_zones_and_the_wait_at_the_gate_count_together() {
         let limit =
             format!("limits = [{{ zone = \"key\", burst = 5 }}]\nmax_wait = \"{max_wait}\"");
         let bench = zone_and_gate("rate = \"4r/s\"", &limit);
-        let told = rows(&bench, &at("0", "aa"));
-        (told[1].delay, told[1].at_gate, told[1].rejected.clone())
+        let received = rows(&bench, &at("0", "aa"));
+        (
+            received[1].delay,
+            received[1].at_gate,
+            received[1].rejected.clone(),
+        )
     };
     // The request waits 0.1 s for its slot in the zone, and then for the gate's slot at 0.25 s.
     assert_eq!(delay("250ms"), (Some(0.25), Some(0.15), String::new()));
@@ -96,7 +100,7 @@ fn the_zones_give_back_what_the_gate_rejects_and_those_behind_move_up() {
     let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 1", limit);
     // The second waits for the slot at 1 s. So the third finds no room when its turn comes.
     let rows = rows(&bench, &(at("0", "aaaa") + "0,a,/free\n0.25,a,/free\n"));
-    let told: Vec<(Option<f64>, Option<f64>, &str)> = rows
+    let received: Vec<(Option<f64>, Option<f64>, &str)> = rows
         .iter()
         .map(|row| (row.departure, row.at_gate, row.rejected.as_str()))
         .collect();
@@ -109,7 +113,7 @@ fn the_zones_give_back_what_the_gate_rejects_and_those_behind_move_up() {
         (Some(0.2), None, ""),
         (Some(0.3), None, ""),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn a_dry_run_ignores_the_zones_but_not_the_gate() {
     let limit = "limits = [{ zone = \"key\", burst = 1 }]\nmax_wait = \"10ms\"\ndry_run = true";
     let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 2", limit);
     let rows = rows(&bench, &at("0", "aaaa"));
-    let told: Vec<(&str, Option<f64>)> = rows
+    let received: Vec<(&str, Option<f64>)> = rows
         .iter()
         .map(|row| (row.verdict.as_str(), row.departure))
         .collect();
@@ -127,12 +131,12 @@ fn a_dry_run_ignores_the_zones_but_not_the_gate() {
         ("rejected_dry_run", Some(2.0)),
         ("rejected", None),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
     assert_eq!(rows[3].rejected, "max_queue");
 }
 
 #[test]
-fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
+fn a_permit_is_held_for_the_logged_time_at_the_origin() {
     let line = |milli: u32, at_origin: &str| {
         format!("{{\"msec\":1000.{milli:03},\"remote_addr\":\"192.0.2.1\",{at_origin}}}\n")
     };
@@ -144,24 +148,24 @@ fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
             &format!("\"request_time\":{}", f64::from(nth) / 4.0),
         )
     };
-    let told = rows(
+    let received = rows(
         &bench,
         &[slow(1), slow(2), slow(3), line(0, "\"status\":200")].concat(),
     );
-    let delays: Vec<f64> = told.iter().filter_map(|row| row.delay).collect();
+    let delays: Vec<f64> = received.iter().filter_map(|row| row.delay).collect();
     assert_eq!(delays, [0.0, 0.25, 0.75, 1.5]);
 
     let output = bench.simulate(at("0", "abc"));
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.matches(",passed,").count(), 3);
-    let told = String::from_utf8(output.stderr).unwrap();
+    let received = String::from_utf8(output.stderr).unwrap();
     let expected = "3 requests have no time at the origin in the trace: they hold no place of \
                     max_in_flight or in_flight\n";
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
 }
 
 #[test]
-fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
+fn running_requests_hold_the_permits_of_a_key_for_the_logged_time() {
     let bench = Bench::new(
         "[zones.key]\nkey = \"$remote_addr\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\n\
          origin = \"app\"\nmax_wait = \"500ms\"\n\
@@ -177,7 +181,7 @@ fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
     let trace = [line(1, 1), line(2, 1), line(3, 1), line(3, 1), line(3, 2)].concat();
     let output = bench.simulate(trace);
     let text = String::from_utf8(output.stdout).unwrap();
-    let told: Vec<(&str, &str)> = text
+    let received: Vec<(&str, &str)> = text
         .lines()
         .skip(1)
         .map(|line| {
@@ -194,11 +198,11 @@ fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
         ("rejected", ""),
         ("passed", "0.000000000"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(received, expected);
 }
 
 #[test]
-fn a_summary_tells_what_a_gate_rejects() {
+fn a_summary_has_the_rejections_of_a_gate() {
     let bench = gate("rate = \"10r/s\"\nmax_queue = 2");
     let folder = bench.folder.path();
     std::fs::write(folder.join("trace"), at("0", "aabbc")).unwrap();
@@ -224,12 +228,12 @@ fn costs_that_are_learned_are_not_and_it_says_so() {
         let output = bench.simulate("0,a\n");
         String::from_utf8(output.stderr).unwrap()
     };
-    let told = said(&learned);
+    let received = said(&learned);
     assert!(
-        told.contains(
+        received.contains(
             "gateway.toml: the cost of / is learned by a running gateway, not by this replay"
         ),
-        "{told}"
+        "{received}"
     );
     let departures = |bench: &Bench| -> Vec<Option<f64>> {
         let rows = rows(bench, "0,a,/,2\n0,a\n0,a\n");
@@ -238,6 +242,6 @@ fn costs_that_are_learned_are_not_and_it_says_so() {
     let known = file("");
     assert_eq!(departures(&learned), [Some(0.0), Some(2.0), Some(3.0)]);
     assert_eq!(departures(&known), departures(&learned));
-    let told = said(&known);
-    assert!(!told.contains("learned"), "{told}");
+    let received = said(&known);
+    assert!(!received.contains("learned"), "{received}");
 }

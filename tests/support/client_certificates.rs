@@ -86,11 +86,11 @@ pub fn ask(to: SocketAddr, folder: &Path, name: &str) -> String {
 }
 
 /// Starts an origin that answers with the fields about the client that it received.
-pub fn telling() -> Origin {
+pub fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = ["x-verify", "x-fingerprint", "x-subject", "x-serial"];
-        let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
-        exchange.reply(told.join("|").as_bytes())
+        let received = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
+        exchange.reply(received.join("|").as_bytes())
     })
 }
 

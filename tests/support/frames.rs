@@ -210,7 +210,7 @@ pub enum Outcome {
     /// The stream was reset with this code.
     Reset(u32),
     /// The connection ended, with this code if one was received.
-    Gone(Option<u32>),
+    Closed(Option<u32>),
 }
 
 impl Frames {
@@ -264,10 +264,10 @@ impl Frames {
 
     /// Returns the outcome of the request on a stream. Ignores frames of other streams.
     pub fn outcome(&mut self, stream: u32) -> Outcome {
-        let mut told = None;
+        let mut received = None;
         loop {
             match self.next() {
-                Ok(it) if it.kind == GOAWAY => told = Some(it.code()),
+                Ok(it) if it.kind == GOAWAY => received = Some(it.code()),
                 Ok(it) if it.stream == stream && it.kind == RST_STREAM => {
                     return Outcome::Reset(it.code());
                 }
@@ -281,7 +281,7 @@ impl Frames {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     panic!("nothing came of stream {stream}");
                 }
-                Err(_) => return Outcome::Gone(told),
+                Err(_) => return Outcome::Closed(received),
             }
         }
     }
@@ -303,7 +303,7 @@ impl Frames {
                 }
                 Ok(it) if it.stream == stream && it.ends_stream() => return Ok(body),
                 Ok(_) => {}
-                Err(_) => return Err(Outcome::Gone(None)),
+                Err(_) => return Err(Outcome::Closed(None)),
             }
         }
     }

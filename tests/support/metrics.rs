@@ -7,7 +7,7 @@ pub struct Metrics(pub String);
 impl Metrics {
     /// Returns the sum of all series of this name with these labels; `None` if there is none.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-        let wanted: Vec<String> = labels
+        let expected: Vec<String> = labels
             .iter()
             .map(|(label, value)| format!("{label}=\"{value}\""))
             .collect();
@@ -15,7 +15,7 @@ impl Metrics {
             let (series, value) = line.rsplit_once(' ')?;
             let (found, rest) = series.split_once('{').unwrap_or((series, ""));
             let has = |label: &String| rest.contains(label.as_str());
-            (found == name && wanted.iter().all(has)).then(|| value.parse::<f64>().ok())?
+            (found == name && expected.iter().all(has)).then(|| value.parse::<f64>().ok())?
         });
         values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
     }

@@ -155,20 +155,20 @@ pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
     moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// Fails unless each gap is as `wanted`, within the precision of the machine.
-pub fn check_pace(moments: &[Instant], wanted: Duration) -> Result<(), String> {
+/// Fails unless each gap is as `expected`, within the precision of the machine.
+pub fn check_pace(moments: &[Instant], expected: Duration) -> Result<(), String> {
     let ends = moments.first().zip(moments.last());
     // One gap may contain several pauses.
     let pauses = ends.map_or(Duration::ZERO, |(first, last)| all_pauses(*first, *last));
-    check_gaps(moments, wanted, MARGIN + pauses)
+    check_gaps(moments, expected, MARGIN + pauses)
 }
 
-/// Fails unless each gap is as `wanted`, plus or minus `slack`.
-pub fn check_gaps(moments: &[Instant], wanted: Duration, slack: Duration) -> Result<(), String> {
+/// Fails unless each gap is as `expected`, plus or minus `slack`.
+pub fn check_gaps(moments: &[Instant], expected: Duration, slack: Duration) -> Result<(), String> {
     let gaps = gaps(moments);
-    match gaps.iter().find(|gap| gap.abs_diff(wanted) > slack) {
+    match gaps.iter().find(|gap| gap.abs_diff(expected) > slack) {
         Some(odd) => Err(format!(
-            "a gap of {odd:?}, not {wanted:?} within {slack:?}, among {gaps:?}"
+            "a gap of {odd:?}, not {expected:?} within {slack:?}, among {gaps:?}"
         )),
         None => Ok(()),
     }

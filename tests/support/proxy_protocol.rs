@@ -11,10 +11,10 @@ pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 1000, nodelay = true }]";
 
 /// Starts an origin that answers with the addresses that it received.
-pub fn telling() -> Origin {
+pub fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
-        let told = exchange.field("x-forwarded-for").unwrap_or("-").to_owned();
-        exchange.reply(told.as_bytes())
+        let received = exchange.field("x-forwarded-for").unwrap_or("-").to_owned();
+        exchange.reply(received.as_bytes())
     })
 }
 

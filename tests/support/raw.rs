@@ -466,7 +466,7 @@ impl Drop for RawOrigin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
         // Wakes the listener, if it still exists.
-        let _gone = TcpStream::connect(self.address);
+        let _result = TcpStream::connect(self.address);
     }
 }
 

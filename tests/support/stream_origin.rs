@@ -132,17 +132,17 @@ async fn answer<B>(request: Request<B>, mut respond: SendResponse<Bytes>, counts
     // The peer may reset the stream at any time.
     let Some((size, count)) = asked else {
         if let Ok(mut stream) = respond.send_response(Response::new(()), false) {
-            let _gone = stream.send_data(Bytes::from_static(b"ok"), true);
+            let _result = stream.send_data(Bytes::from_static(b"ok"), true);
         }
         return;
     };
     for _ in hinted.iter().flat_map(|_| 0..2) {
         let mut hint = Response::new(());
         *hint.status_mut() = http::StatusCode::EARLY_HINTS;
-        let _gone = respond.send_informational(hint);
+        let _result = respond.send_informational(hint);
     }
     if let Ok(stream) = respond.send_response(Response::new(()), false) {
-        let _gone = pieces(stream, size, count, &counts).await;
+        let _result = pieces(stream, size, count, &counts).await;
     }
 }
 

@@ -130,9 +130,9 @@ pub fn cookies(answer: &Answer) -> Vec<&str> {
 
 /// Returns the position in line that a JSON response reports.
 pub fn position(answer: &Answer) -> Option<u64> {
-    let told: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
-    assert!(told.get("position").is_some(), "{told}");
-    told["position"].as_u64()
+    let received: serde_json::Value = serde_json::from_slice(&answer.body).expect("JSON");
+    assert!(received.get("position").is_some(), "{received}");
+    received["position"].as_u64()
 }
 
 pub const JSON: &str = "Accept: application/json\r\n";
@@ -144,8 +144,8 @@ pub fn counted(gateway: &Gateway, request: &str) -> i64 {
 }
 
 /// Returns the number of visitors `waiting`, `called` or `inside`, over all rooms.
-pub fn visitors(gateway: &Gateway, place: &str) -> i64 {
-    let labels = [("where", place)];
+pub fn visitors(gateway: &Gateway, state: &str) -> i64 {
+    let labels = [("where", state)];
     gateway.metrics().count("drip_room_visitors", &labels)
 }
 

@@ -158,16 +158,18 @@ fn mutation() -> impl Strategy<Value = Mutation> {
 impl Mutation {
     fn apply(self, input: &mut Vec<u8>, other: &[u8]) {
         let end = input.len();
-        let place = |at: Index| at.index(end + 1);
+        let index_in = |at: Index| at.index(end + 1);
         let piece =
             |of: &[u8], from: usize, count: usize| of[from..of.len().min(from + count)].to_vec();
         match self {
-            Self::Insert(at, token) => drop(input.splice(place(at)..place(at), token.to_vec())),
-            Self::Truncate(at) => input.truncate(place(at)),
+            Self::Insert(at, token) => {
+                drop(input.splice(index_in(at)..index_in(at), token.to_vec()))
+            }
+            Self::Truncate(at) => input.truncate(index_in(at)),
             Self::Splice(at, from, count) => {
                 let from = from.index(other.len() + 1);
                 let piece = piece(other, from, count);
-                drop(input.splice(place(at)..place(at), piece));
+                drop(input.splice(index_in(at)..index_in(at), piece));
             }
             _ if end == 0 => {}
             Self::Flip(at, bit) => input[at.index(end)] ^= 1 << bit,

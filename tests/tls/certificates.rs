@@ -103,19 +103,19 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
         site.write(&format!(
             "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
         ));
-        let place = if cert == "a.pem" {
+        let location = if cert == "a.pem" {
             "6:7: key"
         } else {
             "5:8: cert"
         };
-        check_told(&site, &[&format!("{place}: {wrong}")]);
+        check_reported(&site, &[&format!("{location}: {wrong}")]);
     }
     // Several certificates, each for its own name.
     site.write(&format!(
         "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\
          tls.key = [\"b.key\", \"a.key\",\n  \"none.key\"]\n{zone}"
     ));
-    check_told(
+    check_reported(
         &site,
         &[
             "5:3: cert: @/none.pem: No such file",
@@ -133,7 +133,7 @@ fn a_certificate_that_is_mounted_elsewhere_is_a_warning_of_check_and_ends_a_star
     site.write(&format!(
         "[server.tls]\ncert = \"shop-tls/tls.crt\"\nkey = \"shop-tls/tls.key\"\n{zone}"
     ));
-    let told = |command: &str| {
+    let received = |command: &str| {
         let output = drip().arg(command).arg(site.file()).output();
         let output = output.expect("the program runs");
         (
@@ -143,30 +143,30 @@ fn a_certificate_that_is_mounted_elsewhere_is_a_warning_of_check_and_ends_a_star
     };
     let file = site.folder().join("shop-tls/tls.crt");
     let missing = format!("cert: {}: No such file", file.display());
-    let (code, said) = told("check");
+    let (code, said) = received("check");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(":5:8: warning: "), "{said}");
     assert!(said.contains(&missing), "{said}");
     assert!(said.contains("a start needs it"), "{said}");
-    let (code, said) = told("run");
+    let (code, said) = received("run");
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&missing), "{said}");
     // The folder exists, but the name of the file is wrong.
     fs::create_dir(site.folder().join("shop-tls")).expect("a folder");
-    check_told(&site, &["5:8: cert: @/shop-tls/tls.crt: No such file"]);
+    check_reported(&site, &["5:8: cert: @/shop-tls/tls.crt: No such file"]);
 }
 
 #[test]
-fn a_certificate_that_clients_refuse_is_told() {
+fn a_certificate_that_clients_refuse_is_reported() {
     let origin = Origin::start();
     let site = Site::new();
     let key = KeyPair::generate().expect("a key");
     // Many names, so that both lengths below have two bytes.
     let names = (0..20).map(|nth| format!("host-{nth}.a.test"));
-    let mut wanted = CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
-    wanted.not_before = date_time_ymd(2001, 1, 1);
-    wanted.not_after = date_time_ymd(2002, 2, 3);
-    let expired = wanted.self_signed(&key).expect("a certificate");
+    let mut requested = CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
+    requested.not_before = date_time_ymd(2001, 1, 1);
+    requested.not_after = date_time_ymd(2002, 2, 3);
+    let expired = requested.self_signed(&key).expect("a certificate");
     let write = |name: &str, text: String| {
         fs::write(site.folder().join(name), text).expect("a file");
     };
@@ -200,7 +200,7 @@ fn a_certificate_that_clients_refuse_is_told() {
         "a.pem",
         format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"),
     );
-    check_told(
+    check_reported(
         &site,
         &["5:8: cert: @/a.pem: the certificate is of X.509 version 1, and TLS needs version 3; "],
     );
@@ -219,12 +219,12 @@ fn a_certificate_that_clients_refuse_is_told() {
             origin.address
         ));
         let line = format!("6:15: client_cert: @/{cert}: {wrong}");
-        check_told(&site, &[&line]);
+        check_reported(&site, &[&line]);
     }
 }
 
 /// Fails unless `drip check` and a start report exactly these problems. `@` is the file's folder.
-fn check_told(site: &Site, expected: &[&str]) {
+fn check_reported(site: &Site, expected: &[&str]) {
     let folder = site.folder().display().to_string();
     for command in ["check", "run"] {
         let ended = drip().arg(command).arg("-c").arg(site.file()).output();

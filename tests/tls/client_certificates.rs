@@ -31,16 +31,16 @@ fn fingerprint(folder: &Path, name: &str) -> String {
 #[test]
 fn a_required_certificate_is_verified_and_known_to_keys_and_origins() {
     let (site, _) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
     let gateway = started(site);
     let at = gateway.address();
     let alice = fingerprint(&folder, "alice");
-    let told = ask(at, &folder, "alice");
+    let received = ask(at, &folder, "alice");
     assert_eq!(
-        told,
+        received,
         format!("SUCCESS|{alice}|O=Drip\\, Inc.,CN=alice|800A")
     );
     assert_eq!(ask(at, &folder, ""), "none");
@@ -58,7 +58,7 @@ fn a_required_certificate_is_verified_and_known_to_keys_and_origins() {
 #[test]
 fn a_revoked_certificate_is_refused_once_the_list_is_there_and_no_session_goes_on() {
     let (site, ca) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let crl = folder.join("revoked.pem");
     fs::write(&crl, revoked(&ca, &[])).expect("a file");
@@ -83,7 +83,7 @@ fn a_revoked_certificate_is_refused_once_the_list_is_there_and_no_session_goes_o
 #[test]
 fn each_address_has_its_own_rule_for_certificates() {
     let (site, _) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let [open, optional, stranger] = [free_address(), free_address(), free_address()];
     let text = site.text(&format!(
@@ -111,8 +111,8 @@ fn each_address_has_its_own_rule_for_certificates() {
         (stranger, "alice", "none"),
         (stranger, "", "none"),
     ] {
-        let told = ask(to, &folder, name);
-        assert_eq!(told.split('|').next(), Some(expected), "{to} {name}");
+        let received = ask(to, &folder, name);
+        assert_eq!(received.split('|').next(), Some(expected), "{to} {name}");
     }
 }
 
@@ -136,7 +136,7 @@ const PINNED: &str =
 #[test]
 fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_key() {
     let (site, ca) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let mut clients = ca.pem();
     let kinds = [
@@ -177,7 +177,7 @@ fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_ke
 #[test]
 fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
     let (site, ca) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let key = key();
     let mut expired = named("expired");
@@ -223,15 +223,15 @@ fn check(site: &Site) -> (bool, String) {
     let mut check = drip();
     check.arg("check").arg("-c").arg(site.file());
     let checked = check.output().expect("drip");
-    let told = [checked.stdout, checked.stderr].concat();
-    let told = String::from_utf8_lossy(&told).into_owned();
-    (checked.status.success(), told)
+    let received = [checked.stdout, checked.stderr].concat();
+    let received = String::from_utf8_lossy(&received).into_owned();
+    (checked.status.success(), received)
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
+fn unusable_files_are_reported_at_their_location_before_anything_starts() {
     let (site, _) = site();
-    let origin = telling();
+    let origin = echo_origin();
     fs::write(site.folder().join("empty.pem"), "").expect("a file");
     for (fields, expected) in [
         ("client_ca = \"none.pem\"", "client_ca: "),
@@ -250,11 +250,14 @@ fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
     ] {
         let tls = format!("[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{fields}\n");
         site.write(&format!("{tls}{}", routes(&origin)));
-        let (passes, told) = check(&site);
-        assert!(!passes && told.contains(expected), "{fields}: {told}");
+        let (passes, received) = check(&site);
         assert!(
-            told.contains("gateway.toml:7:") || told.contains("gateway.toml:8:"),
-            "{told}"
+            !passes && received.contains(expected),
+            "{fields}: {received}"
+        );
+        assert!(
+            received.contains("gateway.toml:7:") || received.contains("gateway.toml:8:"),
+            "{received}"
         );
     }
     site.write(&routes(&origin));
@@ -265,9 +268,9 @@ fn files_that_cannot_be_used_are_told_at_their_place_before_anything_starts() {
         1,
     );
     fs::write(site.file(), plain).expect("a file");
-    let (_, told) = check(&site);
+    let (_, received) = check(&site);
     assert!(
-        told.contains("client_auth: clients show certificates over TLS only"),
-        "{told}"
+        received.contains("client_auth: clients show certificates over TLS only"),
+        "{received}"
     );
 }

@@ -37,7 +37,7 @@ async fn requests_go_on_with_their_scheme_and_the_connection_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_client_that_closes_gives_its_place_back() {
+async fn a_waiting_client_that_closes_frees_its_slot() {
     let origin = Origin::start();
     let gateway = gateway("", &one_zone(&origin, "1r/m", "burst = 5"));
     let mut clients = Vec::new();
@@ -95,8 +95,8 @@ async fn a_tunnel_passes_bytes_both_ways_and_ends_in_silence() {
     origin.send(
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nfirst",
     );
-    let told = until(&mut tls, "first").await;
-    assert!(told.starts_with("HTTP/1.1 101 "), "{told}");
+    let received = until(&mut tls, "first").await;
+    assert!(received.starts_with("HTTP/1.1 101 "), "{received}");
     let large = vec![b'x'; 300_000];
     tls.write_all(&large).await.expect("it reads");
     assert!(origin.exactly(large.len()) == large, "to the origin");

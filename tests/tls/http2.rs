@@ -160,7 +160,7 @@ async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_cancelled_while_it_waits_gives_its_place_back() {
+async fn a_request_cancelled_while_it_waits_frees_its_slot() {
     let origin = Origin::start();
     let gateway = gateway("", &one_zone(&origin, "1r/m", "burst = 5"));
     let (tls, _) = connect(&gateway, "a.test", &["h2"]).await;

@@ -66,7 +66,7 @@ fn a_name_of_any_bytes_is_refused_and_not_written_into_the_log() {
 }
 
 #[test]
-fn a_client_that_does_not_speak_tls_is_told_of_at_debug() {
+fn a_client_without_tls_is_logged_at_debug() {
     let origin = Origin::start();
     let site = Site::new();
     write_pair(site.folder(), "a", &["a.test"]);

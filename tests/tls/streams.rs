@@ -22,13 +22,13 @@ const TRAILERS: &str = "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\
      X-Sum: 1\r\nX-Other: 2\r\nContent-Length: 7\r\nSet-Cookie: a=b\r\nX-Sum: 3\r\n\r\n";
 
 /// A gateway with TLS, a client's connection, and the origin.
-struct Bed {
+struct Testbed {
     gateway: Gateway,
     origin: RawOrigin,
     client: SendRequest<Bytes>,
 }
 
-impl Bed {
+impl Testbed {
     /// Starts a gateway with these fields of the origin.
     async fn start(more: &str) -> Self {
         let origin = RawOrigin::start();
@@ -118,7 +118,7 @@ fn pairs(fields: &HeaderMap) -> Vec<(&str, &str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn interim_answers_arrive_before_the_final_one_and_are_not_held_back() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let (mut answer, mut origin) = bed.get().await;
     for (sent, status) in [
         (HINTS, 103),
@@ -126,26 +126,26 @@ async fn interim_answers_arrive_before_the_final_one_and_are_not_held_back() {
         (HINTS, 103),
     ] {
         origin.send(sent);
-        let told = interim(&mut answer).await.expect("an interim answer");
-        assert_eq!(told.status(), status);
+        let received = interim(&mut answer).await.expect("an interim answer");
+        assert_eq!(received.status(), status);
         let link: &[_] = &[("link", "</a.css>; rel=preload")];
-        let wanted = if status == 103 { link } else { &[] };
-        assert_eq!(pairs(told.headers()), wanted, "{status}");
+        let expected = if status == 103 { link } else { &[] };
+        assert_eq!(pairs(received.headers()), expected, "{status}");
     }
     origin.send(OK);
     assert!(interim(&mut answer).await.is_none());
-    let told = answer.await.expect("an answer");
-    assert_eq!(told.status(), 200);
-    assert_eq!(whole(told).await.0, b"ok");
+    let received = answer.await.expect("an answer");
+    assert_eq!(received.status(), 200);
+    assert_eq!(whole(received).await.0, b"ok");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_100_arrives_only_where_it_is_expected_and_once() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let (mut answer, mut origin) = bed.get().await;
     origin.send(format!("{CONTINUE}{HINTS}{OK_AND_CLOSE}"));
-    let told = interim(&mut answer).await.expect("an interim answer");
-    assert_eq!(told.status(), 103, "nobody expects a 100");
+    let received = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(received.status(), 103, "nobody expects a 100");
     assert!(interim(&mut answer).await.is_none());
     answer.await.expect("an answer");
 
@@ -155,9 +155,9 @@ async fn a_100_arrives_only_where_it_is_expected_and_once() {
     assert_eq!(origin.head().field("expect"), Some("100-continue"));
     check_quiet(&mut answer, 100 * MS).await;
     origin.send(CONTINUE.repeat(2));
-    let told = interim(&mut answer).await.expect("an interim answer");
-    assert_eq!(told.status(), 100);
-    assert!(told.headers().is_empty(), "{told:?}");
+    let received = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(received.status(), 100);
+    assert!(received.headers().is_empty(), "{received:?}");
     check_quiet(&mut answer, 20 * MS).await;
     body.send_data("hello".into(), true).expect("a stream");
     assert_eq!(origin.exactly(5), b"hello");
@@ -168,17 +168,17 @@ async fn a_100_arrives_only_where_it_is_expected_and_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trailers_of_an_answer_arrive_but_for_those_that_frame_or_route() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let (answer, mut origin) = bed.get().await;
     origin.send(format!("HTTP/1.1 200 OK\r\n{TRAILERS}"));
-    let told = answer.await.expect("an answer");
-    assert_eq!(told.headers()["trailer"], "X-Sum");
-    assert!(!told.headers().contains_key("transfer-encoding"));
-    let (body, trailers) = whole(told).await;
+    let received = answer.await.expect("an answer");
+    assert_eq!(received.headers()["trailer"], "X-Sum");
+    assert!(!received.headers().contains_key("transfer-encoding"));
+    let (body, trailers) = whole(received).await;
     assert_eq!(body, b"hello");
     let trailers = trailers.expect("trailers");
-    let wanted = [("x-sum", "1"), ("x-sum", "3"), ("x-other", "2")];
-    assert_eq!(pairs(&trailers), wanted);
+    let expected = [("x-sum", "1"), ("x-sum", "3"), ("x-other", "2")];
+    assert_eq!(pairs(&trailers), expected);
     // The next response on the same connection to the origin has none.
     let (answer, _) = bed.ask(get(), true).await;
     origin.head();
@@ -189,7 +189,7 @@ async fn trailers_of_an_answer_arrive_but_for_those_that_frame_or_route() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trailers_of_a_request_reach_the_origin_but_for_those_that_frame_or_route() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let (answer, mut body) = bed.ask(post(&[("trailer", "x-sum")]), false).await;
     body.send_data("hello".into(), false).expect("a stream");
     let mut trailers = HeaderMap::new();
@@ -224,7 +224,7 @@ async fn trailers_of_a_request_reach_the_origin_but_for_those_that_frame_or_rout
 
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_trailers_of_an_answer_break_the_stream_alone() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let (answer, mut origin) = bed.get().await;
     origin.send(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum : 1\r\n\r\n",
@@ -243,7 +243,7 @@ async fn broken_trailers_of_an_answer_break_the_stream_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn as_many_fields_pass_as_in_http_1() {
-    let bed = Bed::start("").await;
+    let bed = Testbed::start("").await;
     let fields: Vec<_> = (0..250)
         .map(|nth| (format!("x-{nth}"), nth.to_string()))
         .collect();
@@ -268,8 +268,8 @@ async fn as_many_fields_pass_as_in_http_1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_stream_whose_upload_the_origin_does_not_take_frees_its_place() {
-    let bed = Bed::start("max_in_flight = 1\nqueue_timeout = \"30s\"").await;
+async fn a_reset_stream_with_a_stuck_upload_frees_its_permit() {
+    let bed = Testbed::start("max_in_flight = 1\nqueue_timeout = \"30s\"").await;
     let (first, mut body) = bed.ask(post(&[]), false).await;
     // As much as the stream's window takes: more than the sockets behind it.
     let piece = Bytes::from(vec![b'x'; 64 << 10]);

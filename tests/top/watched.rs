@@ -54,7 +54,7 @@ fn keys_and_messages_do_nothing_to_the_terminal() {
 }
 
 #[test]
-fn a_gateway_that_is_gone_is_waited_for() {
+fn a_lost_gateway_is_waited_for() {
     let mut fake = Fake::start();
     let address = fake.address;
     let mut pty = Pty::top(&address.to_string(), LARGE);

@@ -114,8 +114,8 @@ impl Kind {
             Self::Nginx | Self::Haproxy => "-v",
             Self::Lean => return None,
         };
-        let told = Command::new(self.program()?).arg(asked).output().ok()?;
-        let text = [told.stdout, told.stderr].concat();
+        let version_text = Command::new(self.program()?).arg(asked).output().ok()?;
+        let text = [version_text.stdout, version_text.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         let numbers = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
         let version = numbers

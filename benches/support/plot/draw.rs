@@ -100,7 +100,7 @@ fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
 impl Axes<'_> {
     fn upwards(&self, body: &mut Vec<Element>) {
         for value in self.y.ticks() {
-            let Some(y) = self.y.place(value) else {
+            let Some(y) = self.y.slot_position(value) else {
                 continue;
             };
             body.push(rule("grid", (self.left, y), (self.right, y)));
@@ -133,7 +133,7 @@ impl Axes<'_> {
         };
         let mut free = f64::NEG_INFINITY;
         for (value, written) in ticks {
-            let Some(x) = self.x.place(value) else {
+            let Some(x) = self.x.slot_position(value) else {
                 continue;
             };
             if x < self.left - 1.0 || x > self.right + 1.0 {
@@ -156,7 +156,9 @@ impl Axes<'_> {
         let (mut last, mut flat): (Option<f64>, Option<f64>) = (None, None);
         for &(x, y) in &series.points {
             let taken = self.panel.takes_y(y);
-            let (true, Some(x), Some(y)) = (taken, self.x.place(x), self.y.place(y)) else {
+            let (true, Some(x), Some(y)) =
+                (taken, self.x.slot_position(x), self.y.slot_position(y))
+            else {
                 continue;
             };
             let (right, up) = (number(x), number(y));
@@ -196,16 +198,18 @@ impl Axes<'_> {
             if !self.panel.takes_y(y) {
                 continue;
             }
-            let (Some(middle), Some(next)) = (self.x.place(x), self.x.place(x + whole)) else {
+            let (Some(middle), Some(next)) =
+                (self.x.slot_position(x), self.x.slot_position(x + whole))
+            else {
                 continue;
             };
-            let place = (next - middle) * 0.8;
-            let Some(y) = self.y.place(y) else {
+            let slot_position = (next - middle) * 0.8;
+            let Some(y) = self.y.slot_position(y) else {
                 continue;
             };
-            let wide = place / count(beside);
+            let wide = slot_position / count(beside);
             let base = self.y.base();
-            let left = middle - place / 2.0 + wide * count(before);
+            let left = middle - slot_position / 2.0 + wide * count(before);
             let size = (wide.max(0.5), (y - base).abs());
             body.push(filled(index, (left, y.min(base)), size));
         }
@@ -214,7 +218,7 @@ impl Axes<'_> {
     fn marks(&self, body: &mut Vec<Element>) {
         for mark in &self.panel.marks {
             if mark.upright {
-                let Some(x) = self.x.place(mark.at) else {
+                let Some(x) = self.x.slot_position(mark.at) else {
                     continue;
                 };
                 body.push(rule("mark", (x, self.top), (x, self.bottom)));
@@ -225,7 +229,7 @@ impl Axes<'_> {
                     (x - 4.0, "end")
                 };
                 body.push(text("sub", at, self.top + 10.0, anchor, &mark.text));
-            } else if let Some(y) = self.y.place(mark.at) {
+            } else if let Some(y) = self.y.slot_position(mark.at) {
                 body.push(rule("mark", (self.left, y), (self.right, y)));
                 body.push(text("sub", self.right - 4.0, y - 4.0, "end", &mark.text));
             }

@@ -195,9 +195,9 @@ impl Panel {
             .series
             .iter()
             .filter(|series| series.kind == Kind::Bars);
-        let mut places: Vec<f64> = bars.flat_map(|bars| &bars.points).map(|at| at.0).collect();
-        places.sort_by(f64::total_cmp);
-        let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+        let mut positions: Vec<f64> = bars.flat_map(|bars| &bars.points).map(|at| at.0).collect();
+        positions.sort_by(f64::total_cmp);
+        let gaps = positions.windows(2).map(|pair| pair[1] - pair[0]);
         let least = gaps.filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
         if least.is_finite() { least } else { 1.0 }
     }

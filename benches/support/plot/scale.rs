@@ -1,7 +1,7 @@
 //! Maps values to positions on the paper, and chooses the round values of an axis.
 
 /// The approximate number of values written at an axis.
-const WANTED: f64 = 6.0;
+const APPROXIMATE_TICKS: f64 = 6.0;
 
 /// One axis: the values of its two ends, and the positions of these ends.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ impl Scale {
     }
 
     /// Returns the position of `value`; `None` if it is outside the axis.
-    pub(super) fn place(&self, value: f64) -> Option<f64> {
+    pub(super) fn slot_position(&self, value: f64) -> Option<f64> {
         let value = if self.log { value.log10() } else { value };
         let share = (value - self.low) / (self.high - self.low);
         share
@@ -101,7 +101,11 @@ impl Scale {
 
     /// The position of zero, limited to the axis; the low end if zero has no position.
     pub(super) fn base(&self) -> f64 {
-        let zero = if self.log { None } else { self.place(0.0) };
+        let zero = if self.log {
+            None
+        } else {
+            self.slot_position(0.0)
+        };
         zero.unwrap_or(self.from)
             .clamp(self.from.min(self.to), self.from.max(self.to))
     }
@@ -116,7 +120,7 @@ impl Scale {
         let (every, steps): (f64, &[f64]) = if decades <= 2.5 {
             (1.0, &[1.0, 2.0, 5.0])
         } else {
-            ((decades / WANTED).ceil(), &[1.0])
+            ((decades / APPROXIMATE_TICKS).ceil(), &[1.0])
         };
         let mut ticks = Vec::new();
         let mut decade = (self.low / every - 1e-9).floor() * every;
@@ -131,7 +135,7 @@ impl Scale {
     fn even_ticks(&self) -> Vec<f64> {
         let (low, high, step) = if self.log {
             let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
-            (low, high, round_step((high - low) / WANTED))
+            (low, high, round_step((high - low) / APPROXIMATE_TICKS))
         } else {
             (self.low, self.high, self.step())
         };
@@ -150,19 +154,19 @@ impl Scale {
     }
 
     fn step(&self) -> f64 {
-        round_step((self.high - self.low) / WANTED)
+        round_step((self.high - self.low) / APPROXIMATE_TICKS)
     }
 }
 
-/// The round step closest to `wanted`: 1, 2 or 5 of a decimal place.
-fn round_step(wanted: f64) -> f64 {
-    let place = 10f64.powf(wanted.log10().floor());
+/// The round step closest to `approximate`: 1, 2 or 5 of a decimal place.
+fn round_step(approximate: f64) -> f64 {
+    let slot_position = 10f64.powf(approximate.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
     let step = steps
         .into_iter()
-        .find(|step| step * place >= wanted * 0.999)
+        .find(|step| step * slot_position >= approximate * 0.999)
         .unwrap_or(10.0);
-    step * place
+    step * slot_position
 }
 
 /// A value as written at an axis.
@@ -229,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_has_none() {
+    fn values_outside_the_axis_have_no_position() {
         let range = Range::NONE.with(1.0).with(100.0);
         let scale = Scale::new(range, true, 0.0, 100.0);
-        assert_eq!(scale.place(10.0), Some(50.0));
-        assert_eq!(scale.place(0.0), None);
-        assert_eq!(scale.place(f64::NAN), None);
+        assert_eq!(scale.slot_position(10.0), Some(50.0));
+        assert_eq!(scale.slot_position(0.0), None);
+        assert_eq!(scale.slot_position(f64::NAN), None);
         assert_eq!(scale.base().to_bits(), 0f64.to_bits());
     }
 
@@ -243,8 +247,11 @@ mod tests {
         for (value, log) in [(5.0, false), (0.0, false), (5.0, true)] {
             let range = Range::NONE.with(value);
             let scale = Scale::new(range, log, 0.0, 100.0);
-            let place = scale.place(value).unwrap();
-            assert!((place - 50.0).abs() < 1e-6, "{value}: {place}");
+            let slot_position = scale.slot_position(value).unwrap();
+            assert!(
+                (slot_position - 50.0).abs() < 1e-6,
+                "{value}: {slot_position}"
+            );
         }
         assert!(!Scale::new(Range::NONE, false, 0.0, 1.0).ticks().is_empty());
         assert!(!Scale::new(Range::NONE, true, 0.0, 1.0).ticks().is_empty());

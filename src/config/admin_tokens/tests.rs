@@ -41,7 +41,7 @@ fn each_entry_has_its_name_and_its_secret() {
 }
 
 #[test]
-fn a_token_of_an_earlier_version_goes_on() {
+fn a_token_of_an_earlier_version_stays_valid() {
     for text in [
         "abc:def",
         "abc:defghi",
@@ -66,7 +66,7 @@ fn a_token_of_an_earlier_version_goes_on() {
 
 #[test]
 #[rustfmt::skip]
-fn what_is_wrong_is_said_without_the_secret() {
+fn problems_are_reported_without_the_secret() {
     for (text, expected) in [
         ("ops:hidden1,hidden2",
          "DRIP_ADMIN_TOKEN: entry 2 has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes"),
@@ -92,7 +92,7 @@ fn what_is_wrong_is_said_without_the_secret() {
 }
 
 #[test]
-fn a_read_token_reads_and_a_client_sends_the_weakest_that_will_do() {
+fn a_client_sends_the_weakest_token_that_suffices() {
     let both = tokens("ops:SECRET1", "a,b:c");
     assert_eq!(both.role(b"a,b:c"), TokenRole::Reader);
     assert!(both.protect_reading() && both.permit_changes() && !both.is_empty());

@@ -13,8 +13,8 @@ use std::path::Path;
 use toml::{Table, Value};
 
 pub use self::lost_keys::{LostKeys, lost_keys};
-use super::of_table::OfTable;
 use super::printable::put_printable;
+use super::table_settings::TableSettings;
 use super::{Plan, Settings, Zone, show};
 
 /// Maximum length of a shown value, in characters.
@@ -149,11 +149,11 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
         let names = list.iter().map(name);
         names.zip(0..).collect()
     };
-    let (places_old, places_new) = (by_name(old), by_name(new));
+    let (old_indices, new_indices) = (by_name(old), by_name(new));
     let count = found.len();
     for item in old {
         let item_name = name(item);
-        if !places_new.contains_key(&item_name) {
+        if !new_indices.contains_key(&item_name) {
             found.push(match item {
                 Value::Table(_) => format!("{path}[{item_name}] removed"),
                 _ => format!("{path} - {}", cut(&item_name)),
@@ -163,13 +163,13 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
     let mut kept = Vec::new();
     for item in new {
         let item_name = name(item);
-        match (places_old.get(&item_name), item) {
+        match (old_indices.get(&item_name), item) {
             (None, Value::Table(_)) => found.push(format!("{path}[{item_name}] added")),
             (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
-            (Some(place), _) => {
-                kept.push(*place);
+            (Some(index), _) => {
+                kept.push(*index);
                 let path = format!("{path}[{item_name}]");
-                compare(&path, old.get(*place), Some(item), found);
+                compare(&path, old.get(*index), Some(item), found);
             }
         }
     }
@@ -265,12 +265,12 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     let known = old.named.iter();
     let known = known.filter_map(|file| Some((&*file.path, file.digest?)));
     let known: HashMap<&Path, u64> = known.collect();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for file in &new.named {
         let (Some(digest), Some(before)) = (file.digest, known.get(&*file.path)) else {
             continue;
         };
-        if digest == *before || !told.insert((&file.path, file.kind.label())) {
+        if digest == *before || !reported.insert((&file.path, file.kind.label())) {
             continue;
         }
         let name = file.path.file_name().filter(|_| !file.is_secret);

@@ -110,7 +110,7 @@ fn each_entry_of_listen_is_compared_by_its_address() {
 }
 
 #[test]
-fn a_setting_that_is_again_as_at_the_start_needs_no_restart() {
+fn a_reverted_setting_needs_no_restart() {
     let started_with = settings(FILE);
     let changed = settings(&FILE.replace("workers = 2", "workers = 3"));
     assert_eq!(
@@ -128,7 +128,7 @@ fn the_order_of_routes_is_a_change() {
 }
 
 #[test]
-fn what_the_file_of_a_plan_brings_is_counted() {
+fn changed_keys_of_a_plan_file_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let list = folder.path().join("gold.txt");
     let file = folder.path().join("gateway.toml");

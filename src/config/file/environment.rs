@@ -18,7 +18,7 @@ use crate::toml_string::toml_string;
 pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;
 
 /// Values with variables before expansion, by the names that lead to them.
-pub(super) type Written = BTreeMap<Vec<String>, String>;
+pub(super) type UnexpandedValues = BTreeMap<Vec<String>, String>;
 
 /// Returns the value of a variable of this process.
 pub(super) fn of_process(name: &str) -> Result<String, VarError> {
@@ -28,7 +28,7 @@ pub(super) fn of_process(name: &str) -> Result<String, VarError> {
 /// Expands the variables in all strings of a file. Reports variables that are not set.
 ///
 /// Returns the values before expansion, inner and outer ones.
-pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> Written {
+pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> UnexpandedValues {
     let mut expansion = Expansion {
         report,
         variable,
@@ -41,7 +41,7 @@ pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) ->
 }
 
 /// Merges the values of all files. `routes`: number of routes per file. All routes form one list.
-pub(super) fn merged(files: Vec<Written>, routes: &[usize]) -> Written {
+pub(super) fn merged(files: Vec<UnexpandedValues>, routes: &[usize]) -> UnexpandedValues {
     let mut all = BTreeMap::new();
     let mut earlier = 0;
     for (file, routes) in files.into_iter().zip(routes) {
@@ -63,7 +63,7 @@ pub(super) fn merged(files: Vec<Written>, routes: &[usize]) -> Written {
 struct Expansion<'e, 't> {
     report: &'e Report<'t>,
     variable: Variable<'e>,
-    written: Written,
+    written: UnexpandedValues,
 }
 
 impl Expansion<'_, '_> {
@@ -202,7 +202,7 @@ fn is_key(path: &[String]) -> bool {
 fn has_room_secret(path: &[String]) -> bool {
     let names = [Some("origins"), None, Some("room"), Some("secret")];
     let mut both = path.iter().zip(names);
-    both.all(|(name, wanted)| wanted.is_none_or(|wanted| name == wanted))
+    both.all(|(name, required)| required.is_none_or(|required| name == required))
 }
 
 /// Returns whether a value may have variables of the request, too: a field that a route sets.

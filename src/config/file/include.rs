@@ -38,7 +38,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
         for path in paths.unwrap_or_default() {
             let absolute = absolute(&path);
             if !is_pattern && absolute == itself {
-                item.tell("this is the file itself; remove it from the list");
+                item.report_as_is("this is the file itself; remove it from the list");
             }
             if !known.insert(absolute.clone()) {
                 continue;
@@ -53,7 +53,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
                 Some(Ok(text)) => included.push(Included { path, folder, text }),
                 Some(Err(_)) => {
                     let path = item.shown(&path);
-                    item.tell(&format!(
+                    item.report_as_is(&format!(
                         "{path} is not UTF-8; save the file in that encoding"
                     ));
                 }
@@ -88,7 +88,7 @@ fn files(item: Node, path: &Path) -> Vec<PathBuf> {
             }
             Err(error) => {
                 let folder = item.shown(pattern.folder());
-                item.tell(&format!("{folder} cannot be listed: {error}"));
+                item.report_as_is(&format!("{folder} cannot be listed: {error}"));
                 Vec::new()
             }
         };

@@ -20,14 +20,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use self::environment::Written;
+use self::environment::UnexpandedValues;
 use super::admin_tokens::has_admin_token;
 use super::fields::Fields;
 use super::node::Node;
-use super::of_table::OfTable;
 use super::regular_file::bounded;
 use super::report::{Parsed, Report, Shared, Source};
 use super::settings::ConditionInputs;
+use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
 use super::tables::{jwt, limit, origin, redis, routes, server, zone};
@@ -155,7 +155,7 @@ fn settings<'r>(
     mut others: Vec<Fields<'r>>,
     admin_token: bool,
     report: &Report,
-    written: Vec<Written>,
+    written: Vec<UnexpandedValues>,
 ) -> Option<Settings> {
     refuse_fields_of_server(&mut file);
     let server_node = file.value("server");
@@ -191,7 +191,7 @@ fn settings<'r>(
     let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
     let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
     let route_nodes = tables.concat();
-    let known = routes::Known {
+    let known = routes::RouteNames {
         origin_names: &origin_names,
         origins: &origins,
         zones: known_zones,
@@ -230,14 +230,14 @@ fn settings<'r>(
         route.collapse_stamp = route.stamp(&settings.origins);
         route.jwt = Arc::clone(&jwt);
     }
-    let places = warnings::Places {
+    let nodes = warnings::FileNodes {
         server: server_node,
         origins: origin_nodes,
         zones: zone_nodes,
         routes: route_nodes,
     };
     if !report.shared().has_problem() {
-        warnings::find(&settings, &places);
+        warnings::find(&settings, &nodes);
     }
     Some(settings)
 }
@@ -281,19 +281,19 @@ fn report_missing(
 /// Reports a name that two files have.
 fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
     let mut all = Vec::new();
-    let mut places: HashMap<&str, Node> = HashMap::new();
+    let mut nodes: HashMap<&str, Node> = HashMap::new();
     for table in tables.iter().flatten() {
         let Some(entries) = table.entries() else {
             table.expected::<()>(&format!("a table for each, such as [{}.name]", table.name));
             continue;
         };
         for entry in entries {
-            if let Some(other) = places.insert(entry.name, entry) {
+            if let Some(other) = nodes.insert(entry.name, entry) {
                 entry.wrong(&format!(
                     "[{}.{}] is also at {}; rename or remove one",
                     table.name,
                     entry.name,
-                    other.place()
+                    other.location()
                 ));
             }
             all.push(entry);

@@ -13,7 +13,7 @@ use crate::{is_printable, show};
 const PATH: &str = "/etc/drip/gateway.toml";
 
 /// Checks that each problem has a location in the text, and a message of one printable line.
-fn are_told_well(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
+fn are_valid_messages(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
     prop_assert!(!problems.problems.is_empty());
     let lines = text.split('\n').collect::<Vec<_>>();
     for problem in &problems.problems {
@@ -71,7 +71,7 @@ fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     };
     let settings = match parse(text, Path::new(PATH), false) {
         Ok(settings) => settings,
-        Err(problems) => return are_told_well(text, &problems),
+        Err(problems) => return are_valid_messages(text, &problems),
     };
     are_whole(&settings)?;
     let shown = show(&settings);
@@ -144,13 +144,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_file_is_taken_and_shown_or_told_what_is_wrong_with(bytes in bytes("gateways")) {
+    fn any_file_is_valid_and_shown_or_its_problems_are_reported(bytes in bytes("gateways")) {
         holds(&bytes)?;
     }
 
     /// Any text replaces any value of a valid file.
     #[test]
-    fn so_is_any_value(which: prop::sample::Index, value in value()) {
+    fn any_value_is_valid_or_its_problem_is_reported(which: prop::sample::Index, value in value()) {
         let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
         let quotes = whole.match_indices('"').map(|(at, _)| at).collect::<Vec<_>>();
         let from = which.index(quotes.len() - 1);
@@ -160,7 +160,7 @@ proptest! {
 
     /// Lines of a valid file are removed, doubled, moved, cut or changed.
     #[test]
-    fn so_is_any_edit_of_lines(edits in prop::collection::vec(edit(), 1..6), crlf: bool, bom: bool) {
+    fn any_edited_file_is_valid_or_its_problems_are_reported(edits in prop::collection::vec(edit(), 1..6), crlf: bool, bom: bool) {
         let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
         let mut lines: Vec<String> = whole.lines().map(str::to_owned).collect();
         for (what, at, other, odd) in edits {
@@ -188,13 +188,13 @@ proptest! {
     }
 
     #[test]
-    fn a_file_of_any_bytes_is_read_or_said_where_it_is_no_text(bytes in bytes("gateways")) {
+    fn a_file_of_any_bytes_is_read_or_its_first_invalid_byte_is_reported(bytes in bytes("gateways")) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gateway.toml");
         fs::write(&path, &bytes).unwrap();
         match read(&path) {
             Ok(text) => prop_assert_eq!(text.as_bytes(), bytes),
-            Err(LoadError::Wrong(problems)) => are_told_well(&String::from_utf8_lossy(&bytes), &problems)?,
+            Err(LoadError::Wrong(problems)) => are_valid_messages(&String::from_utf8_lossy(&bytes), &problems)?,
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         }
     }
@@ -231,11 +231,15 @@ fn a_large_file_takes_no_longer_than_its_size() {
         "a = \"\"\"\n".repeat(count + 1),
     ] {
         let problems = parse(&text, Path::new(PATH), false).unwrap_err();
-        let told = problems
+        let message_bytes = problems
             .problems
             .iter()
             .map(|problem| problem.message.len())
             .sum::<usize>();
-        assert!(told < 400 * text.len(), "{told} bytes for {}", text.len());
+        assert!(
+            message_bytes < 400 * text.len(),
+            "{message_bytes} bytes for {}",
+            text.len()
+        );
     }
 }

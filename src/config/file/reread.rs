@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
-use crate::of_table::OfTable;
+use crate::table_settings::TableSettings;
 use crate::tables::file::FILE;
 use crate::{Log, Problem, Server, Tls};
 
@@ -28,11 +28,11 @@ pub enum FileField {
 /// Returns problems for these messages about fields, with their locations in `text`.
 ///
 /// `text`: the text that the settings were read from. `path`: its file.
-pub fn at_fields(text: &str, path: &Path, said: &[(FileField, String)]) -> Vec<Problem> {
+pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> Vec<Problem> {
     reread(text, path, |mut root, report| {
-        for (field, why) in said {
+        for (field, why) in messages {
             if let Some(node) = named(&mut root, *field) {
-                node.tell(why);
+                node.report_as_is(why);
             }
         }
         report.take_problems()

@@ -8,7 +8,7 @@ mod verified;
 mod verifier;
 
 pub use key_set::{KeySet, KeySetError};
-pub use verifier::{Expected, Verifier};
+pub use verifier::{TokenRequirements, Verifier};
 
 #[cfg(test)]
 mod tests;

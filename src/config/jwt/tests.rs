@@ -57,7 +57,7 @@ fn key_set() -> KeySet {
     KeySet::parse(keys.to_string().as_bytes()).unwrap()
 }
 
-fn verifier(expected: Expected) -> Verifier {
+fn verifier(expected: TokenRequirements) -> Verifier {
     let claims = ["sub", "n", "list", "deep"].map(str::to_owned);
     Verifier::new(key_set(), expected, claims.to_vec())
 }
@@ -73,7 +73,7 @@ fn claims_are_texts() {
     let claims = json!({
         "exp": LATER, "sub": "café", "n": 7, "list": ["a", 1, true], "deep": { "a": 1 }, "unread": "x",
     });
-    let verifier = verifier(Expected::default());
+    let verifier = verifier(TokenRequirements::default());
     for token in [
         by_pair(&claims),
         by_secret(&json!({ "alg": "HS256" }), &claims),
@@ -92,10 +92,10 @@ fn claims_are_texts() {
 }
 
 #[test]
-fn a_token_is_of_a_key_that_may_have_signed_it() {
+fn a_token_verifies_only_with_a_key_that_may_have_signed_it() {
     let (sub, verifier) = (
         json!({ "exp": LATER, "sub": "a" }),
-        verifier(Expected::default()),
+        verifier(TokenRequirements::default()),
     );
     let is_verified = |token: &[u8]| claim(&verifier, token, "sub", 0) == "a";
     assert!(is_verified(&by_pair(&sub)));
@@ -138,8 +138,8 @@ fn a_token_is_of_a_key_that_may_have_signed_it() {
 }
 
 #[test]
-fn numbers_whose_digits_are_not_all_known_have_no_text() {
-    let verifier = verifier(Expected::default());
+fn inexact_numbers_have_no_text() {
+    let verifier = verifier(TokenRequirements::default());
     let by_text = |claims: &str| {
         let signed = format!("{}.{}", encoded(r#"{"alg":"EdDSA"}"#), encoded(claims));
         let signature = encoded(pair().sign(signed.as_bytes()));
@@ -158,12 +158,12 @@ fn numbers_whose_digits_are_not_all_known_have_no_text() {
 }
 
 #[test]
-fn a_token_has_what_the_file_asks_for() {
+fn a_token_must_meet_the_requirements_of_the_file() {
     let list = |items: &[&str]| items.iter().map(|it| (*it).to_owned()).collect();
-    let verifier = verifier(Expected {
+    let verifier = verifier(TokenRequirements {
         audience: list(&["api", "web"]),
         issuer: list(&["me"]),
-        ..Expected::default()
+        ..TokenRequirements::default()
     });
     let good = json!({ "exp": LATER, "sub": "a", "aud": ["x", "web"], "iss": "me" });
     assert_eq!(claim(&verifier, &by_pair(&good), "sub", 0), "a");
@@ -188,9 +188,9 @@ fn a_token_has_what_the_file_asks_for() {
 
 #[test]
 fn a_token_is_remembered_until_it_expires() {
-    let verifier = verifier(Expected {
+    let verifier = verifier(TokenRequirements {
         leeway: std::time::Duration::from_secs(5),
-        ..Expected::default()
+        ..TokenRequirements::default()
     });
     let token = by_pair(&json!({ "exp": LATER, "sub": "a" }));
     for now in [0, LATER, LATER + 4] {
@@ -217,14 +217,14 @@ fn a_wrong_key_set_says_what_is_wrong() {
         (r#"[{ "kty": "oct", "k": "AQ" }]"#, "key 1: a secret (oct) has at least 32 bytes"),
         (r#"[{ "kty": "oct", "k": "+" }]"#, "key 1: its numbers are not base64url"),
     ] {
-        let told = wrong(&format!("{{ \"keys\": {keys} }}"));
-        assert!(told.starts_with(expected), "{keys}: {told}");
+        let message = wrong(&format!("{{ \"keys\": {keys} }}"));
+        assert!(message.starts_with(expected), "{keys}: {message}");
     }
     for text in ["", "{}", "[]", "{\"keys\": 1}", "\"\"", "\u{0}"] {
-        let told = wrong(text);
+        let message = wrong(text);
         assert!(
-            told.starts_with("this is not a JSON Web Key Set such as {\"keys\": [...]}: "),
-            "{told}"
+            message.starts_with("this is not a JSON Web Key Set such as {\"keys\": [...]}: "),
+            "{message}"
         );
     }
 }

@@ -12,7 +12,7 @@ use super::verified::{VerifiedToken, VerifiedTokens, digest_of};
 
 /// Requirements for a token, besides a signature by one of the keys.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expected {
+pub struct TokenRequirements {
     /// The token's `aud` must contain one of these. Empty: any audience.
     pub audience: Vec<String>,
     /// The token's `iss` must be one of these. Empty: any issuer.
@@ -25,7 +25,7 @@ pub struct Expected {
 #[derive(Default)]
 pub struct Verifier {
     keys: KeySet,
-    expected: Expected,
+    expected: TokenRequirements,
     /// Claims that are read, in order.
     claims: Vec<String>,
     verified: VerifiedTokens,
@@ -48,7 +48,7 @@ impl PartialEq for Verifier {
 
 impl Verifier {
     /// Makes a verifier with these keys and requirements, which reads `claims`.
-    pub fn new(keys: KeySet, expected: Expected, claims: Vec<String>) -> Self {
+    pub fn new(keys: KeySet, expected: TokenRequirements, claims: Vec<String>) -> Self {
         Self {
             keys,
             expected,
@@ -123,7 +123,7 @@ impl Verifier {
         validation.leeway = self.expected.leeway.as_secs();
         validation.validate_nbf = true;
         let mut required = vec!["exp"];
-        let Expected {
+        let TokenRequirements {
             audience, issuer, ..
         } = &self.expected;
         validation.validate_aud = !audience.is_empty();

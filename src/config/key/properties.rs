@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn so_are_variables_and_text_in_any_order(
+    fn variables_and_text_in_any_order_are_read_as_a_naive_reader_reads_them(
         pieces in prop::collection::vec(
             prop_oneof![
                 Just("$host"), Just("${Uri}"), Just("$http_a-b"), Just("${cookie_A_b}"), Just("$arg_x"), Just("$path_1"), Just("_"),

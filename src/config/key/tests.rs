@@ -4,10 +4,13 @@ use super::*;
 
 #[test]
 fn a_wrong_template_says_what_is_allowed() {
-    let told = "$hosts".parse::<KeyTemplate>().unwrap_err().to_string();
+    let message = "$hosts".parse::<KeyTemplate>().unwrap_err().to_string();
     let begin = "$hosts is not a variable here; the variables are $remote_addr, $host, ";
-    assert!(told.starts_with(begin), "{told}");
-    assert!(told.ends_with(", $path_NAME, $jwt_NAME_CLAIM"), "{told}");
+    assert!(message.starts_with(begin), "{message}");
+    assert!(
+        message.ends_with(", $path_NAME, $jwt_NAME_CLAIM"),
+        "{message}"
+    );
 }
 
 #[test]

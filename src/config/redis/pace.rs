@@ -9,7 +9,7 @@ const EXACT: i128 = 1 << 51;
 
 /// A rate in the scripts' units, and the instant at which this gateway's file got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct StoreRate {
     rate: Rate,
     /// Number of the rate's ticks per script tick.
     scale: i128,
@@ -34,7 +34,7 @@ pub enum UnsupportedRate {
     Period,
 }
 
-impl Pace {
+impl StoreRate {
     /// Converts the rate of a zone of `algorithm` in this gateway's file.
     ///
     /// `since`: instant at which the file got this rate, by the gateway's own clock. If two
@@ -124,9 +124,9 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
 
-    fn pace(rate: &str) -> Result<Pace, UnsupportedRate> {
+    fn pace(rate: &str) -> Result<StoreRate, UnsupportedRate> {
         let zone = Algorithm::FixedWindow;
-        Pace::new(rate.parse().unwrap(), zone, Moment::default())
+        StoreRate::new(rate.parse().unwrap(), zone, Moment::default())
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub enum Servers {
 
 /// Error of a text that is not the URL of a Redis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadUrl {
+pub enum RedisUrlError {
     /// The scheme is unknown.
     #[error(
         "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\""
@@ -49,15 +49,15 @@ pub enum BadUrl {
 }
 
 impl FromStr for Url {
-    type Err = BadUrl;
+    type Err = RedisUrlError;
 
-    fn from_str(text: &str) -> Result<Self, BadUrl> {
-        let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Scheme)?;
+    fn from_str(text: &str) -> Result<Self, RedisUrlError> {
+        let (scheme, rest) = text.split_once("://").ok_or(RedisUrlError::Scheme)?;
         let servers = match scheme {
             "redis" | "rediss" | "redis+unix" => Servers::Server(text.to_owned()),
             "redis+cluster" => Servers::Cluster(nodes("redis", rest)?),
             "rediss+cluster" => Servers::Cluster(nodes("rediss", rest)?),
-            _ => return Err(BadUrl::Scheme),
+            _ => return Err(RedisUrlError::Scheme),
         };
         let all = match &servers {
             Servers::Server(url) => std::slice::from_ref(url),
@@ -66,7 +66,7 @@ impl FromStr for Url {
         for url in all {
             check_port(url)?;
             let read = url.as_str().into_connection_info();
-            read.map_err(|error| BadUrl::Unreadable(error.to_string()))?;
+            read.map_err(|error| RedisUrlError::Unreadable(error.to_string()))?;
         }
         let text = text.to_owned();
         Ok(Self { text, servers })
@@ -74,31 +74,33 @@ impl FromStr for Url {
 }
 
 /// Checks the port of a server, if it has one.
-fn check_port(url: &str) -> Result<(), BadUrl> {
+fn check_port(url: &str) -> Result<(), RedisUrlError> {
     let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
         return Ok(());
     };
-    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     // The colons of an IPv6 address are in brackets.
     let port = match host.rsplit_once(']') {
         Some((_, behind)) => behind.strip_prefix(':'),
         None => host.rsplit_once(':').map(|(_, port)| port),
     };
     match port.filter(|port| !port.is_empty()).map(str::parse::<u16>) {
-        Some(Err(_) | Ok(0)) => Err(BadUrl::Port(host.to_owned())),
+        Some(Err(_) | Ok(0)) => Err(RedisUrlError::Port(host.to_owned())),
         _ => Ok(()),
     }
 }
 
 /// Returns the URL of each node. The part before `@` applies to all of them.
-fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
+fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, RedisUrlError> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
         rest.split_at(rest.len() - hosts.len())
     });
     if hosts.contains('/') {
-        return Err(BadUrl::Database);
+        return Err(RedisUrlError::Database);
     }
     let node = |host: &str| format!("{scheme}://{user}{}", host.trim());
     Ok(hosts.split(',').map(node).collect())
@@ -190,21 +192,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told() {
+    fn an_invalid_url_is_reported() {
         let wrong = |text: &str| text.parse::<Url>().unwrap_err();
-        assert_eq!(wrong("localhost:6379"), BadUrl::Scheme);
-        assert_eq!(wrong("http://h:1"), BadUrl::Scheme);
-        assert_eq!(wrong("redis+cluster://h:1/3"), BadUrl::Database);
-        assert!(matches!(wrong("redis://h:1/x"), BadUrl::Unreadable(_)));
+        assert_eq!(wrong("localhost:6379"), RedisUrlError::Scheme);
+        assert_eq!(wrong("http://h:1"), RedisUrlError::Scheme);
+        assert_eq!(wrong("redis+cluster://h:1/3"), RedisUrlError::Database);
+        assert!(matches!(
+            wrong("redis://h:1/x"),
+            RedisUrlError::Unreadable(_)
+        ));
         for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
             assert_eq!(
                 wrong(&format!("redis://a:b@{host}/0")),
-                BadUrl::Port(host.into())
+                RedisUrlError::Port(host.into())
             );
         }
         assert!(matches!(
             wrong("redis+cluster://h:1,"),
-            BadUrl::Unreadable(_)
+            RedisUrlError::Unreadable(_)
         ));
     }
 }

@@ -87,9 +87,9 @@ impl Field {
     }
 
     /// Sets the display position: a field is shown after those with a lower one.
-    pub(super) const fn shown_at(self, place: i8) -> Self {
+    pub(super) const fn shown_at(self, order: i8) -> Self {
         Self {
-            shown_at: place,
+            shown_at: order,
             ..self
         }
     }

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_or_no_regular_expression_is_refused() {
+    fn invalid_or_too_large_expressions_are_refused() {
         let error = |text: &str| ByteRegex::new(text).unwrap_err().to_string();
         assert!(
             error("a(?=b)").contains("look-around"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_has_few_states_and_so_has_any_plain_text() {
+    fn common_expressions_have_small_automatons() {
         let texts: String = ('!'..='~').filter(|c| c.is_alphanumeric()).collect();
         let text = format!("(?i){}", texts.repeat(16));
         let agents = "(?i)(googlebot|bingbot|yandexbot|duckduckbot|baiduspider|ahrefsbot|semrushbot|mj12bot|\

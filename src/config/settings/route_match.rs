@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_request_lacks_meets_no_condition() {
+    fn a_missing_value_meets_no_condition() {
         let input = MatcherInput::Query("debug".to_owned());
         let of = |value| Matcher {
             input: input.clone(),

@@ -6,7 +6,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use super::Settings;
-use super::of_table::{OfTable, Rows, Shown};
+use super::table_settings::{Rows, Shown, TableSettings};
 use super::toml_string::toml_string;
 
 /// Writes settings as a `gateway.toml` with all values. It reads back as the same settings.

@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_what_looks_like_a_size(text in "[0-9]{1,22}[KMG]?B?") {
+    fn a_likely_size_is_read_as_a_naive_reader_reads_it(text in "[0-9]{1,22}[KMG]?B?") {
         holds(&text)?;
     }
 

@@ -40,7 +40,7 @@ pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<Cl
         if !fields.is_wrong("client_ca") {
             let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
             for node in nodes.into_iter().flatten() {
-                node.tell("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
+                node.report_as_is("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
             }
         }
         return None;

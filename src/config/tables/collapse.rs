@@ -104,7 +104,7 @@ impl Collapse {
 pub(super) fn read(node: Node, methods: Option<&[String]>) -> Option<Collapse> {
     let fields = Fields::of(node, "[routes.collapse]".to_owned(), Collapse::TABLE)?;
     if methods.is_some_and(|all| !all.is_empty() && !all.iter().any(|it| it == "GET")) {
-        node.tell("only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table");
+        node.report_as_is("only GET and HEAD are shared, and methods of this route has no GET; add \"GET\" to methods, or remove this table");
     }
     Some(Collapse::of(fields))
 }

@@ -22,7 +22,7 @@ const COST: Kind<Cost> = kind(
     |node| (NUMBER.read)(node).and_then(Cost::new),
     bare,
 );
-const MAX: Typed<Cost> = COST.required("20").shown_at(1);
+const MAX: TypedField<Cost> = COST.required("20").shown_at(1);
 
 /// Name of a header field, in lowercase.
 const NAME: Kind<String> = kind(
@@ -118,7 +118,7 @@ const CHOOSING: [(&str, Reader); 4] = [
 ];
 
 /// Reads one form of the table. `None` if a field is wrong.
-fn table<T: OfTable>(node: Node) -> Option<T> {
+fn table<T: TableSettings>(node: Node) -> Option<T> {
     T::of_valid(Fields::of(node, "cost".to_owned(), T::TABLE)?)
 }
 
@@ -158,7 +158,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
 
 /// Reports a cost that is learned for an origin without a bound on requests in flight.
 pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
-    if rule.learned().is_some() && origin.places().is_none() {
+    if rule.learned().is_some() && origin.permits().is_none() {
         let origin = &origin.name;
         node.wrong(&format!(
             "a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.{origin}]: how many requests it works on at once"

@@ -9,11 +9,11 @@ use crate::{FieldEdit, FieldEdits, KeyTemplate};
 
 /// Edits of request fields. Values may have variables of the request.
 pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
-    kind(FORM, |node| read(node, Of::Requests), shown);
+    kind(FORM, |node| read(node, MessageKind::Requests), shown);
 
 /// Edits of response fields. Values may have variables of the request.
 pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
-    kind(FORM, |node| read(node, Of::Responses), shown);
+    kind(FORM, |node| read(node, MessageKind::Responses), shown);
 
 /// Values by names. `false` removes a field.
 const FORM: Form = Form::ByName(
@@ -50,7 +50,7 @@ fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
 
 /// Kind of message that has the fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum MessageKind {
     Requests,
     Responses,
 }
@@ -74,7 +74,7 @@ const OWN: [&str; 11] = [
 ];
 
 /// Reads a table of header fields.
-fn read(node: Node, of: Of) -> Option<FieldEdits> {
+fn read(node: Node, of: MessageKind) -> Option<FieldEdits> {
     let entries = node.entries_or("a table such as { \"x-name\" = \"value\" }")?;
     let mut edits: Vec<(String, FieldEdit)> = Vec::new();
     let mut is_right = true;
@@ -96,18 +96,18 @@ fn read(node: Node, of: Of) -> Option<FieldEdits> {
 }
 
 /// Returns whether a field of this name can be changed. Reports a problem if not.
-fn is_field(entry: Node, of: Of) -> bool {
+fn is_field(entry: Node, of: MessageKind) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let wrong = if !values::is_token(entry.name) {
         NO_TOKEN
-    } else if lower == "host" && of == Of::Requests {
+    } else if lower == "host" && of == MessageKind::Requests {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
     } else if OWN.contains(&&*lower) {
         "drip writes this field itself, or it belongs to one connection; remove it here"
     } else {
         return true;
     };
-    entry.tell(wrong);
+    entry.report_as_is(wrong);
     false
 }
 
@@ -136,14 +136,14 @@ fn edit(entry: Node) -> Option<FieldEdit> {
         .as_str()
         .or_else(|| entry.expected("a text, or false to remove the field"))?;
     if value.is_empty() {
-        return entry.told("an empty value; write false to remove the field");
+        return entry.refused_as_is("an empty value; write false to remove the field");
     }
     let is_blank = |c: char| c == ' ' || c == '\t';
     if value.chars().any(|c| c.is_ascii_control() && c != '\t')
         || value.starts_with(is_blank)
         || value.ends_with(is_blank)
     {
-        return entry.told(
+        return entry.refused_as_is(
             "a value has no line breaks or other control characters, and no blanks around it",
         );
     }

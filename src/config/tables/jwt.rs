@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::names::{Names, list, named};
 use super::prelude::*;
-use crate::jwt::{Expected, KeySet, Verifier};
+use crate::jwt::{KeySet, TokenRequirements, Verifier};
 use crate::{FileKind, KeyTemplate, Part, Variable};
 
 table! {
@@ -59,14 +59,14 @@ const NAMES: Kind<Vec<String>> = kind(
 pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
-        entry.tell("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
+        entry.report_as_is("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
     }
     named("jwt", Jwt::TABLE, entries, |mut fields, name| {
         let jwt = Jwt::read(&mut fields);
         let keys = fields.right("jwks").and_then(|node| keys(node, &jwt.jwks));
         let is_right = !fields.has_wrong();
         fields.finish();
-        let expected = Expected {
+        let expected = TokenRequirements {
             audience: jwt.audience.clone(),
             issuer: jwt.issuer.clone(),
             leeway: jwt.leeway,
@@ -83,7 +83,7 @@ pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
 fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
     let text = values::content(node, path, LARGEST, "; name a key set of at most 1MB")?;
     let keys = KeySet::parse(&text);
-    let wrong = |error| node.tell(&format!("{}: {error}", node.shown(path)));
+    let wrong = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
     keys.map_err(wrong).ok()
 }
 

@@ -14,12 +14,12 @@ use ipnet::IpNet;
 use limit::{Rate, show_duration};
 
 use super::values;
-use crate::of_table::{Kind, Rows, Shown, kind};
 use crate::schema::{
     DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_FORM, TIMEOUT_FORM,
     TIMEOUT_OR_NONE_FORM,
 };
 use crate::size::show_size;
+use crate::table_settings::{Kind, Rows, Shown, kind};
 use crate::toml_string::toml_text;
 
 /// Shows a text in quotes.

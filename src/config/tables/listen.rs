@@ -94,7 +94,7 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
         let mut before = entries[..index]
             .iter()
             .map(|earlier| &earlier.listen.address);
-        if let Some(earlier) = before.find(|earlier| meet(earlier, address)) {
+        if let Some(earlier) = before.find(|earlier| conflict(earlier, address)) {
             entry.node.wrong(&format!(
                 "{address} and {earlier} cannot both be listened on; remove one"
             ));
@@ -104,7 +104,7 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
     let listens = entries.into_iter().filter_map(|mut entry| {
         if entry.needs_port {
             let port = port.or_else(|| {
-                entry.node.told("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"")
+                entry.node.refused_as_is("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"")
             });
             entry.listen.service = ListenService::Redirect(port?);
         }
@@ -127,7 +127,7 @@ pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
 /// Returns whether two addresses conflict, so that the kernel would refuse one of them.
 ///
 /// Port 0 never conflicts, because the kernel picks a new port each time.
-pub(super) fn meet(one: &ListenAddress, other: &ListenAddress) -> bool {
+pub(super) fn conflict(one: &ListenAddress, other: &ListenAddress) -> bool {
     let (one, other) = match (one, other) {
         (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => (one, other),
         (ListenAddress::Unix { path: one, .. }, ListenAddress::Unix { path: other, .. }) => {
@@ -217,7 +217,9 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     };
     let is_tls = service == ListenService::Tls;
     for node in auth_nodes.into_iter().flatten().filter(|_| !is_tls) {
-        node.tell("clients show certificates over TLS only, and there is none here; remove this");
+        node.report_as_is(
+            "clients show certificates over TLS only, and there is none here; remove this",
+        );
     }
     let listen = Listen {
         address,

@@ -38,7 +38,7 @@ pub(crate) const NO_NAME: &str = "a name is made of letters, digits, _, - and ."
 /// Reports a problem if the name of this entry is not valid.
 pub(crate) fn check_name(entry: Node) {
     if !is_name(entry.name) {
-        entry.tell(NO_NAME);
+        entry.report_as_is(NO_NAME);
     }
 }
 

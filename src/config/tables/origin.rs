@@ -18,7 +18,7 @@ use super::origin_server::{EXAMPLE, SERVERS};
 use super::origin_tls;
 use super::prelude::*;
 use super::room;
-use crate::redis::Pace;
+use crate::redis::StoreRate;
 use crate::{
     Backoff, BackoffMode, Balance, FailOn, Health, OriginServer, OriginTls, Room, ServerUrl,
     StoreKind,
@@ -55,7 +55,7 @@ table! {
         /// `None`: responses are not read ahead.
         response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";
-        on_client_gone: OnClientGone = word().or("\"abort\""), NextRequest,
+        on_client_gone: OnClientDisconnect = word().or("\"abort\""), NextRequest,
             "What happens to a request that was sent whole when its client disconnects: \"abort\" (its connection is closed), or \"finish\" (it keeps its permit until the origin has answered).";
         max_header_size: usize = HEAD_SIZE.or("\"64KB\""), NextRequest,
             "Largest response head: \"1KB\" to \"1MB\".";
@@ -199,7 +199,7 @@ fn check(fields: &mut Fields, origin: &Origin) {
             None if origin.max_in_flight.is_some() => {}
             None => node.wrong("gateways share rate and max_in_flight of an origin; give it one of them, such as rate = \"200r/s\", or remove store"),
             Some(rate) => {
-                if let Err(unkept) = Pace::new(rate, Algorithm::LeakyBucket, Moment::default()) {
+                if let Err(unkept) = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()) {
                     node.wrong(&unkept.to_string());
                 }
             }
@@ -318,7 +318,7 @@ impl Origin {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
             rate: self.rate,
-            max_in_flight: self.places().map(NonZeroUsize::get),
+            max_in_flight: self.permits().map(NonZeroUsize::get),
             queue: self.share.map(|_| self.queue.get()),
             max_queue: self.max_queue.get(),
         })
@@ -347,7 +347,7 @@ impl Origin {
     }
 
     /// Returns the permits that are shared with other gateways; `None` if they are not shared.
-    pub fn shared_places(&self) -> Option<NonZeroUsize> {
+    pub fn shared_permits(&self) -> Option<NonZeroUsize> {
         self.max_in_flight.filter(|_| self.is_shared())
     }
 
@@ -360,7 +360,7 @@ impl Origin {
     /// Returns the maximum number of requests in flight at the origin; `None`: no limit.
     ///
     /// The result is `max_in_flight`, or the sum of its servers' limits if that is less.
-    pub fn places(&self) -> Option<NonZeroUsize> {
+    pub fn permits(&self) -> Option<NonZeroUsize> {
         let mut servers = self.servers.iter().map(|server| server.max_in_flight);
         let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
         let sum = sum.and_then(NonZeroUsize::new);
@@ -380,8 +380,8 @@ impl Origin {
 
     /// Returns whether `rate`, `max_in_flight` or a back-off can hold requests back.
     fn is_limited(&self) -> bool {
-        let has_places = self.max_in_flight.is_some() || self.limits_servers();
-        self.rate.is_some() || has_places || self.backoff.is_some()
+        let limits_in_flight = self.max_in_flight.is_some() || self.limits_servers();
+        self.rate.is_some() || limits_in_flight || self.backoff.is_some()
     }
 }
 
@@ -410,7 +410,7 @@ words! {
 words! {
     /// Action when the client of a request disconnects after the request was sent.
     #[derive(Hash)]
-    pub enum OnClientGone {
+    pub enum OnClientDisconnect {
         /// Close the connection to the origin, and free the permits.
         Abort = "abort",
         /// Keep the permits until the origin has answered, and drop the answer.

@@ -41,7 +41,7 @@ fn read(node: Node) -> Option<Vec<OriginServer>> {
             && before.any(|known| known.url == server.url)
         {
             let url = item.field("url").unwrap_or(item);
-            url.tell(&format!("{} is listed twice; remove one", url.found()));
+            url.report_as_is(&format!("{} is listed twice; remove one", url.found()));
         }
         servers.push(server);
     }

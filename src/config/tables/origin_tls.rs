@@ -23,7 +23,7 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
     let name = fields.get("server_name");
     if !fields.is_wrong("servers") && !servers.iter().any(|server| server.url.is_encrypted()) {
         for node in [ca, certificate, key, name].into_iter().flatten() {
-            node.tell(
+            node.report_as_is(
                 "no server of this origin has TLS; begin its URL with https://, or remove this",
             );
         }
@@ -34,10 +34,10 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
         identity: match (certificate, key) {
             (Some(certificate), Some(key)) => identity(certificate, key),
             (Some(node), None) => {
-                node.told("a certificate needs its key; add client_key = \"client.key\"")
+                node.refused_as_is("a certificate needs its key; add client_key = \"client.key\"")
             }
             (None, Some(node)) => {
-                node.told("a key needs its certificate; add client_cert = \"client.pem\"")
+                node.refused_as_is("a key needs its certificate; add client_cert = \"client.pem\"")
             }
             (None, None) => None,
         },
@@ -52,7 +52,7 @@ pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
         if let Err(error) = roots.add(certificate.clone()) {
-            return node.told(&format!("{}: {error}", node.shown(&file)));
+            return node.refused_as_is(&format!("{}: {error}", node.shown(&file)));
         }
     }
     Some(Authorities {
@@ -72,12 +72,12 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     let key = PrivateKeyDer::from_pem_slice(&key).ok();
     if key.is_none() {
         let file = key_node.shown(&key_file);
-        key_node.tell(&format!("{file} has no private key in PEM"));
+        key_node.report_as_is(&format!("{file} has no private key in PEM"));
     }
     let chain = chain?;
     if let Some(what) = chain.first().and_then(unfit) {
         let file = certificate.shown(&certificate_file);
-        return certificate.told(&format!("{file}: {what}"));
+        return certificate.refused_as_is(&format!("{file}: {what}"));
     }
     let key = key?;
     let provider = ring::default_provider();
@@ -86,7 +86,7 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     if let Err(error) = fits {
         let key = key_node.shown(&key_file);
         let certificate = certificate.shown(&certificate_file);
-        return key_node.told(&format!("{key} is not the key of {certificate}: {error}"));
+        return key_node.refused_as_is(&format!("{key} is not the key of {certificate}: {error}"));
     }
     let validity = chain.first().and_then(|own| validity(own));
     if let Some(what) = validity.and_then(|it| it.warning(unix_now())) {
@@ -116,7 +116,7 @@ fn certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDe
         Ok(_) => "it has no certificate in PEM".to_owned(),
         Err(error) => error.to_string(),
     };
-    node.told(&format!("{}: {wrong}", node.shown(file)))
+    node.refused_as_is(&format!("{}: {wrong}", node.shown(file)))
 }
 
 fn server_name(node: Node) -> Option<ServerName<'static>> {

@@ -78,8 +78,9 @@ fn pages(node: Node) -> Option<Pages> {
         });
         match statuses {
             Some(statuses) => pages.extend(choice(entry).map(|choice| (statuses, choice))),
-            None => entry
-                .tell("a page is for a status from 400 to 599, or for all of \"4xx\" or \"5xx\""),
+            None => entry.report_as_is(
+                "a page is for a status from 400 to 599, or for all of \"4xx\" or \"5xx\"",
+            ),
         }
     }
     (pages.len() == count).then(|| Pages::new(pages))
@@ -119,7 +120,7 @@ fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageConten
     let remedy = "; name a file of UTF-8 text of at most 256KB";
     let text = values::content(node, &file, LARGEST, remedy)?;
     let Ok(text) = String::from_utf8(text) else {
-        return node.told(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
+        return node.refused_as_is(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let content = Arc::new(parse(&file, text));

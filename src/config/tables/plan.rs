@@ -58,7 +58,7 @@ const CLASS: Kind<Arc<str>> = kind(
 );
 
 /// Properties of a zone that its plans depend on.
-pub(super) struct OfZone<'a> {
+pub(super) struct PlanZone<'a> {
     pub(super) name: &'a str,
     pub(super) algorithm: Algorithm,
     /// Returns whether the zone can count at this rate. Reports a problem if not.
@@ -70,7 +70,7 @@ pub(super) struct OfZone<'a> {
 /// Reads `[zones.NAME.plans]`. Values that name classes are added to `classes`.
 pub(super) fn read<'r>(
     node: Node<'r>,
-    zone: &OfZone<'_>,
+    zone: &PlanZone<'_>,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plans> {
     let node = if zone.hides_keys { node.hidden() } else { node };
@@ -88,7 +88,7 @@ pub(super) fn read<'r>(
             entry.name = node.name;
         }
         if !is_named {
-            entry.tell(NO_NAME);
+            entry.report_as_is(NO_NAME);
         }
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
@@ -109,7 +109,7 @@ fn plan<'r>(
     entry: Node<'r>,
     mut fields: Fields<'r>,
     index: usize,
-    zone: &OfZone<'_>,
+    zone: &PlanZone<'_>,
     keys: &mut Keys<'r>,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plan> {
@@ -117,7 +117,7 @@ fn plan<'r>(
     let (keys_node, file_node) = (fields.get("keys"), fields.value("file"));
     let is_empty = |node: &Node| node.items().is_some_and(|items| items.is_empty());
     if keys_node.as_ref().is_none_or(is_empty) && file_node.is_none() {
-        entry.tell("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
+        entry.report_as_is("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
     }
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
     keys.files.extend(file_node.map(|node| (node, index)));
@@ -139,7 +139,7 @@ fn plan<'r>(
 /// Reads `burst` of a plan. Reports one that the zone's algorithm does not have.
 fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
     if algorithm.has_windows() {
-        return node.told(&format!(
+        return node.refused_as_is(&format!(
             "the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; remove burst"
         ));
     }

@@ -79,7 +79,7 @@ impl Keys<'_> {
             if let Err(wrong) = self.add(key.as_bytes(), plan) {
                 // The location identifies the key if the message does not show it.
                 if hidden {
-                    item.tell(&wrong);
+                    item.report_as_is(&wrong);
                 } else {
                     node.wrong(&wrong);
                 }
@@ -103,7 +103,7 @@ impl Keys<'_> {
             odd = odd.or_else(|| Some((number, key, oddity(key)?)));
             if let Err(problem) = self.add(key, plan) {
                 if self.hidden {
-                    node.tell(&format!("line {number} of the file: {problem}"));
+                    node.report_as_is(&format!("line {number} of the file: {problem}"));
                 } else {
                     node.wrong(&format!("{name}, line {number}: {problem}"));
                 }

@@ -58,7 +58,7 @@ pub(crate) fn read(mut fields: Fields) -> Redis {
         && !fields.is_wrong("url")
         && !redis.url.is_encrypted()
     {
-        node.tell("this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this");
+        node.report_as_is("this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this");
     }
     fields.finish();
     redis

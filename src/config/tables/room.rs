@@ -137,7 +137,7 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     let items = node.items().unwrap_or_else(|| vec![node]);
     if !(1..=MAX_SECRETS).contains(&items.len()) {
         let found = items.len();
-        return node.told(&format!(
+        return node.refused_as_is(&format!(
             "a list has from 1 to {MAX_SECRETS} secrets; found {found}"
         ));
     }
@@ -146,7 +146,7 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
     for item in items {
         match secret(item) {
             Some(secret) if all.iter().any(|it| it.as_bytes() == secret.as_bytes()) => {
-                item.tell("the same secret is there twice; remove one");
+                item.report_as_is("the same secret is there twice; remove one");
                 is_right = false;
             }
             Some(secret) => all.push(secret),
@@ -159,11 +159,12 @@ fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
 /// Reads one secret.
 fn secret(node: Node) -> Option<RoomSecret> {
     let Some(value) = node.value.as_str() else {
-        return node
-            .told("expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them");
+        return node.refused_as_is(
+            "expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them",
+        );
     };
     if value.len() < RoomSecret::MIN_BYTES {
-        return node.told(&format!(
+        return node.refused_as_is(&format!(
             "a secret has at least {} bytes, so that nobody can guess it; make one with openssl rand -base64 32",
             RoomSecret::MIN_BYTES
         ));
@@ -219,7 +220,7 @@ fn draw(node: Node, zones: &Zones) -> Option<Draw> {
 fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
     let mut bounds = ["sessions", "admit", "opens"].iter();
     if room.admits_all() && !bounds.any(|it| fields.is_wrong(it)) {
-        node.tell("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
+        node.report_as_is("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
     }
     if room.secret.is_empty() && room.store == StoreKind::Redis && !fields.is_wrong("secret") {
         node.missing("gateways that share a room sign with one secret; add the same secret = \"${ROOM_SECRET}\" at each, or remove store");

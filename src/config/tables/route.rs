@@ -265,7 +265,7 @@ impl Route {
     }
 
     /// Returns whether the response decides the charge of a request.
-    pub fn settles(&self) -> bool {
+    pub fn charge_depends_on_response(&self) -> bool {
         !self.refund.is_empty() || matches!(self.cost, CostRule::Response(_) | CostRule::Learned(_))
     }
 

@@ -130,7 +130,7 @@ fn condition(entry: Node) -> Option<Matcher> {
         "query" if !name.is_empty() => Some(MatcherInput::Query(name.to_owned())),
         "cookie" if values::is_token(name) => Some(MatcherInput::Cookie(name.to_owned())),
         _ => {
-            entry.told(
+            entry.refused_as_is(
                 "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
             )
         }

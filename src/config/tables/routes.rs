@@ -11,7 +11,7 @@ use super::{collapse, cors, cost, page, rewrite};
 use crate::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
 
 /// Names that routes can use.
-pub(crate) struct Known<'a> {
+pub(crate) struct RouteNames<'a> {
     pub(crate) origin_names: &'a [&'a str],
     /// Origins without problems.
     pub(crate) origins: &'a [Option<Origin>],
@@ -36,8 +36,8 @@ pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     clippy::mutable_key_type,
     reason = "a pattern is compared and hashed by its text"
 )]
-pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
-    let mut earlier: HashMap<Taken, Node> = HashMap::new();
+pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
+    let mut earlier: HashMap<RouteSelector, Node> = HashMap::new();
     let mut routes = Vec::new();
     for table in tables {
         let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
@@ -49,10 +49,10 @@ pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
         route.listen = node.and_then(|node| listen(node, known.listens));
         let is_right = |name: &&'static str| !fields.is_wrong(name);
         let is_known = SELECTING.iter().all(is_right);
-        let taken = is_known.then(|| Taken::by(&route));
+        let taken = is_known.then(|| RouteSelector::by(&route));
         let twin = taken.as_ref().and_then(|taken| earlier.get(taken));
         if let Some(twin) = twin {
-            let other = twin.place();
+            let other = twin.location();
             table.wrong(&format!(
                 "it has the same path, host, methods, match and listen as the route at {other}, so it would never be used; remove one"
             ));
@@ -66,7 +66,7 @@ pub(crate) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
 
 /// Conditions that select the requests of a route. No two routes may have the same ones.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Taken {
+struct RouteSelector {
     path: PathPattern,
     /// In alphabetical order, as are the methods.
     hosts: Vec<String>,
@@ -78,7 +78,7 @@ struct Taken {
 /// Fields that select the requests of a route.
 const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
 
-impl Taken {
+impl RouteSelector {
     fn by(route: &Route) -> Self {
         let mut methods = route.methods.clone();
         methods.sort();
@@ -97,7 +97,12 @@ impl Taken {
 /// Reads the fields that refer to other tables, and reports values that do not fit together.
 ///
 /// `is_known`: the fields that select its requests are right.
-fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known) -> Option<Route> {
+fn complete(
+    mut fields: Fields,
+    mut route: Route,
+    is_known: bool,
+    known: &RouteNames,
+) -> Option<Route> {
     let action = action(&mut fields, known);
     let origin = match action {
         Some(RouteAction::Forward(origin)) => known.origins.get(origin).and_then(Option::as_ref),
@@ -147,7 +152,7 @@ fn complete(mut fields: Fields, mut route: Route, is_known: bool, known: &Known)
 }
 
 /// Reads the action of a route. Reports each field that has no effect if requests are refused.
-fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
+fn action(fields: &mut Fields, known: &RouteNames) -> Option<RouteAction> {
     let Some(refuse) = fields.get("refuse") else {
         let origin = fields.read_given("origin", Some("\"app\""), |node| {
             index(node, "origins", known.origin_names)
@@ -157,7 +162,7 @@ fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
     // Marks the field as read, although no value of it fits.
     fields.get("origin");
     for node in NOT_REFUSED.iter().filter_map(|name| fields.value(name)) {
-        node.tell(
+        node.report_as_is(
             "a route with refuse answers all its requests itself; remove this field or refuse",
         );
     }

@@ -169,19 +169,19 @@ pub(crate) fn read(mut fields: Fields, admin_token: bool) -> Server {
             "no token is set; set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN, or write \"open\"",
         );
     }
-    meet(&fields, &server);
+    conflict(&fields, &server);
     fields.finish();
     server
 }
 
 /// Reports an admin address that conflicts with an address for clients.
-fn meet(fields: &Fields, server: &Server) {
+fn conflict(fields: &Fields, server: &Server) {
     let Some(admin) = server.admin else {
         return;
     };
     let address = ListenAddress::Tcp(admin);
     let mut listen = server.listen.iter();
-    let Some(met) = listen.find(|listen| listen::meet(&listen.address, &address)) else {
+    let Some(met) = listen.find(|listen| listen::conflict(&listen.address, &address)) else {
         return;
     };
     match (fields.value("admin"), fields.value("listen")) {

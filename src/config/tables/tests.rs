@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::file::FILE;
 use super::limit::LIMIT;
 use super::listen::ListenTable;
-use crate::of_table::OfTable;
 use crate::schema::{Effect, Form, Table};
+use crate::table_settings::TableSettings;
 use crate::{
     Backoff, Collapse, Cors, Health, Jwt, Log, Origin, OriginServer, Plan, Redis, Room, Route,
     Server, Tls, Zone,
@@ -99,7 +99,7 @@ fn rows(title: &str) -> Vec<Vec<&'static str>> {
 }
 
 #[test]
-fn the_page_tells_the_default_and_the_effect_of_each_field() {
+fn the_page_documents_the_default_and_the_effect_of_each_field() {
     for (title, table) in SECTIONS {
         let rows = rows(title);
         let column = |name: &str| rows[0].iter().position(|it| *it == name);
@@ -114,18 +114,22 @@ fn the_page_tells_the_default_and_the_effect_of_each_field() {
                 field.example.is_some(),
                 "{title} {name}"
             );
-            let told: Option<Value> = serde_json::from_str(row[default].trim_matches('`')).ok();
+            let documented: Option<Value> =
+                serde_json::from_str(row[default].trim_matches('`')).ok();
             let is = field
                 .default
                 .and_then(|it| serde_json::from_str::<Value>(it).ok());
             // The page uses a word where nothing is limited.
-            if let (Some(told), Some(is)) = (told, is) {
-                assert_eq!(told, is, "{title} {name}");
+            if let (Some(documented), Some(is)) = (documented, is) {
+                assert_eq!(documented, is, "{title} {name}");
             }
             if let Some(effect) = effect {
-                let mut told = row[effect].split("; ");
+                let mut documented = row[effect].split("; ");
                 let is = in_words(field.effect);
-                assert!(told.any(|told| told.ends_with(is)), "{title} {name}: {is}");
+                assert!(
+                    documented.any(|documented| documented.ends_with(is)),
+                    "{title} {name}: {is}"
+                );
             }
             described.push(name);
         }

@@ -66,7 +66,7 @@ pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Optio
         }
         Err(error) => {
             let path = node.shown(path);
-            node.told(&format!("{path} cannot be read: {error}{remedy}"))
+            node.refused_as_is(&format!("{path} cannot be read: {error}{remedy}"))
         }
     }
 }
@@ -250,7 +250,7 @@ pub(crate) fn list<T: PartialEq>(
         for item in items {
             let value = read(item);
             if value.is_some() && values.contains(&value) {
-                item.tell(&format!("{} is listed twice; remove one", item.found()));
+                item.report_as_is(&format!("{} is listed twice; remove one", item.found()));
             }
             values.push(value);
         }

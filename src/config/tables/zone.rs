@@ -12,7 +12,7 @@ use super::jwt::note_claims;
 use super::names::{Names, named};
 use super::plan;
 use super::prelude::*;
-use crate::redis::Pace;
+use crate::redis::StoreRate;
 use crate::{
     KeyError, KeyTemplate, OnStoreFailure, Plan, Plans, Settings, StoreKind, embedded_ipv4,
     has_client,
@@ -121,7 +121,7 @@ fn complete<'r>(
         };
         if node.is_secret() {
             let (algorithm, found) = (zone.algorithm, node.found());
-            node.tell(&format!(
+            node.report_as_is(&format!(
                 "{algorithm} cannot count at this rate in this store; found {found}"
             ));
         } else {
@@ -132,7 +132,7 @@ fn complete<'r>(
     let rate = fields.right("rate");
     let is_right = rate.is_some_and(|node| can_count(node, zone.rate)) && !fields.is_wrong("key");
     let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
-        let of_zone = plan::OfZone {
+        let of_zone = plan::PlanZone {
             name: &zone.name,
             algorithm: zone.algorithm,
             fits: &can_count,
@@ -234,7 +234,7 @@ impl Zone {
     /// Returns the reason why the zone cannot count at this rate, if there is one.
     pub fn unfit(&self, rate: Rate) -> Option<String> {
         let fits = unfit(self.algorithm, rate);
-        fits.or_else(|| unkept(self.store, self.algorithm, rate))
+        fits.or_else(|| unsupported_by_store(self.store, self.algorithm, rate))
     }
 
     /// Returns whether requests of this client are never limited in this zone.
@@ -300,7 +300,7 @@ fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
 }
 
 /// Returns the reason why the zone's store cannot count at this rate, if there is one.
-fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
+fn unsupported_by_store(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
     match store {
         StoreKind::Memory => None,
         StoreKind::Redis if rate.is_unlimited() => Some(
@@ -308,9 +308,9 @@ fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> 
                 .to_owned(),
         ),
         StoreKind::Redis => {
-            let pace = Pace::new(rate, algorithm, Moment::default());
+            let pace = StoreRate::new(rate, algorithm, Moment::default());
             pace.err()
-                .map(|unkept| format!("{unkept}; found \"{rate}\""))
+                .map(|unsupported_by_store| format!("{unsupported_by_store}; found \"{rate}\""))
         }
     }
 }

@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_one_of_many_dots_and_slashes(raw in "(/|\\.|%2[eEfF]|a|%){0,12}") {
+    fn a_path_of_dots_and_slashes_is_compared_as_a_naive_reader_compares_it(raw in "(/|\\.|%2[eEfF]|a|%){0,12}") {
         path_holds(raw.as_bytes())?;
     }
 

@@ -91,7 +91,7 @@ mod tests {
     const NOW: i64 = 1_795_910_400;
 
     #[test]
-    fn an_end_is_said_from_two_weeks_before_it_on() {
+    fn an_expiry_is_announced_two_weeks_before() {
         let words = |left| expiry(NOW + left, NOW).unwrap_or_default();
         assert_eq!(words(SOON - 1), "expires in 14 days, on 2026-12-12");
         // A certificate made for nine days, in its first second and in the next one.
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_begin_in_the_future_is_said_before_an_end() {
+    fn a_future_start_is_reported_rather_than_the_expiry() {
         let doubt = |from, to| {
             let validity = Validity {
                 from: NOW + from,

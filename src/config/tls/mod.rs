@@ -16,5 +16,5 @@ pub use authorities::Authorities;
 pub use client::client;
 pub use expiry::{DAY, date, expiry, is_nearly_soon, unix_now};
 pub use facts::{Validity, is_self_issued, validity, verify_validity, version_and_validity};
-pub use refused::{CertificateRefused, Refused};
+pub use refused::{CertificateRefused, RefusalContext};
 pub use unfit::unfit;

@@ -24,7 +24,7 @@ pub struct CertificateRefused {
 
 /// Context for messages about a refused certificate: its owner, and the settings for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Refused<'a> {
+pub struct RefusalContext<'a> {
     /// Owner of the certificate: `server` or `client`.
     pub of: &'static str,
     /// Field that names the file of the authorities.
@@ -39,7 +39,7 @@ pub struct Refused<'a> {
     pub rename: &'static str,
 }
 
-impl Refused<'_> {
+impl RefusalContext<'_> {
     /// Replaces the message by a reason and a remedy, if the error is about this certificate.
     pub fn explain(&self, error: io::Error) -> io::Error {
         let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());

@@ -137,11 +137,11 @@ impl Watcher {
                 continue;
             }
             let (stamp, others) = self.settle().await;
-            let told = self.text.take();
+            let last_text = self.text.take();
             let found = read(&self.path);
             if Stamp::of(&self.path) != stamp {
                 // The file was written to again while it was read.
-                self.text = told;
+                self.text = last_text;
                 sleep(MIN_INTERVAL).await;
                 continue;
             }
@@ -149,7 +149,7 @@ impl Watcher {
             self.read_at = Some(stamp);
             self.text = found.as_ref().ok().cloned();
             let has_other_changed = self.note(others);
-            if self.text.is_none() || self.text != told || has_other_changed {
+            if self.text.is_none() || self.text != last_text || has_other_changed {
                 return found;
             }
         }

@@ -19,12 +19,12 @@ const SOON: Duration = Duration::from_secs(1);
 /// Long enough for a change to be reported, if there were one.
 const A_WHILE: Duration = Duration::from_millis(250);
 
-struct Setting {
+struct Fixture {
     folder: TempDir,
     watcher: Watcher,
 }
 
-impl Setting {
+impl Fixture {
     fn path(&self) -> PathBuf {
         self.folder.path().join("gateway.toml")
     }
@@ -41,16 +41,16 @@ impl Setting {
 }
 
 /// Returns a watched folder with a file that contains "old".
-fn setting() -> Setting {
+fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "old").unwrap();
     let watcher = Watcher::start(path, "old".to_owned());
-    Setting { folder, watcher }
+    Fixture { folder, watcher }
 }
 
 #[tokio::test]
-async fn without_inotify_a_file_is_looked_at() {
+async fn without_inotify_a_file_is_polled() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "old").unwrap();
@@ -63,9 +63,9 @@ async fn without_inotify_a_file_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_file_written_slowly_is_told_whole() {
-    let mut setting = setting();
-    let path = setting.path();
+async fn a_file_written_slowly_is_returned_complete() {
+    let mut fixture = fixture();
+    let path = fixture.path();
     let writer = thread::spawn(move || {
         let mut file = File::create(path).unwrap();
         for _ in 0..20 {
@@ -73,15 +73,15 @@ async fn a_file_written_slowly_is_told_whole() {
             thread::sleep(Duration::from_millis(10));
         }
     });
-    setting.becomes(&"piece ".repeat(20)).await;
+    fixture.becomes(&"piece ".repeat(20)).await;
     writer.join().unwrap();
-    setting.stays().await;
+    fixture.stays().await;
 }
 
 #[tokio::test]
 async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
-    let mut setting = setting();
-    let (path, other) = (setting.path(), setting.folder.path().join("other"));
+    let mut fixture = fixture();
+    let (path, other) = (fixture.path(), fixture.folder.path().join("other"));
     let done = Arc::new(AtomicBool::new(false));
     let writer = thread::spawn({
         let done = Arc::clone(&done);
@@ -100,7 +100,7 @@ async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
     let mut texts = Vec::new();
     let begin = Instant::now();
     while texts.len() < 2 && begin.elapsed() < 4 * MAX_UNREST {
-        if let Ok(text) = timeout(SOON, setting.watcher.changed()).await {
+        if let Ok(text) = timeout(SOON, fixture.watcher.changed()).await {
             texts.push(text.unwrap());
         }
     }
@@ -114,32 +114,32 @@ async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_file_away_for_a_moment_is_no_error() {
-    let mut setting = setting();
-    setting.stays().await;
-    let path = setting.path();
+async fn a_file_missing_for_a_moment_is_no_error() {
+    let mut fixture = fixture();
+    fixture.stays().await;
+    let path = fixture.path();
     let writer = thread::spawn(move || {
         fs::rename(&path, path.with_extension("bak")).unwrap();
         thread::sleep(Duration::from_millis(10));
         fs::write(path, "new").unwrap();
     });
-    setting.becomes("new").await;
+    fixture.becomes("new").await;
     writer.join().unwrap();
 }
 
 #[tokio::test]
-async fn a_file_that_stays_away_is_told_once_and_so_is_its_return() {
-    let mut setting = setting();
-    fs::remove_file(setting.path()).unwrap();
-    let gone = timeout(SOON, setting.watcher.changed()).await.unwrap();
+async fn a_missing_file_is_reported_once_and_so_is_its_return() {
+    let mut fixture = fixture();
+    fs::remove_file(fixture.path()).unwrap();
+    let gone = timeout(SOON, fixture.watcher.changed()).await.unwrap();
     assert!(matches!(gone, Err(LoadError::Read { .. })), "{gone:?}");
-    setting.stays().await;
-    fs::write(setting.path(), "old").unwrap();
-    setting.becomes("old").await;
+    fixture.stays().await;
+    fs::write(fixture.path(), "old").unwrap();
+    fixture.becomes("old").await;
 }
 
 #[tokio::test]
-async fn a_file_in_a_folder_made_anew() {
+async fn a_file_in_a_recreated_folder_is_watched() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("etc/gateway.toml");
     fs::create_dir(root.path().join("etc")).unwrap();
@@ -163,8 +163,8 @@ async fn a_file_in_a_folder_made_anew() {
 
 #[tokio::test]
 async fn a_log_that_grows_beside_the_file_delays_nothing() {
-    let mut setting = setting();
-    let path = setting.folder.path().join("access.log");
+    let mut fixture = fixture();
+    let path = fixture.folder.path().join("access.log");
     let done = Arc::new(AtomicBool::new(false));
     let logger = thread::spawn({
         let done = Arc::clone(&done);
@@ -176,37 +176,37 @@ async fn a_log_that_grows_beside_the_file_delays_nothing() {
             }
         }
     });
-    setting.stays().await;
-    fs::write(setting.path(), "new").unwrap();
-    setting.becomes("new").await;
+    fixture.stays().await;
+    fs::write(fixture.path(), "new").unwrap();
+    fixture.becomes("new").await;
     done.store(true, Ordering::Relaxed);
     logger.join().unwrap();
 }
 
 #[tokio::test]
-async fn what_was_read_at_once_is_not_told_again() {
-    let mut setting = setting();
-    fs::write(setting.path(), "new").unwrap();
-    assert_eq!(setting.watcher.read().unwrap(), "new");
-    setting.stays().await;
-    fs::remove_file(setting.path()).unwrap();
-    assert!(setting.watcher.read().is_err());
-    setting.stays().await;
+async fn a_text_that_read_returned_is_not_returned_again() {
+    let mut fixture = fixture();
+    fs::write(fixture.path(), "new").unwrap();
+    assert_eq!(fixture.watcher.read().unwrap(), "new");
+    fixture.stays().await;
+    fs::remove_file(fixture.path()).unwrap();
+    assert!(fixture.watcher.read().is_err());
+    fixture.stays().await;
 }
 
 #[tokio::test]
-async fn what_was_written_before_the_watch_is_told() {
+async fn a_write_before_the_watch_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "new").unwrap();
     let watcher = Watcher::start(path, "old".to_owned());
-    Setting { folder, watcher }.becomes("new").await;
+    Fixture { folder, watcher }.becomes("new").await;
 }
 
 #[tokio::test]
 async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
-    let mut setting = setting();
-    let keys = setting.folder.path().join("keys");
+    let mut fixture = fixture();
+    let keys = fixture.folder.path().join("keys");
     fs::write(&keys, "one").unwrap();
     let named = vec![NamedFile::about_to_be_read(
         keys.clone(),
@@ -214,24 +214,24 @@ async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
     )];
     // The named file has not been read since its write.
     fs::write(&keys, "two").unwrap();
-    setting.watcher.follow(named.clone());
-    setting.becomes("old").await;
-    setting.stays().await;
+    fixture.watcher.follow(named.clone());
+    fixture.becomes("old").await;
+    fixture.stays().await;
     // The named files are unchanged, so nothing has changed.
-    setting.watcher.follow(named);
-    setting.stays().await;
+    fixture.watcher.follow(named);
+    fixture.stays().await;
     fs::write(&keys, "three").unwrap();
-    setting.becomes("old").await;
+    fixture.becomes("old").await;
 }
 
 #[tokio::test]
-async fn a_named_file_that_is_as_it_was_read_is_no_change() {
-    let mut setting = setting();
-    let keys = setting.folder.path().join("keys");
+async fn an_unchanged_named_file_is_no_change() {
+    let mut fixture = fixture();
+    let keys = fixture.folder.path().join("keys");
     fs::write(&keys, "one").unwrap();
     let named = NamedFile::about_to_be_read(keys.clone(), FileKind::PlanKeys);
-    setting.watcher.follow(vec![named.clone(), named]);
-    setting.stays().await;
+    fixture.watcher.follow(vec![named.clone(), named]);
+    fixture.stays().await;
     fs::remove_file(&keys).unwrap();
-    setting.becomes("old").await;
+    fixture.becomes("old").await;
 }

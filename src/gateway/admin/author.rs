@@ -73,22 +73,22 @@ impl Author {
         self.name.as_deref().unwrap_or(&self.peer)
     }
 
-    /// Records a new override of `place` in the log and in the history.
+    /// Records a new override of `subject` in the log and in the history.
     pub(super) fn note_set(
         &self,
         history: &History,
-        place: &str,
+        subject: &str,
         (from, to): (&str, &str),
         until: Moment,
     ) {
-        let change = Changed::new("override set", place, Some(from), to).until(Some(until));
+        let change = Changed::new("override set", subject, Some(from), to).until(Some(until));
         let (until, by) = (timestamp(until), self.shown());
         self.note(history, &change, &format!("{to} until {until}, by {by}"));
     }
 
-    /// Records the end of an override of `place` in the log and in the history.
-    pub(super) fn note_undone(&self, history: &History, place: &str, (from, to): (&str, &str)) {
-        let change = Changed::new("override undone", place, Some(from), to);
+    /// Records the end of an override of `subject` in the log and in the history.
+    pub(super) fn note_undone(&self, history: &History, subject: &str, (from, to): (&str, &str)) {
+        let change = Changed::new("override undone", subject, Some(from), to);
         self.note(history, &change, change.event);
     }
 

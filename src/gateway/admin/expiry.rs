@@ -7,11 +7,11 @@ use config::{ChangedBy, History};
 use tokio::time::sleep;
 
 use super::Admin;
-use super::api::maintenance::place as place_of;
-use super::api::rooms::place as place_of_room;
+use super::api::maintenance::subject as subject_of;
+use super::api::rooms::subject as subject_of_room;
 use crate::http::gateway::Gateway;
-use crate::status::gates::place as place_of_gate;
-use crate::status::overridden::place;
+use crate::status::gates::subject as subject_of_gate;
+use crate::status::overridden::subject;
 use crate::time::clock;
 
 /// Interval of the checks.
@@ -31,9 +31,9 @@ pub(super) async fn run(admin: Data<Admin>) {
 }
 
 /// Records an expiry in the log and in the history.
-fn note(history: &History, place: &str, what: &str) {
-    tracing::info!(place, "{what} expired");
-    let text = format!("{place}: {what} expired");
+fn note(history: &History, subject: &str, what: &str) {
+    tracing::info!(subject, "{what} expired");
+    let text = format!("{subject}: {what} expired");
     history.add(clock::now(), ChangedBy::Expiry, vec![text]);
 }
 
@@ -46,7 +46,7 @@ async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
     // A stopping gateway changes nothing.
     let expired = admin.maintain(move |all| all.take_expired(now)).await;
     for target in expired.unwrap_or_default() {
-        note(&admin.history, &place_of(&target), "maintenance");
+        note(&admin.history, &subject_of(&target), "maintenance");
     }
 }
 
@@ -56,7 +56,11 @@ fn end_at_gates(gateway: &Gateway, history: &History) {
     for origin in gateway.origins() {
         let expired = origin.gate().and_then(|gate| gate.take_expired(now));
         if expired.is_some() {
-            note(history, &place_of_gate(&origin.settings().name), "override");
+            note(
+                history,
+                &subject_of_gate(&origin.settings().name),
+                "override",
+            );
         }
     }
 }
@@ -66,7 +70,7 @@ fn end_in_rooms(gateway: &Gateway, history: &History) {
     let now = clock::now();
     for room in gateway.rooms() {
         for expired in room.take_expired(now) {
-            note(history, &place_of_room(room), expired.label());
+            note(history, &subject_of_room(room), expired.label());
         }
     }
 }
@@ -79,7 +83,7 @@ fn end_expired(gateway: &Gateway, history: &History) {
             continue;
         }
         for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
-            note(history, &place(zone, key.as_ref()), "override");
+            note(history, &subject(zone, key.as_ref()), "override");
         }
     }
 }

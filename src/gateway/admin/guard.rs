@@ -158,9 +158,9 @@ fn allowed(
 
 /// Response to a request that names another host.
 fn misdirected(host: &str) -> HttpResponse {
-    static TOLD: Throttle = Throttle::new();
+    static LOG_THROTTLE: Throttle = Throttle::new();
     let host: String = host.chars().take(128).collect();
-    if let Some(hidden) = TOLD.show(clock::now()) {
+    if let Some(hidden) = LOG_THROTTLE.show(clock::now()) {
         tracing::warn!(
             host,
             hidden,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_token_reads_by_any_name() {
+    fn a_request_with_the_token_may_use_any_host_name() {
         let fields = [(HOST, "gw:9090"), (AUTHORIZATION, "Bearer secret")];
         assert_eq!(status(Access::Read, &fields, Some("secret")), 200);
         assert_eq!(status(Access::Read, &fields, Some("other")), 421);

@@ -74,7 +74,7 @@ mod tests {
         ] {
             assert_eq!(seconds(text), Some(784_111_777), "{text}");
         }
-        for (text, wanted) in [
+        for (text, expected) in [
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
             ("Tue, 29 Feb 2028 23:59:59 GMT", 1_835_481_599),
             ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_799),
@@ -83,7 +83,7 @@ mod tests {
             ("Tue, 19 Jan 2038 14:14:08 GMT", 2_147_523_248),
             ("Sun, 21 Nov 2286 04:46:39 GMT", 10_000_039_599),
         ] {
-            assert_eq!(seconds(text), Some(wanted), "{text}");
+            assert_eq!(seconds(text), Some(expected), "{text}");
         }
         let last = parse_date(b"Fri, 31 Dec 9999 23:59:59 GMT", Moment::default());
         assert_eq!(last, Some(Moment::from_nanos(u64::MAX)));
@@ -119,12 +119,12 @@ mod tests {
             let date = parse_date(text.as_bytes(), now).expect("a date");
             1970 + date.since(Moment::default()).as_secs() / YEAR
         };
-        for (digits, wanted) in [("26", 2026), ("76", 2076), ("77", 1977), ("00", 2000)] {
-            assert_eq!(year(digits, NOW), wanted, "{digits}");
+        for (digits, expected) in [("26", 2026), ("76", 2076), ("77", 1977), ("00", 2000)] {
+            assert_eq!(year(digits, NOW), expected, "{digits}");
         }
         let later = NOW + 60 * YEAR;
-        for (digits, wanted) in [("36", 2136), ("37", 2037), ("99", 2099)] {
-            assert_eq!(year(digits, later), wanted, "{digits}");
+        for (digits, expected) in [("36", 2136), ("37", 2037), ("99", 2099)] {
+            assert_eq!(year(digits, later), expected, "{digits}");
         }
     }
 }

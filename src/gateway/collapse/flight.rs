@@ -53,7 +53,7 @@ impl Flight {
     /// Records that no request waits for the leader any more, and wakes the leader.
     pub(super) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Relaxed);
-        self.tell_alone();
+        self.wake_leader();
     }
 
     /// Returns whether the followers have been released.
@@ -67,7 +67,7 @@ impl Flight {
     }
 
     /// Wakes the task of the leader.
-    pub(super) fn tell_alone(&self) {
+    pub(super) fn wake_leader(&self) {
         self.alone.wake();
     }
 }

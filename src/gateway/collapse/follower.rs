@@ -17,14 +17,14 @@ pub struct Follower {
     pub(super) shared: Arc<SharedAnswers>,
     pub(super) key: KindKey,
     pub(super) number: u64,
-    pub(super) told: oneshot::Receiver<Followed>,
+    pub(super) result: oneshot::Receiver<FollowResult>,
     pub(super) flight: Arc<Flight>,
     /// Whether the follower has received its result, and so is no longer in the queue.
-    pub(super) is_told: bool,
+    pub(super) has_result: bool,
 }
 
 /// Result of following.
-pub enum Followed {
+pub enum FollowResult {
     /// The follower gets this answer.
     Answer(Arc<SharedAnswer>),
     /// The follower gets this stale answer, because the origin failed.
@@ -34,16 +34,16 @@ pub enum Followed {
     /// Boxed, because this is rare.
     Lead(Box<Leader>),
     /// The follower goes to the origin for itself.
-    Alone(Release),
+    Alone(ReleasedTurn),
 }
 
 /// Turn of one follower to join the origin's queue. Dropping it passes the turn to the next one.
-pub struct Release {
+pub struct ReleasedTurn {
     shared: Arc<SharedAnswers>,
     id: FlightId,
 }
 
-impl Release {
+impl ReleasedTurn {
     pub(super) fn new(shared: &Arc<SharedAnswers>, id: &FlightId) -> Self {
         Self {
             shared: Arc::clone(shared),
@@ -52,7 +52,7 @@ impl Release {
     }
 }
 
-impl Drop for Release {
+impl Drop for ReleasedTurn {
     fn drop(&mut self) {
         self.shared.release(&self.id);
     }
@@ -75,19 +75,19 @@ impl Follower {
 
 impl Future for Follower {
     /// `None`: the process ends.
-    type Output = Option<Followed>;
+    type Output = Option<FollowResult>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let told = ready!(Pin::new(&mut self.told).poll(cx));
-        self.is_told = true;
-        Poll::Ready(told.ok())
+        let result = ready!(Pin::new(&mut self.result).poll(cx));
+        self.has_result = true;
+        Poll::Ready(result.ok())
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        if !self.is_told && self.shared.leave(&self.key, self.number) {
-            self.flight.tell_alone();
+        if !self.has_result && self.shared.leave(&self.key, self.number) {
+            self.flight.wake_leader();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Properties of a request that its kind needs to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Asker {
+pub struct Requester {
     /// Hash of the client. Two clients rarely have the same one.
     pub client: u64,
     /// Whether the answer to this request may be shared with other requests.
@@ -17,7 +17,7 @@ pub struct Asker {
 /// queue. The marked entries never take more space than the waiting ones.
 pub(super) struct Followers<W> {
     /// Entries in ascending order of their numbers.
-    line: VecDeque<Follower<W>>,
+    queue: VecDeque<Follower<W>>,
     /// Number of entries that have not left.
     waiting: usize,
 }
@@ -27,13 +27,13 @@ struct Follower<W> {
     number: u64,
     /// Waiter of the entry; `None`: it has left.
     waiter: Option<W>,
-    asker: Asker,
+    requester: Requester,
 }
 
 impl<W> Default for Followers<W> {
     fn default() -> Self {
         Self {
-            line: VecDeque::new(),
+            queue: VecDeque::new(),
             waiting: 0,
         }
     }
@@ -45,18 +45,18 @@ impl<W> Followers<W> {
     }
 
     /// Adds a waiter. `number` must be above the numbers of all earlier ones.
-    pub(super) fn push(&mut self, number: u64, waiter: W, asker: Asker) {
+    pub(super) fn push(&mut self, number: u64, waiter: W, requester: Requester) {
         self.waiting += 1;
-        self.line.push_back(Follower {
+        self.queue.push_back(Follower {
             number,
             waiter: Some(waiter),
-            asker,
+            requester,
         });
     }
 
     /// Removes and returns the first waiter.
     pub(super) fn pop_first(&mut self) -> Option<W> {
-        let first = std::iter::from_fn(|| self.line.pop_front()).find_map(|it| it.waiter);
+        let first = std::iter::from_fn(|| self.queue.pop_front()).find_map(|it| it.waiter);
         self.waiting -= usize::from(first.is_some());
         first
     }
@@ -65,37 +65,37 @@ impl<W> Followers<W> {
     ///
     /// Prefers a client other than `avoided`.
     pub(super) fn pop_leader(&mut self, avoided: Option<u64>) -> Option<(u64, u64, W)> {
-        let may_lead = |it: &Follower<W>| it.asker.may_lead && it.waiter.is_some();
-        let is_other = |it: &Follower<W>| may_lead(it) && Some(it.asker.client) != avoided;
-        let other = self.line.iter().position(is_other);
-        let next = other.or_else(|| self.line.iter().position(may_lead))?;
-        let next = self.line.get_mut(next)?;
-        let taken = (next.number, next.asker.client, next.waiter.take()?);
-        self.has_left();
+        let may_lead = |it: &Follower<W>| it.requester.may_lead && it.waiter.is_some();
+        let is_other = |it: &Follower<W>| may_lead(it) && Some(it.requester.client) != avoided;
+        let other = self.queue.iter().position(is_other);
+        let next = other.or_else(|| self.queue.iter().position(may_lead))?;
+        let next = self.queue.get_mut(next)?;
+        let taken = (next.number, next.requester.client, next.waiter.take()?);
+        self.note_removed();
         Some(taken)
     }
 
     /// Removes the waiter with this number. Returns whether it was there.
     pub(super) fn remove(&mut self, number: u64) -> bool {
-        let found = self.line.binary_search_by_key(&number, |it| it.number);
-        let follower = found.ok().and_then(|at| self.line.get_mut(at));
+        let found = self.queue.binary_search_by_key(&number, |it| it.number);
+        let follower = found.ok().and_then(|at| self.queue.get_mut(at));
         let left = follower.and_then(|it| it.waiter.take());
         if left.is_some() {
-            self.has_left();
+            self.note_removed();
         }
         left.is_some()
     }
 
     /// Returns all waiters, in order of arrival.
     pub(super) fn into_waiters(self) -> Vec<W> {
-        self.line.into_iter().filter_map(|it| it.waiter).collect()
+        self.queue.into_iter().filter_map(|it| it.waiter).collect()
     }
 
     /// Counts a removed waiter, and drops the marked entries if there are too many.
-    fn has_left(&mut self) {
+    fn note_removed(&mut self) {
         self.waiting -= 1;
-        if self.line.len() > 2 * self.waiting + 8 {
-            self.line.retain(|it| it.waiter.is_some());
+        if self.queue.len() > 2 * self.waiting + 8 {
+            self.queue.retain(|it| it.waiter.is_some());
         }
     }
 }
@@ -104,35 +104,35 @@ impl<W> Followers<W> {
 mod tests {
     use super::*;
 
-    fn asker(client: u64, may_lead: bool) -> Asker {
-        Asker { client, may_lead }
+    fn requester(client: u64, may_lead: bool) -> Requester {
+        Requester { client, may_lead }
     }
 
     #[test]
-    fn those_who_have_left_are_passed_over_and_take_no_room_for_long() {
+    fn removed_followers_are_skipped_and_soon_take_no_space() {
         let mut followers = Followers::default();
         for number in 1..=1000 {
-            followers.push(number, number, asker(1, number % 2 == 0));
+            followers.push(number, number, requester(1, number % 2 == 0));
         }
         assert!((4..=997).all(|number| followers.remove(number)));
         assert!(!followers.remove(4));
         assert!(!followers.remove(1001));
-        assert!(followers.line.len() <= 2 * 6 + 8);
+        assert!(followers.queue.len() <= 2 * 6 + 8);
         assert_eq!(followers.pop_leader(None), Some((2, 1, 2)));
         assert_eq!(followers.pop_first(), Some(1));
         assert_eq!(followers.pop_first(), Some(3));
         assert!(followers.remove(998));
         assert!(!followers.is_empty());
-        followers.push(1001, 1001, asker(1, true));
+        followers.push(1001, 1001, requester(1, true));
         assert_eq!(followers.into_waiters(), [999, 1000, 1001]);
     }
 
     #[test]
-    fn one_of_another_client_leads_if_there_is_one() {
+    fn a_follower_of_another_client_leads_first() {
         let mut followers = Followers::default();
         for (number, client, may_lead) in [(1, 7, true), (2, 8, false), (3, 7, true), (4, 9, true)]
         {
-            followers.push(number, (), asker(client, may_lead));
+            followers.push(number, (), requester(client, may_lead));
         }
         assert_eq!(followers.pop_leader(Some(7)), Some((4, 9, ())));
         assert_eq!(followers.pop_leader(Some(7)), Some((1, 7, ())));

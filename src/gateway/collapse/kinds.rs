@@ -22,7 +22,7 @@ use foldhash::fast::RandomState;
 use limit::Moment;
 use lru::LruCache;
 
-use super::followers::{Asker, Followers};
+use super::followers::{Followers, Requester};
 use super::terms::Windows;
 use failed::Retry;
 pub use failed::{Cause, Failed};
@@ -36,7 +36,7 @@ pub const UNSHAREABLE_FOR: Duration = Duration::from_secs(10);
 pub type KindKey = Arc<[u8]>;
 
 /// Bytes of memory that an entry takes beside its key and its answer.
-const ENTRY: usize = 160;
+const ENTRY_OVERHEAD: usize = 160;
 
 /// Identifier of a leader and its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -131,15 +131,15 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         &mut self,
         key: &[u8],
         now: Moment,
-        asker: Asker,
+        requester: Requester,
         windows: impl Fn(&A) -> Windows,
         wait: impl FnOnce(&S) -> W,
     ) -> Lookup<A> {
         match self.entries.get_mut(key) {
             Some(Entry::Unshareable { until, is_probed }) if now < *until => {
                 match self.flights.get(key).map(|flight| flight.is_probe) {
-                    None if *is_probed && asker.may_lead => {
-                        return Lookup::Lead(self.begin(key, asker.client, true));
+                    None if *is_probed && requester.may_lead => {
+                        return Lookup::Lead(self.begin(key, requester.client, true));
                     }
                     None | Some(true) => return Lookup::Alone,
                     // Earlier requests are still being released, one after the other.
@@ -154,9 +154,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 let is_failing = retry.is_some() && now < windows.error;
                 if now < windows.revalidate || is_failing {
                     let answer = answer.clone();
-                    let is_due = retry.as_mut().is_none_or(|it| it.is_due(asker.client, now));
+                    let is_due = retry
+                        .as_mut()
+                        .is_none_or(|it| it.is_due(requester.client, now));
                     let fetches = is_due && !self.flights.contains_key(key);
-                    let refresh = fetches.then(|| self.begin(key, asker.client, false));
+                    let refresh = fetches.then(|| self.begin(key, requester.client, false));
                     return Lookup::Stale(answer, refresh);
                 }
             }
@@ -165,11 +167,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         if let Some(flight) = self.flights.get_mut(key) {
             self.next += 1;
             let waiter = wait(&flight.state);
-            flight.followers.push(self.next, waiter, asker);
+            flight.followers.push(self.next, waiter, requester);
             return Lookup::Follow(Arc::clone(&flight.key), self.next);
         }
-        if asker.may_lead {
-            Lookup::Lead(self.begin(key, asker.client, false))
+        if requester.may_lead {
+            Lookup::Lead(self.begin(key, requester.client, false))
         } else {
             Lookup::Alone
         }
@@ -275,7 +277,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// is zero if the entry held no answer. `None`: there is no entry.
     pub fn evict(&mut self) -> Option<Moment> {
         let (key, entry) = self.entries.pop_lru()?;
-        self.bytes -= key.len() + ENTRY;
+        self.bytes -= key.len() + ENTRY_OVERHEAD;
         let Entry::Kept { until, .. } = entry else {
             return Some(Moment::default());
         };
@@ -304,14 +306,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     fn put(&mut self, key: &KindKey, entry: Entry<A>) {
         self.answers += usize::from(matches!(entry, Entry::Kept { .. }));
         self.forget(key);
-        self.bytes += key.len() + ENTRY;
+        self.bytes += key.len() + ENTRY_OVERHEAD;
         self.entries.put(Arc::clone(key), entry);
     }
 
     /// Removes the entry of a kind, and updates the counts.
     fn forget(&mut self, key: &KindKey) {
         if let Some(before) = self.entries.pop(key) {
-            self.bytes -= key.len() + ENTRY;
+            self.bytes -= key.len() + ENTRY_OVERHEAD;
             self.answers -= usize::from(matches!(before, Entry::Kept { .. }));
         }
     }

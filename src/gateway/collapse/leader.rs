@@ -11,7 +11,7 @@ use super::answer::{self, AnswerHead, SharedAnswer};
 use super::flight::Flight;
 use super::kinds::{Cause, FlightId};
 use super::memory::{AnswerBody, Charge};
-use crate::gate::{Line, Reserved};
+use crate::gate::{DepartedRequest, ReservedPosition};
 use crate::time::clock;
 
 /// Request that leads. Dropping it makes the next follower lead.
@@ -21,9 +21,9 @@ pub struct Leader {
     pub(super) flight: Arc<Flight>,
     pub(super) collapse: Arc<Collapse>,
     /// Departure of the request from the origin's gate, once it has left.
-    line: Option<Line>,
+    departed: Option<DepartedRequest>,
     /// Position at the gate that the previous leader left to this one.
-    reserved: Option<Reserved>,
+    reserved: Option<ReservedPosition>,
     is_over: bool,
 }
 
@@ -71,7 +71,7 @@ impl Leader {
             id,
             flight,
             collapse: Arc::clone(collapse),
-            line: None,
+            departed: None,
             reserved: None,
             is_over: false,
         }
@@ -80,7 +80,7 @@ impl Leader {
     /// Creates the leader that follows this one after its failure, with a position at the gate.
     pub(super) fn next(&self, id: FlightId) -> Self {
         let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
-        next.reserved = self.line.as_ref().and_then(Line::reserve);
+        next.reserved = self.departed.as_ref().and_then(DepartedRequest::reserve);
         next
     }
 
@@ -90,13 +90,13 @@ impl Leader {
     }
 
     /// Takes the position at the gate that the previous leader left to this one, if it did.
-    pub fn take_reserved(&mut self) -> Option<Reserved> {
+    pub fn take_reserved(&mut self) -> Option<ReservedPosition> {
         self.reserved.take()
     }
 
-    /// Records that the request leaves for the origin. `line`: its departure from the gate, if any.
-    pub fn departs(&mut self, line: Option<Line>, now: Moment) {
-        self.line = line;
+    /// Records that the request leaves for the origin. `departed`: its departure from the gate, if any.
+    pub fn departs(&mut self, departed: Option<DepartedRequest>, now: Moment) {
+        self.departed = departed;
         self.flight.set_departed(Some(now));
     }
 

@@ -41,13 +41,13 @@ use tokio::sync::oneshot;
 use crate::time::clock;
 use answer::KeptAnswer;
 use flight::Flight;
-use followers::Asker;
+use followers::Requester;
 use kinds::{Cause, Failed, FlightId, Kinds, Lookup};
 use memory::{Memory, READERS_PART};
 
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub(crate) use date::parse_date;
-pub use follower::{Followed, Follower, Release};
+pub use follower::{FollowResult, Follower, ReleasedTurn};
 pub use leader::{Gathered, Leader};
 pub use memory::AnswerBody;
 pub use present::{Preconditions, Presented};
@@ -69,10 +69,10 @@ pub struct SharedAnswers {
 }
 
 /// Table of all kinds, with the types of the gateway.
-type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<Followed>, Arc<Flight>>;
+type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<FollowResult>, Arc<Flight>>;
 
 /// Result of a lookup: how a request of a kind proceeds.
-pub enum Share {
+pub enum CollapseLookup {
     /// The request gets this answer.
     Kept(Arc<SharedAnswer>),
     /// The request gets this stale answer. With a leader, the caller must refresh the answer.
@@ -160,15 +160,15 @@ impl SharedAnswers {
         client: Option<IpAddr>,
         may_lead: bool,
         now: Moment,
-    ) -> Share {
+    ) -> CollapseLookup {
         let client = self.clients.hash_one(client.map(client_network));
-        let asker = Asker { client, may_lead };
+        let requester = Requester { client, may_lead };
         let mut waits = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
-        let found = kinds.ask(key, now, asker, windows, |flight| {
-            let (sender, told) = oneshot::channel();
-            waits = Some((told, Arc::clone(flight)));
+        let found = kinds.ask(key, now, requester, windows, |flight| {
+            let (sender, result) = oneshot::channel();
+            waits = Some((result, Arc::clone(flight)));
             sender
         });
         let mut leader = |id: FlightId| {
@@ -176,25 +176,27 @@ impl SharedAnswers {
             Leader::new(self, id, flight, collapse)
         };
         match found {
-            Lookup::Kept(answer) => Share::Kept(Arc::clone(&answer.0)),
-            Lookup::Stale(answer, id) => Share::Stale(Arc::clone(&answer.0), id.map(leader)),
-            Lookup::Lead(id) => Share::Lead(leader(id)),
+            Lookup::Kept(answer) => CollapseLookup::Kept(Arc::clone(&answer.0)),
+            Lookup::Stale(answer, id) => {
+                CollapseLookup::Stale(Arc::clone(&answer.0), id.map(leader))
+            }
+            Lookup::Lead(id) => CollapseLookup::Lead(leader(id)),
             Lookup::Follow(key, number) => match waits {
-                Some((told, flight)) => {
+                Some((result, flight)) => {
                     drop(kinds);
                     self.abandon(&key, &flight, collapse.follow_timeout, now);
-                    Share::Follow(Follower {
+                    CollapseLookup::Follow(Follower {
                         shared: Arc::clone(self),
                         key,
                         number,
-                        told,
+                        result,
                         flight,
-                        is_told: false,
+                        has_result: false,
                     })
                 }
-                None => Share::Alone,
+                None => CollapseLookup::Alone,
             },
-            Lookup::Alone => Share::Alone,
+            Lookup::Alone => CollapseLookup::Alone,
         }
     }
 
@@ -204,7 +206,7 @@ impl SharedAnswers {
         let followers = self.lock().complete(id, kept, windows, now);
         for follower in followers {
             // A disconnected follower needs no answer.
-            let _left = follower.send(Followed::Answer(Arc::clone(answer)));
+            let _left = follower.send(FollowResult::Answer(Arc::clone(answer)));
         }
         if self.keeps.load(Ordering::Relaxed) {
             self.make_room(0);
@@ -224,9 +226,9 @@ impl SharedAnswers {
     fn release(self: &Arc<Self>, id: &FlightId) {
         let next = self.lock().release(id);
         if let Some(next) = next {
-            let release = Release::new(self, id);
+            let release = ReleasedTurn::new(self, id);
             // If this follower has left, dropping the release passes the turn to the next one.
-            let _left = next.send(Followed::Alone(release));
+            let _left = next.send(FollowResult::Alone(release));
         }
     }
 
@@ -250,7 +252,7 @@ impl SharedAnswers {
                 leader.flight.restart();
                 let promoted = leader.next(id);
                 // If this follower has left, dropping the leader makes the next follower lead.
-                let _left = next.send(Followed::Lead(Box::new(promoted)));
+                let _left = next.send(FollowResult::Lead(Box::new(promoted)));
             }
             Failed::Alone => self.release(&leader.id),
             Failed::Over => {}
@@ -339,10 +341,10 @@ impl SharedAnswers {
 }
 
 /// Sends a stale answer to the followers.
-fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<Followed>>) {
+fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<FollowResult>>) {
     for follower in followers {
         // A disconnected follower needs no answer.
-        let _left = follower.send(Followed::Stale(Arc::clone(answer)));
+        let _left = follower.send(FollowResult::Stale(Arc::clone(answer)));
     }
 }
 

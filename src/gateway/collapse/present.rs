@@ -66,13 +66,13 @@ impl Preconditions<'_> {
 
     /// Returns whether `If-Range` lets the range count: only for exactly this answer.
     fn range_counts(&self, head: &AnswerHead) -> bool {
-        let Some(wanted) = self.if_range.map(<[u8]>::trim_ascii) else {
+        let Some(validator) = self.if_range.map(<[u8]>::trim_ascii) else {
             return true;
         };
-        if wanted.starts_with(b"\"") {
-            return head.fields.first("etag").map(<[u8]>::trim_ascii) == Some(wanted);
+        if validator.starts_with(b"\"") {
+            return head.fields.first("etag").map(<[u8]>::trim_ascii) == Some(validator);
         }
-        if wanted.starts_with(b"W/") {
+        if validator.starts_with(b"W/") {
             return false;
         }
         let read = |value| parse_date(value, head.arrived);
@@ -83,7 +83,7 @@ impl Preconditions<'_> {
         let is_strong = modified
             .zip(date)
             .is_some_and(|(modified, date)| modified < date);
-        is_strong && modified == read(wanted)
+        is_strong && modified == read(validator)
     }
 }
 

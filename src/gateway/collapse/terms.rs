@@ -141,9 +141,9 @@ impl Head<'_> {
         };
         // The first member of a list counts. Anything but a number is ignored (section 5.1).
         let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
-        let told = self.all("age").next().and_then(first);
-        let told = told.map(|told| told + self.arrived.since(self.asked));
-        apparent.max(told.unwrap_or_default())
+        let stated = self.all("age").next().and_then(first);
+        let stated = stated.map(|stated| stated + self.arrived.since(self.asked));
+        apparent.max(stated.unwrap_or_default())
     }
 
     /// Decides which requests the answer may serve.

@@ -67,18 +67,24 @@ impl Clients {
         }
     }
 
-    fn ask(&self, key: &[u8], now: u64) -> Share {
+    fn ask(&self, key: &[u8], now: u64) -> CollapseLookup {
         self.ask_of(None, key, true, now)
     }
 
-    fn ask_of(&self, client: Option<IpAddr>, key: &[u8], may_lead: bool, now: u64) -> Share {
+    fn ask_of(
+        &self,
+        client: Option<IpAddr>,
+        key: &[u8],
+        may_lead: bool,
+        now: u64,
+    ) -> CollapseLookup {
         self.shared
             .ask(key, &self.collapse, client, may_lead, at(now))
     }
 
     fn lead_of(&self, key: &[u8], now: u64) -> Leader {
         match self.ask(key, now) {
-            Share::Lead(leader) => leader,
+            CollapseLookup::Lead(leader) => leader,
             _ => panic!("another result"),
         }
     }
@@ -89,7 +95,7 @@ impl Clients {
 
     fn follow(&self, now: u64) -> Follower {
         match self.ask(KEY, now) {
-            Share::Follow(follower) => follower,
+            CollapseLookup::Follow(follower) => follower,
             _ => panic!("another result"),
         }
     }
@@ -124,7 +130,7 @@ impl Clients {
 
     fn is_kept(&self, key: &[u8], now: u64) -> bool {
         let asked = self.ask_of(None, key, false, now);
-        matches!(asked, Share::Kept(_))
+        matches!(asked, CollapseLookup::Kept(_))
     }
 }
 
@@ -134,8 +140,10 @@ fn bytes_of(body: &AnswerBody) -> Option<Vec<u8>> {
 }
 
 /// Returns the result of a follower, if it has received one.
-fn told(follower: &mut Follower) -> Option<Followed> {
-    follower.now_or_never().map(|told| told.expect("a reason"))
+fn result(follower: &mut Follower) -> Option<FollowResult> {
+    follower
+        .now_or_never()
+        .map(|result| result.expect("a reason"))
 }
 
 fn is_waiting(follower: &mut Follower) -> bool {
@@ -144,22 +152,22 @@ fn is_waiting(follower: &mut Follower) -> bool {
 
 /// Returns the answer that a follower gets.
 fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
-    match told(follower) {
-        Some(Followed::Answer(answer)) => answer,
+    match result(follower) {
+        Some(FollowResult::Answer(answer)) => answer,
         _ => panic!("another result"),
     }
 }
 
 fn promoted(follower: &mut Follower) -> Leader {
-    match told(follower) {
-        Some(Followed::Lead(leader)) => *leader,
+    match result(follower) {
+        Some(FollowResult::Lead(leader)) => *leader,
         _ => panic!("another result"),
     }
 }
 
-fn released(follower: &mut Follower) -> Release {
-    match told(follower) {
-        Some(Followed::Alone(release)) => release,
+fn released(follower: &mut Follower) -> ReleasedTurn {
+    match result(follower) {
+        Some(FollowResult::Alone(release)) => release,
         _ => panic!("another result"),
     }
 }

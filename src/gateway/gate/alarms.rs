@@ -67,7 +67,7 @@ impl Alarms {
         });
         let changes = gate.changes.subscribe();
         actix_rt::spawn(follow(
-            Followed(Arc::downgrade(gate)),
+            FollowedGate(Arc::downgrade(gate)),
             Rc::clone(&here),
             bell,
             changes,
@@ -109,7 +109,7 @@ impl Alarms {
 
 /// Rings this thread's alarm for a gate until the gate is dropped.
 async fn follow(
-    gate: Followed,
+    gate: FollowedGate,
     here: Rc<Alarms>,
     mut bell: Bell,
     mut changes: watch::Receiver<()>,
@@ -118,7 +118,7 @@ async fn follow(
         let is_over = tokio::select! {
             biased;
             rung = bell.next() => rung.is_none(),
-            told = changes.changed() => told.is_err(),
+            changed = changes.changed() => changed.is_err(),
         };
         let Some(gate) = gate.0.upgrade().filter(|_| !is_over) else {
             break;
@@ -130,9 +130,9 @@ async fn follow(
 /// Gate that a task of this thread follows. Dropping it removes this thread's alarm of the gate.
 ///
 /// While this weak reference exists, no other gate can get the same address.
-struct Followed(Weak<OriginGate>);
+struct FollowedGate(Weak<OriginGate>);
 
-impl Drop for Followed {
+impl Drop for FollowedGate {
     fn drop(&mut self) {
         // The thread may be ending, and its table may be gone.
         let removed = HERE.try_with(|all| all.borrow_mut().remove(&self.0.as_ptr()));

@@ -10,11 +10,11 @@ use limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Sent};
 
 use super::KeyAtGate;
 use super::learning::SharedBackoff;
-use super::place::{OriginResult, Unreported};
+use super::permit::{OriginResult, Unreported};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// Interval at which a gate with waiters checks whether the back-off has changed its limits.
-const CHANGES: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Back-off of a gate, with its settings.
 pub(super) struct BackingOff {
@@ -177,7 +177,7 @@ impl BackingOff {
 
     /// Returns when the limits may change without a request or an answer.
     pub(super) fn next_change(&self, now: Moment) -> Option<Moment> {
-        self.backoff.may_change().then(|| now + CHANGES)
+        self.backoff.may_change().then(|| now + CHECK_INTERVAL)
     }
 
     /// Returns `limits` with the rate and the permits of the back-off.

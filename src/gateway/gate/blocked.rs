@@ -31,7 +31,7 @@ impl BlockedBy {
             Self::Outage
         } else if gate.opens() > now {
             Self::Pause
-        } else if gate.has_place() || gate.is_between_slots(now) {
+        } else if gate.has_permit() || gate.is_between_slots(now) {
             Self::Pace
         } else {
             Self::InFlight

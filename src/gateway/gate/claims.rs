@@ -185,7 +185,7 @@ impl Dialogue for GridLink {
         gate.advance(state, now);
         match (before, after, &reply) {
             (Sharing::Grid, Sharing::Alone(parts), Err(why)) => {
-                tell_alone(origin, parts, known.is_some(), why);
+                log_alone(origin, parts, known.is_some(), why);
             }
             (Sharing::Alone(_), Sharing::Grid, _) => {
                 tracing::info!(origin, "the gateways share the rate again");
@@ -203,7 +203,7 @@ impl Dialogue for GridLink {
 }
 
 /// Logs that this gateway uses its part of the rate alone, with the reason.
-fn tell_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal) {
+fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal) {
     let StoreRefusal { reason, remedy, .. } = why;
     let what = if why.is_answer {
         "the store refuses the claims of the origin's gate"

@@ -11,7 +11,7 @@ use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use super::store_key::StoreKey;
 use super::store_task::StoreTask;
 use crate::observe::metrics::{CountBy, StoreResult};
-use crate::store::{Claim, GRID_FORM, Pace, StoreClock};
+use crate::store::{Claim, GRID_FORM, StoreClock, StoreRate};
 use crate::zone::{StoreRefusal, store_result};
 
 /// End of the log line for a key that the store refuses.
@@ -59,7 +59,7 @@ impl GridLink {
     pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
         let SlotClaim { demand, part, rate } = claim;
         self.key.begin();
-        let pace = Pace::new(rate.0, Algorithm::LeakyBucket, rate.1);
+        let pace = StoreRate::new(rate.0, Algorithm::LeakyBucket, rate.1);
         // Cannot fail for a valid configuration: such a rate is rejected when the file is read.
         let pace = pace.map_err(|error| StoreRefusal {
             is_answer: false,
@@ -81,7 +81,7 @@ impl GridLink {
         self.claims.add(store_result(granted.as_ref().err()), 1);
         let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
         self.clock.note(trip, granted.now);
-        let own = |told: Moment| self.clock.own(told);
+        let own = |store_time: Moment| self.clock.own(store_time);
         // Rises at once and falls slowly. With a lead that is too short, slots arrive after their
         // time.
         let took = trip.received.since(own(granted.now));

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use limit::{Moment, Onward, SavedBackoff, SavedGate, ToCome};
+use limit::{DestinationId, ExpectedRequest, Moment, SavedBackoff, SavedGate};
 use serde::{Deserialize, Serialize};
 
 use super::OriginGate;
@@ -23,16 +23,16 @@ pub struct SavedOriginGate {
 /// Returns the next number by which waiters in a zone name the gate that they go on to.
 ///
 /// Returns `None` if this process has had too many gates.
-pub(super) fn next_onward() -> Option<Onward> {
+pub(super) fn next_onward() -> Option<DestinationId> {
     static LAST: AtomicU16 = AtomicU16::new(0);
     let next = |last: u16| last.checked_add(1);
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    NonZeroU16::new(last.ok()?.checked_add(1)?).map(Onward)
+    NonZeroU16::new(last.ok()?.checked_add(1)?).map(DestinationId)
 }
 
 impl OriginGate {
     /// Returns the number by which waiters in a zone name this gate.
-    pub fn onward(&self) -> Option<Onward> {
+    pub fn onward(&self) -> Option<DestinationId> {
         self.onward
     }
 
@@ -41,7 +41,7 @@ impl OriginGate {
     /// Returns the state at `at`, an instant shortly before now. `to_come`: requests that still
     /// wait in a zone and then come here. An override ends, because the next process follows its
     /// file.
-    pub fn hand_over(self: &Arc<Self>, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
+    pub fn hand_over(self: &Arc<Self>, at: Moment, to_come: &[ExpectedRequest]) -> SavedOriginGate {
         self.set_override(None);
         let mut state = self.lock();
         state.is_handed_over = true;

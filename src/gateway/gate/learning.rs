@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use limit::{Ask, Backoff, BackoffExchange, LearnedReply, Moment};
+use limit::{Backoff, BackoffExchange, LearnedQuery, LearnedReply, Moment};
 
 use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
@@ -79,7 +79,7 @@ impl LearningLink {
 }
 
 impl Dialogue for LearningLink {
-    type Call = Ask;
+    type Call = LearnedQuery;
     type Reply = LearnedReply;
 
     fn caller(state: &mut State) -> Option<&mut Caller> {
@@ -91,26 +91,26 @@ impl Dialogue for LearningLink {
         &mut self.key
     }
 
-    fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<Ask> {
+    fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<LearnedQuery> {
         state.back_off(&gate.metrics, now);
         let (backoff, shared) = state.backing_off.as_mut()?.learning()?;
         let due = shared.exchange.due(backoff, now);
         (shared.caller.begins(due, now)).then(|| shared.exchange.ask(backoff, now))
     }
 
-    async fn call(&mut self, ask: &Ask) -> Result<LearnedReply, StoreRefusal> {
+    async fn call(&mut self, ask: &LearnedQuery) -> Result<LearnedReply, StoreRefusal> {
         let call = BackoffCall {
             key: &self.key.name,
             ask,
             at: None,
         };
         let asked = self.key.link.store().call(&call);
-        let (told, _) = self.key.link.run(asked).await;
-        told.map_err(|error| {
+        let (reply, _) = self.key.link.run(asked).await;
+        reply.map_err(|error| {
             // An outage of the store is logged elsewhere.
             if !error.is_outage() {
                 let what = "back-off, so this gateway backs off alone";
-                self.key.tell_refused(&error, what);
+                self.key.log_refusal(&error, what);
             }
             StoreRefusal::from(&error)
         })
@@ -120,7 +120,7 @@ impl Dialogue for LearningLink {
         &mut self,
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
-        asked: Ask,
+        asked: LearnedQuery,
         reply: Result<LearnedReply, StoreRefusal>,
     ) -> bool {
         let now = clock::now();
@@ -128,11 +128,11 @@ impl Dialogue for LearningLink {
         let Some((backoff, shared)) = learning else {
             return false;
         };
-        let Ok(told) = reply else {
+        let Ok(reply) = reply else {
             shared.exchange.failed();
             return true;
         };
-        let adopted = shared.exchange.answered(backoff, &asked, &told, now);
+        let adopted = shared.exchange.answered(backoff, &asked, &reply, now);
         gate.metrics.adopted.add_cuts(adopted);
         gate.advance(state, now);
         false

@@ -8,15 +8,15 @@ mod alarms;
 mod backing_off;
 mod blocked;
 mod claims;
+mod departed;
 mod grid_link;
 mod handover;
 mod learning;
-mod line;
 mod observer;
 mod outage;
 mod overrides;
-mod place;
-mod places;
+mod permit;
+mod permits;
 mod room;
 mod settings;
 mod share;
@@ -30,7 +30,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use limit::{self, Backoff, Cost, Full, GatePosition, Moment, Onward, Release, Share, WaitLimits};
+use limit::{
+    self, Backoff, Cost, DestinationId, Full, GatePosition, Moment, Release, Share, WaitLimits,
+};
 use tokio::sync::watch;
 
 use crate::observe::events::GateEvents;
@@ -41,21 +43,21 @@ use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use claims::GateSharing;
+pub use departed::KeyAtGate;
+pub use departed::{DepartedRequest, ReservedPosition};
 pub use handover::SavedOriginGate;
-pub use line::KeyAtGate;
-pub use line::{Line, Reserved};
-pub(crate) use outage::Begun;
 pub use outage::GateOutage;
-pub use overrides::{GateOverride, Unfit};
-pub(crate) use place::Load;
-use place::Unreported;
-pub use place::{InvalidRetryAfter, Place};
-use places::NO_LEASE;
-pub use places::PlaceSharing;
+pub(crate) use outage::OutageStart;
+pub use overrides::{GateOverride, OverrideRefusal};
+pub(crate) use permit::Load;
+use permit::Unreported;
+pub use permit::{InvalidRetryAfter, Permit};
+use permits::NO_LEASE;
+pub use permits::PermitSharing;
 pub(crate) use room::Room;
 use state::{Released, State};
 pub use status::GateState;
-pub use waiting::{NoTurn, Waiting};
+pub use waiting::{WaitError, Waiting};
 
 /// Gate of an origin, shared by all workers.
 pub struct OriginGate {
@@ -66,7 +68,7 @@ pub struct OriginGate {
     changes: watch::Sender<()>,
     /// Publishes the outages of the origin to the waiters. Changed only under the lock.
     outage: watch::Sender<Option<GateOutage>>,
-    onward: Option<Onward>,
+    onward: Option<DestinationId>,
     /// End of the lease of its permits, in nanoseconds of the clock. `NO_LEASE`: there is no lease.
     lease_end: AtomicU64,
     /// Whether an experiment follows the departing requests.
@@ -75,14 +77,14 @@ pub struct OriginGate {
 
 /// Permit that is granted to a waiter, with the time of its slot.
 struct Granted {
-    place: Place,
+    permit: Permit,
     due: Moment,
 }
 
 /// Result of joining the gate.
 pub enum Admission {
     /// The request goes on at once.
-    Passed(Place),
+    Passed(Permit),
     /// The request waits.
     Waiting(Waiting),
 }
@@ -113,7 +115,7 @@ impl OriginGate {
                 backing_off,
                 room,
                 grid: None,
-                places: None,
+                permits: None,
                 file: limits,
                 overridden: None,
                 observer: None,
@@ -171,7 +173,7 @@ impl OriginGate {
     /// Returns why a request of this share would be rejected now. Charges nothing.
     ///
     /// `limits`: the longest times that the request may wait.
-    pub fn foresee(
+    pub fn predict_rejection(
         &self,
         share: impl FnOnce() -> Share<KeyAtGate>,
         limits: impl FnOnce() -> WaitLimits,
@@ -215,8 +217,8 @@ impl OriginGate {
         waited: Duration,
     ) -> Result<Admission, GateRejection> {
         let charged = is_charged.then(&share);
-        if let Some(place) = self.pass(charged.as_ref(), cost, has_turn) {
-            return Ok(Admission::Passed(place));
+        if let Some(permit) = self.pass(charged.as_ref(), cost, has_turn) {
+            return Ok(Admission::Passed(permit));
         }
         let share = charged.unwrap_or_else(share);
         let mut state = self.lock();
@@ -232,7 +234,7 @@ impl OriginGate {
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            Ok((number, left)) => Admission::Passed(Place::new(self, number, cost.get(), left)),
+            Ok((number, left)) => Admission::Passed(Permit::new(self, number, cost.get(), left)),
             Err(((position, turn), alarms)) => Admission::Waiting(Waiting {
                 gate: Arc::clone(self),
                 share,
@@ -241,7 +243,7 @@ impl OriginGate {
                 since: now,
                 held_since: None,
                 alarms,
-                has_left: false,
+                is_dequeued: false,
             }),
         })
     }
@@ -252,7 +254,7 @@ impl OriginGate {
         charged: Option<&Share<KeyAtGate>>,
         cost: Cost,
         has_turn: bool,
-    ) -> Option<Place> {
+    ) -> Option<Permit> {
         let mut state = self.lock();
         if state.takes_no_more(has_turn) {
             return None;
@@ -263,10 +265,10 @@ impl OriginGate {
             Some(share) => state.gate.pass_as(share, cost, now),
             None => state.gate.pass(cost, now),
         };
-        state.note_places(now);
+        state.note_permits(now);
         let (number, left) = passes.then(|| state.left_last(now))?;
         drop(state);
-        Some(Place::new(self, number, cost.get(), left))
+        Some(Permit::new(self, number, cost.get(), left))
     }
 
     /// Returns how long a new request of this share would wait from now on.
@@ -286,10 +288,10 @@ impl OriginGate {
         drop(left);
     }
 
-    /// Calls `tell` with the back-off, if the gate has one.
-    fn with_backoff(&self, tell: impl FnOnce(&mut Backoff)) {
+    /// Calls `notify` with the back-off, if the gate has one.
+    fn with_backoff(&self, notify: impl FnOnce(&mut Backoff)) {
         if let Some(backing_off) = &mut self.lock().backing_off {
-            tell(&mut backing_off.backoff);
+            notify(&mut backing_off.backoff);
         }
     }
 
@@ -313,7 +315,7 @@ impl OriginGate {
             None => state.gate.credit(charged - cost, now),
         }
         released.extend(state.release(&self.metrics, now));
-        self.tell(state, released, now);
+        self.notify(state, released, now);
     }
 
     /// Takes a permit back, and reports the result of its request to the back-off.
@@ -322,8 +324,8 @@ impl OriginGate {
         if state.gate.depth() == 0 && unreported.is_none() {
             // Only waiters need to know when a permit becomes free.
             state.gate.give_back(Moment::default());
-            if state.places.is_some() {
-                state.place_ended(clock::now());
+            if state.permits.is_some() {
+                state.permit_ended(clock::now());
             }
             return;
         }
@@ -332,18 +334,18 @@ impl OriginGate {
             state.report(unreported, now);
         }
         state.gate.give_back(now);
-        state.place_ended(now);
+        state.permit_ended(now);
         self.advance(state, now);
     }
 
     /// Grants the slots that have come.
     fn advance(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
         let released = state.release(&self.metrics, now);
-        self.tell(state, released, now);
+        self.notify(state, released, now);
     }
 
     /// Sends grants. Wakes the other threads unless the alarm of some thread is set.
-    fn tell(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
+    fn notify(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
         let is_set = Alarms::set_here(self, &mut state, now);
         drop(state);
         self.grant(released);
@@ -362,8 +364,8 @@ impl OriginGate {
                 number,
                 ..
             } = release;
-            let place = Place::new(self, number, cost, left);
-            if waiter.send(Granted { place, due }).is_err() {
+            let permit = Permit::new(self, number, cost, left);
+            if waiter.send(Granted { permit, due }).is_err() {
                 self.metrics.lost_slots.add(1);
             }
         }

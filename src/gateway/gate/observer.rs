@@ -28,7 +28,7 @@ const ALL_THE_TIME: f64 = 0.98;
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     /// Requests by the number of their departure.
-    followed: HashMap<u64, Followed, RandomState>,
+    followed: HashMap<u64, FollowedRequest, RandomState>,
     /// Followed requests that wait for their clients. They count as departed only afterwards.
     awaiting: u64,
     events: Vec<(Moment, AnswerEvent)>,
@@ -40,7 +40,7 @@ pub(super) struct Observer {
 
 /// Request at the origin that is followed.
 #[derive(Debug)]
-struct Followed {
+struct FollowedRequest {
     sent: Moment,
     /// Whether the client still has to send a part of the request.
     awaits_client: bool,
@@ -50,7 +50,7 @@ struct Followed {
 
 /// End of a request at its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlaceEnd {
+pub(super) enum RequestEnd {
     /// The last byte of the response has arrived.
     Whole,
     /// The request got no response, or only a part of it.
@@ -84,7 +84,7 @@ impl Observer {
     pub(super) fn sent(&mut self, number: u64, in_flight: usize, now: Moment) {
         self.most_in_flight = self.most_in_flight.max(in_flight);
         if self.followed.len() < MAX_FOLLOWED {
-            let followed = Followed {
+            let followed = FollowedRequest {
                 sent: now,
                 awaits_client: false,
                 status: None,
@@ -124,18 +124,20 @@ impl Observer {
     }
 
     /// Records that a request has left the origin.
-    fn ended(&mut self, number: u64, end: PlaceEnd, time: OriginTime, now: Moment) {
+    fn ended(&mut self, number: u64, end: RequestEnd, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
-        let Some(Followed { sent, status, .. }) = self.followed.remove(&number) else {
+        let Some(FollowedRequest { sent, status, .. }) = self.followed.remove(&number) else {
             return;
         };
         let (took, had_head) = (time.since(sent, now), status.is_some());
         match (end, status) {
             // A tunnel (status 101) has no last byte.
             (_, Some(101)) => {}
-            (PlaceEnd::Whole, Some(status)) => self.note(sent, AnswerEvent::Whole { took, status }),
-            (PlaceEnd::Failed, _) => self.note(sent, AnswerEvent::Failed { had_head }),
-            (PlaceEnd::Whole | PlaceEnd::Abandoned, _) => {
+            (RequestEnd::Whole, Some(status)) => {
+                self.note(sent, AnswerEvent::Whole { took, status })
+            }
+            (RequestEnd::Failed, _) => self.note(sent, AnswerEvent::Failed { had_head }),
+            (RequestEnd::Whole | RequestEnd::Abandoned, _) => {
                 self.note(sent, AnswerEvent::Abandoned { had_head, took });
             }
         }
@@ -153,7 +155,7 @@ impl Observer {
 fn waited(times: &BlockedTimes) -> Waited {
     Waited {
         for_pace: times[BlockedBy::Pace as usize],
-        for_places: times[BlockedBy::InFlight as usize],
+        for_permits: times[BlockedBy::InFlight as usize],
     }
 }
 
@@ -239,7 +241,7 @@ impl OriginGate {
 
     /// Records that a request has left the origin.
     #[cold]
-    pub(super) fn observe_end(&self, number: u64, end: PlaceEnd, time: OriginTime) {
+    pub(super) fn observe_end(&self, number: u64, end: RequestEnd, time: OriginTime) {
         if let Some(observer) = &mut self.lock().observer {
             observer.ended(number, end, time, clock::now());
         }
@@ -276,22 +278,22 @@ mod tests {
     }
 
     #[test]
-    fn each_request_is_told_with_when_it_was_sent() {
+    fn events_have_the_instant_at_which_their_request_was_sent() {
         let mut observer = Observer::default();
         for number in 1..=6 {
             observer.sent(number, 6, at(number));
         }
         observer.answered(1, 200, TIME, at(11));
-        observer.ended(1, PlaceEnd::Whole, TIME, at(21));
+        observer.ended(1, RequestEnd::Whole, TIME, at(21));
         observer.answered(2, 500, TIME, at(22));
-        observer.ended(2, PlaceEnd::Failed, TIME, at(32));
-        observer.ended(3, PlaceEnd::Failed, TIME, at(33));
-        observer.ended(4, PlaceEnd::Abandoned, TIME, at(44));
+        observer.ended(2, RequestEnd::Failed, TIME, at(32));
+        observer.ended(3, RequestEnd::Failed, TIME, at(33));
+        observer.ended(4, RequestEnd::Abandoned, TIME, at(44));
         observer.answered(5, 101, TIME, at(55));
-        observer.ended(5, PlaceEnd::Abandoned, TIME, at(90));
+        observer.ended(5, RequestEnd::Abandoned, TIME, at(90));
         // Request 7 left before the observation began, and request 1 has ended.
         observer.answered(7, 200, TIME, at(91));
-        observer.ended(1, PlaceEnd::Whole, TIME, at(92));
+        observer.ended(1, RequestEnd::Whole, TIME, at(92));
         let failed = |sent, had_head| (at(sent), AnswerEvent::Failed { had_head });
         let expected = [
             head(1, 10, 200),
@@ -308,7 +310,7 @@ mod tests {
 
     /// The time of a slow upload or a slow reader does not count as the origin's time.
     #[test]
-    fn the_time_of_the_client_is_told_to_nobody() {
+    fn the_time_of_the_client_is_not_counted() {
         let mut observer = Observer::default();
         for number in 1..=3 {
             observer.sent(number, 3, at(0));
@@ -321,11 +323,11 @@ mod tests {
         observer.answered(1, 200, time, at(5010));
         time.stop(at(5020));
         time.go_on(at(9020));
-        observer.ended(1, PlaceEnd::Whole, time, at(9025));
+        observer.ended(1, RequestEnd::Whole, time, at(9025));
         // Request 2 is answered after a part of its body; the client of request 3 disconnects.
         time.uploaded(at(6000), true);
         observer.answered(2, 408, time, at(7000));
-        observer.ended(3, PlaceEnd::Abandoned, time, at(8000));
+        observer.ended(3, RequestEnd::Abandoned, time, at(8000));
         assert_eq!((observer.awaiting, observer.followed.len()), (0, 1));
         let expected = [
             head(5000, 10, 200),
@@ -346,7 +348,7 @@ mod tests {
         assert_eq!(observer.followed.len(), MAX_FOLLOWED);
         for number in 0..many {
             observer.answered(number, 200, TIME, at(1));
-            observer.ended(number, PlaceEnd::Whole, TIME, at(2));
+            observer.ended(number, RequestEnd::Whole, TIME, at(2));
         }
         assert_eq!(observer.events.len(), MAX_EVENTS);
         assert!(observer.followed.is_empty());

@@ -8,7 +8,7 @@ use limit::{GatePosition, Moment};
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
-use super::place::Place;
+use super::permit::Permit;
 use super::state::State;
 use super::{GateRejection, Granted, KeyAtGate, OriginGate};
 use crate::origin::error::OriginError;
@@ -25,7 +25,7 @@ pub struct GateOutage {
 
 /// Result of beginning an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum OutageStart {
     /// New outage, with its number.
     New(u64),
     Known,
@@ -46,13 +46,13 @@ impl OriginGate {
         origin: &str,
         version: u64,
         error: OriginError,
-    ) -> Result<Begun, OriginError> {
+    ) -> Result<OutageStart, OriginError> {
         let mut state = self.lock();
         if state.is_closed || state.version != version {
             return Err(error);
         }
         if state.gate.is_out() {
-            return Ok(Begun::Known);
+            return Ok(OutageStart::Known);
         }
         let now = clock::now();
         state.outages += 1;
@@ -67,7 +67,7 @@ impl OriginGate {
         self.outage.send_replace(Some(outage));
         drop(state);
         self.events.outage_began(origin, &*error, now);
-        Ok(Begun::New(number))
+        Ok(OutageStart::New(number))
     }
 
     /// Records that the origin still cannot be reached.
@@ -130,19 +130,19 @@ impl OriginGate {
     /// On an error, the request keeps its permit.
     pub(super) fn put_back(
         self: &Arc<Self>,
-        place: &mut Place,
+        permit: &mut Permit,
         key: KeyAtGate,
     ) -> Result<(GatePosition, oneshot::Receiver<Granted>, Rc<Alarms>), GateRejection> {
         let mut state = self.lock();
         let now = clock::now();
         state.check_room_at_head(&key, now)?;
-        if let Some(unreported) = place.take_unreported() {
+        if let Some(unreported) = permit.take_unreported() {
             state.report(unreported, now);
         }
         let released = state.release(&self.metrics, now);
         let (sender, turn) = oneshot::channel();
-        let position = (state.gate).put_back(place.number, key, place.cost, now, sender);
-        place.is_given_back = true;
+        let position = (state.gate).put_back(permit.number, key, permit.cost, now, sender);
+        permit.is_given_back = true;
         state.note_blocked(now);
         let alarms = Alarms::join(self, &mut state, now);
         drop(state);

@@ -28,30 +28,30 @@ pub struct GateOverride {
 
 /// Reason for which an origin cannot have an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum OverrideRefusal {
     /// The origin has no gate.
     NoGate,
     /// Several gateways share the origin's rate.
     SharedRate,
     /// Several gateways share the origin's permits.
-    SharedPlaces,
+    SharedPermits,
 }
 
-impl Unfit {
+impl OverrideRefusal {
     /// Checks that this gateway alone may override the rate or the permits of an origin.
     ///
     /// # Errors
     ///
     /// Returns the reason if it may not.
-    pub fn check(origin: &config::Origin, sets_rate: bool, sets_places: bool) -> Result<(), Self> {
+    pub fn check(origin: &config::Origin, sets_rate: bool, sets_permits: bool) -> Result<(), Self> {
         if origin.gate().is_none() {
             return Err(Self::NoGate);
         }
         if sets_rate && origin.shared_rate().is_some() {
             return Err(Self::SharedRate);
         }
-        if sets_places && origin.shared_places().is_some() {
-            return Err(Self::SharedPlaces);
+        if sets_permits && origin.shared_permits().is_some() {
+            return Err(Self::SharedPermits);
         }
         Ok(())
     }
@@ -69,16 +69,16 @@ impl GateOverride {
     /// # Errors
     ///
     /// Returns the reason if it cannot.
-    pub fn check_fits(&self, origin: &config::Origin) -> Result<(), Unfit> {
-        Unfit::check(origin, self.rate.is_some(), self.max_in_flight.is_some())
+    pub fn check_fits(&self, origin: &config::Origin) -> Result<(), OverrideRefusal> {
+        OverrideRefusal::check(origin, self.rate.is_some(), self.max_in_flight.is_some())
     }
 
     /// Returns the limits of `file` with the overridden values in place.
     pub(super) fn over(&self, file: GateLimits) -> GateLimits {
-        let places = self.max_in_flight.map(NonZeroUsize::get);
+        let permits = self.max_in_flight.map(NonZeroUsize::get);
         GateLimits {
             rate: self.rate.or(file.rate),
-            max_in_flight: places.or(file.max_in_flight),
+            max_in_flight: permits.or(file.max_in_flight),
             ..file
         }
     }

@@ -1,6 +1,6 @@
 //! Sharing of a gate with other gateways: its slots, its permits and its back-off.
 //!
-//! Each has its own module: `claims`, `places` and `learning`.
+//! Each has its own module: `claims`, `permits` and `learning`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use limit::Moment;
 use super::OriginGate;
 use super::grid_link::GridLink;
 use super::learning::LearningLink;
-use super::places::PlacesLink;
+use super::permits::PermitsLink;
 use super::store_task::{Shared, StoreTask};
 use crate::zone::StoreHealth;
 
@@ -44,9 +44,9 @@ impl OriginGate {
         since: Moment,
     ) -> impl Iterator<Item = StoreTask> {
         let slots = self.share_slots(origin, store, since);
-        let places = self.share_places(origin, store, since);
+        let permits = self.share_permits(origin, store, since);
         let backoff = self.share_backoff(origin, store);
-        [slots, places, backoff].into_iter().flatten()
+        [slots, permits, backoff].into_iter().flatten()
     }
 }
 
@@ -58,8 +58,8 @@ impl StoreTask {
                 self.converse(&mut GridLink::new(&self)).await;
             }
             Shared::Backoff => self.converse(&mut LearningLink::new(&self)).await,
-            Shared::Places => {
-                let mut link = PlacesLink::new(&self);
+            Shared::Permits => {
+                let mut link = PermitsLink::new(&self);
                 self.converse(&mut link).await;
                 link.end(self.gate.upgrade()).await;
             }

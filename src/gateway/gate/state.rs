@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use limit::{
-    self, Cost, GateLimits, GatePosition, InVain, Lowered, Moment, Release, Share, WaitLimits,
+    self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share, WaitLimits,
+    WaitRejection,
 };
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
@@ -15,18 +16,18 @@ use super::blocked::{Blocked, BlockedBy};
 use super::claims::SharedGrid;
 use super::observer::Observer;
 use super::overrides::GateOverride;
-use super::place::{Left, Load, Unreported};
-use super::places::SharedPlaces;
+use super::permit::{DepartureRecord, Load, Unreported};
+use super::permits::SharedPermits;
 use super::room::Room;
 use super::{GateRejection, Granted, KeyAtGate};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// Time by which slots are given out early.
-const AHEAD: Duration = Duration::from_millis(1);
+const EARLY_RELEASE: Duration = Duration::from_millis(1);
 /// Time by which alarms ring before a slot.
 ///
-/// Less than [`AHEAD`], so that one alarm gives out several slots of a fast gate.
-const BEFORE: Duration = Duration::from_micros(500);
+/// Less than [`EARLY_RELEASE`], so that one alarm gives out several slots of a fast gate.
+const EARLY_ALARM: Duration = Duration::from_micros(500);
 /// Interval at which a gate with waiters checks whether the origin's servers allow more requests.
 const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
@@ -40,7 +41,7 @@ pub(super) struct State {
     /// Shared rate; `None`: the rate is not shared with other gateways.
     pub(super) grid: Option<SharedGrid>,
     /// Shared permits; `None`: the permits are not shared with other gateways.
-    pub(super) places: Option<Box<SharedPlaces>>,
+    pub(super) permits: Option<Box<SharedPermits>>,
     /// Limits while nothing is lowered or overridden.
     pub(super) file: GateLimits,
     /// Override in force.
@@ -60,15 +61,20 @@ pub(super) struct State {
 }
 
 /// Requests whose slot has come. The grants are sent outside the lock.
-pub(super) type Released = SmallVec<[(Release<KeyAtGate, oneshot::Sender<Granted>>, Left); 4]>;
+pub(super) type Released = SmallVec<
+    [(
+        Release<KeyAtGate, oneshot::Sender<Granted>>,
+        DepartureRecord,
+    ); 4],
+>;
 
 impl State {
-    /// Releases the requests whose slot is at most [`AHEAD`] away.
+    /// Releases the requests whose slot is at most [`EARLY_RELEASE`] away.
     pub(super) fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
         self.back_off(metrics, now);
         self.follow_room(|| now);
         let mut released = Released::new();
-        while let Some(release) = self.gate.take(now + AHEAD) {
+        while let Some(release) = self.gate.take(now + EARLY_RELEASE) {
             let left = self.left(release.number, now);
             released.push((release, left));
         }
@@ -77,13 +83,13 @@ impl State {
     }
 
     /// Records that a request departs. `number`: number of its departure.
-    pub(super) fn left(&mut self, number: u64, now: Moment) -> Left {
+    pub(super) fn left(&mut self, number: u64, now: Moment) -> DepartureRecord {
         let in_flight = self.gate.in_flight();
         if let Some(observer) = &mut self.observer {
             observer.sent(number, in_flight, now);
         }
         let backing_off = self.backing_off.as_mut();
-        Left {
+        DepartureRecord {
             sent: backing_off.map(|it| it.sent(in_flight, now)),
             is_quiet: self.gate.is_quiet(),
         }
@@ -99,7 +105,7 @@ impl State {
     }
 
     /// Records the departure of the request that left the gate last. Also returns its number.
-    pub(super) fn left_last(&mut self, now: Moment) -> (u64, Left) {
+    pub(super) fn left_last(&mut self, now: Moment) -> (u64, DepartureRecord) {
         let number = self.gate.departures();
         (number, self.left(number, now))
     }
@@ -129,31 +135,31 @@ impl State {
 
     /// Follows the limit of the origin's servers, and the permits lent to this gateway.
     pub(super) fn follow_room(&mut self, now: impl FnOnce() -> Moment) {
-        if self.room.is_none() && self.places.is_none() {
+        if self.room.is_none() && self.permits.is_none() {
             return;
         }
         let now = now();
         if let Some(room) = &self.room {
             self.gate.set_room(room.at(now), now);
         }
-        self.follow_places(now);
+        self.follow_permits(now);
     }
 
     /// Records that a request has ended. Its permit may have to go back to the pool.
-    pub(super) fn place_ended(&mut self, now: Moment) {
-        if let Some(places) = &mut self.places {
-            if places.ended(&self.gate, now) {
-                places.bind(&mut self.gate, now);
+    pub(super) fn permit_ended(&mut self, now: Moment) {
+        if let Some(permits) = &mut self.permits {
+            if permits.ended(&self.gate, now) {
+                permits.bind(&mut self.gate, now);
             }
-            places.note(&self.gate, now);
+            permits.note(&self.gate, now);
         }
     }
 
     /// Updates the number of permits in use and needed, if permits are shared.
-    pub(super) fn note_places(&mut self, now: Moment) {
-        if let Some(places) = &mut self.places {
-            places.started(&self.gate);
-            places.note(&self.gate, now);
+    pub(super) fn note_permits(&mut self, now: Moment) {
+        if let Some(permits) = &mut self.permits {
+            permits.started(&self.gate);
+            permits.note(&self.gate, now);
         }
     }
 
@@ -173,10 +179,10 @@ impl State {
 
     /// Returns when to look again: before the next departure, or when limits may change.
     pub(super) fn alarm_at(&self, now: Moment) -> Option<Moment> {
-        let due = self.gate.due().map(|due| due.before(BEFORE));
+        let due = self.gate.due().map(|due| due.before(EARLY_ALARM));
         let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
         let change = changes.and_then(|it| it.next_change(now));
-        let follows = self.room.is_some() && self.gate.depth() > 0 && !self.gate.has_place();
+        let follows = self.room.is_some() && self.gate.depth() > 0 && !self.gate.has_permit();
         let room = follows.then(|| now + ROOM_CHANGES);
         due.into_iter().chain(change).chain(room).min()
     }
@@ -187,7 +193,7 @@ impl State {
         if let Some(grid) = &mut self.grid {
             grid.note(&self.gate, now);
         }
-        self.note_places(now);
+        self.note_permits(now);
     }
 
     /// Lets a request pass (`None`) or wait. `since`: when it began to wait, here or elsewhere.
@@ -256,9 +262,9 @@ impl State {
         let in_vain = self.gate.check_wait(share, limits, now);
         in_vain.map_err(|in_vain| {
             let (reason, retry_after) = match in_vain {
-                InVain::Full(full) => return GateRejection::full(full, now),
-                InVain::MaxWait(over) => (GateRejected::MaxWait, over),
-                InVain::QueueTimeout(over) => (GateRejected::Timeout, over),
+                WaitRejection::Full(full) => return GateRejection::full(full, now),
+                WaitRejection::MaxWait(over) => (GateRejected::MaxWait, over),
+                WaitRejection::QueueTimeout(over) => (GateRejected::Timeout, over),
             };
             GateRejection {
                 reason,

@@ -3,7 +3,7 @@
 use limit::{Class, Lowered, Rate};
 
 use super::{
-    BlockedTimes, GateOutage, GateOverride, GateSharing, KeyAtGate, OriginGate, PlaceSharing,
+    BlockedTimes, GateOutage, GateOverride, GateSharing, KeyAtGate, OriginGate, PermitSharing,
 };
 use crate::time::clock;
 use crate::zone::StoreRefusal;
@@ -20,7 +20,7 @@ pub struct GateState {
     /// Status of the shared rate; `None`: the rate is not shared.
     pub sharing: Option<GateSharing>,
     /// Status of the shared permits; `None`: the permits are not shared.
-    pub places: Option<PlaceSharing>,
+    pub permits: Option<PermitSharing>,
     /// Reason for which the back-off is not shared; `None`: it is, or it does not have to be.
     pub why_backs_off_alone: Option<StoreRefusal>,
     /// Effective number of permits.
@@ -48,7 +48,7 @@ impl OriginGate {
         state.note_blocked(now);
         let (limits, lowered) = state.shown();
         let sharing = state.sharing();
-        let places = state.place_sharing();
+        let permits = state.permit_sharing();
         let learns = state.backing_off.as_ref().and_then(|it| it.shared.as_ref());
         let why_backs_off_alone = learns.and_then(|it| it.caller.refusal.clone());
         let overridden = state.overridden.as_deref().cloned();
@@ -64,7 +64,7 @@ impl OriginGate {
             departures,
             rate: limits.rate,
             sharing,
-            places,
+            permits,
             why_backs_off_alone,
             max_in_flight: limits.max_in_flight,
             overridden,

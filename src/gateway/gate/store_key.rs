@@ -16,7 +16,7 @@ use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
 /// Minimum interval between two log lines about a refused key.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Key in the store that the gates of an origin share, with the link of one worker.
 pub(super) struct StoreKey {
@@ -70,17 +70,17 @@ impl StoreKey {
         if error.is_outage() {
             self.error = Some(error.clone());
         } else {
-            self.tell_refused(error, what);
+            self.log_refusal(error, what);
         }
         error.into()
     }
 
-    /// Logs that the store refused the key, at most once per [`TELL_EVERY`].
-    pub(super) fn tell_refused(&mut self, error: &Error, what: &str) {
+    /// Logs that the store refused the key, at most once per [`LOG_INTERVAL`].
+    pub(super) fn log_refusal(&mut self, error: &Error, what: &str) {
         let now = clock::now();
         if self
             .refused
-            .is_some_and(|told| now.since(told) < TELL_EVERY)
+            .is_some_and(|logged| now.since(logged) < LOG_INTERVAL)
         {
             return;
         }

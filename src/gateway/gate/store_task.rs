@@ -108,7 +108,7 @@ impl Drop for Caller {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shared {
     Slots,
-    Places,
+    Permits,
     Backoff,
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use limit::{GatePosition, GivesUp, Moment, Share, WaitLimits, WaitTimeout};
+use limit::{GatePosition, Moment, Share, TimeoutReason, WaitLimits, WaitTimeout};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{sleep, timeout};
 
 use super::alarms::Alarms;
-use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Place};
+use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Permit};
 use crate::observe::metrics::GateRejected;
 use crate::origin::error::OriginError;
 use crate::time::clock;
@@ -28,18 +28,18 @@ pub struct Waiting {
     /// Instant at which the request first could not be sent, if it has departed before.
     pub(super) held_since: Option<Moment>,
     pub(super) alarms: Rc<Alarms>,
-    pub(super) has_left: bool,
+    pub(super) is_dequeued: bool,
 }
 
 /// Reason for which a waiter does not get a permit.
-pub enum NoTurn {
+pub enum WaitError {
     /// The request met a bound of the gate.
     Rejected(GateRejection),
     /// The origin could not be reached for all of `hold`.
     Outage(OriginError),
 }
 
-impl From<GateRejection> for NoTurn {
+impl From<GateRejection> for WaitError {
     fn from(rejection: GateRejection) -> Self {
         Self::Rejected(rejection)
     }
@@ -56,8 +56,12 @@ impl Waiting {
     /// # Errors
     ///
     /// Returns an error when the request [gives up](WaitTimeout), or if the gateway stops.
-    pub async fn turn(mut self, limits: WaitLimits, pacer: &Rc<Pacer>) -> Result<Place, NoTurn> {
-        let (place, due) = loop {
+    pub async fn turn(
+        mut self,
+        limits: WaitLimits,
+        pacer: &Rc<Pacer>,
+    ) -> Result<Permit, WaitError> {
+        let (permit, due) = loop {
             let answer = if limits.hold.is_zero() {
                 let answer = timeout(limits.queue_timeout, &mut self.turn).await;
                 answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
@@ -65,18 +69,18 @@ impl Waiting {
                 // Boxed to keep the state of a waiting request small where no requests are held.
                 Box::pin(self.turn_or_outage(limits)).await?
             };
-            self.has_left = true;
-            let Ok(Granted { place, due }) = answer else {
-                return Err(NoTurn::Rejected(GateRejection {
+            self.is_dequeued = true;
+            let Ok(Granted { permit, due }) = answer else {
+                return Err(WaitError::Rejected(GateRejection {
                     reason: GateRejected::Stopping,
                     retry_after: Duration::ZERO,
                 }));
             };
-            if place.may_start() {
-                break (place, due);
+            if permit.may_start() {
+                break (permit, due);
             }
             // The gateway stood still until the lease had ended: wait again, for a new permit.
-            self.wait_again(place)?;
+            self.wait_again(permit)?;
         };
         if due > pacer.now() {
             let (alarm, mut bell) = pacer.alarm();
@@ -87,16 +91,16 @@ impl Waiting {
             .metrics
             .waits
             .record(pacer.now().since(self.since));
-        Ok(place)
+        Ok(permit)
     }
 
     /// Goes back to the head of the queue with a permit that may no longer be used.
-    fn wait_again(&mut self, mut place: Place) -> Result<(), NoTurn> {
+    fn wait_again(&mut self, mut permit: Permit) -> Result<(), WaitError> {
         let key = self.share.key.clone();
-        let (position, turn, alarms) = self.gate.put_back(&mut place, key)?;
+        let (position, turn, alarms) = self.gate.put_back(&mut permit, key)?;
         self.alarms.leave();
         (self.position, self.turn, self.alarms) = (position, turn, alarms);
-        self.has_left = false;
+        self.is_dequeued = false;
         Ok(())
     }
 
@@ -104,14 +108,14 @@ impl Waiting {
     async fn turn_or_outage(
         &mut self,
         limits: WaitLimits,
-    ) -> Result<Result<Granted, RecvError>, NoTurn> {
+    ) -> Result<Result<Granted, RecvError>, WaitError> {
         let mut patience = WaitTimeout::new(limits, self.since, self.held_since);
         let mut outages = self.gate.outage.subscribe();
         loop {
             let since = outages.borrow_and_update().as_ref().map(|it| it.since);
             let now = clock::now();
             patience.note(since, now);
-            let (until, why) = patience.gives_up();
+            let (until, why) = patience.timeout_at();
             tokio::select! {
                 biased;
                 answer = &mut self.turn => return Ok(answer),
@@ -123,22 +127,24 @@ impl Waiting {
     }
 
     /// Returns the error of a waiter that gives up for this reason.
-    fn given_up(&self, why: GivesUp, hold: Duration) -> NoTurn {
+    fn given_up(&self, why: TimeoutReason, hold: Duration) -> WaitError {
         let outage = self.gate.outage.borrow().clone();
         match (why, outage) {
-            (GivesUp::Hold, Some(GateOutage { error: last, .. })) => {
-                NoTurn::Outage(OriginError::Outage { last, hold })
+            (TimeoutReason::Hold, Some(GateOutage { error: last, .. })) => {
+                WaitError::Outage(OriginError::Outage { last, hold })
             }
-            (GivesUp::Most, _) => self.timed_out(GateRejected::MaxWait),
+            (TimeoutReason::Most, _) => self.timed_out(GateRejected::MaxWait),
             // `Hold` without an outage: the outage has just ended, and no time is left for the
             // queue.
-            (GivesUp::QueueTimeout | GivesUp::Hold, _) => self.timed_out(GateRejected::Timeout),
+            (TimeoutReason::QueueTimeout | TimeoutReason::Hold, _) => {
+                self.timed_out(GateRejected::Timeout)
+            }
         }
     }
 
     /// Returns the rejection of a waiter that waited for too long.
-    fn timed_out(&self, reason: GateRejected) -> NoTurn {
-        NoTurn::Rejected(GateRejection {
+    fn timed_out(&self, reason: GateRejected) -> WaitError {
+        WaitError::Rejected(GateRejection {
             reason,
             retry_after: self.gate.predicted_wait(&self.share),
         })
@@ -148,7 +154,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.alarms.leave();
-        if !self.has_left {
+        if !self.is_dequeued {
             self.gate.leave(&self.position);
         }
     }

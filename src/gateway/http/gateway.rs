@@ -121,8 +121,8 @@ fn rooms(
 ) -> Vec<Option<Arc<OriginRoom>>> {
     let now = clock::now();
     let room = |origin: &config::Origin| {
-        let wanted = origin.room.as_ref()?;
-        let store = store.filter(|_| wanted.store == StoreKind::Redis);
+        let configured = origin.room.as_ref()?;
+        let store = store.filter(|_| configured.store == StoreKind::Redis);
         let has_its_name = |it: &&Arc<OriginRoom>| it.origin() == origin.name;
         let known = known.iter().flatten().find(has_its_name);
         let Some(known) = known.filter(|it| it.is_kept_in(store)) else {
@@ -133,10 +133,10 @@ fn rooms(
                     "the waiting room is kept in another store: all its visitors begin anew"
                 );
             }
-            let room = OriginRoom::new(&origin.name, wanted, store, (since, now));
+            let room = OriginRoom::new(&origin.name, configured, store, (since, now));
             return Some(Arc::new(room));
         };
-        known.retune(wanted, now);
+        known.retune(configured, now);
         Some(Arc::clone(known))
     };
     settings.origins.iter().map(room).collect()
@@ -433,8 +433,8 @@ impl Gateway {
         let zones = self.zones.iter().chain(&self.retired);
         let leases = join_all(zones.map(|zone| zone.give_back_leases()));
         let gates = self.origins.iter().filter_map(Origin::gate);
-        let places = join_all(gates.map(|gate| gate.give_back_places()));
-        tokio::join!(leases, places);
+        let permits = join_all(gates.map(|gate| gate.give_back_permits()));
+        tokio::join!(leases, permits);
     }
 
     /// Rejects all waiters and all later requests.

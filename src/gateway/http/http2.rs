@@ -13,7 +13,7 @@ pub(crate) const MAX_UNSENT: usize = 64 * 1024;
 
 /// Error: the stream was reset, or its connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamGone;
+pub(crate) struct StreamClosed;
 
 /// Sends as many bytes of a piece as the window allows. Ready when the whole piece is sent.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn poll_send_piece(
     cx: &mut Context<'_>,
     piece: &mut Buffer,
     is_last: bool,
-) -> Poll<Result<(), StreamGone>> {
+) -> Poll<Result<(), StreamClosed>> {
     poll_send_noting(stream, cx, piece, is_last, |_| {})
 }
 
@@ -34,14 +34,14 @@ pub(crate) fn poll_send_noting(
     piece: &mut Buffer,
     is_last: bool,
     mut note: impl FnMut(&[u8]),
-) -> Poll<Result<(), StreamGone>> {
+) -> Poll<Result<(), StreamClosed>> {
     while !piece.is_empty() {
         stream.reserve_capacity(piece.len());
         let mut room = stream.capacity();
         if room == 0 {
             match ready!(stream.poll_capacity(cx)) {
                 Some(Ok(count)) => room = count,
-                _ => return Poll::Ready(Err(StreamGone)),
+                _ => return Poll::Ready(Err(StreamClosed)),
             }
         }
         let count = room.min(piece.len());
@@ -49,7 +49,7 @@ pub(crate) fn poll_send_noting(
         piece.consume(count);
         note(&data);
         let sent = stream.send_data(data, is_last && piece.is_empty());
-        sent.map_err(|_| StreamGone)?;
+        sent.map_err(|_| StreamClosed)?;
     }
     Poll::Ready(Ok(()))
 }
@@ -58,7 +58,7 @@ pub(crate) fn poll_send_noting(
 pub(crate) fn send_end(
     stream: &mut SendStream<Bytes>,
     trailers: Option<&Trailers>,
-) -> Result<(), StreamGone> {
+) -> Result<(), StreamClosed> {
     let ended = match trailers {
         Some(trailers) => {
             let mut fields = HeaderMap::new();
@@ -69,7 +69,7 @@ pub(crate) fn send_end(
         }
         None => stream.send_data(Bytes::new(), true),
     };
-    ended.map_err(|_| StreamGone)
+    ended.map_err(|_| StreamClosed)
 }
 
 /// Adds a field to a head or to trailers.

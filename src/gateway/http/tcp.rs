@@ -17,7 +17,7 @@ const PROBES: u32 = 4;
 pub fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) {
     if let Some(idle) = idle {
         // An error means that the connection is already closed. The next read detects that.
-        let _gone = try_set(socket, idle);
+        let _disconnected = try_set(socket, idle);
     }
 }
 

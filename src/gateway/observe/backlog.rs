@@ -23,7 +23,7 @@ pub(super) struct Backlog {
     /// Channel to the writing thread.
     messages: Sender<Message>,
     /// Count of waiting lines.
-    waiting: &'static Waiting,
+    waiting: &'static PendingLines,
 }
 
 /// Target of the lines.
@@ -38,7 +38,7 @@ enum Message {
 
 /// Waiting lines of all backlogs of one kind of log, and the handlers for lost lines.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingLines {
     /// Name of the writing threads.
     name: &'static str,
     /// Maximum bytes that wait. Further lines are dropped.
@@ -61,7 +61,7 @@ pub(super) struct Outcome {
     pub(super) caught_up: fn(),
 }
 
-impl Waiting {
+impl PendingLines {
     pub(super) const fn new(name: &'static str, max_bytes: usize, outcome: Outcome) -> Self {
         Self {
             name,
@@ -125,7 +125,7 @@ impl Backlog {
     ///
     /// No thread can be started.
     pub(super) fn new(
-        waiting: &'static Waiting,
+        waiting: &'static PendingLines,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
         let (messages, pushed) = channel();
@@ -137,7 +137,7 @@ impl Backlog {
     /// Writes all later lines to `sink`, and closes the old sink before.
     pub(super) fn replace_sink(&self, sink: impl Write + Send + 'static) {
         // If the thread has panicked, no line is written. `push` counts the lost lines.
-        let _gone = self.messages.send(Message::Sink(Box::new(sink)));
+        let _ignored = self.messages.send(Message::Sink(Box::new(sink)));
     }
 
     /// Adds one line, or drops it if too many bytes wait.
@@ -154,7 +154,7 @@ impl Backlog {
 }
 
 /// Writes all lines until the channel is closed.
-fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
+fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &PendingLines) {
     // Whether a part of the line before was written. The next line must not continue it.
     let mut is_torn = false;
     for message in messages {
@@ -265,13 +265,13 @@ mod tests {
         }
     }
 
-    fn counted() -> &'static Waiting {
+    fn counted() -> &'static PendingLines {
         let outcome = Outcome {
             lost: || {},
             failed: |_| {},
             caught_up: || {},
         };
-        Box::leak(Box::new(Waiting::new("log", BYTES, outcome)))
+        Box::leak(Box::new(PendingLines::new("log", BYTES, outcome)))
     }
 
     #[test]

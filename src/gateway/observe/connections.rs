@@ -90,14 +90,14 @@ pub struct ConnectionCounts {
 }
 
 /// Permit of one connection, until it is dropped.
-pub struct ConnectionPlace {
+pub struct ConnectionPermit {
     state: Arc<State>,
     /// Entry in the table of its worker, once the client is known.
     listed: Option<OpenConnection>,
 }
 
 /// A listener that waits for a permit.
-struct Blocked<'s>(&'s State);
+struct BlockedListener<'s>(&'s State);
 
 impl Default for ClientConnections {
     fn default() -> Self {
@@ -129,34 +129,34 @@ impl ClientConnections {
     }
 
     /// Waits for a permit for the next client. `None` only if the process ends.
-    pub async fn place(&self) -> Option<ConnectionPlace> {
-        if let Some(place) = self.place_now() {
-            return Some(place);
+    pub async fn permit(&self) -> Option<ConnectionPermit> {
+        if let Some(permit) = self.permit_now() {
+            return Some(permit);
         }
-        let _blocked = Blocked::begin(&self.0);
+        let _blocked = BlockedListener::begin(&self.0);
         let permit = Arc::clone(&self.0.capacity).acquire_owned().await;
         permit.ok().map(|permit| self.taken(permit))
     }
 
     /// Takes a permit if one is free.
-    pub fn place_now(&self) -> Option<ConnectionPlace> {
+    pub fn permit_now(&self) -> Option<ConnectionPermit> {
         let permit = Arc::clone(&self.0.capacity).try_acquire_owned();
         permit.ok().map(|permit| self.taken(permit))
     }
 
     /// Counts a connection and takes its permit out of the semaphore.
-    fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPlace {
+    fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPermit {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         // Given back by hand, because the guard would make each idle connection larger.
         permit.forget();
-        ConnectionPlace {
+        ConnectionPermit {
             state: Arc::clone(&self.0),
             listed: None,
         }
     }
 
     /// Waits until all connections have ended. Call it when no more are accepted.
-    pub async fn all_gone(&self) {
+    pub async fn all_closed(&self) {
         let max = self.0.max.load(Ordering::Relaxed);
         let max = u32::try_from(max).unwrap_or(u32::MAX);
         // Acquiring cannot fail: the semaphore is never closed.
@@ -221,7 +221,7 @@ impl ClientConnections {
     }
 }
 
-impl ConnectionPlace {
+impl ConnectionPermit {
     /// Records the client of the connection. Call it once, on the worker that serves it.
     pub fn list(&mut self, client: Option<IpAddr>) -> Option<OpenConnection> {
         let key = here().insert(Open {
@@ -269,7 +269,7 @@ fn lock(part: &Mutex<Slab<Open>>) -> MutexGuard<'_, Slab<Open>> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for ConnectionPlace {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         if let Some(listed) = self.listed {
             here().try_remove(listed.key());
@@ -279,7 +279,7 @@ impl Drop for ConnectionPlace {
     }
 }
 
-impl<'s> Blocked<'s> {
+impl<'s> BlockedListener<'s> {
     /// Records that a listener begins to wait.
     fn begin(state: &'s State) -> Self {
         state.blocked.fetch_add(1, Ordering::Relaxed);
@@ -288,7 +288,7 @@ impl<'s> Blocked<'s> {
     }
 }
 
-impl Drop for Blocked<'_> {
+impl Drop for BlockedListener<'_> {
     fn drop(&mut self) {
         // The listener has waited until now.
         self.0.was_blocked.store(true, Ordering::Relaxed);
@@ -303,13 +303,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_no_place_is_blocked_until_one_is_free() {
+    fn a_client_without_a_permit_waits_until_one_is_free() {
         let connections = ClientConnections::default();
         connections.allow(2, 10);
-        let place = || connections.place().now_or_never().flatten();
-        let (first, second) = (place().unwrap(), place().unwrap());
+        let permit = || connections.permit().now_or_never().flatten();
+        let (first, second) = (permit().unwrap(), permit().unwrap());
         assert!(!connections.take_blocked(), "nobody waits");
-        let third = connections.place();
+        let third = connections.permit();
         let mut third = std::pin::pin!(third);
         assert!(third.as_mut().now_or_never().is_none());
         assert!(connections.take_blocked() && connections.take_blocked());
@@ -323,7 +323,7 @@ mod tests {
         assert!(!connections.take_blocked());
         drop((second, third));
         assert_eq!(connections.counts().open, 0);
-        assert!(connections.all_gone().now_or_never().is_some());
+        assert!(connections.all_closed().now_or_never().is_some());
     }
 
     #[test]
@@ -333,12 +333,12 @@ mod tests {
         let client = |last| IpAddr::from([192, 0, 2, last]);
         let mut open = Vec::new();
         for last in [1, 2, 2, 2] {
-            let mut place = connections.place_now().unwrap();
-            let listed = place.list(Some(client(last))).unwrap();
-            open.push((place, listed));
+            let mut permit = connections.permit_now().unwrap();
+            let listed = permit.list(Some(client(last))).unwrap();
+            open.push((permit, listed));
         }
         // Its client is not known yet.
-        let _unlisted = connections.place_now().unwrap();
+        let _unlisted = connections.permit_now().unwrap();
         let idle = |count, most| IdleConnections {
             count,
             most: Some(most),
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_connection_takes_little_memory() {
         assert_eq!(size_of::<Open>(), 24);
-        assert_eq!(size_of::<ConnectionPlace>(), 16);
+        assert_eq!(size_of::<ConnectionPermit>(), 16);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
 /// A request that waited or was rejected, or would have been in a dry run.
-pub struct Limiting<'r> {
+pub struct LimitedRequest<'r> {
     /// Name of the zone.
     pub zone: &'r str,
     /// Key of the request in the zone.
@@ -70,7 +70,12 @@ impl Default for Events {
 
 impl Events {
     /// Logs a request that was rejected for this reason, or would have been in a dry run.
-    pub fn rejected(&self, what: &Limiting, reason: &'static str, route: impl FnOnce() -> String) {
+    pub fn rejected(
+        &self,
+        what: &LimitedRequest,
+        reason: &'static str,
+        route: impl FnOnce() -> String,
+    ) {
         self.rejections.first(|| Rejection {
             zone: what.zone.to_owned(),
             key: what.names.short_quoted(what.key),
@@ -84,7 +89,7 @@ impl Events {
     /// Logs a request that waited, or would have in a dry run.
     ///
     /// At level `debug`, because waiting is normal.
-    pub fn delayed(&self, what: &Limiting, now: Moment) {
+    pub fn delayed(&self, what: &LimitedRequest, now: Moment) {
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }

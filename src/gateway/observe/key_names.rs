@@ -13,11 +13,11 @@ pub const NEW_KEYS_NAME: &str = "\\(new keys)";
 ///
 /// All code that shows a key of a request takes its name from here.
 #[derive(Clone, Copy, Debug)]
-pub struct KeyNames<'z>(Of<'z>);
+pub struct KeyNames<'z>(KeyOwner<'z>);
 
 /// Owner of the keys.
 #[derive(Clone, Copy, Debug)]
-enum Of<'z> {
+enum KeyOwner<'z> {
     /// No zone.
     None,
     Zone(&'z Zone),
@@ -28,21 +28,21 @@ enum Of<'z> {
 impl<'z> KeyNames<'z> {
     /// Names of the keys of this zone.
     pub fn of(zone: &'z Zone) -> Self {
-        Self(Of::Zone(zone))
+        Self(KeyOwner::Zone(zone))
     }
 
     /// Names of the keys at a gate: those of the zone that shares the gate.
     ///
     /// Without such a zone, all requests have the empty key there.
     pub fn at_gate(share: Option<&'z Zone>) -> Self {
-        Self(share.map_or(Of::None, Of::Zone))
+        Self(share.map_or(KeyOwner::None, KeyOwner::Zone))
     }
 
     /// Names of the keys of a zone that was removed from the file.
     ///
     /// They are masked, because it is no longer known whether they are secret.
     pub fn of_former_zone(name: &'z str) -> Self {
-        Self(Of::Former(name))
+        Self(KeyOwner::Former(name))
     }
 
     /// Full name of a key, escaped like [`escape_unquoted`], or its masked name.
@@ -74,9 +74,9 @@ impl<'z> KeyNames<'z> {
     /// Masked name of a key, if the zone masks its keys.
     pub fn masked(self, key: &[u8]) -> Option<String> {
         match self.0 {
-            Of::None => None,
-            Of::Zone(zone) => zone.masked(key),
-            Of::Former(zone) => Some(mask_key(zone, key)),
+            KeyOwner::None => None,
+            KeyOwner::Zone(zone) => zone.masked(key),
+            KeyOwner::Former(zone) => Some(mask_key(zone, key)),
         }
     }
 

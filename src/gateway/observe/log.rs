@@ -37,7 +37,7 @@ impl Logging {
     /// The writing thread cannot be started.
     pub fn start(log: &Log) -> io::Result<Self> {
         let stderr = Arc::new(Stderr::start(log.format)?);
-        let (filter, level) = reload::Layer::new(wanted(log.level));
+        let (filter, level) = reload::Layer::new(filter_for(log.level));
         let to_stderr = fmt::layer()
             .with_writer(Arc::clone(&stderr))
             .with_target(false)
@@ -82,7 +82,7 @@ impl Logging {
     /// Sets the level: only messages at least as severe are logged.
     pub fn set_level(&self, level: Level) {
         // Fails only if the log has ended, and then nothing reads it.
-        let _ended = self.level.reload(wanted(level));
+        let _ended = self.level.reload(filter_for(level));
     }
 }
 
@@ -109,7 +109,7 @@ fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
 ///
 /// Libraries log errors and warnings only. Reports of clients that send invalid HTTP are left out,
 /// because they would fill a disk.
-fn wanted(level: Level) -> Targets {
+fn filter_for(level: Level) -> Targets {
     let level = match level {
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,

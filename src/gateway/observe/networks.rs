@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_with_many_requests_is_no_crowd_and_one_that_is_over_is_forgotten() {
+    fn one_busy_client_is_no_crowd_and_old_requests_are_forgotten() {
         let networks = Networks::default();
         for _ in 0..1_000 {
             networks.note(Some([192, 0, 2, 1].into()), at(0));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use config::Format;
 
-use super::backlog::{self, Backlog, Outcome, Waiting};
+use super::backlog::{self, Backlog, Outcome, PendingLines};
 use super::escape::{in_json, in_lines};
 use super::metrics::count_dropped_stderr_line;
 
@@ -20,14 +20,14 @@ const MAX_BYTES: usize = 1024 * 1024;
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Lines that wait for standard error.
-static WAITING: Waiting = Waiting::new(
+static WAITING: PendingLines = PendingLines::new(
     "log",
     MAX_BYTES,
     Outcome {
         lost: count_lost,
         // There is no other output to report it.
         failed: |_| {},
-        caught_up: tell_lost,
+        caught_up: report_lost,
     },
 );
 
@@ -41,7 +41,7 @@ fn count_lost() {
 }
 
 /// Reports the number of missing lines before this one, once there is room for it.
-fn tell_lost() {
+fn report_lost() {
     let lost = LOST.swap(0, Ordering::Relaxed);
     if lost > 0 {
         tracing::warn!(

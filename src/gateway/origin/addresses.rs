@@ -24,13 +24,13 @@ impl KnownAddresses {
         let Some(before) = before.filter(|before| !Arc::ptr_eq(before, found)) else {
             return;
         };
-        if before.iter().any(|it| self.has_left(it.ip())) {
+        if before.iter().any(|it| self.is_outdated(it.ip())) {
             self.generation.set(self.generation.get().wrapping_add(1));
         }
     }
 
     /// Returns whether the name no longer has this address.
-    pub(super) fn has_left(&self, address: IpAddr) -> bool {
+    pub(super) fn is_outdated(&self, address: IpAddr) -> bool {
         let found = self.found.borrow();
         let is_there = |found: &Arc<[SocketAddr]>| found.iter().any(|it| it.ip() == address);
         found.as_ref().is_some_and(|found| !is_there(found))
@@ -39,7 +39,7 @@ impl KnownAddresses {
     /// Returns whether a connection goes to an address that the name no longer has.
     ///
     /// `address` is called only if the name has dropped an address since the last comparison.
-    pub(super) fn is_left(
+    pub(super) fn goes_to_outdated(
         &self,
         compared: &mut Compared,
         address: impl FnOnce() -> Option<IpAddr>,
@@ -48,7 +48,7 @@ impl KnownAddresses {
             return false;
         }
         compared.0 = self.generation.get();
-        address().is_some_and(|address| self.has_left(address))
+        address().is_some_and(|address| self.is_outdated(address))
     }
 }
 
@@ -62,16 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_compared_once_after_an_address_has_left() {
+    fn a_connection_is_compared_once_after_an_address_was_dropped() {
         let known = KnownAddresses::default();
         let (mut old, mut staying) = (Compared::default(), Compared::default());
         let left = |compared: &mut Compared, address: &str| {
             let mut is_asked = false;
-            let is_left = known.is_left(compared, || {
+            let goes_to_outdated = known.goes_to_outdated(compared, || {
                 is_asked = true;
                 address.parse().ok()
             });
-            (is_asked, is_left)
+            (is_asked, goes_to_outdated)
         };
         // Before the first lookup, after it, after the same result again, and with one more
         // address.

@@ -43,9 +43,9 @@ pub(super) enum NoServer {
 /// In each choice, every eligible server gains its weight, and the server with the highest sum is
 /// chosen and loses the total gained. So with weights 5, 1 and 1 the first server is not chosen
 /// five times in a row (`ngx_http_upstream_get_peer` in nginx's `ngx_http_upstream_round_robin.c`).
-pub(super) struct Turns(Vec<i64>);
+pub(super) struct RoundRobin(Vec<i64>);
 
-impl Turns {
+impl RoundRobin {
     pub(super) fn new(servers: usize) -> Self {
         Self(vec![0; servers])
     }

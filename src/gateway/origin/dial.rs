@@ -24,7 +24,7 @@ use crate::http::tcp::set_keepalive;
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Interval between attempts while the backlog of a unix socket is full.
-const FULL: Duration = Duration::from_millis(5);
+const BACKLOG_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Opens connections to servers, for all workers.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ impl Dialer {
 /// Connects to a TCP server.
 async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let connected = TcpStream::connect(address).await;
-    connected.map_err(|error| told_apart(error, address))
+    connected.map_err(|error| distinguish_no_route(error, address))
 }
 
 /// Returns an error that tells a missing route to `address` from a missing local port.
@@ -136,7 +136,7 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 /// The kernel has one error for both: no free port, and no address of the host from which the
 /// server can be reached, such as `::1` on a host without IPv6. UDP has its own ports, so a UDP
 /// socket only fails for the second reason.
-fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
+fn distinguish_no_route(error: io::Error, address: SocketAddr) -> io::Error {
     if Errno::from_io_error(&error) != Some(Errno::ADDRNOTAVAIL) {
         return error;
     }
@@ -160,7 +160,9 @@ fn told_apart(error: io::Error, address: SocketAddr) -> io::Error {
 async fn through(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
-            Err(full) if full.kind() == io::ErrorKind::WouldBlock => sleep(FULL).await,
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => {
+                sleep(BACKLOG_RETRY_INTERVAL).await
+            }
             done => return done,
         }
     }
@@ -215,11 +217,11 @@ mod tests {
     async fn the_next_address_is_tried_where_one_refuses_in_either_order() {
         for listens in ["[::1]", "127.0.0.1"] {
             let (mut addresses, listener) = one_of_two(listens).await;
-            let wanted = listener.local_addr().unwrap();
+            let expected = listener.local_addr().unwrap();
             for _ in 0..2 {
-                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), wanted.port()));
+                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), expected.port()));
                 let stream = first_of(&addresses, connect).await.unwrap();
-                assert_eq!(stream.peer_addr().unwrap(), wanted);
+                assert_eq!(stream.peer_addr().unwrap(), expected);
                 addresses.reverse();
             }
         }
@@ -236,7 +238,7 @@ mod tests {
             let path = path.clone();
             opening.spawn(async move { through(&path).await });
         }
-        sleep(FULL * 4).await;
+        sleep(BACKLOG_RETRY_INTERVAL * 4).await;
         for _ in 0..20 {
             listener.accept().await.unwrap();
         }
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_all_refuse_the_error_says_so() {
+    async fn if_all_addresses_refuse_the_error_is_refused() {
         let (addresses, listener) = one_of_two("127.0.0.1").await;
         let port = listener.local_addr().unwrap().port();
         drop(listener);
@@ -256,12 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn only_where_the_host_has_an_address_a_local_port_is_missing() {
+    fn a_local_port_is_missing_only_if_the_host_has_a_route() {
         let missing = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::ADDRNOTAVAIL);
         let error = || io::Error::from(Errno::ADDRNOTAVAIL);
         let local = "127.0.0.1:9".parse().unwrap();
-        assert!(missing(&told_apart(error(), local)));
-        let refused = told_apart(Errno::CONNREFUSED.into(), local);
+        assert!(missing(&distinguish_no_route(error(), local)));
+        let refused = distinguish_no_route(Errno::CONNREFUSED.into(), local);
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 

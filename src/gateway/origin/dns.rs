@@ -266,9 +266,10 @@ mod tests {
         (Arc::new(Names(Arc::new(Shared { resolver, names }))), asked)
     }
 
-    async fn told(names: &Names<Script>) -> Result<String, String> {
-        let told = names.addresses("app").await;
-        told.map(|found| found[0].ip().to_string())
+    async fn first_address(names: &Names<Script>) -> Result<String, String> {
+        let first_address = names.addresses("app").await;
+        first_address
+            .map(|found| found[0].ip().to_string())
             .map_err(|error| error.to_string())
     }
 
@@ -280,37 +281,37 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile_and_for_a_while_after() {
+    async fn one_lookup_serves_all_concurrent_and_recent_callers() {
         let (names, asked) = names(Duration::from_secs(3), &[Ok("10.0.0.1")]);
         let asking: Vec<_> = (0..100)
             .map(|_| {
                 let names = Arc::clone(&names);
-                tokio::spawn(async move { told(&names).await })
+                tokio::spawn(async move { first_address(&names).await })
             })
             .collect();
         for asking in asking {
             assert_eq!(asking.await.unwrap().unwrap(), "10.0.0.1");
         }
         advance(FRESH.saturating_sub(QUICK)).await;
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_changed_record_is_followed_without_a_wait() {
         let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         advance(FRESH).await;
         let began = Instant::now();
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         assert_eq!(began.elapsed(), Duration::ZERO);
         a_moment().await;
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
         assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_wants_them_anew_gets_them_anew_and_the_old_ones_if_that_fails() {
+    async fn a_refresh_returns_new_addresses_or_the_old_ones_if_it_fails() {
         let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2"), Err("down")]);
         for (nth, expected) in [(1, "10.0.0.1"), (2, "10.0.0.2"), (3, "10.0.0.2")] {
             let found = names.refreshed("app").await.unwrap();
@@ -320,17 +321,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn addresses_that_nobody_wanted_for_long_are_looked_up_first() {
+    async fn addresses_unused_for_long_are_looked_up_first() {
         let (names, _) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         advance(STALE).await;
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_resolver_that_hangs_delays_nobody_who_has_old_addresses_for_long() {
+    async fn a_hanging_resolver_delays_callers_with_old_addresses_only_briefly() {
         let (names, asked) = names(QUICK, &[Ok("10.0.0.1")]);
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         let hanging = Names(Arc::new(Shared {
             resolver: Script {
                 takes: Duration::from_secs(3600),
@@ -342,7 +343,7 @@ mod tests {
         advance(STALE).await;
         for _ in 0..3 {
             let began = Instant::now();
-            assert_eq!(told(&hanging).await.unwrap(), "10.0.0.1");
+            assert_eq!(first_address(&hanging).await.unwrap(), "10.0.0.1");
             assert!(began.elapsed() <= STALE_WAIT + QUICK);
         }
         let found = asked.load(Ordering::SeqCst);
@@ -353,31 +354,31 @@ mod tests {
     async fn a_failed_lookup_keeps_the_old_addresses_and_is_not_repeated_at_once() {
         let answers = [Ok("10.0.0.1"), Err("down"), Ok(""), Ok("10.0.0.2")];
         let (names, asked) = names(QUICK, &answers);
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
         advance(FRESH).await;
         for lookups in [2, 2, 3, 3, 4] {
-            assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+            assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
             a_moment().await;
             assert_eq!(asked.load(Ordering::SeqCst), lookups);
             advance(PAUSE / 2).await;
         }
-        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_name_that_never_was_resolved_says_why_and_is_tried_again() {
+    async fn an_unresolved_name_reports_its_error_and_is_retried() {
         let (names, asked) = names(QUICK, &[Err("no such host"), Ok("::1")]);
         for _ in 0..10 {
-            let error = told(&names).await.unwrap_err();
+            let error = first_address(&names).await.unwrap_err();
             assert_eq!(error, "looking up app: no such host");
         }
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         advance(PAUSE).await;
-        assert_eq!(told(&names).await.unwrap(), "::1");
+        assert_eq!(first_address(&names).await.unwrap(), "::1");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_name_that_is_asked_for_no_more_is_forgotten_when_others_come() {
+    async fn an_unused_name_is_forgotten_when_others_are_added() {
         let (names, _) = names(QUICK, &[Ok("10.0.0.1"); 40]);
         let known = || names.0.names().len();
         for nth in 0..10 {
@@ -385,7 +386,7 @@ mod tests {
         }
         for nth in 0..10 {
             advance(FORGOTTEN / 8).await;
-            assert_eq!(told(&names).await, Ok("10.0.0.1".to_owned()));
+            assert_eq!(first_address(&names).await, Ok("10.0.0.1".to_owned()));
             names.addresses(&format!("new{nth}")).await.unwrap();
         }
         // The name in use, and the names of the last hour.

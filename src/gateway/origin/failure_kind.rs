@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_helps_is_known_of_refused_connections_and_certificates_alone() {
+    fn only_known_causes_have_a_failure_kind() {
         let connect = |source| OriginError::Connect {
             server: "http://app:80".to_owned(),
             source,

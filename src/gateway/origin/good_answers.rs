@@ -9,7 +9,7 @@ use limit::Moment;
 /// Resolution of the instants, in nanoseconds.
 ///
 /// A good answer that comes sooner after the recorded one to the same client is not recorded.
-const APART: u64 = 10_000_000;
+const RESOLUTION: u64 = 10_000_000;
 
 /// Client, identified by its address. All IPv6 addresses of a /64 network are one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct GoodAnswers([GoodAnswer; 2]);
 #[derive(Debug, Default)]
 struct GoodAnswer {
     client: AtomicU64,
-    /// Instant in nanoseconds, up to [`APART`] early. Zero: no answer.
+    /// Instant in nanoseconds, up to [`RESOLUTION`] early. Zero: no answer.
     at: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ impl GoodAnswers {
             first
         };
         // All workers read this memory, so it is written rarely.
-        if at.as_nanos().saturating_sub(answer.at()) >= APART {
+        if at.as_nanos().saturating_sub(answer.at()) >= RESOLUTION {
             answer.client.store(client.0, Ordering::Relaxed);
             answer.at.store(at.as_nanos(), Ordering::Relaxed);
         }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_good_answer_to_another_client_is_known_whoever_asks_most() {
+    fn a_good_answer_to_another_client_is_kept_beside_a_frequent_client() {
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
         let [often, seldom, third] = [1, 2, 3].map(Client);
         let answers = GoodAnswers::default();

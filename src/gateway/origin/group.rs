@@ -12,7 +12,7 @@ use config::{self, Balance};
 use limit::{Moment, stable_hash};
 use smallvec::SmallVec;
 
-use super::choice::{Candidate, NoServer, Turns, WHOLE};
+use super::choice::{Candidate, NoServer, RoundRobin, WHOLE};
 use super::server::Server;
 
 /// Servers of an origin with their settings.
@@ -23,7 +23,7 @@ pub(super) struct Group {
     /// Time for which a server that comes back gets fewer requests; zero: it does not.
     slow_start: Duration,
     /// Locked during each choice, so that no server gets more requests than its limit.
-    turns: Mutex<Turns>,
+    turns: Mutex<RoundRobin>,
 }
 
 /// Server with its settings.
@@ -51,16 +51,16 @@ impl Group {
             id: stable_hash(settings.to_string().as_bytes()),
         };
         let members = servers.iter().zip(&settings.servers).map(member);
-        let places = settings.servers.iter().map(|it| {
+        let limits = settings.servers.iter().map(|it| {
             let most = it.max_in_flight?.get();
             Some(if it.backup { 0 } else { most })
         });
-        let bound = places.sum::<Option<usize>>();
+        let bound = limits.sum::<Option<usize>>();
         Some(Arc::new(Self {
             members: members.collect(),
             bound,
             slow_start: settings.slow_start,
-            turns: Mutex::new(Turns::new(servers.len())),
+            turns: Mutex::new(RoundRobin::new(servers.len())),
         }))
     }
 
@@ -117,13 +117,13 @@ impl Group {
         };
         let mut candidates: Candidates = self.members.iter().map(candidate).collect();
         if !self.slow_start.is_zero() {
-            self.lower_places(&mut candidates);
+            self.lower_limits(&mut candidates);
         }
         candidates
     }
 
     /// Lowers the limits of servers that came back recently, if another server has its full weight.
-    fn lower_places(&self, candidates: &mut [Candidate]) {
+    fn lower_limits(&self, candidates: &mut [Candidate]) {
         let whole = |member: &Member| u64::from(member.settings.weight) * WHOLE;
         let mut all = self.members.iter().zip(candidates.iter());
         if !all.any(|(member, it)| it.is_in && it.weight >= whole(member)) {

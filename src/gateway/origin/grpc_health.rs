@@ -34,7 +34,7 @@ pub(super) fn call_status(fields: &HeaderMap) -> Option<u32> {
 }
 
 /// Returns the verdict on the server, from the outcome of the call and its message.
-pub(super) fn judged(status: u32, body: &[u8]) -> Result<String, String> {
+pub(super) fn verdict(status: u32, body: &[u8]) -> Result<String, String> {
     match status {
         0 => {}
         5 => return Err("it does not know the service (grpc-status 5)".to_owned()),
@@ -81,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_server_that_serves_is_well() {
-        assert!(judged(0, &[0, 0, 0, 0, 2, 8, 1]).is_ok());
+    fn only_a_serving_server_is_healthy() {
+        assert!(verdict(0, &[0, 0, 0, 0, 2, 8, 1]).is_ok());
         for (status, body) in [
             (0, &[0, 0, 0, 0, 2, 8, 2][..]),
             (0, &[0, 0, 0, 0, 2, 8, 3]),
@@ -94,7 +94,7 @@ mod tests {
             (12, &[0, 0, 0, 0, 2, 8, 1]),
             (5, &[]),
         ] {
-            assert!(judged(status, body).is_err(), "{status} {body:?}");
+            assert!(verdict(status, body).is_err(), "{status} {body:?}");
         }
     }
 }

@@ -67,11 +67,11 @@ struct Change {
     origin: Box<str>,
     server: ServerUrl,
     in_a_row: u32,
-    what: What,
+    what: ChangeKind,
 }
 
 /// Kind of a change, with its reason.
-enum What {
+enum ChangeKind {
     /// Requests failed, the last one for this reason. The server is out for this time.
     Failed(Duration, String),
     Answered,
@@ -90,14 +90,16 @@ impl Change {
             what,
         } = self;
         match what {
-            What::Failed(fail_timeout, reason) => {
+            ChangeKind::Failed(fail_timeout, reason) => {
                 tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is taken out");
             }
-            What::Answered => tracing::info!(origin, %server, changes, "the server answers again"),
-            What::Unhealthy(reason) => {
+            ChangeKind::Answered => {
+                tracing::info!(origin, %server, changes, "the server answers again")
+            }
+            ChangeKind::Unhealthy(reason) => {
                 tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
             }
-            What::Healthy => {
+            ChangeKind::Healthy => {
                 tracing::info!(origin, %server, changes, in_a_row, "the server is healthy again");
             }
         }
@@ -152,7 +154,7 @@ impl ServerHealth {
         if until > Moment::default() {
             self.note_return(until.min(clock::now()));
             self.out_until.store(0, Ordering::Relaxed);
-            self.note(1, What::Answered);
+            self.note(1, ChangeKind::Answered);
         }
     }
 
@@ -197,7 +199,7 @@ impl ServerHealth {
     }
 
     /// Hands a change to the log.
-    fn note(&self, in_a_row: u32, what: What) {
+    fn note(&self, in_a_row: u32, what: ChangeKind) {
         self.log.last(Change {
             origin: self.origin.clone(),
             server: self.url.clone(),
@@ -237,7 +239,10 @@ impl ServerHealth {
         let before = self.out_until.swap(until, Ordering::Relaxed);
         // Failures of requests that were sent before are not logged again.
         if before <= now.as_nanos() {
-            self.note(in_a_row, What::Failed(fail_timeout, reason.to_string()));
+            self.note(
+                in_a_row,
+                ChangeKind::Failed(fail_timeout, reason.to_string()),
+            );
         }
         // Stays above zero from the first failure until a response or a recovery.
         before == 0
@@ -273,7 +278,7 @@ impl ServerHealth {
             self.dead_until.store(0, Ordering::Relaxed);
             self.note_return(now);
         }
-        let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
+        let what = found.map_or_else(ChangeKind::Unhealthy, |()| ChangeKind::Healthy);
         self.note(in_a_row, what);
     }
 
@@ -335,7 +340,7 @@ mod tests {
     };
 
     #[test]
-    fn checks_take_it_out_and_bring_it_in_after_so_many_in_a_row() {
+    fn checks_take_a_server_out_and_in_after_enough_in_a_row() {
         let condition = server();
         let script = "+ - - + - - - - + - + +";
         let passes: String = script
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_nobody_checks_any_more_passes() {
+    fn an_unchecked_server_passes_its_checks() {
         let condition = server();
         for _ in 0..3 {
             condition.checked(Err("500".to_owned()), &HEALTH, Moment::default());
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
+    fn a_good_check_does_not_end_an_outage_by_failed_requests() {
         let condition = server();
         let now = Moment::from_nanos(1);
         condition.failed(after(1, Duration::from_secs(10)), &"refused", now);

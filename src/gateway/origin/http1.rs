@@ -110,13 +110,13 @@ impl Http1Connection {
             self.usage.idle_until(limits, now)
         };
         self.usable_until = until?;
-        (!self.has_left(&pool.addresses)).then_some(pool)
+        (!self.is_outdated(&pool.addresses)).then_some(pool)
     }
 
     /// Returns whether the server's name has dropped the connection's address.
-    pub(super) fn has_left(&mut self, known: &KnownAddresses) -> bool {
+    pub(super) fn is_outdated(&mut self, known: &KnownAddresses) -> bool {
         let address = || self.stream.peer();
-        known.is_left(&mut self.compared, address)
+        known.goes_to_outdated(&mut self.compared, address)
     }
 
     /// Records the server's limit for idle connections, in seconds.

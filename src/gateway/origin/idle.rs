@@ -54,12 +54,12 @@ impl<C: Reusable> IdleConnections<C> {
         }
     }
 
-    /// Closes connections that are no longer usable, or for which `wanted` is false.
+    /// Closes connections that are no longer usable, or for which `is_valid` is false.
     ///
     /// Closes all connections if a request needs a descriptor.
-    pub(super) fn sweep(&self, now: Moment, mut wanted: impl FnMut(&mut C) -> bool) {
+    pub(super) fn sweep(&self, now: Moment, mut is_valid: impl FnMut(&mut C) -> bool) {
         let is_short = shortage::is_short();
         let mut idle = self.idle.borrow_mut();
-        idle.retain_mut(|it| !is_short && wanted(it) && it.is_usable(now, false));
+        idle.retain_mut(|it| !is_short && is_valid(it) && it.is_usable(now, false));
     }
 }

@@ -12,7 +12,7 @@ use super::failures::Failures;
 use super::good_answers::Client;
 use super::in_flight_table::{Entry, Phase, Sender};
 use super::server::Server;
-use crate::gate::{InvalidRetryAfter, Load, Place};
+use crate::gate::{InvalidRetryAfter, Load, Permit};
 
 /// Request at one server, counted until this is dropped.
 pub struct InFlight<'o> {
@@ -20,7 +20,7 @@ pub struct InFlight<'o> {
     /// Entry in the server's table; `None` while the request waits for the origin to come back.
     entry: Option<Entry<'o>>,
     failures: &'o Failures,
-    place: Option<Box<Place>>,
+    permit: Option<Box<Permit>>,
     sender: Sender,
     left: Moment,
     /// Whether the head of a response has arrived, or need not arrive soon.
@@ -41,7 +41,7 @@ impl<'o> InFlight<'o> {
             server,
             entry: Some(server.in_flight.enter(sender, now)),
             failures,
-            place: None,
+            permit: None,
             sender,
             left: now,
             has_begun: Cell::new(false),
@@ -50,8 +50,8 @@ impl<'o> InFlight<'o> {
     }
 
     /// Gives the request its permit at the origin.
-    pub fn set_place(&mut self, place: Option<Box<Place>>) {
-        self.place = place;
+    pub fn set_permit(&mut self, permit: Option<Box<Permit>>) {
+        self.permit = permit;
     }
 
     /// Returns the client and the route of the request.
@@ -61,7 +61,7 @@ impl<'o> InFlight<'o> {
 
     /// Moves the request to another server, where `other` has entered it.
     pub(super) fn move_to(&mut self, mut other: Self) {
-        other.place = self.place.take();
+        other.permit = self.permit.take();
         *self = other;
     }
 
@@ -69,13 +69,13 @@ impl<'o> InFlight<'o> {
     ///
     /// False if the gateway stood still until the lease of the request's permit had ended.
     pub fn may_start(&self) -> bool {
-        self.place.as_ref().is_none_or(|place| place.may_start())
+        self.permit.as_ref().is_none_or(|permit| permit.may_start())
     }
 
     /// Leaves the server, which the request did not reach. Returns its permit at the origin.
-    pub fn leave(&mut self) -> Option<Box<Place>> {
+    pub fn leave(&mut self) -> Option<Box<Permit>> {
         self.entry = None;
-        self.place.take()
+        self.permit.take()
     }
 
     /// Returns the URL of the server that has the request.
@@ -91,15 +91,15 @@ impl<'o> InFlight<'o> {
     /// Records the client's time as [`Self::note_time`] does, but not in the table.
     ///
     /// Use it for a request that is about to leave the table.
-    pub fn note_at_place(&self, time: OriginTime) {
-        if let Some(place) = &self.place {
-            place.note_time(time);
+    pub fn note_time_at_gate(&self, time: OriginTime) {
+        if let Some(permit) = &self.permit {
+            permit.note_time(time);
         }
     }
 
     /// Records how much of the time at the origin was the client's so far.
     pub fn note_time(&self, time: OriginTime) {
-        self.note_at_place(time);
+        self.note_time_at_gate(time);
         let phase = match (self.has_begun.get(), time.is_stopped()) {
             (false, true) => Phase::Upload,
             (false, false) => Phase::Answer,
@@ -141,8 +141,8 @@ impl<'o> InFlight<'o> {
         waited: impl FnOnce() -> Duration,
         now: Moment,
     ) {
-        if let Some(place) = &self.place {
-            place.answered(status, retry_after);
+        if let Some(permit) = &self.permit {
+            permit.answered(status, retry_after);
         }
         // Most responses are complete at this point, so the table is not written for this alone.
         self.has_begun.set(true);
@@ -156,23 +156,23 @@ impl<'o> InFlight<'o> {
 
     /// Records that the last byte of the response has arrived.
     pub fn ended(&self) {
-        if let Some(place) = &self.place {
-            place.ended();
+        if let Some(permit) = &self.permit {
+            permit.ended();
         }
     }
 
     /// Returns the load of the origin while the request was there.
     pub(crate) fn load(&self) -> Load {
-        self.place
+        self.permit
             .as_ref()
-            .map(|place| place.load())
+            .map(|permit| permit.load())
             .unwrap_or_default()
     }
 
     /// Corrects the charge at the gate to the real cost of the request.
     pub fn settle(&self, cost: Cost) {
-        if let Some(place) = &self.place {
-            place.settle(cost);
+        if let Some(permit) = &self.permit {
+            permit.settle(cost);
         }
     }
 
@@ -190,8 +190,8 @@ impl<'o> InFlight<'o> {
         if error.is_own() {
             return;
         }
-        if let Some(place) = &self.place {
-            place.failed(error.outcome());
+        if let Some(permit) = &self.permit {
+            permit.failed(error.outcome());
         }
         if is_impatient && matches!(error, OriginError::ResponseTimeout { .. }) {
             return;

@@ -198,8 +198,8 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
         }
         let now = clock::coarse_now();
         pool.idle
-            .sweep(now, |connection| !connection.has_left(known));
-        let lost = pool.shared.sweep(now, |address| known.has_left(address));
+            .sweep(now, |connection| !connection.is_outdated(known));
+        let lost = pool.shared.sweep(now, |address| known.is_outdated(address));
         if lost > 0 {
             let server = pool.server.url();
             tracing::warn!(%server, lost, "connection lost: no answer to a ping over HTTP/2");

@@ -82,7 +82,7 @@ impl Check {
         if may_choose || url.is_h2c() {
             let stream = client.note(self.dialer.open(url, may_choose).await)?;
             if url.is_h2c() || stream.chose_http2() {
-                return judged(self.ask_http2(stream).await?);
+                return verdict(self.ask_http2(stream).await?);
             }
             client.opened.replace(Some(stream));
         }
@@ -96,8 +96,8 @@ impl Check {
             .insert_header(("user-agent", "drip"))
             // Each check also tests whether the server accepts connections.
             .force_close();
-        let answer = said(request.send().await)?;
-        judged(answer.status().as_u16())
+        let answer = with_error_text(request.send().await)?;
+        verdict(answer.status().as_u16())
     }
 
     /// Returns the path of the check.
@@ -117,32 +117,33 @@ impl Check {
             .authority(self.host.as_str())
             .path_and_query(self.path())
             .build();
-        said(uri)
+        with_error_text(uri)
     }
 
     /// Checks the health of a service by gRPC's health protocol (`grpc.health.v1`).
     async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
-        let (mut send, connection) = said(h2::client::handshake(stream).await)?;
+        let (mut send, connection) = with_error_text(h2::client::handshake(stream).await)?;
         let request = http::Request::post(self.uri()?)
             .header("user-agent", "drip")
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .body(());
-        let (answer, mut body) = said(send.send_request(said(request)?, false))?;
-        said(body.send_data(grpc_health::request(service).into(), true))?;
+        let (answer, mut body) =
+            with_error_text(send.send_request(with_error_text(request)?, false))?;
+        with_error_text(body.send_data(grpc_health::request(service).into(), true))?;
         let exchange = async {
-            let (head, body) = said(answer.await)?.into_parts();
+            let (head, body) = with_error_text(answer.await)?.into_parts();
             if head.status != http::StatusCode::OK {
                 return Err(format!("it answered {}", head.status));
             }
             // A server that has no message to send ends with its head.
             if let Some(status) = grpc_health::call_status(&head.headers) {
-                return grpc_health::judged(status, &[]);
+                return grpc_health::verdict(status, &[]);
             }
-            let (message, trailers) = said(read_whole(body).await)?;
+            let (message, trailers) = with_error_text(read_whole(body).await)?;
             let status = trailers.as_ref().and_then(grpc_health::call_status);
             let status = status.ok_or("its answer has no grpc-status")?;
-            grpc_health::judged(status, &message)
+            grpc_health::verdict(status, &message)
         };
         before_end(connection, exchange).await
     }
@@ -150,18 +151,18 @@ impl Check {
     /// Sends the check over HTTP/2, and returns the status.
     async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
         let handshake = h2::client::handshake(stream).await;
-        let (mut send, connection): (SendRequest<Bytes>, _) = said(handshake)?;
+        let (mut send, connection): (SendRequest<Bytes>, _) = with_error_text(handshake)?;
         let request = http::Request::get(self.uri()?)
             .header("user-agent", "drip")
             .body(());
-        let (answer, _) = said(send.send_request(said(request)?, true))?;
-        let status = async { Ok(said(answer.await)?.status().as_u16()) };
+        let (answer, _) = with_error_text(send.send_request(with_error_text(request)?, true))?;
+        let status = async { Ok(with_error_text(answer.await)?.status().as_u16()) };
         before_end(connection, status).await
     }
 }
 
 /// Converts an error to its text.
-fn said<T>(result: Result<T, impl Display>) -> Result<T, String> {
+fn with_error_text<T>(result: Result<T, impl Display>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
@@ -196,14 +197,14 @@ async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>)
 }
 
 /// Returns the verdict on a server from the status of its answer.
-fn judged(status: u16) -> Result<String, String> {
-    let told = format!(
+fn verdict(status: u16) -> Result<String, String> {
+    let answer = format!(
         "it answered {}",
         http::StatusCode::from_u16(status).unwrap_or_default()
     );
     match status {
-        200..400 => Ok(told),
-        _ => Err(told),
+        200..400 => Ok(answer),
+        _ => Err(answer),
     }
 }
 
@@ -274,10 +275,10 @@ mod tests {
     #[test]
     fn every_status_but_2xx_and_3xx_is_a_failure() {
         for status in [204, 302] {
-            assert!(judged(status).is_ok(), "{status}");
+            assert!(verdict(status).is_ok(), "{status}");
         }
         for status in [101, 404, 429, 500] {
-            assert!(judged(status).is_err(), "{status}");
+            assert!(verdict(status).is_err(), "{status}");
         }
     }
 }

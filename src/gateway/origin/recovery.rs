@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_are_up_to_a_fifth_early_or_late_and_not_all_alike() {
+    fn attempts_are_up_to_a_fifth_early_or_late_and_differ() {
         let pauses: Vec<_> = (0..200).map(|_| jittered(FIRST)).collect();
         let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
         let is_near = *least >= FIRST * 4 / 5 && *most <= FIRST * 6 / 5;

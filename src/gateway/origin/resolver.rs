@@ -24,16 +24,16 @@ impl Resolve for System {
     /// A runtime that stops would wait for its pool, and one slow DNS server would delay all other
     /// work of the pool.
     async fn resolve(&self, name: String) -> io::Result<Vec<SocketAddr>> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         thread::Builder::new()
             .name("resolver".to_owned())
             .spawn(move || {
                 let found = (&*name, 0).to_socket_addrs().map(Iterator::collect);
                 let found = found.map_err(with_resolvers);
                 // If the requesting worker has ended, no task waits for the result.
-                let _gone = tell.send(found);
+                let _unsent = sender.send(found);
             })?;
-        told.await.map_err(io::Error::other)?
+        receiver.await.map_err(io::Error::other)?
     }
 }
 

@@ -233,7 +233,7 @@ impl Server {
         async move {
             if !is_retired {
                 // If the sender is dropped, the server has left the file, too.
-                let _gone = retirement.changed().await;
+                let _sender_dropped = retirement.changed().await;
             }
         }
     }

@@ -20,7 +20,7 @@ use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::Server;
-use crate::gate::{Begun, GateRejection, KeyAtGate, OriginGate, Place, Room, Waiting};
+use crate::gate::{GateRejection, KeyAtGate, OriginGate, OutageStart, Permit, Room, Waiting};
 use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -42,7 +42,7 @@ pub struct Origin {
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
     /// Times at a server of requests whose clients disconnected before a response began.
-    lefts: Arc<AtomicHistogram>,
+    disconnects: Arc<AtomicHistogram>,
 }
 
 /// State of a server, for the API and the metrics.
@@ -156,7 +156,7 @@ impl Origin {
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
-            lefts: before.map_or_else(Arc::default, |it| Arc::clone(&it.lefts)),
+            disconnects: before.map_or_else(Arc::default, |it| Arc::clone(&it.disconnects)),
             settings,
         }
     }
@@ -209,12 +209,12 @@ impl Origin {
 
     /// Records the time at a server of a request whose client disconnected before a response began.
     pub fn left_after(&self, span: Duration) {
-        self.lefts.record(span);
+        self.disconnects.record(span);
     }
 
     /// Returns the times recorded by [`left_after`](Self::left_after).
-    pub fn lefts(&self) -> Counts {
-        self.lefts.counts()
+    pub fn disconnects(&self) -> Counts {
+        self.disconnects.counts()
     }
 
     /// Returns the health checks of the servers, if any.
@@ -247,7 +247,9 @@ impl Origin {
         if !self.settings.holds() || !error.is_unreachable() {
             return Err(error);
         }
-        if let Begun::New(outage) = gate.begin_outage(&self.settings.name, self.version, error)? {
+        if let OutageStart::New(outage) =
+            gate.begin_outage(&self.settings.name, self.version, error)?
+        {
             let recovery = Recovery {
                 origin: self.settings.name.clone(),
                 gate: Arc::clone(gate),
@@ -274,7 +276,7 @@ impl Origin {
     /// `hold` is over. If all servers are only full, `queue_timeout` applies instead of `hold`.
     pub fn hold(
         &self,
-        place: Place,
+        permit: Permit,
         key: impl FnOnce() -> KeyAtGate,
         error: OriginError,
         held_since: Moment,
@@ -291,7 +293,7 @@ impl Origin {
         if !is_full {
             self.begin_outage(error)?;
         }
-        Ok(place.put_back(key(), held_since))
+        Ok(permit.put_back(key(), held_since))
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {
@@ -303,7 +305,7 @@ impl Origin {
     }
 
     /// Logs a request that got no response, as a warning at most once a second.
-    pub fn tell_unanswered(&self, error: &OriginError, now: Moment) {
+    pub fn log_unanswered(&self, error: &OriginError, now: Moment) {
         let origin = &self.settings.name;
         if let Some(hidden) = self.unanswered.show(now) {
             tracing::warn!(origin, %error, hidden, "a request got no answer");

@@ -31,9 +31,9 @@ const RETRY: Duration = Duration::from_millis(20);
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Request that waits for a resource. Counted until this is dropped.
-struct Waiting(Shortage);
+struct ResourceWaiter(Shortage);
 
-impl Waiting {
+impl ResourceWaiter {
     /// Counts a request that begins to wait.
     fn begin(shortage: Shortage) -> Self {
         match shortage {
@@ -47,7 +47,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ResourceWaiter {
     fn drop(&mut self) {
         if self.0 == Shortage::Descriptor {
             WAITING.fetch_sub(1, Ordering::Relaxed);
@@ -106,9 +106,9 @@ async fn wait_out<T>(
         let Some(shortage) = missing.get() else {
             return opened;
         };
-        tell(shortage, opened.as_ref().err());
-        if !matches!(&waiting, Some(Waiting(known)) if *known == shortage) {
-            waiting = Some(Waiting::begin(shortage));
+        log_shortage(shortage, opened.as_ref().err());
+        if !matches!(&waiting, Some(ResourceWaiter(known)) if *known == shortage) {
+            waiting = Some(ResourceWaiter::begin(shortage));
         }
         sleep(RETRY).await;
     }
@@ -136,9 +136,9 @@ pub(super) fn none_is_left() -> bool {
 }
 
 /// Logs a shortage, at most once a second for each resource.
-fn tell(shortage: Shortage, error: Option<&io::Error>) {
-    static TOLD: [Throttle; 2] = [Throttle::new(), Throttle::new()];
-    let Some((hidden, error)) = TOLD[shortage as usize].show(clock::now()).zip(error) else {
+fn log_shortage(shortage: Shortage, error: Option<&io::Error>) {
+    static LOGGED: [Throttle; 2] = [Throttle::new(), Throttle::new()];
+    let Some((hidden, error)) = LOGGED[shortage as usize].show(clock::now()).zip(error) else {
         return;
     };
     match shortage {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_local_port_is_waited_for_and_is_no_failure_of_the_server() {
+    async fn a_missing_local_port_is_waited_for_and_is_no_failure_of_the_server() {
         let limit = Duration::from_secs(1);
         assert!(opened(0, limit).await.is_ok());
         assert!(opened(9, limit).await.is_ok());

@@ -58,8 +58,8 @@ proptest! {
             let recorded = read.recorded.unwrap();
             prop_assert_eq!(recorded.client, Some(client.to_canonical()));
             prop_assert_eq!(&*recorded.method, "GET");
-            let (zone, told) = recorded.keyed.unwrap();
-            prop_assert_eq!((&*zone, &*told), ("z", &*escape(&key)));
+            let (zone, logged) = recorded.keyed.unwrap();
+            prop_assert_eq!((&*zone, &*logged), ("z", &*escape(&key)));
             if form == Form::Json {
                 prop_assert_eq!(&*recorded.target, &target);
                 prop_assert_eq!(&*recorded.user_agent, &said);
@@ -67,8 +67,8 @@ proptest! {
             } else {
                 prop_assert_eq!(form, Form::Combined);
                 prop_assert_eq!(&*recorded.target, &escape(target.as_bytes()));
-                let told = if said == "-" { String::new() } else { escape(said.as_bytes()) };
-                prop_assert_eq!(&*recorded.user_agent, &told);
+                let logged = if said == "-" { String::new() } else { escape(said.as_bytes()) };
+                prop_assert_eq!(&*recorded.user_agent, &logged);
                 prop_assert_eq!(read.time.as_nanos(), nanos / 1_000_000_000 * 1_000_000_000);
             }
         }

@@ -144,14 +144,14 @@ fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>
 /// Returns the method and target of a request line.
 ///
 /// A log also has requests that were not valid HTTP. They count, too.
-fn asked(request: &str) -> (&str, &str) {
+fn request_parts(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
     (method, without_host(target))
 }
 
 /// Returns the start of a text, for an error message.
-fn shown(text: &str) -> String {
+fn truncated(text: &str) -> String {
     const MAX_CHARACTERS: usize = 60;
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -160,14 +160,14 @@ fn shown(text: &str) -> String {
 }
 
 /// Returns the value of a log field; `-` means that there is none.
-fn said(field: Option<&str>) -> Cow<'_, str> {
+fn field_value(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
 }
 
 /// Parses a line of the `combined` format.
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (first, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
-    let (client, rest) = behind_host(first, rest);
+    let (client, rest) = after_host(first, rest);
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
     let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
     let mut quoted = unescaped(rest);
@@ -182,14 +182,14 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     };
     // The user field comes from the client and may contain brackets.
     let time = time.rsplit_once('[').map_or(time, |(_, time)| time);
-    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(shown(time)))?;
-    let (method, target) = asked(request);
+    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(truncated(time)))?;
+    let (method, target) = request_parts(request);
     let recorded = Recorded {
         client: address(client),
         method: method.into(),
         target: target.into(),
-        referer: said(referer),
-        user_agent: said(agent),
+        referer: field_value(referer),
+        user_agent: field_value(agent),
         keyed: keyed(&mut quoted),
         at_origin: spans::of_text(rest),
         ahead,
@@ -199,7 +199,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
 }
 
 /// Returns the client and the text after it. Apache's `vhost_combined` begins with `host:port`.
-fn behind_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
+fn after_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
     let second = rest.split_once(' ').filter(|(second, _)| {
         first.contains(':') && first.parse::<IpAddr>().is_err() && second.parse::<IpAddr>().is_ok()
     });

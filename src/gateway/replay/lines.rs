@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked_member_by_member() {
+    fn gzip_is_decompressed_member_by_member() {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let members = [packed(b"one\ntw"), packed(b"o\n"), packed(b"three")].concat();
         assert_eq!(lines(members), [some("one"), some("two"), some("three")]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_an_error_after_what_came_before() {
+    fn truncated_gzip_is_an_error_after_its_readable_lines() {
         let mut cut = packed("a line\n".repeat(200_000).as_bytes());
         cut.truncate(cut.len() / 2);
         let mut lines = Lines::new(Box::new(Cursor::new(cut))).unwrap();

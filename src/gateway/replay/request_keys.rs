@@ -16,7 +16,7 @@ pub(super) struct RequestKeys<'a> {
     settings: &'a Settings,
     route_index: RouteIndex,
     /// Variables that keys need but the trace does not contain.
-    untold: BTreeSet<String>,
+    missing_variables: BTreeSet<String>,
 }
 
 impl<'a> RequestKeys<'a> {
@@ -24,13 +24,13 @@ impl<'a> RequestKeys<'a> {
         Self {
             settings,
             route_index: RouteIndex::new(&settings.routes),
-            untold: BTreeSet::new(),
+            missing_variables: BTreeSet::new(),
         }
     }
 
     /// Returns the variables that keys need but the trace does not contain.
-    pub(super) fn untold(&self) -> impl Iterator<Item = &str> {
-        self.untold.iter().map(String::as_str)
+    pub(super) fn missing_variables(&self) -> impl Iterator<Item = &str> {
+        self.missing_variables.iter().map(String::as_str)
     }
 
     /// Returns the route of a request; `None` if no route matches or the request would be refused.
@@ -86,7 +86,7 @@ impl<'a> RequestKeys<'a> {
                         let path = target::path(line.path.as_bytes());
                         key.extend_from_slice(route.path.capture(&path, group));
                     } else if !add(key, variable, zone.ipv6_prefix, line, recorded) {
-                        self.untold.insert(variable.to_string());
+                        self.missing_variables.insert(variable.to_string());
                     }
                 }),
             },

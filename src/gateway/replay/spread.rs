@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn of_none_all_is_zero() {
+    fn an_empty_spread_is_zero() {
         let spread = Spread::default();
         assert_eq!((spread.at(0.99), spread.peak(), spread.count()), (0, 0, 0));
     }

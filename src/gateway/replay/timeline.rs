@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_of_years_is_no_long_way() {
+    fn a_gap_of_years_takes_no_time() {
         let mut line = Timeline::new(1, [Join::Sum]);
         line.put(0, 0, 1);
         line.put(u64::MAX, 0, 1);

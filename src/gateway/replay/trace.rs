@@ -11,7 +11,7 @@ use super::lines::Lines;
 pub struct Trace {
     lines: Lines,
     /// Format that the user requested.
-    wanted: Option<Form>,
+    requested: Option<Form>,
     /// Detected format, once a line was parsed.
     form: Option<Form>,
     /// Whether a non-empty line was read.
@@ -30,15 +30,15 @@ impl Trace {
         Self::of_form(input, None)
     }
 
-    /// Reads from `input`. `wanted`: format of the lines; `None`: it is detected.
+    /// Reads from `input`. `requested`: format of the lines; `None`: it is detected.
     ///
     /// # Errors
     ///
     /// Returns an error if the first bytes cannot be read.
-    pub fn of_form(input: Box<dyn Read>, wanted: Option<Form>) -> io::Result<Self> {
+    pub fn of_form(input: Box<dyn Read>, requested: Option<Form>) -> io::Result<Self> {
         Ok(Self {
             lines: Lines::new(input)?,
-            wanted,
+            requested,
             form: None,
             has_begun: false,
             mended: String::new(),
@@ -52,7 +52,10 @@ impl Trace {
     /// Returns an error if the input cannot be read further.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
         let (number, form) = loop {
-            let taken = self.lines.take().map_err(|error| self.told(&error))?;
+            let taken = self
+                .lines
+                .take()
+                .map_err(|error| self.with_line_number(&error))?;
             let Some(number) = taken else {
                 return Ok(None);
             };
@@ -66,7 +69,7 @@ impl Trace {
                 break (number, form);
             }
             let first = String::from_utf8_lossy(line);
-            let form = self.wanted.unwrap_or_else(|| Form::of(&first));
+            let form = self.requested.unwrap_or_else(|| Form::of(&first));
             // The first line may be truncated, after `tail -c` or rotation. So it does not
             // determine the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
@@ -89,7 +92,7 @@ impl Trace {
     }
 
     /// Adds the number of the last line to a read error.
-    fn told(&self, error: &io::Error) -> io::Error {
+    fn with_line_number(&self, error: &io::Error) -> io::Error {
         let number = self.lines.number();
         io::Error::new(error.kind(), format!("{error}, after line {number}"))
     }

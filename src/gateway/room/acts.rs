@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use limit::{LotteryKeys, Moment, Rate, WaitingRoom};
 
-use super::{Kept, OriginRoom};
+use super::{OriginRoom, RoomStore};
 use crate::store::{RoomDone, RoomOp};
 
 /// Override of a room's configured values until an instant.
@@ -98,14 +98,14 @@ impl OriginRoom {
         let mut state = self.lock();
         let keys = state.lottery;
         match &mut state.kept {
-            Kept::Here(room) => Some(act(room, keys)),
-            Kept::Shared(_) => None,
+            RoomStore::Here(room) => Some(act(room, keys)),
+            RoomStore::Shared(_) => None,
         }
     }
 
     /// Runs an operation in the store and returns its count; `None`: the store does not answer.
     async fn count(&self, op: RoomOp) -> Option<u64> {
-        match self.ask(op).await? {
+        match self.run_op(op).await? {
             RoomDone::Count(count) => count,
             RoomDone::Drawn(..) | RoomDone::Came(_) => None,
         }

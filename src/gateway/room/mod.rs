@@ -6,7 +6,7 @@
 mod acts;
 pub(crate) mod base64_bytes;
 mod draws;
-mod marks;
+mod outage_numbers;
 mod presented;
 mod saved;
 mod shared;
@@ -28,7 +28,7 @@ pub use acts::{Expired, RoomOverride, RoomWord};
 use draws::{Draws, bound};
 pub use presented::{Answered, Presented, SessionText, TicketText};
 pub use saved::{Identity, SavedOriginRoom};
-use shared::{Asking, SharedRoom};
+use shared::{OpChannel, SharedRoom};
 use ticket::Signer;
 pub use ticket::{Signed, Ticket};
 
@@ -45,11 +45,11 @@ pub struct OriginRoom {
     /// Counters of the room's requests.
     metrics: RoomMetrics,
     /// Link to the task that calls the store; `None`: the room is in memory.
-    asking: Option<Asking>,
+    op_channel: Option<OpChannel>,
 }
 
 /// Location of a room's state.
-enum Kept {
+enum RoomStore {
     /// In this gateway's memory.
     Here(Box<WaitingRoom>),
     /// In the store, shared by several gateways.
@@ -59,7 +59,7 @@ enum Kept {
 /// Mutable state of a room, behind its lock.
 struct State {
     /// Location of the state: memory or the store.
-    kept: Kept,
+    kept: RoomStore,
     /// Instant of the last change of the limits, by the wall clock: gateways may differ.
     since: Moment,
     /// Total step of the wall clock when the opening instant was last converted.
@@ -120,13 +120,13 @@ impl OriginRoom {
             origin: origin.to_owned(),
             session_cookie: format!("drip_room_{origin}"),
             ticket_cookie: format!("drip_ticket_{origin}"),
-            asking: store.map(Asking::new),
+            op_channel: store.map(OpChannel::new),
             state: Mutex::new(State {
                 kept: if store.is_some() {
                     let mirror = RoomMirror::new(limits, now);
-                    Kept::Shared(Box::new(SharedRoom::new(mirror)))
+                    RoomStore::Shared(Box::new(SharedRoom::new(mirror)))
                 } else {
-                    Kept::Here(Box::new(WaitingRoom::new(limits, now)))
+                    RoomStore::Here(Box::new(WaitingRoom::new(limits, now)))
                 },
                 since,
                 stepped: clock::stepped(),
@@ -196,9 +196,9 @@ impl OriginRoom {
 
     /// Returns whether the room continues in this store; `None`: in memory.
     pub fn is_kept_in(&self, store: Option<&Arc<StoreHealth>>) -> bool {
-        match &self.asking {
+        match &self.op_channel {
             None => store.is_none(),
-            Some(asking) => asking.is_of(store),
+            Some(op_channel) => op_channel.is_of(store),
         }
     }
 
@@ -209,8 +209,8 @@ impl OriginRoom {
         let mut state = self.lock();
         state.advance(now);
         match &state.kept {
-            Kept::Here(room) => room.next_event(),
-            Kept::Shared(_) => None,
+            RoomStore::Here(room) => room.next_event(),
+            RoomStore::Shared(_) => None,
         }
     }
 
@@ -219,8 +219,8 @@ impl OriginRoom {
         let mut state = self.lock();
         state.advance(now);
         let (visitors, counts) = match &state.kept {
-            Kept::Here(room) => (room.state(), room.counts()),
-            Kept::Shared(shared) => (shared.mirror.state(), shared.mirror.counts()),
+            RoomStore::Here(room) => (room.state(), room.counts()),
+            RoomStore::Shared(shared) => (shared.mirror.state(), shared.mirror.counts()),
         };
         RoomStatus {
             state: visitors,
@@ -242,8 +242,8 @@ impl State {
     /// State of a shared room; `None`: the room is in memory.
     fn shared(&mut self) -> Option<&mut SharedRoom> {
         match &mut self.kept {
-            Kept::Here(_) => None,
-            Kept::Shared(shared) => Some(shared),
+            RoomStore::Here(_) => None,
+            RoomStore::Shared(shared) => Some(shared),
         }
     }
 
@@ -253,8 +253,8 @@ impl State {
             self.stepped = clock::stepped();
             let opens = self.limits().opens;
             match &mut self.kept {
-                Kept::Here(room) => room.reschedule(opens),
-                Kept::Shared(shared) => shared.mirror.reschedule(opens),
+                RoomStore::Here(room) => room.reschedule(opens),
+                RoomStore::Shared(shared) => shared.mirror.reschedule(opens),
             }
         }
         if self.overridden.as_ref().is_some_and(|it| it.until <= now) {
@@ -265,7 +265,7 @@ impl State {
         if self.word.take_if(|word| word.until <= now).is_some() {
             self.expired.push(Expired::Word);
         }
-        if let Kept::Here(room) = &mut self.kept {
+        if let RoomStore::Here(room) = &mut self.kept {
             room.advance(self.lottery, now);
         }
     }
@@ -280,8 +280,8 @@ impl State {
         let limits = self.limits();
         self.since = clock::wall();
         match &mut self.kept {
-            Kept::Here(room) => room.retune(limits, self.lottery, now),
-            Kept::Shared(shared) => shared.mirror.retune(limits, now),
+            RoomStore::Here(room) => room.retune(limits, self.lottery, now),
+            RoomStore::Shared(shared) => shared.mirror.retune(limits, now),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use limit::Waiting;
+use limit::WaitingVisitor;
 
 use super::OriginRoom;
 use super::ticket::{Signed, Ticket};
@@ -34,9 +34,9 @@ pub enum Answered {
     /// The visitor has a session. With the text of the session if it is new.
     Inside(Option<SessionText>),
     /// The visitor waits. With the text of its ticket if it is new.
-    Waits(Waiting, Option<TicketText>),
+    Waits(WaitingVisitor, Option<TicketText>),
     /// The visitor polls too often.
-    TooOften(Waiting),
+    TooOften(WaitingVisitor),
     /// An operator sent all waiting visitors away.
     SentAway,
     /// The visitor has no valid ticket: it must draw a number.

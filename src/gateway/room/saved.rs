@@ -4,7 +4,7 @@ use limit::{Moment, SavedRoom, WaitingRoom};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use super::{Kept, OriginRoom, lottery, signer};
+use super::{OriginRoom, RoomStore, lottery, signer};
 
 /// Identity of a room: tells its tickets and sessions from those of every other room.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl OriginRoom {
     /// are used up.
     pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
-        let Kept::Here(room) = &state.kept else {
+        let RoomStore::Here(room) = &state.kept else {
             return None;
         };
         let mut room = room.save(now);
@@ -76,12 +76,12 @@ impl OriginRoom {
     /// The next process has the saved state and would not know of later ones.
     pub fn hand_over(&self) {
         let mut state = self.lock();
-        state.is_handed_over = matches!(state.kept, Kept::Here(_));
+        state.is_handed_over = matches!(state.kept, RoomStore::Here(_));
     }
 
     /// Makes the numbers up to this one available.
     pub fn reserve(&self, number: u64) {
-        if let Kept::Here(room) = &mut self.lock().kept {
+        if let RoomStore::Here(room) = &mut self.lock().kept {
             room.reserve(number);
         }
     }
@@ -89,7 +89,7 @@ impl OriginRoom {
     /// Restores a saved state. Call it before the first request.
     pub fn restore(&self, saved: SavedOriginRoom, now: Moment) {
         let mut state = self.lock();
-        if let Kept::Shared(_) = &state.kept {
+        if let RoomStore::Shared(_) = &state.kept {
             return;
         }
         let signer = signer(&state.settings, &self.origin, &saved.identity);
@@ -97,6 +97,6 @@ impl OriginRoom {
         state.signer = std::sync::Arc::new(signer);
         state.identity = saved.identity;
         let room = WaitingRoom::restore(saved.room, state.limits(), now);
-        state.kept = Kept::Here(Box::new(room));
+        state.kept = RoomStore::Here(Box::new(room));
     }
 }

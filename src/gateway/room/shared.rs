@@ -15,18 +15,18 @@ use limit::{Moment, RoomMirror};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::marks::Marks;
-use super::{Kept, OriginRoom, State};
+use super::outage_numbers::OutageNumbers;
+use super::{OriginRoom, RoomStore, State};
 use crate::store::{Error, Link, RoomCall, RoomDone, RoomOp, RoomReply};
 use crate::time::clock;
 use crate::zone::StoreHealth;
 
 /// Interval of calls while visitors wait: the longest delay before a visitor learns of its call.
-const ASKS: Duration = Duration::from_millis(200);
+const CALL_INTERVAL: Duration = Duration::from_millis(200);
 /// Interval of calls while no visitor waits.
-const ASKS_IDLE: Duration = Duration::from_secs(2);
+const CALL_INTERVAL_IDLE: Duration = Duration::from_secs(2);
 /// Maximum number of pending operations. Further ones are treated as in an outage.
-const MAX_ASKED: usize = 10_000;
+const MAX_PENDING: usize = 10_000;
 /// Maximum number of operations in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
 /// State of a shared room in this gateway.
@@ -34,7 +34,7 @@ pub(super) struct SharedRoom {
     /// Copy of the store's state, as of its last reply.
     pub(super) mirror: RoomMirror,
     /// Numbers drawn during outages.
-    pub(super) marks: Marks,
+    pub(super) outage_numbers: OutageNumbers,
     /// Visitors who came, and whose result from the store is unknown.
     lost: HashMap<u64, Moment>,
 }
@@ -43,7 +43,7 @@ impl SharedRoom {
     pub(super) fn new(mirror: RoomMirror) -> Self {
         Self {
             mirror,
-            marks: Marks::default(),
+            outage_numbers: OutageNumbers::default(),
             lost: HashMap::new(),
         }
     }
@@ -58,7 +58,7 @@ pub(super) struct PendingOp {
 }
 
 /// Channel to the task that calls the store.
-pub(super) struct Asking {
+pub(super) struct OpChannel {
     /// Store of the room.
     store: Arc<StoreHealth>,
     /// Sender of operations to the task.
@@ -67,9 +67,9 @@ pub(super) struct Asking {
     receive: std::sync::Mutex<Option<mpsc::Receiver<PendingOp>>>,
 }
 
-impl Asking {
+impl OpChannel {
     pub(super) fn new(store: &Arc<StoreHealth>) -> Self {
-        let (send, receive) = mpsc::channel(MAX_ASKED);
+        let (send, receive) = mpsc::channel(MAX_PENDING);
         Self {
             store: Arc::clone(store),
             send,
@@ -88,17 +88,17 @@ impl OriginRoom {
     ///
     /// `worker`: the worker that runs the task.
     pub fn share(self: &Arc<Self>, worker: &ArbiterHandle) {
-        let Some(asking) = &self.asking else {
+        let Some(op_channel) = &self.op_channel else {
             return;
         };
-        let receive = asking.receive.lock();
+        let receive = op_channel.receive.lock();
         let receive = receive
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
         let Some(receive) = receive else {
             return;
         };
-        let (room, store) = (Arc::downgrade(self), Arc::clone(&asking.store));
+        let (room, store) = (Arc::downgrade(self), Arc::clone(&op_channel.store));
         worker.spawn_fn(move || {
             actix_rt::spawn(async move {
                 let link = Link::here(&store);
@@ -112,18 +112,18 @@ impl OriginRoom {
     /// The gateway cannot verify tickets before that.
     pub async fn is_known(&self) -> bool {
         let is_known = || match &self.lock().kept {
-            Kept::Here(_) => true,
-            Kept::Shared(shared) => shared.mirror.is_known(),
+            RoomStore::Here(_) => true,
+            RoomStore::Shared(shared) => shared.mirror.is_known(),
         };
         // The result is of no interest: in an outage the life stays unknown.
-        is_known() || self.ask(RoomOp::Call(0)).await.is_some() || is_known()
+        is_known() || self.run_op(RoomOp::Call(0)).await.is_some() || is_known()
     }
 
     /// Sends an operation to the store; `None` if the store does not answer.
-    pub(super) async fn ask(&self, op: RoomOp) -> Option<RoomDone> {
+    pub(super) async fn run_op(&self, op: RoomOp) -> Option<RoomDone> {
         let (reply, done) = oneshot::channel();
         let reply = Some(reply);
-        self.asking
+        self.op_channel
             .as_ref()?
             .send
             .try_send(PendingOp { op, reply })
@@ -132,10 +132,10 @@ impl OriginRoom {
     }
 
     /// Sends an operation to the store without waiting for the result.
-    pub(super) fn tell(&self, op: RoomOp) {
-        if let Some(asking) = &self.asking {
+    pub(super) fn send_op(&self, op: RoomOp) {
+        if let Some(op_channel) = &self.op_channel {
             // The next request repeats an operation that is dropped here.
-            let _full = asking.send.try_send(PendingOp { op, reply: None });
+            let _full = op_channel.send.try_send(PendingOp { op, reply: None });
         }
     }
 }
@@ -161,7 +161,7 @@ async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver
             Ok(done) => {
                 for (reply, done) in replies.into_iter().zip(done) {
                     // The client may have disconnected.
-                    let _gone = reply.map(|reply| reply.send(done));
+                    let _ignored = reply.map(|reply| reply.send(done));
                 }
             }
             Err(error) => {
@@ -208,11 +208,11 @@ impl OriginRoom {
     fn pause(&self) -> Duration {
         let state = self.lock();
         match &state.kept {
-            Kept::Shared(shared) if shared.mirror.is_out() || !shared.mirror.is_known() => {
+            RoomStore::Shared(shared) if shared.mirror.is_out() || !shared.mirror.is_known() => {
                 Duration::ZERO
             }
-            Kept::Shared(shared) if shared.mirror.state().waiting > 0 => ASKS,
-            Kept::Shared(_) | Kept::Here(_) => ASKS_IDLE,
+            RoomStore::Shared(shared) if shared.mirror.state().waiting > 0 => CALL_INTERVAL,
+            RoomStore::Shared(_) | RoomStore::Here(_) => CALL_INTERVAL_IDLE,
         }
     }
 
@@ -249,8 +249,8 @@ impl OriginRoom {
         let limits = (state.limits(), state.since);
         let (life, keys) = (state.identity.life, state.lottery);
         let shared = state.shared()?;
-        let marks = shared.marks.end_present().iter();
-        all.extend(marks.map(|(outage, count)| RoomOp::Mark {
+        let outage_numbers = shared.outage_numbers.end_present().iter();
+        all.extend(outage_numbers.map(|(outage, count)| RoomOp::Mark {
             outage: *outage,
             count: *count,
         }));
@@ -286,7 +286,7 @@ impl OriginRoom {
             shared.lost.retain(|_, at| now.since(*at) < idle);
             for op in ops {
                 if let RoomOp::Come { number, .. } = op
-                    && shared.lost.len() < MAX_ASKED
+                    && shared.lost.len() < MAX_PENDING
                 {
                     shared.lost.insert(*number, now);
                 }
@@ -300,7 +300,7 @@ impl SharedRoom {
     fn prepared(&self, op: &RoomOp) -> RoomOp {
         match op {
             RoomOp::Come { number, .. } => RoomOp::Come {
-                place: self.mirror.place(*number),
+                position: self.mirror.position(*number),
                 number: *number,
                 is_again: self.lost.contains_key(number),
             },
@@ -333,15 +333,15 @@ impl State {
     /// The outage of the number, if only the store knows the number.
     pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
         match &self.kept {
-            Kept::Here(_) => Ok(number),
-            Kept::Shared(shared) => shared.marks.number(number),
+            RoomStore::Here(_) => Ok(number),
+            RoomStore::Shared(shared) => shared.outage_numbers.number(number),
         }
     }
 
     /// Records the store's numbers for those of an outage.
     pub(super) fn know_outage(&mut self, outage: u32, first: u64) {
         if let Some(shared) = self.shared() {
-            shared.marks.know(outage, first);
+            shared.outage_numbers.know(outage, first);
         }
     }
 }

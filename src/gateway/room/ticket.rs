@@ -18,7 +18,7 @@ pub struct Ticket {
     /// Instant of the draw, in whole seconds.
     pub drawn: Moment,
     /// Wait that was predicted to the visitor at the draw, in whole seconds; `None`: none.
-    pub told: Option<Duration>,
+    pub predicted: Option<Duration>,
 }
 
 /// Value presented by a visitor and signed by this room.
@@ -81,10 +81,12 @@ impl Signer {
         let mut body = [0; TICKET];
         // Other gateways of a shared room read it, so it has the time of the wall clock.
         let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
-        let told = ticket.told.map_or(u32::MAX, |told| bounded(told.as_secs()));
+        let predicted = ticket
+            .predicted
+            .map_or(u32::MAX, |predicted| bounded(predicted.as_secs()));
         body[..8].copy_from_slice(&ticket.number.to_be_bytes());
         body[8..12].copy_from_slice(&bounded(seconds).to_be_bytes());
-        body[12..].copy_from_slice(&told.to_be_bytes());
+        body[12..].copy_from_slice(&predicted.to_be_bytes());
         self.text(Purpose::Ticket, &body, bind)
     }
 
@@ -93,13 +95,13 @@ impl Signer {
         let read = self.read::<TICKET>(Purpose::Ticket, text, bind)?;
         read.and_then(|body| {
             let (number, rest) = body.split_first_chunk()?;
-            let (drawn, told) = rest.split_first_chunk()?;
-            let told = u32::from_be_bytes(told.try_into().ok()?);
+            let (drawn, predicted) = rest.split_first_chunk()?;
+            let predicted = u32::from_be_bytes(predicted.try_into().ok()?);
             let drawn = Duration::from_secs(u32::from_be_bytes(*drawn).into());
             Some(Ticket {
                 number: u64::from_be_bytes(*number),
                 drawn: clock::from_wall(Moment::default() + drawn),
-                told: (told != u32::MAX).then(|| Duration::from_secs(told.into())),
+                predicted: (predicted != u32::MAX).then(|| Duration::from_secs(predicted.into())),
             })
         })
     }
@@ -207,7 +209,7 @@ mod tests {
     const TICKET: Ticket = Ticket {
         number: 1234,
         drawn: Moment::from_nanos(1_800_000_000_000_000_000),
-        told: Some(Duration::from_secs(90)),
+        predicted: Some(Duration::from_secs(90)),
     };
 
     #[test]
@@ -217,8 +219,11 @@ mod tests {
         assert_eq!(text.len(), 43);
         let read = signer.read_ticket(text.as_bytes(), b"192.0.2.1");
         assert_eq!(read, Some(current(TICKET)));
-        let told = None;
-        let silent = Ticket { told, ..TICKET };
+        let predicted = None;
+        let silent = Ticket {
+            predicted,
+            ..TICKET
+        };
         let text = signer.ticket(&silent, b"");
         let found = signer.read_ticket(text.as_bytes(), b"");
         assert_eq!(found, Some(current(silent)));
@@ -228,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_room_did_not_sign_for_this_visitor_is_nothing() {
+    fn texts_not_signed_for_this_room_and_visitor_are_invalid() {
         let made = signer(&["a secret of 16 b"], "shop", 7);
         let ticket = made.ticket(&TICKET, b"192.0.2.1");
         for (secret, room, life, bind) in [

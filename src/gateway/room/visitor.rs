@@ -3,12 +3,12 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use limit::{Call, Drawn, MirrorPoll, MirrorTouch, Moment, Polled, Waiting};
+use limit::{Call, Drawn, MirrorPoll, MirrorTouch, Moment, Polled, WaitingVisitor};
 
 use super::presented::{Answered, Presented, SessionText, TicketText};
 use super::shared::SharedRoom;
 use super::ticket::{Signed, Ticket};
-use super::{Kept, OriginRoom, State};
+use super::{OriginRoom, RoomStore, State};
 use crate::observe::metrics::RoomRequest;
 use crate::store::{RoomDone, RoomOp};
 
@@ -23,7 +23,7 @@ impl OriginRoom {
         let mut state = self.lock();
         state.advance(now);
         let (keys, is_handed_over) = (state.lottery, state.is_handed_over);
-        let Kept::Here(room) = &mut state.kept else {
+        let RoomStore::Here(room) = &mut state.kept else {
             return None;
         };
         if let Some(session) = presented.session
@@ -85,8 +85,8 @@ impl OriginRoom {
             };
             match shared.mirror.touch(number, now) {
                 MirrorTouch::Inside => return true,
-                MirrorTouch::Tell => true,
-                MirrorTouch::Ask => false,
+                MirrorTouch::Report => true,
+                MirrorTouch::Query => false,
             }
         };
         let op = RoomOp::Touch {
@@ -95,10 +95,10 @@ impl OriginRoom {
             ago: Duration::ZERO,
         };
         if is_sure {
-            self.tell(op);
+            self.send_op(op);
             return true;
         }
-        let done = self.ask(op).await;
+        let done = self.run_op(op).await;
         let mut state = self.lock();
         let Some(shared) = state.shared() else {
             return false;
@@ -141,7 +141,7 @@ impl OriginRoom {
             Polled::Inside(call) => {
                 if let Some(Signed { value: ticket, .. }) = ticket {
                     let waited = call.at.since(ticket.drawn);
-                    self.metrics.waited(waited, ticket.told);
+                    self.metrics.waited(waited, ticket.predicted);
                     state.front_wait = Some(waited);
                 }
                 let session = state.session(number, bind);
@@ -172,7 +172,7 @@ impl OriginRoom {
         let Err(outage) = known else {
             return known.ok();
         };
-        match self.ask(RoomOp::Marked(outage)).await {
+        match self.run_op(RoomOp::Marked(outage)).await {
             Some(RoomDone::Count(Some(first))) => {
                 let mut state = self.lock();
                 state.know_outage(outage, first);
@@ -186,23 +186,23 @@ impl OriginRoom {
 
     /// Polls a shared room for a number.
     async fn polled(&self, number: u64, now: Moment) -> Polled {
-        let place = {
+        let position = {
             let mut state = self.lock();
             let Some(shared) = state.shared() else {
                 return Polled::Void;
             };
             match shared.mirror.poll(number, now) {
-                MirrorPoll::Answer(polled, told) => {
-                    if let Some((place, after)) = told {
-                        self.tell(RoomOp::Told { place, after });
+                MirrorPoll::Answer(polled, poll_due) => {
+                    if let Some((position, after)) = poll_due {
+                        self.send_op(RoomOp::PollDue { position, after });
                     }
                     return polled;
                 }
-                MirrorPoll::Ask(place) => place,
+                MirrorPoll::Query(position) => position,
             }
         };
-        let done = self.ask(RoomOp::Come {
-            place,
+        let done = self.run_op(RoomOp::Come {
+            position,
             number,
             is_again: false,
         });
@@ -221,7 +221,7 @@ impl OriginRoom {
                 shared.mirror.lose();
                 match shared.mirror.poll(number, now) {
                     MirrorPoll::Answer(polled, _) => polled,
-                    MirrorPoll::Ask(_) => Polled::Waits(shared.mirror.tell(number, now)),
+                    MirrorPoll::Query(_) => Polled::Waits(shared.mirror.answer(number, now)),
                 }
             }
         }
@@ -233,7 +233,7 @@ impl OriginRoom {
         state.advance(now);
         let keys = state.lottery;
         let is_handed_over = state.is_handed_over;
-        let Kept::Here(room) = &mut state.kept else {
+        let RoomStore::Here(room) = &mut state.kept else {
             return None;
         };
         if is_handed_over {
@@ -286,7 +286,7 @@ impl OriginRoom {
                 return shared.draw_alone(now);
             }
         }
-        let done = self.ask(RoomOp::Draw).await;
+        let done = self.run_op(RoomOp::Draw).await;
         let mut state = self.lock();
         let Some(shared) = state.shared() else {
             return Drawn::NoNumber;
@@ -298,10 +298,10 @@ impl OriginRoom {
             shared.mirror.begin(number, now);
             return Drawn::Inside(number);
         }
-        let waiting = shared.mirror.tell(number, now);
+        let waiting = shared.mirror.answer(number, now);
         let after = Duration::from_secs(waiting.retry_after);
-        let place = shared.mirror.place(number);
-        self.tell(RoomOp::Told { place, after });
+        let position = shared.mirror.position(number);
+        self.send_op(RoomOp::PollDue { position, after });
         Drawn::Waits(number, waiting)
     }
 }
@@ -309,18 +309,24 @@ impl OriginRoom {
 impl SharedRoom {
     /// Draws a number while the store is out.
     fn draw_alone(&mut self, now: Moment) -> Drawn {
-        let (number, nth) = self.marks.draw();
-        Drawn::Waits(number, self.mirror.tell_behind(nth, number, now))
+        let (number, nth) = self.outage_numbers.draw();
+        Drawn::Waits(number, self.mirror.answer_behind(nth, number, now))
     }
 }
 
 impl State {
     /// Signs a new ticket with the predicted wait.
-    fn ticket(&self, number: u64, waiting: &Waiting, bind: &[u8], now: Moment) -> TicketText {
+    fn ticket(
+        &self,
+        number: u64,
+        waiting: &WaitingVisitor,
+        bind: &[u8],
+        now: Moment,
+    ) -> TicketText {
         let ticket = Ticket {
             number,
             drawn: now,
-            told: waiting.wait,
+            predicted: waiting.wait,
         };
         TicketText(self.signer.ticket(&ticket, bind))
     }

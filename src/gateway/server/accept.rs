@@ -20,15 +20,15 @@ use super::descriptors;
 use super::full;
 use super::full::KernelQueue;
 use super::listeners::{AcceptedSocket, Listener};
-use super::tls::tell_no_header;
-use super::tls::{tell_failed, tls_servers};
+use super::tls::log_no_header;
+use super::tls::{log_failed_handshake, tls_servers};
 use crate::http::downstream::{
     self, Peek, Peer, PeerFacts, Socket, Timeouts, TlsServer, read_proxy_header,
 };
 use crate::http::exchange::Worker;
 use crate::http::gateway::Gateway;
 use crate::http::tcp::set_keepalive;
-use crate::observe::connections::{ClientConnections, ConnectionPlace};
+use crate::observe::connections::{ClientConnections, ConnectionPermit};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -111,8 +111,8 @@ impl Accepting {
     }
 
     /// Waits until all connections have ended. Call it after the sockets are closed.
-    pub(super) async fn all_gone(&self) {
-        self.connections.all_gone().await;
+    pub(super) async fn all_closed(&self) {
+        self.connections.all_closed().await;
     }
 
     /// Stops the workers and all remaining work of their connections.
@@ -145,7 +145,7 @@ async fn start_worker(
         let worker = Worker::new(gateway);
         actix_rt::spawn(work(worker, accepted, entries));
         // The receiver is dropped only when the process ends.
-        let _gone = start.send(());
+        let _ignored = start.send(());
     });
     match started.await {
         Ok(()) => Ok((thread, inbox)),
@@ -164,7 +164,7 @@ async fn work(
         let Accepted {
             stream,
             listener,
-            place,
+            permit,
         } = accepted;
         let Some(entry) = entries.get(listener) else {
             continue;
@@ -175,7 +175,7 @@ async fn work(
             timeouts: gateway.timeouts(),
             worker: Rc::clone(&worker),
             entry: entry.clone(),
-            place,
+            permit,
         };
         let begin = || connection.begin(stream, server);
         // A panic ends only this connection: the worker continues.
@@ -194,7 +194,7 @@ struct NewConnection {
     timeouts: Rc<Timeouts>,
     entry: ListenEntry,
     /// Permit of the connection, held until the connection has ended.
-    place: ConnectionPlace,
+    permit: ConnectionPermit,
 }
 
 /// Settings of one listening address.
@@ -250,7 +250,7 @@ impl NewConnection {
                 };
                 set_keepalive(&socket, server.tcp_keepalive);
                 // If the client disconnects meanwhile, the first read reports it.
-                let _gone = socket.set_nodelay(true);
+                let _ignored = socket.set_nodelay(true);
                 let peer = Peer {
                     address: Some(address.into()),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
@@ -281,14 +281,14 @@ impl NewConnection {
             let stop = self.worker.stop_signal();
             match read_proxy_header(&socket, &self.timeouts, &stop).await {
                 Ok(header) => self.serve_listed(socket, peer.behind_proxy(header), serve),
-                Err(error) => tell_no_header(peer.address.map(Into::into), &error),
+                Err(error) => log_no_header(peer.address.map(Into::into), &error),
             }
         });
     }
 
     /// Records the connection's client, then calls `serve`.
     fn serve_listed<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
-        let connection = self.place.list(peer.ip());
+        let connection = self.permit.list(peer.ip());
         serve(self, socket, Peer { connection, ..peer });
     }
 
@@ -297,20 +297,20 @@ impl NewConnection {
         let Some(tls_server) = self.entry.tls_server.clone() else {
             return self.serve(socket, peer);
         };
-        let (stop, place, address) = (self.worker.stop_signal(), self.place, peer.address);
+        let (stop, permit, address) = (self.worker.stop_signal(), self.permit, peer.address);
         let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
         actix_rt::spawn(serving.map(move |served| {
-            drop(place);
+            drop(permit);
             if let Err(error) = served {
-                tell_failed(address.map(Into::into), &error);
+                log_failed_handshake(address.map(Into::into), &error);
             }
         }));
     }
 
     /// Serves a connection whose protocol is known.
     fn serve(self, socket: impl Socket, peer: Peer) {
-        let (stop, place) = (self.worker.stop_signal(), self.place);
+        let (stop, permit) = (self.worker.stop_signal(), self.permit);
         let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
-        actix_rt::spawn(serving.map(|()| drop(place)));
+        actix_rt::spawn(serving.map(|()| drop(permit)));
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
-use crate::observe::connections::{ClientConnections, ConnectionPlace};
+use crate::observe::connections::{ClientConnections, ConnectionPermit};
 use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait};
 
 /// Pause before the next attempt when the system has no descriptor or memory for a connection.
@@ -34,7 +34,7 @@ pub(super) struct Accepted {
     /// Index of its address in `listen`.
     pub(super) listener: usize,
     /// Permit of the connection, held until the connection has ended.
-    pub(super) place: ConnectionPlace,
+    pub(super) permit: ConnectionPermit,
 }
 
 /// The thread that accepts client connections.
@@ -71,7 +71,7 @@ impl Acceptor {
                     connections,
                 };
                 // The receiver is dropped only when the process ends.
-                let _gone = end.send(dispatch.accept_from_all(listeners, stopped).await);
+                let _ignored = end.send(dispatch.accept_from_all(listeners, stopped).await);
                 Arbiter::current().stop();
             });
         });
@@ -147,7 +147,7 @@ impl Dispatch {
             };
             // Take the permit only after a client is waiting: the last permit then goes to the
             // socket that has one.
-            let Some(place) = self.connections.place().await else {
+            let Some(permit) = self.connections.permit().await else {
                 return pending().await;
             };
             match ready.try_io(|listener| listener.get_ref().accept()) {
@@ -156,7 +156,7 @@ impl Dispatch {
                     self.hand_over(Accepted {
                         stream,
                         listener: listener.get_ref().nth(),
-                        place,
+                        permit,
                     });
                 }
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
@@ -168,7 +168,7 @@ impl Dispatch {
                         tracing::error!(%error, retry_every = ?BACK_OFF, "connections cannot be accepted");
                     }
                     failing = true;
-                    drop(place);
+                    drop(permit);
                     sleep(BACK_OFF).await;
                 }
                 Err(_would_block) => {}
@@ -180,14 +180,14 @@ impl Dispatch {
     fn accept_waiting(&self, listener: &Listener) {
         // Bounded, so that clients that connect meanwhile do not prolong it.
         for _ in 0..=BACKLOG {
-            let Some(place) = self.connections.place_now() else {
+            let Some(permit) = self.connections.permit_now() else {
                 return;
             };
             match listener.accept() {
                 Ok(stream) => self.hand_over(Accepted {
                     stream,
                     listener: listener.nth(),
-                    place,
+                    permit,
                 }),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(_) => return,
@@ -202,7 +202,7 @@ impl Dispatch {
         if let Some(worker) = self.workers.get(turn) {
             // Sending cannot fail while the worker runs: the worker ends only after this end of the
             // channel is dropped and its last connection has ended.
-            let _gone = worker.send(accepted);
+            let _ignored = worker.send(accepted);
         }
     }
 }

@@ -83,8 +83,8 @@ pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
     if fit >= max_connections {
         return max_connections;
     }
-    let wanted = u64::try_from(max_connections).unwrap_or(u64::MAX);
-    let needed = wanted.saturating_add(open + OWN + ORIGINS);
+    let requested = u64::try_from(max_connections).unwrap_or(u64::MAX);
+    let needed = requested.saturating_add(open + OWN + ORIGINS);
     // A user who kept the default does not need as many.
     if fit < max_connections / 2 {
         tracing::warn!(clients = fit, max_connections, limit, needed, "{FEWER}");
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_for_clients_with_a_reserve_for_origins() {
+    fn remaining_descriptors_are_for_clients_with_a_reserve_for_origins() {
         for (limit, open, clients) in [
             (1_048_576, 30, 1_048_162),
             (20_000, 30, 19_586),

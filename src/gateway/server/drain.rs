@@ -82,8 +82,8 @@ async fn hand_over_and_drain(
     accepting.close().await;
     let handing_over = async {
         if let Some(kept) = kept {
-            let (all_gone, in_haste) = (accepting.all_gone(), in_haste.notified());
-            kept.hand_over(gateway, all_gone, in_haste).await;
+            let (all_closed, in_haste) = (accepting.all_closed(), in_haste.notified());
+            kept.hand_over(gateway, all_closed, in_haste).await;
         }
         drop(done);
     };
@@ -91,12 +91,12 @@ async fn hand_over_and_drain(
     // ends before all connections have ended.
     let draining = async {
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
-        if timeout(shutdown_timeout, accepting.all_gone())
+        if timeout(shutdown_timeout, accepting.all_closed())
             .await
             .is_err()
         {
             gateway.reject_all();
-            let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
+            let _last_answers = timeout(LAST_ANSWERS, accepting.all_closed()).await;
         }
     };
     tokio::join!(handing_over, draining);

@@ -79,15 +79,15 @@ impl KernelQueue {
 
     /// Number of clients that wait now; `None` if it is unknown.
     pub(super) fn len(&self) -> Option<usize> {
-        let mut wanted = self.inodes.clone()?;
+        let mut inodes = self.inodes.clone()?;
         let mut waiting = 0;
         for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
             // Without IPv6 there is no such file.
             if let Ok(file) = File::open(file) {
-                waiting += waiting_at(&mut wanted, BufReader::new(file)).ok()?;
+                waiting += waiting_at(&mut inodes, BufReader::new(file)).ok()?;
             }
         }
-        wanted.is_empty().then_some(waiting)
+        inodes.is_empty().then_some(waiting)
     }
 }
 
@@ -95,20 +95,20 @@ impl KernelQueue {
 ///
 /// `table` is a table of sockets as in `/proc/net/tcp`. Listening sockets come first, so the
 /// reading ends early, however many connections follow.
-fn waiting_at(wanted: &mut Vec<u64>, table: impl BufRead) -> io::Result<usize> {
+fn waiting_at(inodes: &mut Vec<u64>, table: impl BufRead) -> io::Result<usize> {
     let mut waiting = 0;
     for line in table.lines().skip(1) {
         let line = line?;
         let mut words = line.split_whitespace();
-        if wanted.is_empty() || words.nth(3) != Some(LISTENS) {
+        if inodes.is_empty() || words.nth(3) != Some(LISTENS) {
             break;
         }
         let queues = words.next().unwrap_or_default();
         let inode = words.nth(4).and_then(|inode| inode.parse::<u64>().ok());
-        let Some(found) = wanted.iter().position(|it| Some(*it) == inode) else {
+        let Some(found) = inodes.iter().position(|it| Some(*it) == inode) else {
             continue;
         };
-        wanted.swap_remove(found);
+        inodes.swap_remove(found);
         let (_, queue) = queues.split_once(':').unwrap_or_default();
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         waiting += usize::from_str_radix(queue, 16).map_err(invalid)?;
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn the_queues_of_own_sockets_that_listen_are_summed() {
-        let sum = |mut wanted: Vec<u64>| {
-            let waiting = waiting_at(&mut wanted, TABLE.as_bytes()).unwrap();
-            (waiting, wanted)
+        let sum = |mut inodes: Vec<u64>| {
+            let waiting = waiting_at(&mut inodes, TABLE.as_bytes()).unwrap();
+            (waiting, inodes)
         };
         assert_eq!(sum(vec![4711]), (551, vec![]));
         assert_eq!(sum(vec![4711, 4712]), (552, vec![]));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_has_no_count() {
+    fn an_invalid_socket_table_has_no_count() {
         let broken = TABLE.replace(":00000227", ":what");
         assert!(waiting_at(&mut vec![4711], broken.as_bytes()).is_err());
         assert_eq!(waiting_at(&mut vec![4711], &b""[..]).unwrap(), 0);

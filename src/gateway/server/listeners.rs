@@ -157,16 +157,16 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
 fn can_be_handed() -> io::Result<()> {
     let own = std::process::id().to_string();
     let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
-    let wanted = env::var("LISTEN_FDS").unwrap_or_default();
-    let Some(wanted) = wanted.parse::<usize>().ok().filter(|_| is_for_us) else {
+    let announced = env::var("LISTEN_FDS").unwrap_or_default();
+    let Some(announced) = announced.parse::<usize>().ok().filter(|_| is_for_us) else {
         return Ok(());
     };
     // Without /proc, the number is trusted up to the descriptors of an ordinary process.
     let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
-    if wanted <= open {
+    if announced <= open {
         return Ok(());
     }
-    let what = format!("LISTEN_FDS is {wanted}, and fewer descriptors are open");
+    let what = format!("LISTEN_FDS is {announced}, and fewer descriptors are open");
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 

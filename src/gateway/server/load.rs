@@ -81,14 +81,14 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
         }
     }
     if let Access::File(log) = &settings.log.access
-        && let Err(why) = has_place(log)
+        && let Err(why) = check_log_path(log)
     {
-        let told = if is_start {
+        let problems_found = if is_start {
             &mut unusable
         } else {
             &mut doubtful
         };
-        told.push((FileField::AccessLog, why.to_owned()));
+        problems_found.push((FileField::AccessLog, why.to_owned()));
     }
     // A start raises its limit, and logs the number of clients that fit.
     if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
@@ -132,7 +132,7 @@ fn field(error: &TlsFileError, index: usize) -> FileField {
 /// Returns whether a log can be written at `path`.
 ///
 /// If only the service's user can know, it counts as possible.
-fn has_place(path: &Path) -> Result<(), &'static str> {
+fn check_log_path(path: &Path) -> Result<(), &'static str> {
     if path.is_dir() {
         return Err("this is a folder; name a file in it");
     }

@@ -36,12 +36,12 @@ impl ServiceManager {
 
     /// Notifies that the gateway serves with `settings`.
     pub(super) fn ready(&self, settings: &Settings) {
-        self.tell(&format!("READY=1\nSTATUS={}", serving(&settings.server)));
+        self.notify(&format!("READY=1\nSTATUS={}", serving(&settings.server)));
     }
 
     /// Notifies that the file is read again. [`Self::ready`] or [`Self::refused`] must follow.
     pub(super) fn reloading(&self) {
-        self.tell(&format!(
+        self.notify(&format!(
             "RELOADING=1\nMONOTONIC_USEC={}",
             clock::monotonic_micros()
         ));
@@ -49,23 +49,23 @@ impl ServiceManager {
 
     /// Notifies that the file has errors and the old settings stay in force.
     pub(super) fn refused(&self) {
-        self.tell("READY=1\nSTATUS=The file has errors: the settings before it stay in force");
+        self.notify("READY=1\nSTATUS=The file has errors: the settings before it stay in force");
     }
 
     /// Notifies that the gateway stops within `limit` and the time for last responses.
     pub(super) fn stopping(&self, limit: Duration) {
-        self.tell(&format!(
+        self.notify(&format!(
             "STOPPING=1\nSTATUS=Stopping: waiting requests leave at their pace for at most {limit:?}"
         ));
     }
 
     /// Notifies that the gateway works.
     pub(super) fn alive(&self) {
-        self.tell("WATCHDOG=1");
+        self.notify("WATCHDOG=1");
     }
 
     /// Sends a message to the manager.
-    fn tell(&self, what: &str) {
+    fn notify(&self, what: &str) {
         if let Some(socket) = &self.socket {
             // If a notification is lost, the manager acts on its absence.
             let _lost = socket.send(what.as_bytes());
@@ -102,7 +102,7 @@ fn serving(server: &Server) -> String {
 mod tests {
     use super::*;
 
-    fn told(manager: &UnixDatagram) -> String {
+    fn received(manager: &UnixDatagram) -> String {
         let mut buffer = [0; 512];
         let length = manager.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -123,19 +123,24 @@ mod tests {
         ] {
             let socket = Some(connect(&name).unwrap());
             ServiceManager { socket }.alive();
-            assert_eq!(told(&manager), "WATCHDOG=1");
+            assert_eq!(received(&manager), "WATCHDOG=1");
         }
         assert!(connect(OsStr::new("vsock:2:1")).is_err());
     }
 
     #[test]
-    fn a_reload_is_told_with_the_monotonic_time() {
+    fn a_reload_notification_has_the_monotonic_time() {
         let (ours, manager) = UnixDatagram::pair().unwrap();
         ServiceManager { socket: Some(ours) }.reloading();
-        let told = told(&manager);
-        let time = told.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
+        let received = received(&manager);
+        let time = received
+            .strip_prefix("RELOADING=1\nMONOTONIC_USEC=")
+            .unwrap();
         let time: u64 = time.parse().unwrap();
-        assert!((1..=clock::monotonic_micros()).contains(&time), "{told}");
+        assert!(
+            (1..=clock::monotonic_micros()).contains(&time),
+            "{received}"
+        );
     }
 
     #[test]
@@ -149,7 +154,7 @@ mod tests {
         let odd = crate::test_settings::with(
             "[server]\nlisten = [\"unix:a\\nMAINPID=1\"]\nadmin = \"off\"",
         );
-        let told = serving(&odd.server);
-        assert!(told.ends_with("a?MAINPID=1"), "{told}");
+        let received = serving(&odd.server);
+        assert!(received.ends_with("a?MAINPID=1"), "{received}");
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Reloader {
     /// Gateway in force.
     in_force: RefCell<Arc<Gateway>>,
     /// Publishes the gateway in force.
-    tell: watch::Sender<Option<Arc<Gateway>>>,
+    gateway_sender: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     /// Checks the health of servers.
     prober: Prober,
@@ -74,7 +74,7 @@ pub(super) struct Reloader {
 }
 
 impl Reloader {
-    /// Starts the gateway on `workers` and publishes it on `tell`.
+    /// Starts the gateway on `workers` and publishes it on `gateway_sender`.
     ///
     /// The gateway restores the saved state of the previous process, `left`.
     ///
@@ -84,7 +84,7 @@ impl Reloader {
     pub(super) fn start(
         loaded: Loaded,
         workers: Vec<ArbiterHandle>,
-        tell: watch::Sender<Option<Arc<Gateway>>>,
+        gateway_sender: watch::Sender<Option<Arc<Gateway>>>,
         state: watch::Sender<FileState>,
         history: History,
         left: Option<&mut StateFile>,
@@ -107,7 +107,7 @@ impl Reloader {
                 rooms.restore(&gateway);
             }
         }
-        tell.send_replace(Some(Arc::clone(&gateway)));
+        gateway_sender.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();
         state.send_replace(FileState::loaded(clock::now()));
@@ -116,7 +116,7 @@ impl Reloader {
             workers,
             in_force: RefCell::new(gateway),
             named: RefCell::default(),
-            tell,
+            gateway_sender,
             metrics,
             prober,
             state,
@@ -141,9 +141,9 @@ impl Reloader {
         files
     }
 
-    /// Releases the gateway, also for the receivers of `tell`.
+    /// Releases the gateway, also for the receivers of `gateway_sender`.
     pub(super) fn end(self) {
-        self.tell.send_replace(None);
+        self.gateway_sender.send_replace(None);
     }
 
     /// Puts the text that was read from the file into force. `by`: reason for reading it.
@@ -260,7 +260,7 @@ impl Reloader {
         let new = Arc::new(gateway);
         self.prober.follow(new.origins());
         self.in_force.replace(Arc::clone(&new));
-        self.tell.send_replace(Some(new));
+        self.gateway_sender.send_replace(Some(new));
     }
 
     /// Logs and records a file with errors. Returns `false`.

@@ -29,7 +29,7 @@ use crate::time::clock;
 
 /// Serves until the process receives a stop signal and all requests have been answered.
 ///
-/// Publishes each gateway that comes into force on `tell`.
+/// Publishes each gateway that comes into force on `gateway_sender`.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ use crate::time::clock;
 pub async fn serve(
     loaded: Loaded,
     tokens: AdminTokens,
-    tell: watch::Sender<Option<Arc<Gateway>>>,
+    gateway_sender: watch::Sender<Option<Arc<Gateway>>>,
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
@@ -53,7 +53,7 @@ pub async fn serve(
         let admin = Admin {
             accepting: Arc::clone(&accepts),
             recorder,
-            gateway: tell.subscribe(),
+            gateway: gateway_sender.subscribe(),
             file: file_name(&loaded.file),
             file_state,
             history: history.clone(),
@@ -74,12 +74,22 @@ pub async fn serve(
             return Ok(());
         }
     };
-    let accepting = Accepting::start(server, tell.subscribe(), connections).await?;
+    let accepting = Accepting::start(server, gateway_sender.subscribe(), connections).await?;
     log_the_start(server);
     let workers = accepting.workers();
-    let names = NameWatch::new(tell.subscribe());
-    let rooms = rooms::keep(tell.subscribe(), kept.as_ref().and_then(StateFile::rooms));
-    let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
+    let names = NameWatch::new(gateway_sender.subscribe());
+    let rooms = rooms::keep(
+        gateway_sender.subscribe(),
+        kept.as_ref().and_then(StateFile::rooms),
+    );
+    let reloader = Reloader::start(
+        loaded,
+        workers,
+        gateway_sender,
+        state,
+        history,
+        kept.as_mut(),
+    )?;
     accepts.store(true, Ordering::Relaxed);
 
     let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
@@ -191,7 +201,7 @@ impl Running<'_> {
     /// Carries out an order of the admin port.
     fn obey(&mut self, order: Order) {
         // The requester may have disconnected. Then nothing needs the result.
-        let _gone = match order {
+        let _ignored = match order {
             Order::Read { done } => {
                 let read = self.watcher.read();
                 self.reload(read, ChangedBy::Api);

@@ -132,16 +132,17 @@ fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// Runs a gateway on a thread that ends with the process.
 fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
-    let (tell, told) = watch::channel(None);
+    let (gateway_sender, gateway_receiver) = watch::channel(None);
     thread::spawn(move || {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gateway.toml");
         std::fs::write(&file, text).unwrap();
         let loaded = load(&file).unwrap();
-        let served = actix_rt::System::new().block_on(serve(loaded, AdminTokens::default(), tell));
+        let served =
+            actix_rt::System::new().block_on(serve(loaded, AdminTokens::default(), gateway_sender));
         served.expect("the gateway runs");
     });
-    told
+    gateway_receiver
 }
 
 /// Reads the value of a metric's series.
@@ -158,13 +159,13 @@ fn actors_panic_under_load_and_every_request_is_answered() {
     let _counted = crate::observe::metrics::count_alone();
     let (origin, served) = origin();
     let (listen, admin) = (free_port(), free_port());
-    let told = start(format!(
+    let gateway_receiver = start(format!(
         "[server]\nlisten = [\"{listen}\"]\nadmin = \"{admin}\"\nworkers = 2\n\
          [origins.a]\nservers = [\"http://{origin}\"]\n\
          [zones.z]\nkey = \"$http_x_key\"\nrate = \"100r/s\"\n\
          [[routes]]\npath = \"/\"\norigin = \"a\"\nlimits = [{{ zone = \"z\", burst = 50 }}]\n"
     ));
-    let gateway = within("the gateway starts", || told.borrow().clone());
+    let gateway = within("the gateway starts", || gateway_receiver.borrow().clone());
     within("it is ready", || {
         TcpStream::connect(admin).ok()?;
         get(admin, "/readyz")

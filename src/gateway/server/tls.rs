@@ -51,18 +51,18 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 /// Each kind of reason is logged at most once a second. A client that speaks TLS and gets no
 /// connection is logged at level `info`. Scans, and clients that disconnect or send other data, are
 /// logged at level `debug`.
-pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
+pub(super) fn log_failed_handshake(client: Option<SocketAddr>, error: &HandshakeError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
     let why = reason(error);
     count_handshake_failure(why);
-    let is_told = matches!(
+    let is_logged = matches!(
         error,
         HandshakeError::Tls(Error::AlertReceived(_) | Error::PeerMisbehaved(_))
     );
     let now = clock::now();
     let client = client.map(tracing::field::display);
-    if why != HandshakeFailure::Other || is_told {
+    if why != HandshakeFailure::Other || is_logged {
         if let Some(hidden) = REFUSALS.show(now) {
             tracing::info!(client, %error, hidden, "a TLS handshake failed");
         }
@@ -109,7 +109,7 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
 ///
 /// Each kind of reason is logged at most once a second. Connections without any data are health
 /// checks, and are logged at level `debug`.
-pub(super) fn tell_no_header(peer: Option<SocketAddr>, error: &ProxyHeaderError) {
+pub(super) fn log_no_header(peer: Option<SocketAddr>, error: &ProxyHeaderError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
     let now = clock::now();

@@ -66,7 +66,7 @@ async fn answers(thread: &ArbiterHandle) -> bool {
     let (answer, answered) = oneshot::channel();
     thread.spawn_fn(move || {
         // The receiver is dropped only when the process ends.
-        let _gone = answer.send(());
+        let _ignored = answer.send(());
     }) && answered.await.is_ok()
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_this_process_is_asked_for() {
+    fn the_watchdog_interval_is_half_of_watchdog_usec() {
         let second = Some(Duration::from_secs(1));
         assert_eq!(interval("2000000", None, 7), second);
         assert_eq!(interval("2000000", Some("7"), 7), second);

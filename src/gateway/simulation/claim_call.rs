@@ -18,7 +18,7 @@ pub(super) struct ClaimCall {
     pub(super) since: f64,
     pub(super) rate: Rate,
     /// Number of slots that the gateway could use.
-    pub(super) wanted: f64,
+    pub(super) requested: f64,
     /// Share of its slots that the gateway may take, above 0 and at most 1.
     pub(super) part_taken: f64,
     /// Duration of a reply in microseconds: earlier slots are not granted.
@@ -75,13 +75,13 @@ impl ClaimCall {
         }
     }
 
-    fn read_packed(origin: usize, mut asked: Packed, mut told: Packed) -> Option<Self> {
+    fn read_packed(origin: usize, mut asked: Packed, mut received: Packed) -> Option<Self> {
         // A negative time means that the store uses Redis's own clock.
         asked.double().filter(|now| *now < 0.0)?;
         let since = asked.double()?;
         let rate = rate(asked.text()?.get(32..)?)?;
         let gateway = asked.take::<8>()?.to_vec();
-        let (wanted, part_taken, lead) = (asked.double()?, asked.double()?, asked.double()?);
+        let (requested, part_taken, lead) = (asked.double()?, asked.double()?, asked.double()?);
         let (known, number, answered) = (asked.double()?, asked.double()?, asked.double()?);
         let mut classes = Vec::new();
         for _ in 0..asked.byte()? {
@@ -95,25 +95,25 @@ impl ClaimCall {
                 weight: asked.byte()?.into(),
             });
         }
-        let now = time(told.double()?);
-        let (gateways, part) = (told.double()?, told.double()?);
+        let now = time(received.double()?);
+        let (gateways, part) = (received.double()?, received.double()?);
         // First free slot, and the time from which another claim would be granted more.
-        (told.double()?, told.double()?);
-        let in_force = match told.byte()? {
+        (received.double()?, received.double()?);
+        let in_force = match received.byte()? {
             1 => rate,
-            2 => self::rate(told.text()?)?,
+            2 => self::rate(received.text()?)?,
             _ => return None,
         };
-        let pieces = told.long()?;
+        let pieces = received.long()?;
         let mut slots = Vec::new();
-        for _ in 0..told.short()? {
-            slots.push(time(told.double()?));
+        for _ in 0..received.short()? {
+            slots.push(time(received.double()?));
         }
-        let parts = usize::from(told.byte()?);
+        let parts = usize::from(received.byte()?);
         (parts == classes.len()).then_some(())?;
-        (0..parts).try_for_each(|_| told.double().map(drop))?;
-        let (is_noted, generation) = (told.byte()? == 1, told.double()?);
-        let news = told.text()?.chunks_exact(10).map(|news| {
+        (0..parts).try_for_each(|_| received.double().map(drop))?;
+        let (is_noted, generation) = (received.byte()? == 1, received.double()?);
+        let news = received.text()?.chunks_exact(10).map(|news| {
             let mut news = Packed(news);
             let key = news.take().map(u64::from_le_bytes)?;
             Some((key, news.short()?))
@@ -124,7 +124,7 @@ impl ClaimCall {
             gateway,
             since,
             rate,
-            wanted,
+            requested,
             part_taken,
             lead,
             classes,

@@ -10,7 +10,7 @@ use limit::{Cost, Limit};
 use super::gateway::Gateway;
 use super::invariants::{Invariants, Request};
 use super::world::World;
-use crate::zone::{Join, Joining, Key, Turn};
+use crate::zone::{Join, Joining, Key, ZoneAdmission};
 
 /// A request, with the future behaviour of its client.
 #[derive(Clone, Debug)]
@@ -21,12 +21,12 @@ pub(super) struct Visit {
     pub(super) limit: Limit,
     /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,
-    pub(super) then: Then,
+    pub(super) then: SlotUse,
 }
 
 /// Use of a slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+pub(super) enum SlotUse {
     Used,
     /// Dropped at once, because another zone has rejected the request.
     GivenBack,
@@ -63,7 +63,7 @@ pub(super) fn visit(
             plan,
             visit.limit,
         ));
-        let stays = stay(
+        let remains = stay(
             &world_there,
             &invariants,
             &gateway_there,
@@ -71,7 +71,7 @@ pub(super) fn visit(
             &request,
             joining,
         );
-        stays.await;
+        remains.await;
     });
 }
 
@@ -83,7 +83,7 @@ async fn stay(
     request: &Request,
     joining: Joining<'static>,
 ) {
-    let Some(answer) = patiently(world, joining, visit.leaves_after).await else {
+    let Some(answer) = within_patience(world, joining, visit.leaves_after).await else {
         return invariants.left(request);
     };
     if gateway.is_out() {
@@ -96,7 +96,7 @@ async fn stay(
 }
 
 /// Waits for an admission; `None` if the client leaves before.
-pub(super) async fn patiently<T>(
+pub(super) async fn within_patience<T>(
     world: &Rc<World>,
     answer: impl Future<Output = T>,
     leaves_after: Option<Duration>,
@@ -115,20 +115,20 @@ async fn depart(
     invariants: &Invariants,
     visit: &Visit,
     request: &Request,
-    turn: Turn<'static>,
+    turn: ZoneAdmission<'static>,
 ) {
     invariants.departed(request, turn.grant());
     let used = turn.used();
     match visit.then {
-        Then::Used => _ = turn.take(),
-        Then::GivenBack => invariants.settled(request, None),
-        Then::Refunded(span) => {
+        SlotUse::Used => _ = turn.take(),
+        SlotUse::GivenBack => invariants.settled(request, None),
+        SlotUse::Refunded(span) => {
             turn.take();
             world.sleep(span).await;
             invariants.settled(request, None);
             used.refund();
         }
-        Then::Settled(span, cost) => {
+        SlotUse::Settled(span, cost) => {
             turn.take();
             world.sleep(span).await;
             invariants.settled(request, Some(cost));

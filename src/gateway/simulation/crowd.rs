@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use limit::{Cost, WaitLimits};
 
-use super::client::patiently;
+use super::client::within_patience;
 use super::gateway::Gateway;
 use super::invariants::Invariants;
 use super::random::Random;
 use super::run::Simulation;
 use super::world::World;
-use crate::gate::{Admission, NoTurn};
+use crate::gate::{Admission, WaitError};
 use crate::time::pacer::Pacer;
 
 /// A request for an origin with a gate, with the future behaviour of its client.
@@ -138,7 +138,7 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
             hold: Duration::ZERO,
             most: passage.most,
         };
-        let place = match gate.join(
+        let permit = match gate.join(
             plan.is_fair,
             share,
             passage.cost,
@@ -146,18 +146,18 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
             true,
             Duration::ZERO,
         ) {
-            Err(rejection) => return invariants.turned_away(&request, &rejection),
-            Ok(Admission::Passed(place)) => place,
+            Err(rejection) => return invariants.rejected_at_gate(&request, &rejection),
+            Ok(Admission::Passed(permit)) => permit,
             Ok(Admission::Waiting(waiting)) => {
                 let pacer = Pacer::here();
                 let turn = waiting.turn(limits, &pacer);
-                match patiently(&world, turn, passage.leaves_after).await {
-                    None => return invariants.goes(&request),
-                    Some(Ok(place)) => place,
-                    Some(Err(NoTurn::Rejected(rejection))) => {
-                        return invariants.turned_away(&request, &rejection);
+                match within_patience(&world, turn, passage.leaves_after).await {
+                    None => return invariants.leaves_gate(&request),
+                    Some(Ok(permit)) => permit,
+                    Some(Err(WaitError::Rejected(rejection))) => {
+                        return invariants.rejected_at_gate(&request, &rejection);
                     }
-                    Some(Err(NoTurn::Outage(error))) => {
+                    Some(Err(WaitError::Outage(error))) => {
                         return world.fail(format_args!("an outage: {error}"));
                     }
                 }
@@ -170,9 +170,9 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
         });
         world.sleep(passage.takes).await;
         let status = shed.map_or(passage.status, |_| 503);
-        place.answered(status, || Ok(None));
+        permit.answered(status, || Ok(None));
         if let Some(cost) = passage.settled {
-            place.settle(cost);
+            permit.settle(cost);
         }
     });
 }

@@ -10,7 +10,7 @@ use super::clock::{Skew, SkewedClock};
 use super::network;
 use super::scenario::{OriginPlan, Scenario};
 use super::world::{HostId, World};
-use crate::gate::{GateSharing, OriginGate, PlaceSharing};
+use crate::gate::{GateSharing, OriginGate, PermitSharing};
 use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
 use crate::zone::{Key, StoreHealth, Waiters, Zone};
@@ -89,8 +89,8 @@ impl Gateway {
     }
 
     /// Returns the state of the permits that its first gate shares.
-    pub(super) fn places(&self) -> Option<PlaceSharing> {
-        self.gate(0)?.place_sharing()
+    pub(super) fn permits(&self) -> Option<PermitSharing> {
+        self.gate(0)?.permit_sharing()
     }
 
     /// Returns the share of an origin's rate that its gate passes; `None` before the start.

@@ -27,6 +27,7 @@
     reason = "counts and times of a simulation are small, and a generation is a name"
 )]
 
+mod apply_fault;
 mod claim_call;
 mod client;
 mod clock;
@@ -34,7 +35,7 @@ mod crowd;
 mod find;
 mod gateway;
 mod invariants;
-mod key_places;
+mod key_permits;
 mod network;
 mod pools;
 mod random;
@@ -43,7 +44,6 @@ mod run;
 mod scenario;
 mod script_call;
 mod store;
-mod suffer;
 #[cfg(test)]
 mod tests;
 mod world;

@@ -222,7 +222,7 @@ impl simulated::Wire for ClientEnd {
         let Some(replies) = connection.post(&commands) else {
             return std::future::ready(Err(broken(io::ErrorKind::BrokenPipe))).boxed_local();
         };
-        let replies = replies.map(|told| match told {
+        let replies = replies.map(|received| match received {
             Ok(replies) => replies,
             Err(_) => Err(broken(io::ErrorKind::ConnectionReset)),
         });
@@ -290,10 +290,10 @@ impl Connection {
         if let Some(waiting) = waiting {
             // The gateway may have given up.
             if let Some(claim) = claim.filter(|_| !waiting.is_closed()) {
-                store.told(claim, sent);
+                store.received(claim, sent);
             }
             let replies = replies.iter().map(Reply::read).collect();
-            let _gone = waiting.send(Ok(replies));
+            let _closed = waiting.send(Ok(replies));
         }
     }
 

@@ -8,7 +8,8 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use limit::Cost;
 
-use super::client::{Then, Visit, visit};
+use super::apply_fault::apply_fault;
+use super::client::{SlotUse, Visit, visit};
 use super::gateway::Gateway;
 use super::invariants::Invariants;
 use super::network::Network;
@@ -16,7 +17,6 @@ use super::random::Random;
 use super::redis::{Change, FakeRedis};
 use super::scenario::Scenario;
 use super::store::StoreServer;
-use super::suffer::suffer;
 use super::world::{HostId, World};
 use crate::store::simulated;
 
@@ -98,7 +98,7 @@ pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -
 }
 
 /// Result of a completed simulation.
-pub(super) struct Ran<T> {
+pub(super) struct SimulationResult<T> {
     pub(super) known: Option<T>,
     pub(super) digest: (u64, u64),
     pub(super) failure: Option<String>,
@@ -110,7 +110,7 @@ pub(super) fn run_with<T: 'static>(
     mut random: Random,
     change: Change,
     play: impl FnOnce(Rc<Simulation>, Random) -> (T, LocalBoxFuture<'static, ()>),
-) -> Ran<T> {
+) -> SimulationResult<T> {
     let scenario = Rc::new(scenario);
     let known = Rc::new(RefCell::new(None));
     let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
@@ -136,7 +136,7 @@ pub(super) fn run_with<T: 'static>(
         let last = world.trace().last();
         format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
-    Ran {
+    SimulationResult {
         known: known.take().map(|(known, _guard)| known),
         digest: world.trace().digest(),
         failure,
@@ -156,7 +156,7 @@ impl Simulation {
             let simulation = Rc::clone(self);
             self.world.spawn(HostId::FIRST, async move {
                 simulation.world.sleep_until(at).await;
-                suffer(&simulation, fault).await;
+                apply_fault(&simulation, fault).await;
             });
         }
     }
@@ -260,7 +260,7 @@ impl Simulation {
             }
             self.world.sleep(Duration::from_secs(5)).await;
         }
-        self.invariants.stays(&left.join(", "));
+        self.invariants.remains(&left.join(", "));
     }
 
     async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
@@ -295,14 +295,14 @@ impl Simulation {
         let soon = if random.chance(40) { 6 } else { 400 };
         let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
         let then = if random.chance(given_back) {
-            Then::GivenBack
+            SlotUse::GivenBack
         } else if random.chance(refunded) {
-            Then::Refunded(random.millis(0..300))
+            SlotUse::Refunded(random.millis(0..300))
         } else if random.chance(settled) {
             let cost = Cost::new(random.small(1..9)).unwrap_or(Cost::ONE);
-            Then::Settled(random.millis(0..300), cost)
+            SlotUse::Settled(random.millis(0..300), cost)
         } else {
-            Then::Used
+            SlotUse::Used
         };
         Visit {
             zone,

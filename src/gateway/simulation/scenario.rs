@@ -278,7 +278,7 @@ impl Scenario {
     ///
     /// `billed`: sum of the bills of the key, in requests.
     pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
-        let places = u64::from(self.zones[zone].max_burst() + 1);
+        let slots = u64::from(self.zones[zone].max_burst() + 1);
         // A bill may move a request behind all others, to the end of the schedule.
         let mut schedules = 1 + u64::from(billed);
         if self.moods.iter().any(|percent| *percent > 0) {
@@ -289,7 +289,7 @@ impl Scenario {
             // Requests admitted by gateways that were alone get slots one after the other.
             schedules *= (self.clocks.len() as u64 + 1) * (self.faults.len() as u64 + 1);
         }
-        self.slowest(zone, key).time_for(places * schedules)
+        self.slowest(zone, key).time_for(slots * schedules)
     }
 
     /// Returns all rates that a key has at any time.

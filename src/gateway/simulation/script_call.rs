@@ -53,7 +53,7 @@ impl ScriptCall {
         }
     }
 
-    fn read_packed(keys: &[Vec<u8>], mut asked: Packed, mut told: Packed) -> Option<Self> {
+    fn read_packed(keys: &[Vec<u8>], mut asked: Packed, mut received: Packed) -> Option<Self> {
         let mut call = Self {
             asked: asked.byte()?,
             entries: Vec::new(),
@@ -62,15 +62,15 @@ impl ScriptCall {
         asked.double()?;
         asked.double()?;
         asked.text()?;
-        told.double()?;
+        received.double()?;
         for key in keys {
             let entries = asked.short()?;
-            let state = told.byte()?;
+            let state = received.byte()?;
             if state > 0 {
-                told.double()?;
+                received.double()?;
             }
             if state == 2 {
-                told.text()?;
+                received.text()?;
             }
             for _ in 0..entries {
                 let mut entry = CallEntry {
@@ -86,13 +86,13 @@ impl ScriptCall {
                 asked.double()?;
                 asked.double()?;
                 if state > 0 {
-                    entry.done = told.long()?;
+                    entry.done = received.long()?;
                     if call.is_join() {
                         // Level with the first request, in requests and ticks.
-                        (0..2).try_for_each(|_| told.double().map(drop))?;
-                        entry.end_level = told.double()?;
-                        entry.end = told.whole()?;
-                        let free = (0..told.short()?).map(|_| told.whole());
+                        (0..2).try_for_each(|_| received.double().map(drop))?;
+                        entry.end_level = received.double()?;
+                        entry.end = received.whole()?;
+                        let free = (0..received.short()?).map(|_| received.whole());
                         entry.free = free.collect::<Option<_>>()?;
                     }
                 }
@@ -118,7 +118,7 @@ impl ScriptCall {
 
 impl CallEntry {
     /// Returns whether its key is a leaky bucket, which has a schedule.
-    pub(super) fn has_places(&self) -> bool {
+    pub(super) fn has_slots(&self) -> bool {
         self.key.contains("leaky_bucket")
     }
 

@@ -122,8 +122,8 @@ impl StoreServer {
     }
 
     /// Records that the gateway has received the reply to a claim, sent at `sent`.
-    pub(super) fn told(&self, claim: ClaimId, sent: Duration) {
-        self.invariants.told(claim, sent);
+    pub(super) fn received(&self, claim: ClaimId, sent: Duration) {
+        self.invariants.received(claim, sent);
     }
 
     fn run(&self, command: &[Vec<u8>]) -> Reply {

@@ -8,7 +8,7 @@ use crate::observe::metrics::{
 };
 
 /// Status of a request whose client disconnected before a response began.
-const CLIENT_GONE: u16 = 499;
+const CLIENT_DISCONNECTED: u16 = 499;
 
 /// Numbers by label, without zeros.
 pub(crate) type Labelled = BTreeMap<Plain, u64>;
@@ -35,7 +35,7 @@ pub(crate) fn codes(route: &RouteMetrics) -> Codes {
 ///
 /// A response of an origin with this status counts here, too.
 pub(crate) fn left(route: &RouteMetrics) -> u64 {
-    let left = route.statuses().filter(|it| it.0 == CLIENT_GONE);
+    let left = route.statuses().filter(|it| it.0 == CLIENT_DISCONNECTED);
     left.map(|(_, count)| count).sum()
 }
 

@@ -6,10 +6,10 @@ use config::{self, BackoffMode};
 use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 
 use super::timestamp::timestamp;
-use super::views::{self, FileAndNow, GateAsks, Plain};
+use super::views::{self, ConfiguredAndEffective, Plain, RefusedOperation};
 use crate::gate::{
     BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
-    PlaceSharing,
+    PermitSharing,
 };
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
@@ -37,27 +37,30 @@ pub(crate) fn rate<T>(
     origin: &config::Origin,
     state: &GateState,
     show: impl Fn(Rate) -> T,
-) -> FileAndNow<T> {
-    FileAndNow {
+) -> ConfiguredAndEffective<T> {
+    ConfiguredAndEffective {
         file: origin.rate.map(&show),
         now: state.rate.map(&show),
     }
 }
 
 /// Configured and effective maximum of requests in flight.
-pub(crate) fn max_in_flight(origin: &config::Origin, state: &GateState) -> FileAndNow<u64> {
-    FileAndNow {
-        file: origin.places().map(|most| most.get() as u64),
+pub(crate) fn max_in_flight(
+    origin: &config::Origin,
+    state: &GateState,
+) -> ConfiguredAndEffective<u64> {
+    ConfiguredAndEffective {
+        file: origin.permits().map(|most| most.get() as u64),
         now: state.max_in_flight.map(|most| most as u64),
     }
 }
 
 /// Status of the permits that gateways share at an origin.
-pub(crate) fn places(origin: &config::Origin, sharing: &PlaceSharing) -> views::Places {
+pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> views::PermitsStatus {
     let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
     let pool = sharing.pool.unwrap_or_default();
     let (withheld, unknown) = pool.withheld_and_unknown();
-    views::Places {
+    views::PermitsStatus {
         of: pool.of as u64,
         held: sharing.held as u64,
         in_use: sharing.in_use as u64,
@@ -86,20 +89,26 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<view
     };
     let slots = state.sharing.as_ref().and_then(|sharing| {
         let why = sharing.why_alone.as_ref();
-        refused(GateAsks::Slots, sharing.part, why)
+        refused(RefusedOperation::Slots, sharing.part, why)
     });
-    let places = state.places.as_ref().and_then(|sharing| {
-        let most = origin.shared_places()?.get();
+    let permits = state.permits.as_ref().and_then(|sharing| {
+        let most = origin.shared_permits()?.get();
         let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
         let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
-        refused(GateAsks::Places, part, why)
+        refused(RefusedOperation::Places, part, why)
     });
-    let backoff = || refused(GateAsks::Backoff, 1.0, state.why_backs_off_alone.as_ref());
-    let starts_nothing = places.as_ref().is_some_and(|it| it.part == 0.0);
+    let backoff = || {
+        refused(
+            RefusedOperation::Backoff,
+            1.0,
+            state.why_backs_off_alone.as_ref(),
+        )
+    };
+    let starts_nothing = permits.as_ref().is_some_and(|it| it.part == 0.0);
     let first = if starts_nothing {
-        places
+        permits
     } else {
-        slots.or(places)
+        slots.or(permits)
     };
     first.or_else(backoff)
 }
@@ -118,7 +127,7 @@ pub(crate) fn overridden(it: &GateOverride) -> views::GateOverride {
 }
 
 /// Name of an origin's gate in the log and the history of changes.
-pub(crate) fn place(origin: &str) -> String {
+pub(crate) fn subject(origin: &str) -> String {
     format!("origins.{origin}")
 }
 
@@ -189,12 +198,12 @@ pub(crate) fn backing_off(
     let pause = lowered.paused_until.filter(|until| *until > now);
     let pause = pause.map(|until| {
         let left = until.since(now).as_secs_f64();
-        let told = if lowered.is_paused_elsewhere {
+        let source = if lowered.is_paused_elsewhere {
             ", as the origin told another gateway"
         } else {
             ""
         };
-        let text = format!("no request leaves for {left:.1} s{told}");
+        let text = format!("no request leaves for {left:.1} s{source}");
         (BackoffReason::RetryAfter, text)
     });
     let counted = |reason, cut: &Cut, what| {
@@ -207,12 +216,12 @@ pub(crate) fn backing_off(
     };
     let rate = lowered.rate.as_ref();
     let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
-    let places = lowered.max_in_flight.as_ref();
-    let places = places.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
+    let permits = lowered.max_in_flight.as_ref();
+    let permits = permits.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
     let in_vain = "fewer at once did not make it faster".to_owned();
     let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
-    let is_lower = pause.is_some() || rate.is_some() || places.is_some();
-    let reasons = [pause, rate, places, kept].into_iter().flatten();
+    let is_lower = pause.is_some() || rate.is_some() || permits.is_some();
+    let reasons = [pause, rate, permits, kept].into_iter().flatten();
     let reasons: Vec<_> = reasons.collect();
     let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
     Some(views::BackingOff {

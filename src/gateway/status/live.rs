@@ -65,7 +65,7 @@ impl Live {
     ///
     /// If there are too many clients, the oldest one is disconnected. A page that is disconnected
     /// connects again.
-    pub(crate) fn listen(&self, since: Option<u64>) -> Listening {
+    pub(crate) fn listen(&self, since: Option<u64>) -> SampleStream {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
         if state.listeners.len() >= LISTENERS {
@@ -78,7 +78,7 @@ impl Live {
         let since = since.filter(|since| Some(*since) <= newest).unwrap_or(0);
         let missed = state.samples.iter().filter(|sample| sample.seq > since);
         let history = history(missed.cloned().collect());
-        Listening { history, samples }
+        SampleStream { history, samples }
     }
 
     /// The newest sample; `None` before the first.
@@ -113,12 +113,12 @@ fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
 }
 
 /// Response body for a connected client.
-pub(crate) struct Listening {
+pub(crate) struct SampleStream {
     history: VecDeque<Bytes>,
     samples: mpsc::Receiver<Bytes>,
 }
 
-impl MessageBody for Listening {
+impl MessageBody for SampleStream {
     type Error = Infallible;
 
     fn size(&self) -> BodySize {

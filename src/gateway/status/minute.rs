@@ -28,12 +28,12 @@ pub(crate) struct Minute(Arc<Mutex<Steps>>);
 #[derive(Default)]
 struct Steps {
     seconds: u64,
-    counts: HashMap<Of, VecDeque<Counts>>,
+    counts: HashMap<LatencySource, VecDeque<Counts>>,
 }
 
 impl Steps {
     /// Keeps a step. Forgets what is no longer counted.
-    fn keep(&mut self, now: impl Iterator<Item = (Of, Counts)>) {
+    fn keep(&mut self, now: impl Iterator<Item = (LatencySource, Counts)>) {
         let mut before = mem::take(&mut self.counts);
         for (of, counts) in now {
             // Several routes may have one name.
@@ -52,13 +52,13 @@ impl Steps {
 
 /// Source of a latency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Of {
+pub(crate) enum LatencySource {
     Store(String),
     Server(String, String),
     Route(String),
 }
 
-impl Of {
+impl LatencySource {
     /// Source of the latencies of a server.
     pub(crate) fn server(origin: &str, url: &ServerUrl) -> Self {
         Self::Server(origin.to_owned(), url.to_string())
@@ -80,7 +80,7 @@ impl Minute {
     }
 
     /// Counts of the last minute. `now`: the total counts.
-    pub(crate) fn counts(&self, of: &Of, now: &Counts) -> Counts {
+    pub(crate) fn counts(&self, of: &LatencySource, now: &Counts) -> Counts {
         let kept = self.lock();
         match kept.counts.get(of).and_then(VecDeque::front) {
             Some(before) => now.since(before),
@@ -90,24 +90,25 @@ impl Minute {
     }
 
     /// Latency of the last minute. `now`: the total counts.
-    pub(crate) fn latency(&self, of: &Of, now: &Counts) -> Latency {
+    pub(crate) fn latency(&self, of: &LatencySource, now: &Counts) -> Latency {
         latency(&self.counts(of, now))
     }
 }
 
 /// All latency counts of a gateway.
-fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
+fn all(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
     let store = gateway.store_health().map(|store| {
         let url = store.settings().url.to_string();
-        (Of::Store(url), store.round_trips().counts())
+        (LatencySource::Store(url), store.round_trips().counts())
     });
     let servers = gateway.origins().iter().flat_map(|origin| {
         let name = &origin.settings().name;
         let metrics = origin.metrics();
-        metrics.map(move |(url, metrics)| (Of::server(name, url), metrics.latencies()))
+        metrics.map(move |(url, metrics)| (LatencySource::server(name, url), metrics.latencies()))
     });
     let routes = gateway.counted_routes();
-    let routes = routes.map(|(name, metrics)| (Of::Route(name), metrics.durations.counts()));
+    let routes =
+        routes.map(|(name, metrics)| (LatencySource::Route(name), metrics.durations.counts()));
     store.into_iter().chain(servers).chain(routes)
 }
 
@@ -126,14 +127,14 @@ mod tests {
     use super::*;
     use crate::observe::metrics::AtomicHistogram;
 
-    fn counted(so_far: &AtomicHistogram) -> impl Iterator<Item = (Of, Counts)> {
-        std::iter::once((Of::Route("/".to_owned()), so_far.counts()))
+    fn counted(so_far: &AtomicHistogram) -> impl Iterator<Item = (LatencySource, Counts)> {
+        std::iter::once((LatencySource::Route("/".to_owned()), so_far.counts()))
     }
 
     #[test]
-    fn what_is_older_than_a_minute_is_left_out() {
+    fn latencies_older_than_a_minute_are_left_out() {
         let (minute, histogram) = (Minute::default(), AtomicHistogram::default());
-        let of = Of::Route("/".to_owned());
+        let of = LatencySource::Route("/".to_owned());
         histogram.record(Duration::from_secs(1));
         for step in 0..8 {
             let counts = minute.counts(&of, &histogram.counts());
@@ -150,14 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_kept_as_may_be() {
+    fn at_most_the_maximum_number_is_kept() {
         let minute = Minute::default();
-        let many = (0..2 * MAX_KEPT).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
+        let many =
+            (0..2 * MAX_KEPT).map(|nth| (LatencySource::Route(nth.to_string()), Counts::default()));
         minute.lock().keep(many);
         assert_eq!(minute.lock().counts.len(), MAX_KEPT);
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::from_secs(1));
-        let of = |nth: usize| Of::Route(nth.to_string());
+        let of = |nth: usize| LatencySource::Route(nth.to_string());
         let at = |nth| minute.latency(&of(nth), &histogram.counts()).p99;
         assert!(at(0).is_some() && at(MAX_KEPT).is_none());
     }

@@ -18,7 +18,7 @@ pub(crate) fn view(it: &Override) -> views::Override {
 }
 
 /// Name of an overridden zone or key in the history of changes.
-pub(crate) fn place(zone: &Zone, key: Option<&Key>) -> String {
+pub(crate) fn subject(zone: &Zone, key: Option<&Key>) -> String {
     let zone = zone.settings();
     let name = &zone.name;
     match key {

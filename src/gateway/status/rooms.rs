@@ -7,7 +7,7 @@ use limit::{Rate, RoomCounts};
 
 use super::counts::Labelled;
 use super::timestamp::timestamp;
-use super::views::{self, FileAndNow, Plain};
+use super::views::{self, ConfiguredAndEffective, Plain};
 use crate::room::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
 
 /// Counts of visitors by event, with the name of each event.
@@ -35,11 +35,11 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
         waiting: state.waiting,
         called: state.called,
         inside: state.inside,
-        sessions: FileAndNow {
-            file: file.sessions.map(places),
-            now: limits.sessions.map(places),
+        sessions: ConfiguredAndEffective {
+            file: file.sessions.map(sessions_as_u64),
+            now: limits.sessions.map(sessions_as_u64),
         },
-        admit: FileAndNow {
+        admit: ConfiguredAndEffective {
             file: file.admit.map(text),
             now: admit.map(text),
         },
@@ -58,7 +58,9 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
 /// Status of an override.
 pub(crate) fn overridden(it: &RoomOverride) -> views::RoomOverride {
     views::RoomOverride {
-        sessions: it.sessions.map(|sessions| sessions.map_or(0, places)),
+        sessions: it
+            .sessions
+            .map(|sessions| sessions.map_or(0, sessions_as_u64)),
         admit: it.admit.map(|admit| {
             let admit = admit.unwrap_or(Rate::UNLIMITED);
             Plain::new(&admit.to_string())
@@ -77,7 +79,7 @@ pub(crate) fn word(it: &RoomWord) -> views::RoomWord {
     }
 }
 
-fn places(sessions: NonZeroU32) -> u64 {
+fn sessions_as_u64(sessions: NonZeroU32) -> u64 {
     sessions.get().into()
 }
 

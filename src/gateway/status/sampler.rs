@@ -1,9 +1,9 @@
 //! Takes a sample of the gateway each second.
 
+mod disconnects;
 mod gate;
 mod growth;
 mod lately;
-mod lefts;
 mod login;
 mod origins;
 mod process;
@@ -23,9 +23,9 @@ use limit::{Measure, Window};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use self::disconnects::Disconnects;
 use self::growth::Before;
-use self::lately::LatelyByZone;
-use self::lefts::Lefts;
+use self::lately::RecentRequestsByZone;
 use self::login::is_login;
 use self::origins::Origins;
 use self::process::Process;
@@ -68,7 +68,7 @@ pub(crate) struct Sampler {
     advisor: Advisor,
     seq: u64,
     zones: Before<String, Counted>,
-    lately: LatelyByZone,
+    lately: RecentRequestsByZone,
     origins: Origins,
     routes: Routes,
     store: Store,
@@ -102,7 +102,7 @@ impl Sampler {
             advisor: Advisor::default(),
             seq: 0,
             zones: Before::default(),
-            lately: LatelyByZone::default(),
+            lately: RecentRequestsByZone::default(),
             origins: Origins::default(),
             routes: Routes::default(),
             store: Store::default(),
@@ -210,9 +210,9 @@ impl Sampler {
             [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Count::get),
             counts::rejections(metrics),
             metrics.waits.counts(),
-            metrics.lefts.counts(),
+            metrics.disconnects.counts(),
         );
-        let (requests, [new_keys, evicted, flooded], rejections, waits, lefts) =
+        let (requests, [new_keys, evicted, flooded], rejections, waits, disconnects) =
             self.zones.since(settings.name.clone(), now);
         let totals = counts::totals(|status| requests[status as usize]);
         let ended = totals.passed + totals.delayed + totals.rejected + totals.cancelled;
@@ -222,7 +222,7 @@ impl Sampler {
             .lately
             .add(&settings.name, zone.started(), totals.no_key, ended);
         let stats = stats(zone).await?;
-        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         let wait = |q| waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
         let other = overrides.zone.as_ref();

@@ -46,14 +46,14 @@ pub(crate) fn answers(gateway: &Gateway) -> Option<SharedAnswers> {
 mod tests {
     use super::*;
 
-    fn told(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
+    fn asked_sent_and_share(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
         let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
         let view = view(counts.collect());
         (view.asked, view.sent, view.share)
     }
 
     #[test]
-    fn what_was_asked_and_not_sent_is_shared() {
+    fn requests_not_sent_to_the_origin_count_as_shared() {
         let mixed = [
             ("alone", 1),
             ("leader", 10),
@@ -62,10 +62,13 @@ mod tests {
             ("stale", 9),
             ("refresh", 4),
         ];
-        assert_eq!(told(&mixed), (100, 15, Some(0.85)));
-        assert_eq!(told(&[]), (0, 0, None));
+        assert_eq!(asked_sent_and_share(&mixed), (100, 15, Some(0.85)));
+        assert_eq!(asked_sent_and_share(&[]), (0, 0, None));
         // The stale response was sent in the second before.
-        assert_eq!(told(&[("refresh", 1)]), (0, 1, None));
-        assert_eq!(told(&[("leader", 1), ("refresh", 1)]), (1, 2, Some(0.0)));
+        assert_eq!(asked_sent_and_share(&[("refresh", 1)]), (0, 1, None));
+        assert_eq!(
+            asked_sent_and_share(&[("leader", 1), ("refresh", 1)]),
+            (1, 2, Some(0.0))
+        );
     }
 }

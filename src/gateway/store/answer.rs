@@ -8,7 +8,7 @@ use limit::{
 
 use super::reply::{Done, EntryReply};
 use super::stored_state::StoredState;
-use super::{Error, Join, Pace, Retune};
+use super::{Error, Join, Retune, StoreRate};
 
 /// Answer of the store to a [`Join`]. All instants are on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl StoreAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// Number of its first slot on the schedule; 0 unless the algorithm is `leaky_bucket`.
-    pub(super) place: u64,
+    pub(super) slot: u64,
     /// Time of the charge.
     pub(super) at: Moment,
     /// Number of consecutive slots that it took.
@@ -51,8 +51,8 @@ pub struct Charge {
 impl Charge {
     /// Returns the number of its first slot on the schedule.
     #[cfg(test)]
-    pub(crate) fn place(&self) -> u64 {
-        self.place
+    pub(crate) fn slot(&self) -> u64 {
+        self.slot
     }
 
     /// Returns the charged cost.
@@ -63,7 +63,7 @@ impl Charge {
     /// Returns the part with `cost` slots from index `from` on.
     pub fn part(&self, from: u32, cost: Cost) -> Self {
         Self {
-            place: self.place + u64::from(from),
+            slot: self.slot + u64::from(from),
             cost,
             ..*self
         }
@@ -78,19 +78,19 @@ impl Charge {
     /// Returns the same number of slots, moved up by `by`.
     pub fn moved_up(&self, by: Cost) -> Self {
         Self {
-            place: self.place.saturating_sub(by.get().into()),
+            slot: self.slot.saturating_sub(by.get().into()),
             ..*self
         }
     }
 
     /// Returns whether its slots are behind those of another charge.
     pub fn is_behind(&self, other: &Self) -> bool {
-        self.place > other.place
+        self.slot > other.slot
     }
 
     /// Returns whether its slots directly follow those of another charge.
     pub fn follows(&self, other: &Self) -> bool {
-        self.place == other.place + u64::from(other.cost.get())
+        self.slot == other.slot + u64::from(other.cost.get())
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<R
 }
 
 /// Returns the rate in force by a reply: another gateway's rate, or that of `pace`.
-fn in_force(pace: &Pace, done: &Done) -> Result<InForce, Error> {
+fn in_force(pace: &StoreRate, done: &Done) -> Result<InForce, Error> {
     let rate = match &done.other_rate {
         None => pace.rate(),
         Some(written) => written.parse().map_err(|_| Error::InvalidReply)?,
@@ -156,14 +156,14 @@ pub(super) fn answer(
     let in_force = in_force(join.pace, done)?;
     let found = Found { entry, nth };
     let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
-    let lasts = lasts_until(join, in_force.rate, now, &found);
+    let expires = expires_at(join, in_force.rate, now, &found);
     // The script has charged by its own decision, so this decision must be the same.
     if found.is_accepted() == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::InvalidReply);
     }
     let charge = || Charge {
-        place: match join.algorithm {
-            Algorithm::LeakyBucket => found.place(join.limit.cost).0,
+        slot: match join.algorithm {
+            Algorithm::LeakyBucket => found.slot(join.limit.cost).0,
             _ => 0,
         },
         at: match join.algorithm {
@@ -177,7 +177,7 @@ pub(super) fn answer(
         now,
         charge: found.is_accepted().then(charge),
         in_force,
-        usable_until: lasts.filter(|_| found.is_accepted()),
+        usable_until: expires.filter(|_| found.is_accepted()),
         state,
     })
 }
@@ -200,24 +200,24 @@ impl Found<'_> {
     }
 
     /// Returns its slot, and the slot's distance from the first slot at the schedule's end.
-    fn place(&self, cost: Cost) -> (u64, i128) {
+    fn slot(&self, cost: Cost) -> (u64, i128) {
         let [.., end] = self.entry.found;
         let free = &self.entry.free;
-        let place = usize::try_from(self.nth).map_or(None, |nth| free.get(nth));
-        let place = place.copied().unwrap_or_else(|| {
+        let slot = usize::try_from(self.nth).map_or(None, |nth| free.get(nth));
+        let slot = slot.copied().unwrap_or_else(|| {
             let taken = u64::try_from(free.len()).unwrap_or(u64::MAX);
             end.saturating_add(self.before(cost)).saturating_sub(taken)
         });
-        (place, i128::from(place) - i128::from(end))
+        (slot, i128::from(slot) - i128::from(end))
     }
 }
 
 /// Returns when the slot of a request expires: at its departure time, or its window's end.
-fn lasts_until(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
+fn expires_at(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
     let [first, second, third, _] = found.entry.found;
     let level = match join.algorithm {
         Algorithm::LeakyBucket => {
-            let behind = found.place(join.limit.cost).1;
+            let behind = found.slot(join.limit.cost).1;
             ticks(rate, third, second) + behind * rate.ticks_per_request()
         }
         Algorithm::TokenBucket => {
@@ -255,9 +255,9 @@ fn verdict(
     Some(match join.algorithm {
         Algorithm::LeakyBucket => {
             let level = ticks(rate, first.checked_add(before)?, second);
-            let stands =
-                ticks(rate, third, second) + found.place(cost).1 * rate.ticks_per_request();
-            let verdict = scheduled(join.sent_limit(), rate, now, level, stands);
+            let schedule_level =
+                ticks(rate, third, second) + found.slot(cost).1 * rate.ticks_per_request();
+            let verdict = scheduled(join.sent_limit(), rate, now, level, schedule_level);
             (
                 verdict,
                 StoredState::Level(raised(level, rate, cost, verdict)),
@@ -342,15 +342,15 @@ fn logged(
 
 /// Returns the verdict on a request that makes `level`.
 ///
-/// Its departure time is when the level `stands` has leaked down to its `delay`.
-fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -> Verdict {
+/// Its departure time is when the level `schedule_level` has leaked down to its `delay`.
+fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, schedule_level: i128) -> Verdict {
     let limit = Limit {
         max_wait: limit.max_wait.map(whole_micros),
         ..limit
     };
-    let judged = Bucket::next_at_level(rate, level, now).decide(rate, limit, now);
-    let excess = match judged {
-        Verdict::Reject(_) => return judged,
+    let verdict = Bucket::next_at_level(rate, level, now).decide(rate, limit, now);
+    let excess = match verdict {
+        Verdict::Reject(_) => return verdict,
         Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
     };
     let whenever = Limit {
@@ -360,7 +360,7 @@ fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -
         max_wait: None,
         ..limit
     };
-    match Bucket::next_at_level(rate, stands, now).decide(rate, whenever, now) {
+    match Bucket::next_at_level(rate, schedule_level, now).decide(rate, whenever, now) {
         Verdict::Delay { until, .. } => Verdict::Delay { until, excess },
         _ => Verdict::Pass { excess },
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use config::redis::double;
 use limit::{
-    Ask, BackoffExchange, GivenBack, Learned, LearnedPlaces, LearnedRate, LearnedReply, Moment,
-    Percent, Token,
+    BackoffExchange, GivenBack, Learned, LearnedInFlight, LearnedQuery, LearnedRate, LearnedReply,
+    Moment, Percent, Token,
 };
 
 use super::Error;
@@ -24,7 +24,7 @@ pub struct BackoffCall<'a> {
     /// Name in Redis after the [`Store`](super::Store)'s prefix.
     pub key: &'a [u8],
     /// Content of the call.
-    pub ask: &'a Ask,
+    pub ask: &'a LearnedQuery,
     /// Time of the call. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
@@ -38,12 +38,12 @@ impl ScriptCall for BackoffCall<'_> {
     }
 
     fn packed(&self) -> Vec<u8> {
-        let (name, content) = match &self.ask.tell {
+        let (name, content) = match &self.ask.update {
             Some((token, learned)) => (*token, packed(learned)),
             None => (Token::default(), Vec::new()),
         };
-        let told = self.ask.tell.as_ref();
-        let paused = told.map_or(Duration::ZERO, |(_, learned)| learned.paused);
+        let reported = self.ask.update.as_ref();
+        let paused = reported.map_or(Duration::ZERO, |(_, learned)| learned.paused);
         let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
         let mut call = Vec::with_capacity(50 + content.len());
         call.extend(self.at.map_or(-1.0, micros).to_le_bytes());
@@ -90,27 +90,29 @@ fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
 
 /// Packs the state, little-endian: durations in seconds, parts in millionths, -1 for none.
 fn packed(learned: &Learned) -> Vec<u8> {
-    let Learned { rate, places, .. } = learned;
+    let Learned {
+        rate, in_flight, ..
+    } = learned;
     let mut packed = Vec::with_capacity(116);
     let mut span = |span: Duration| packed.extend(span.as_secs_f64().to_le_bytes());
     span(learned.cut_ago);
     span(learned.paused);
     span(rate.steady);
     span(rate.steady_time);
-    span(places.cut_ago);
-    match places.given_back {
+    span(in_flight.cut_ago);
+    match in_flight.given_back {
         Some(it) => [it.ago, it.kept, it.mean].into_iter().for_each(span),
         None => packed.extend([-1.0_f64; 3].into_iter().flat_map(f64::to_le_bytes)),
     }
     let counts = [
         rate.answers,
         rate.bad,
-        places.answers,
-        places.bad,
+        in_flight.answers,
+        in_flight.bad,
         learned.cut,
     ];
     packed.extend(counts.into_iter().flat_map(u64::to_le_bytes));
-    let parts = [Some(rate.share), rate.trouble_at, Some(places.share)];
+    let parts = [Some(rate.share), rate.trouble_at, Some(in_flight.share)];
     for part in parts {
         // Zero is not a valid point of trouble, so it stands for none.
         let part = part.map_or(0, Percent::millionths);
@@ -130,7 +132,7 @@ fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
         paused,
         steady,
         steady_time,
-        places_cut_ago,
+        in_flight_cut_ago,
         ago,
         kept,
         mean,
@@ -139,12 +141,12 @@ fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
     for count in &mut counts {
         *count = u64::from_le_bytes(rest.take()?);
     }
-    let [answers, bad, places_answers, places_bad, cut] = counts;
+    let [answers, bad, in_flight_answers, in_flight_bad, cut] = counts;
     let mut part = || {
         let part = Some(u32::from_le_bytes(rest.take()?));
         part.filter(|part| *part <= Percent::ALL.millionths())
     };
-    let (share, trouble_at, places) = (part()?, part()?, part()?);
+    let (share, trouble_at, in_flight) = (part()?, part()?, part()?);
     let given_back = match (ago, kept, mean) {
         (Some(ago), Some(kept), Some(mean)) => Some(GivenBack { ago, kept, mean }),
         _ => None,
@@ -161,11 +163,11 @@ fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
             answers,
             bad,
         },
-        places: LearnedPlaces {
-            share: Percent::from_millionths(places.max(1)),
-            cut_ago: places_cut_ago?,
-            answers: places_answers,
-            bad: places_bad,
+        in_flight: LearnedInFlight {
+            share: Percent::from_millionths(in_flight.max(1)),
+            cut_ago: in_flight_cut_ago?,
+            answers: in_flight_answers,
+            bad: in_flight_bad,
             given_back,
         },
     })
@@ -196,14 +198,14 @@ mod tests {
             prop::option::of(part()),
             any::<(u64, u64)>(),
         );
-        let places = (
+        let in_flight = (
             part(),
             span(),
             any::<(u64, u64)>(),
             prop::option::of(given_back),
         );
-        (any::<u64>(), span(), span(), rate, places).prop_map(|(cut, ago, paused, rate, places)| {
-            Learned {
+        (any::<u64>(), span(), span(), rate, in_flight).prop_map(
+            |(cut, ago, paused, rate, in_flight)| Learned {
                 cut,
                 cut_ago: ago,
                 paused,
@@ -215,22 +217,22 @@ mod tests {
                     answers: rate.4.0,
                     bad: rate.4.1,
                 },
-                places: LearnedPlaces {
-                    share: places.0,
-                    cut_ago: places.1,
-                    answers: places.2.0,
-                    bad: places.2.1,
-                    given_back: places.3,
+                in_flight: LearnedInFlight {
+                    share: in_flight.0,
+                    cut_ago: in_flight.1,
+                    answers: in_flight.2.0,
+                    bad: in_flight.2.1,
+                    given_back: in_flight.3,
                 },
-            }
-        })
+            },
+        )
     }
 
     proptest! {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn what_was_learned_is_read_as_it_was_written(known in any_learned()) {
+        fn a_learned_state_survives_packing(known in any_learned()) {
             let packed = packed(&known);
             let mut rest = Packed(&packed);
             prop_assert_eq!(learned(&mut rest), Some(known));
@@ -238,12 +240,12 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..220)) {
+        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..220)) {
             let _read = read(&packed);
-            let mut told: Vec<u8> = 1e15_f64.to_le_bytes().to_vec();
-            told.push(1);
-            told.extend(packed);
-            let _read = read(&told);
+            let mut reported: Vec<u8> = 1e15_f64.to_le_bytes().to_vec();
+            reported.push(1);
+            reported.extend(packed);
+            let _read = read(&reported);
         }
     }
 }

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_received_for_a_reply_is_bounded() {
+    fn the_size_of_a_reply_is_bounded() {
         let received = Received::default();
         let half = vec![b'x'; MAX_REPLY / 2];
         assert!(received.add(b"$9999999\r\n", true).is_ok());
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_redis_is_quoted() {
+    fn a_foreign_answer_is_quoted() {
         for (answer, quoted) in [
             (
                 &b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n"[..],

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use limit::{Algorithm, Moment};
 use smallvec::SmallVec;
 
-use super::Pace;
+use super::StoreRate;
 use super::operation::{Entry, Operation, ScriptCommand, micros};
 
 /// Upper bound of the keys in a call of a script. Redis does nothing else during a call.
@@ -20,14 +20,14 @@ const MAX_ENTRIES: usize = 1024;
 pub(super) struct Calls<'a> {
     pub(super) calls: Vec<Call<'a>>,
     /// Location of each operation in the calls, in order.
-    pub(super) places: Vec<Place>,
+    pub(super) locations: Vec<OperationLocation>,
 }
 
 /// Operations of the same kind on keys of the same algorithm and rate.
 pub(super) struct Call<'a> {
     pub(super) asked: ScriptCommand,
     pub(super) algorithm: Algorithm,
-    pace: &'a Pace,
+    pace: &'a StoreRate,
     at: Option<Moment>,
     pub(super) keys: Vec<&'a [u8]>,
     /// Entries for each key, with the number of equal operations.
@@ -36,7 +36,7 @@ pub(super) struct Call<'a> {
 
 /// Location of an operation in the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OperationLocation {
     pub(super) call: usize,
     pub(super) key: usize,
     pub(super) entry: usize,
@@ -55,16 +55,16 @@ impl<'a> Calls<'a> {
     ) -> Self {
         let mut this = Self {
             calls: Vec::new(),
-            places: Vec::with_capacity(operations.len()),
+            locations: Vec::with_capacity(operations.len()),
         };
         // The location of each key's last operation.
-        let mut known: HashMap<&[u8], Place, RandomState> =
+        let mut known: HashMap<&[u8], OperationLocation, RandomState> =
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
             let last = known.get(operation.key).copied();
-            let place = this.add(asked, operation, last, most_keys);
-            known.insert(operation.key, place);
-            this.places.push(place);
+            let location = this.add(asked, operation, last, most_keys);
+            known.insert(operation.key, location);
+            this.locations.push(location);
         }
         this
     }
@@ -73,15 +73,15 @@ impl<'a> Calls<'a> {
         &mut self,
         asked: ScriptCommand,
         operation: Operation<'a>,
-        last: Option<Place>,
+        last: Option<OperationLocation>,
         most_keys: usize,
-    ) -> Place {
+    ) -> OperationLocation {
         if let Some(last) = last {
             let call = &mut self.calls[last.call];
             if call.is_for(&operation)
                 && let Some((entry, nth)) = call.add_to(last.key, operation.entry)
             {
-                return Place { entry, nth, ..last };
+                return OperationLocation { entry, nth, ..last };
             }
         }
         // Never use a call before the key's last one, which would change the order of its
@@ -94,7 +94,7 @@ impl<'a> Calls<'a> {
             self.calls.push(Call::new(asked, &operation));
         }
         let key = self.calls[call].add_key(&operation);
-        Place {
+        OperationLocation {
             call,
             key,
             entry: 0,
@@ -198,7 +198,7 @@ mod tests {
         ) {
             let pace = |rate: &str| {
                 let rate = rate.parse().unwrap();
-                Pace::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap()
+                StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap()
             };
             let paces = [pace("1r/s"), pace("2r/s")];
             let joins: Vec<_> = joins
@@ -212,7 +212,7 @@ mod tests {
                 })
                 .collect();
             let calls = Calls::of(ScriptCommand::Join, joins.iter().map(Operation::from), most_keys);
-            prop_assert_eq!(calls.places.len(), joins.len());
+            prop_assert_eq!(calls.locations.len(), joins.len());
             for call in &calls.calls {
                 let mut keys = call.keys.clone();
                 prop_assert!(keys.len() <= most_keys);
@@ -221,16 +221,16 @@ mod tests {
                 prop_assert_eq!(keys.len(), call.keys.len());
             }
             for key in KEYS {
-                let own = joins.iter().zip(&calls.places).filter(|(join, _)| join.key == key);
+                let own = joins.iter().zip(&calls.locations).filter(|(join, _)| join.key == key);
                 let mut last = None;
-                for (join, place) in own {
-                    let call = &calls.calls[place.call];
-                    prop_assert_eq!(call.keys[place.key], key);
+                for (join, location) in own {
+                    let call = &calls.calls[location.call];
+                    prop_assert_eq!(call.keys[location.key], key);
                     prop_assert!(call.is_for(&join.into()));
-                    let (count, entry) = call.entries[place.key][place.entry];
+                    let (count, entry) = call.entries[location.key][location.entry];
                     prop_assert_eq!(entry, Operation::from(join).entry);
-                    prop_assert!(place.nth < count);
-                    let order = Some((place.call, place.entry, place.nth));
+                    prop_assert!(location.nth < count);
+                    let order = Some((location.call, location.entry, location.nth));
                     prop_assert!(last < order, "{:?} {:?}", last, order);
                     last = order;
                 }

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, RedisError, RedisResult, Value};
 
-use super::calls::{Calls, MAX_KEYS, Place};
+use super::calls::{Calls, MAX_KEYS, OperationLocation};
 use super::connection::RedisConnection;
 use super::operation::{Operation, ScriptCommand};
 use super::patience::within;
@@ -109,9 +109,12 @@ impl Store {
 
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
     pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
-        self.operate(ScriptCommand::Join, joins, |join, now, done, place| {
-            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
-            answer::answer(join, now, done, entry, place.nth)
+        self.operate(ScriptCommand::Join, joins, |join, now, done, location| {
+            let entry = done
+                .entries
+                .get(location.entry)
+                .ok_or(Error::InvalidReply)?;
+            answer::answer(join, now, done, entry, location.nth)
         })
         .await
     }
@@ -121,8 +124,11 @@ impl Store {
     /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's slots for
     /// the key. Before that, each later waiter must have moved up to the slot before its own.
     pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
-        self.operate(ScriptCommand::Refund, refunds, |_, _, done, place| {
-            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
+        self.operate(ScriptCommand::Refund, refunds, |_, _, done, location| {
+            let entry = done
+                .entries
+                .get(location.entry)
+                .ok_or(Error::InvalidReply)?;
             Ok(entry.done > 0)
         })
         .await
@@ -290,7 +296,7 @@ impl Store {
         &self,
         asked: ScriptCommand,
         operations: &'o [O],
-        answer: impl Fn(&O, Moment, &Done, Place) -> Result<T, Error>,
+        answer: impl Fn(&O, Moment, &Done, OperationLocation) -> Result<T, Error>,
     ) -> Vec<Result<T, Error>>
     where
         Operation<'o>: From<&'o O>,
@@ -310,14 +316,14 @@ impl Store {
         let read: Vec<Result<Reply, Error>> = read
             .map(|(reply, call)| self.read(&reply?, |packed| Reply::read(call, packed)))
             .collect();
-        let placed = operations.iter().zip(&calls.places);
-        placed
-            .map(|(operation, place)| {
-                let reply = read.get(place.call).ok_or(Error::InvalidReply)?;
+        let located = operations.iter().zip(&calls.locations);
+        located
+            .map(|(operation, location)| {
+                let reply = read.get(location.call).ok_or(Error::InvalidReply)?;
                 let reply = reply.as_ref().map_err(Error::clone)?;
-                let done = reply.keys.get(place.key).ok_or(Error::InvalidReply)?;
+                let done = reply.keys.get(location.key).ok_or(Error::InvalidReply)?;
                 let done = done.as_ref().map_err(Error::clone)?;
-                answer(operation, reply.now, done, *place)
+                answer(operation, reply.now, done, *location)
             })
             .collect()
     }

@@ -46,9 +46,9 @@ struct Bounds {
 }
 
 impl StoreClock {
-    /// Records an answer: the store's clock showed `told` within this round trip.
-    pub fn note(&self, Trip { sent, received }: Trip, told: Moment) {
-        let ahead = |own: Moment| i128::from(own.as_nanos()) - i128::from(told.as_nanos());
+    /// Records an answer: the store's clock showed `store_time` within this round trip.
+    pub fn note(&self, Trip { sent, received }: Trip, store_time: Moment) {
+        let ahead = |own: Moment| i128::from(own.as_nanos()) - i128::from(store_time.as_nanos());
         let new = Bounds {
             least: ahead(sent),
             most: ahead(received),
@@ -65,23 +65,23 @@ impl StoreClock {
         self.0.set(known);
     }
 
-    /// Returns the instant on the gateway's clock at which the store's clock shows `told`.
+    /// Returns the instant on the gateway's clock at which the store's clock shows `store_time`.
     ///
     /// Assumes that both directions take equally long (RFC 5905, section 8). The error is at most
     /// half of the fastest round trip.
-    pub fn own(&self, told: Moment) -> Moment {
+    pub fn own(&self, store_time: Moment) -> Moment {
         let bounds = self.0.get().bounds();
         shifted(
-            told,
+            store_time,
             bounds.map_or(0, |it| i128::midpoint(it.least, it.most)),
         )
     }
 
-    /// Returns the latest instant on the gateway's clock at which the store's can show `told`.
+    /// Returns the latest instant on the gateway's clock at which the store's can show `store_time`.
     ///
     /// It is late by the duration of the fastest way back.
-    pub fn latest(&self, told: Moment) -> Moment {
-        shifted(told, self.0.get().bounds().map_or(0, |it| it.most))
+    pub fn latest(&self, store_time: Moment) -> Moment {
+        shifted(store_time, self.0.get().bounds().map_or(0, |it| it.most))
     }
 }
 
@@ -110,9 +110,9 @@ impl Bounds {
     }
 }
 
-/// Returns `told` on a clock that is ahead by `ahead` nanoseconds.
-fn shifted(told: Moment, ahead: i128) -> Moment {
-    let own = i128::from(told.as_nanos()) + ahead;
+/// Returns `store_time` on a clock that is ahead by `ahead` nanoseconds.
+fn shifted(store_time: Moment, ahead: i128) -> Moment {
+    let own = i128::from(store_time.as_nanos()) + ahead;
     Moment::from_nanos(u64::try_from(own.max(0)).unwrap_or(u64::MAX))
 }
 
@@ -125,13 +125,13 @@ mod tests {
     }
 
     /// Records an answer of the store between two instants of the gateway's clock.
-    fn note(clock: &StoreClock, [sent, told, received]: [u64; 3]) {
+    fn note(clock: &StoreClock, [sent, store_time, received]: [u64; 3]) {
         let (sent, received) = (at(sent), at(received));
-        clock.note(Trip { sent, received }, at(told));
+        clock.note(Trip { sent, received }, at(store_time));
     }
 
     #[test]
-    fn the_fastest_answers_tell_how_the_clocks_stand() {
+    fn the_fastest_answers_determine_the_clocks_difference() {
         let clock = StoreClock::default();
         // The store is 5 s behind. Each way takes 300 us, then 100, then one way takes 900.
         note(&clock, [5_000_000, 300, 5_000_600]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_way_to_the_store_counts_and_the_fastest_way_back() {
+    fn the_fastest_ways_there_and_back_count() {
         let clock = StoreClock::default();
         // The first and the last answer of a batch that took 4 ms.
         note(&clock, [0, 100, 4200]);

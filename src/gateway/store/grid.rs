@@ -9,7 +9,7 @@ use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate};
 use super::operation::micros;
 use super::reply::Packed;
 use super::script::{Script, ScriptCall};
-use super::{Error, Pace};
+use super::{Error, StoreRate};
 
 /// Upper bound of the slots of the rate in one slot of the script. The fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
@@ -22,7 +22,7 @@ pub struct Claim<'a> {
     /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
     /// Rate of the origin in this gateway's file.
-    pub pace: &'a Pace,
+    pub pace: &'a StoreRate,
     /// Number of slots that it could use.
     pub slots: u64,
     /// Share of its slots that it may take, above 0 and at most 1.
@@ -39,7 +39,7 @@ pub struct Claim<'a> {
 
 /// Answer to a [`Claim`], with times on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grant {
+pub struct ClaimReply {
     /// Time at which the script ran.
     pub now: Moment,
     /// Number of gateways that share the grid, this one included.
@@ -62,7 +62,7 @@ pub struct Grant {
 
 impl ScriptCall for Claim<'_> {
     const SCRIPT: Script = Script::Grid;
-    type Reply = Grant;
+    type Reply = ClaimReply;
 
     fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.grid.to_vec()]
@@ -103,12 +103,12 @@ impl ScriptCall for Claim<'_> {
         packed
     }
 
-    fn read(&self, packed: &[u8]) -> Option<Result<Grant, Error>> {
-        Grant::read(packed, self.pace.rate())
+    fn read(&self, packed: &[u8]) -> Option<Result<ClaimReply, Error>> {
+        ClaimReply::read(packed, self.pace.rate())
     }
 }
 
-impl Grant {
+impl ClaimReply {
     /// Reads a reply; `None` if it is not one of the script. `own`: the rate of the claim.
     fn read(packed: &[u8], own: Rate) -> Option<Result<Self, Error>> {
         let mut rest = Packed(packed);
@@ -200,16 +200,16 @@ mod tests {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..120)) {
             let own = "1r/s".parse().unwrap();
-            let _read = Grant::read(&packed, own);
-            let mut told: Vec<u8> = [1e15, 2.0, 0.5, 1e15, 1e15]
+            let _read = ClaimReply::read(&packed, own);
+            let mut reply: Vec<u8> = [1e15, 2.0, 0.5, 1e15, 1e15]
                 .into_iter()
                 .flat_map(f64::to_le_bytes)
                 .collect();
-            told.push(1);
-            told.extend(packed);
-            let _read = Grant::read(&told, own);
+            reply.push(1);
+            reply.extend(packed);
+            let _read = ClaimReply::read(&reply, own);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::observe::metrics::{Durations, StoreResult};
 use crate::time::clock;
 
 /// Least time between two log messages about refusals by the store.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Upper bound of the reasons of one outage that are logged, each once.
 const MAX_REASONS: usize = 8;
@@ -43,7 +43,7 @@ struct Outage {
 #[derive(Debug, Default)]
 struct Refused {
     /// Time of the last log message about a refusal.
-    told: Option<Moment>,
+    logged_at: Option<Moment>,
     last: Option<StoreRefusal>,
 }
 
@@ -126,12 +126,12 @@ impl StoreHealth {
         let now = clock::now();
         refused.last = Some(error.into());
         if refused
-            .told
-            .is_some_and(|told| now.since(told) < TELL_EVERY)
+            .logged_at
+            .is_some_and(|logged_at| now.since(logged_at) < LOG_INTERVAL)
         {
             return;
         }
-        refused.told = Some(now);
+        refused.logged_at = Some(now);
         let remedy = error.remedy();
         tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure; {remedy}");
     }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_has_its_newest_reason_and_logs_each_once_and_few_of_them() {
+    fn an_outage_keeps_its_newest_reason_and_logs_few_reasons_once() {
         let store = StoreHealth::new(Redis::default());
         let reason = || store.outage().map(|(_, reason)| reason);
         store.lost(&Error::Unreachable("refused".to_owned()));

@@ -17,7 +17,7 @@
 //! **Resolution.** The clock of Redis has a resolution of microseconds. So joins arrive at whole
 //! microseconds, and `max_wait` is cut to whole microseconds. Everything else is exact: levels are
 //! kept in the ticks of [`Rate`](limit::Rate), in whole numbers below 2^53. A rate that needs
-//! longer numbers has no [`Pace`]. Rates of weeks with decimals are kept in coarser ticks where
+//! longer numbers has no [`StoreRate`]. Rates of weeks with decimals are kept in coarser ticks where
 //! that is exact. A retune to such a rate rounds the level down to these ticks, which is less than
 //! a microsecond's worth.
 //!
@@ -39,7 +39,7 @@
 //! **The grid of an origin** is one more key with its own script. Gateways [claim](Claim) the slots
 //! of one stream of departures, in proportion to the weight of their waiters.
 //!
-//! **A pool of permits** is one more key with its own script. Gateways [lease](PlacesCall) permits
+//! **A pool of permits** is one more key with its own script. Gateways [lease](PermitsCall) permits
 //! of an origin. Permits of a gateway that vanished stay withheld.
 //!
 //! **The running requests of a key** are counted in one more key with its own script. A gateway
@@ -51,7 +51,7 @@
 //! **A waiting room** is four keys with one script. A gateway asks it for all that its visitors did
 //! since the last call ([`RoomCall`]).
 //!
-//! **The rate in force** is the rate of the gateway whose file changed last ([`Pace::new`]'s
+//! **The rate in force** is the rate of the gateway whose file changed last ([`StoreRate::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
 //! force, and the answer says so. The answer also contains since when, in Redis's time. Waiters
 //! from before then continue at `since + (due - since) * new interval / old interval`, which keeps
@@ -66,11 +66,11 @@ mod clock;
 mod connection;
 mod grid;
 mod health;
-mod key_places;
+mod key_permits;
 mod link;
 mod operation;
 mod patience;
-mod places;
+mod permits;
 mod refusal;
 mod reply;
 mod room;
@@ -86,15 +86,15 @@ pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use backoff::BackoffCall;
 pub use client::Store;
 pub use clock::{StoreClock, Trip};
-pub use config::redis::{BadUrl, Pace, UnsupportedRate, Url};
-pub use grid::{Claim, Grant};
+pub use config::redis::{RedisUrlError, StoreRate, UnsupportedRate, Url};
+pub use grid::{Claim, ClaimReply};
 pub use health::{StoreHealth, StoreRefusal, store_result};
-pub use key_places::InFlightCalls;
+pub use key_permits::InFlightCalls;
 pub use link::{Link, LinkUser};
 pub use patience::within;
-pub use places::PlacesCall;
+pub use permits::PermitsCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
-pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PLACES_FORM, form};
+pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PERMITS_FORM, form};
 pub use shared_by::SharedBy;
 
 use limit::{Algorithm, Limit, Moment};
@@ -107,7 +107,7 @@ pub struct Join<'a> {
     /// Algorithm of the zone.
     pub algorithm: Algorithm,
     /// Rate of the zone in this gateway's file.
-    pub pace: &'a Pace,
+    pub pace: &'a StoreRate,
     /// Limit of the route.
     pub limit: Limit,
     /// Arrival of the request. `None` means now, on Redis's clock; only tests set it.
@@ -133,7 +133,7 @@ pub struct Refund<'a> {
     /// Algorithm, as in its [`Join`].
     pub algorithm: Algorithm,
     /// Rate, as in its [`Join`].
-    pub pace: &'a Pace,
+    pub pace: &'a StoreRate,
     /// Charge from the join's [`StoreAnswer`].
     pub charge: Charge,
     /// Time of the refund, as in [`Join`].
@@ -148,7 +148,7 @@ pub struct Retune<'a> {
     /// Name of the key, as in the [`Join`]s of the waiters.
     pub key: &'a [u8],
     /// New rate.
-    pub pace: &'a Pace,
+    pub pace: &'a StoreRate,
 }
 
 /// Reason why the store made no decision.
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_without_names_has_nothing_that_redis_quotes() {
+    fn an_error_without_names_has_no_quotes_of_redis() {
         for (said, shown) in [
             (
                 "NOPERM: no permissions to access the 'drip:z:it's me' key",

@@ -3,7 +3,7 @@
 use config::redis::double;
 use limit::{Algorithm, Delay, Moment};
 
-use super::{Join, Pace, Refund, Retune};
+use super::{Join, Refund, Retune, StoreRate};
 
 /// Command to a script, with the byte that encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum ScriptCommand {
 pub(super) struct Operation<'a> {
     pub(super) key: &'a [u8],
     pub(super) algorithm: Algorithm,
-    pub(super) pace: &'a Pace,
+    pub(super) pace: &'a StoreRate,
     /// Time of the operation. `None` means now, on Redis's clock.
     pub(super) at: Option<Moment>,
     pub(super) entry: Entry,
@@ -67,7 +67,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
 impl<'a> From<&'a Refund<'_>> for Operation<'a> {
     fn from(refund: &'a Refund<'_>) -> Self {
         let charged = match refund.algorithm {
-            Algorithm::LeakyBucket => double(refund.charge.place),
+            Algorithm::LeakyBucket => double(refund.charge.slot),
             Algorithm::TokenBucket => NONE,
             _ => micros(refund.charge.at),
         };

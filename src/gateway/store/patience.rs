@@ -35,7 +35,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(100);
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_came_while_the_process_stood_still_counts() {
+    async fn an_answer_received_while_the_process_was_suspended_counts() {
         let (answered, answer) = oneshot::channel();
         let asked = tokio::spawn(async move { within(LIMIT, pin!(answer)).await });
         yield_now().await;
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_answer_is_waited_for_once() {
+    async fn a_missing_answer_is_waited_for_until_the_limit() {
         let began = Instant::now();
         assert!(within(LIMIT, pin!(pending::<()>())).await.is_err());
         assert!(began.elapsed() <= LIMIT + Duration::from_millis(5));

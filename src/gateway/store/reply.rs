@@ -132,7 +132,7 @@ mod tests {
 
     use super::super::calls::Calls;
     use super::super::operation::Operation;
-    use super::super::{Join, Pace};
+    use super::super::{Join, StoreRate};
     use super::*;
     use limit::{Algorithm, Cost, Delay, Limit};
 
@@ -140,9 +140,9 @@ mod tests {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..120)) {
             let rate = "1r/s".parse().unwrap();
-            let pace = Pace::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
+            let pace = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
             let join = Join {
                 key: b"key",
                 algorithm: Algorithm::LeakyBucket,
@@ -155,10 +155,10 @@ mod tests {
             let calls = Calls::of(ScriptCommand::Join, joins, 1);
             let _read = Reply::read(&calls.calls[0], &packed);
             // A reply with few entries, followed by random bytes.
-            let mut told = 1e15_f64.to_le_bytes().to_vec();
-            told.push(1);
-            told.extend(packed);
-            let _read = Reply::read(&calls.calls[0], &told);
+            let mut reply = 1e15_f64.to_le_bytes().to_vec();
+            reply.push(1);
+            reply.extend(packed);
+            let _read = Reply::read(&calls.calls[0], &reply);
         }
     }
 }

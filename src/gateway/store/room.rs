@@ -38,7 +38,7 @@ pub enum RoomOp {
     /// Notes that a visitor who may be called is there.
     Come {
         /// Position in the queue.
-        place: u64,
+        position: u64,
         /// Number of the visitor.
         number: u64,
         /// Whether the first answer to this was lost, so that the visitor may be inside already.
@@ -54,9 +54,9 @@ pub enum RoomOp {
         ago: Duration,
     },
     /// Notes when a visitor was asked to poll again.
-    Told {
+    PollDue {
         /// Position in the queue.
-        place: u64,
+        position: u64,
         /// Time until the next poll.
         after: Duration,
     },
@@ -154,7 +154,7 @@ impl ScriptCall for RoomCall<'_> {
         let argument = Argument {
             at: self.at.map(millis),
             since: millis(since),
-            sessions: limits.places(),
+            sessions: limits.max_sessions(),
             interval: span(limits.interval()),
             idle: span(limits.idle),
             claim: span(limits.claim),
@@ -186,16 +186,16 @@ impl RoomOp {
         match self {
             Self::Draw => json!(["d"]),
             Self::Come {
-                place,
+                position,
                 number,
                 is_again,
-            } => json!(["p", place, number, is_again]),
+            } => json!(["p", position, number, is_again]),
             Self::Touch {
                 number,
                 is_sure,
                 ago,
             } => json!(["t", number, is_sure, span(*ago)]),
-            Self::Told { place, after } => json!(["u", place, span(*after)]),
+            Self::PollDue { position, after } => json!(["u", position, span(*after)]),
             Self::Call(count) => json!(["c", count]),
             Self::Empty => json!(["e"]),
             Self::Mark { outage, count } => json!(["m", outage.to_string(), count]),

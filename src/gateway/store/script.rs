@@ -19,7 +19,7 @@ pub enum Script {
     /// Keeps a waiting room.
     Room,
     /// Keeps a pool of permits of an origin.
-    Places,
+    Permits,
     /// Keeps the learned state of an origin.
     Backoff,
     /// Counts the permits of keys.
@@ -109,7 +109,7 @@ pub fn form(algorithm: Algorithm) -> u8 {
 pub const GRID_FORM: u8 = 2;
 
 /// Version like [`form`], for a pool of permits.
-pub const PLACES_FORM: u8 = 1;
+pub const PERMITS_FORM: u8 = 1;
 
 /// Version like [`form`], for the permits of a key.
 pub const IN_FLIGHT_FORM: u8 = 1;

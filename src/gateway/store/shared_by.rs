@@ -12,11 +12,11 @@ pub struct SharedBy([bool; Shared::ALL.len()]);
 enum Shared {
     Zones,
     /// Permits of origins that start no requests without the store.
-    ClosedPlaces,
+    ClosedPermits,
     /// Rates of other origins.
     Rates,
     /// Permits of other origins.
-    Places,
+    Permits,
     /// Waiting rooms of origins.
     Rooms,
 }
@@ -24,9 +24,9 @@ enum Shared {
 impl Shared {
     const ALL: [Self; 5] = [
         Self::Zones,
-        Self::ClosedPlaces,
+        Self::ClosedPermits,
         Self::Rates,
-        Self::Places,
+        Self::Permits,
         Self::Rooms,
     ];
 
@@ -36,9 +36,9 @@ impl Shared {
         let mut origins = settings.origins.iter();
         match self {
             Self::Zones => settings.zones.iter().any(|zone| is_shared(zone.store)),
-            Self::ClosedPlaces => origins.any(is_closed),
+            Self::ClosedPermits => origins.any(is_closed),
             Self::Rates => origins.any(|it| it.shared_rate().is_some() && !is_closed(it)),
-            Self::Places => origins.any(|it| it.shared_places().is_some() && !is_closed(it)),
+            Self::Permits => origins.any(|it| it.shared_permits().is_some() && !is_closed(it)),
             Self::Rooms => origins
                 .filter_map(|it| it.room.as_ref())
                 .any(|room| is_shared(room.store)),
@@ -50,7 +50,7 @@ impl Shared {
 ///
 /// Without `max_in_flight` there is no lease, and its rate goes on without the store.
 fn is_closed(origin: &Origin) -> bool {
-    origin.shared_places().is_some() && origin.on_store_failure == WithoutPool::Closed
+    origin.shared_permits().is_some() && origin.on_store_failure == WithoutPool::Closed
 }
 
 impl SharedBy {
@@ -63,13 +63,13 @@ impl SharedBy {
     /// Returns the effect of an outage of the store, as a part of a message.
     pub fn during_outage(self) -> String {
         let has = |it: Shared| self.0[it as usize];
-        let part = match (has(Shared::Rates), has(Shared::Places)) {
+        let part = match (has(Shared::Rates), has(Shared::Permits)) {
             (true, true) => Some("rate and max_in_flight"),
             (true, false) => Some("rate"),
             (false, true) => Some("max_in_flight"),
             (false, false) => None,
         };
-        let others = if has(Shared::ClosedPlaces) {
+        let others = if has(Shared::ClosedPermits) {
             "other origins"
         } else {
             "origins"
@@ -80,7 +80,7 @@ impl SharedBy {
         let parts = [
             fixed(Shared::Zones, "zones follow their on_store_failure"),
             fixed(
-                Shared::ClosedPlaces,
+                Shared::ClosedPermits,
                 "origins with on_store_failure = \"closed\" start nothing",
             ),
             part,
@@ -105,7 +105,7 @@ mod tests {
     const CLOSED: &str = "origins with on_store_failure = \"closed\" start nothing";
 
     /// Returns the message about an outage, for origins and a zone with these lines.
-    fn said(origins: &[&str], zone: &str) -> Option<String> {
+    fn message(origins: &[&str], zone: &str) -> Option<String> {
         let origins = origins.iter().enumerate().map(|(nth, lines)| {
             format!("[origins.o{nth}]\nservers = [\"http://127.0.0.1:9\"]\n{lines}\n")
         });
@@ -120,19 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_said_as_what_happens_to_what_is_shared() {
+    fn an_outage_message_describes_the_effects_on_shared_features() {
         let rate = "store = \"redis\"\nrate = \"9r/s\"";
-        let places = "store = \"redis\"\nmax_in_flight = 9";
-        let closed = &format!("{places}\non_store_failure = \"closed\"");
+        let permits = "store = \"redis\"\nmax_in_flight = 9";
+        let closed = &format!("{permits}\non_store_failure = \"closed\"");
         let closed_rate = &format!("{rate}\non_store_failure = \"closed\"");
         let go_on = |what| format!("origins go on with this gateway's part of their {what}");
         let shared = "store = \"redis\"";
-        assert_eq!(said(&["rate = \"9r/s\""], ""), None);
+        assert_eq!(message(&["rate = \"9r/s\""], ""), None);
         for (origins, zone, expected) in [
             (&["rate = \"9r/s\""][..], shared, ZONES.to_owned()),
             (&[rate], "", go_on("rate")),
-            (&[places], "", go_on("max_in_flight")),
-            (&[places, rate], "", go_on("rate and max_in_flight")),
+            (&[permits], "", go_on("max_in_flight")),
+            (&[permits, rate], "", go_on("rate and max_in_flight")),
             (&[closed], "", CLOSED.to_owned()),
             // It has no permits with a lease that could expire.
             (&[closed_rate], "", go_on("rate")),
@@ -144,7 +144,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                said(origins, zone).as_deref(),
+                message(origins, zone).as_deref(),
                 Some(&*expected),
                 "{origins:?}"
             );

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use config::tls::{self, Authorities, Refused};
+use config::tls::{self, Authorities, RefusalContext};
 use futures_util::future::select_ok;
 use redis::ConnectionAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -53,8 +53,8 @@ pub(super) async fn open(
 }
 
 /// Describes the refusal of a Redis's certificate, for the error message.
-fn refused(authorities: Option<&Authorities>) -> Refused<'_> {
-    Refused {
+fn refused(authorities: Option<&Authorities>) -> RefusalContext<'_> {
+    RefusalContext {
         of: "server",
         field: "ca of [redis]",
         ca: authorities.map(|it| &*it.file),

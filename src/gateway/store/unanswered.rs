@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_command_that_is_given_up_is_noted_once() {
+    fn the_key_of_an_abandoned_command_is_noted_once() {
         let unanswered = UnansweredKey::default();
         let script = command(&["EVALSHA", "hash", "1", "drip:z:a", "packed"]);
         let probe = command(&["SET", "drip:probe", "1"]);

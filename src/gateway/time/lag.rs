@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_makes_up_for_what_it_takes_at_the_rate() {
+    fn a_byte_reduces_the_lag_by_its_time_at_the_rate() {
         let at_250 = floor(30, 250);
         assert_eq!(left_after(at_250, &[(10, 250)]), [21]);
         assert_eq!(left_after(at_250, &[(10, 250), (20, 250)]), [21, 2]);
@@ -116,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_start_pays_for_nothing() {
+    fn a_fast_start_is_no_credit() {
         let found = left_after(floor(30, 250), &[(0, 1 << 40), (30, 0)]);
         assert_eq!(found, [30, 0]);
     }
 
     #[test]
-    fn a_pause_is_never_longer_than_it_may_be() {
+    fn a_pause_is_bounded() {
         let floor = Floor {
             pause: Duration::from_secs(7),
             ..floor(30, 250)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_seen_too_late_leaves_what_its_bytes_are_worth() {
+    fn a_wait_noticed_too_late_counts_as_one_span() {
         assert_eq!(left_after(floor(30, 250), &[(1_000, 2500)]), [10]);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn who_keeps_the_rate_in_each_wait_is_never_too_slow(
+        fn a_client_that_keeps_the_rate_is_never_too_slow(
             rate in 1_u32..1 << 20,
             waits in prop::collection::vec((0_u64..30_000_000, 0_u64..1000), 1..50),
         ) {
@@ -159,7 +159,7 @@ mod tests {
 
         /// Checks the bound: the waits take at most the span plus the time of the bytes.
         #[test]
-        fn who_is_not_too_slow_moved_the_rate_but_for_one_span(
+        fn a_client_that_is_not_too_slow_kept_the_rate_except_for_one_span(
             rate in 1_u32..10_000,
             waits in prop::collection::vec((0_u64..40_000, 0_u64..100_000), 1..80),
             from in 0_usize..80,
@@ -183,7 +183,7 @@ mod tests {
         }
 
         #[test]
-        fn more_bytes_and_shorter_waits_never_leave_less(
+        fn more_bytes_and_shorter_waits_never_reduce_the_time_left(
             before in 0_u64..40_000_000_000,
             rate in 0_u32..10_000,
             waited in 0_u64..40_000, less in 0_u64..40_000,

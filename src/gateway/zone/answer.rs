@@ -57,20 +57,20 @@ impl Charge {
 /// Answer to a [`Join`], and to a probe (whether a join would be accepted).
 pub enum Answer {
     /// The request is admitted.
-    Turn(Grant),
+    ZoneAdmission(Grant),
     /// The request is rejected.
     Rejected(Rejection),
     /// The key is unknown, and the zone accepts no more new keys now.
     ///
     /// The request must join the bucket of [`NEW_KEYS`].
-    OneTooMany(Join),
-    /// No permit is free. Only an [`AskPlace`](super::join::AskPlace) that does not wait gets this.
-    NoPlace,
+    UseNewKeysBucket(Join),
+    /// No permit is free. Only an [`PermitRequest`](super::join::AskPlace) that does not wait gets this.
+    NoPermit,
 }
 
 impl From<Result<Grant, Rejection>> for Answer {
     fn from(decided: Result<Grant, Rejection>) -> Self {
-        decided.map_or_else(Self::Rejected, Self::Turn)
+        decided.map_or_else(Self::Rejected, Self::ZoneAdmission)
     }
 }
 
@@ -86,21 +86,21 @@ pub struct Grant {
     /// Level of the bucket at the join, this request included.
     pub excess: Excess,
     /// Prediction for the client's next request.
-    pub outlook: Outlook,
+    pub prediction: Prediction,
     /// Set if the request holds a permit of its key, or will ask for one later.
-    pub place: Option<Ticket>,
+    pub permit: Option<Ticket>,
 }
 
 /// Prediction for a client's next requests of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct Prediction {
     /// Number of requests that would be accepted now.
     pub remaining: u32,
     /// Time until one more request would be accepted; zero if the bucket is empty.
     pub one_more_in: Duration,
 }
 
-impl Outlook {
+impl Prediction {
     /// Computes the prediction for a key whose account is in this state at `now`.
     pub(super) fn of(account: &Account, rate: Rate, limit: Limit, now: Moment) -> Self {
         let remaining = account.remaining(rate, limit, now);
@@ -136,25 +136,30 @@ pub struct Rejection {
 
 impl Grant {
     /// Creates the admission of a request that passes at once, without a permit.
-    pub(super) fn at_once(charge: Charge, excess: Excess, outlook: Outlook, at: Moment) -> Self {
+    pub(super) fn at_once(
+        charge: Charge,
+        excess: Excess,
+        prediction: Prediction,
+        at: Moment,
+    ) -> Self {
         Self {
             charge,
             due: None,
             at,
             excess,
-            outlook,
-            place: None,
+            prediction,
+            permit: None,
         }
     }
 
     /// Creates the admission by a zone that no longer limits.
     pub(super) fn unlimited() -> Self {
-        let outlook = Outlook {
+        let prediction = Prediction {
             remaining: 1,
             one_more_in: Duration::ZERO,
         };
         let excess = Excess::default();
-        Self::at_once(Charge::Nothing, excess, outlook, Moment::default())
+        Self::at_once(Charge::Nothing, excess, prediction, Moment::default())
     }
 
     /// Returns the status to count and log for this admission.

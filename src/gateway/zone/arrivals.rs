@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_comes_back_in_order_of_time_from_all_workers() {
+    fn arrivals_of_all_workers_are_returned_in_order_of_time() {
         let (mut one, mut other) = (
             ArrivalLog::new(MAX_ARRIVALS, START),
             ArrivalLog::new(MAX_ARRIVALS, START),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many_and_the_span_says_so() {
+    fn the_oldest_arrivals_are_dropped_above_the_maximum() {
         let most = 10 * CHUNK;
         let mut log = ArrivalLog::new(most, START);
         let all = 50 * CHUNK as u64;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_ones_go_with_and_without_further_traffic() {
+    fn old_arrivals_are_dropped_with_and_without_traffic() {
         let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
         for n in 0..2 * CHUNK as u64 + 7 {
             log.record(arrival(at(n), b"k", 1, 1));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_takes_little_room() {
+    fn a_long_key_takes_little_memory() {
         let mut log = ArrivalLog::new(MAX_ARRIVALS, START);
         let name = vec![b'x'; 60_000];
         log.record(arrival(START, &name, 1, 1));

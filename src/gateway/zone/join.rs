@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use limit::{Limit, Moment, Onward, Rate, SavedAccount, Ticket, ToCome};
+use limit::{DestinationId, ExpectedRequest, Limit, Moment, Rate, SavedAccount, Ticket};
 
 use super::arrivals::Arrival;
 
@@ -30,9 +30,9 @@ pub struct Join {
     /// Identifies the request, in all zones that it joins.
     pub ticket: Ticket,
     /// Gate that the request goes on to, if its future departures matter there.
-    pub onward: Option<Onward>,
+    pub onward: Option<DestinationId>,
     /// Whether it takes its permits of all zones together, after all zones have admitted it.
-    pub places_later: bool,
+    pub takes_permits_later: bool,
 }
 
 /// Treatment of the waiters of a key whose charges are forgotten.
@@ -54,7 +54,7 @@ impl Join {
             dry_run: false,
             ticket: next_ticket(),
             onward: None,
-            places_later: false,
+            takes_permits_later: false,
         }
     }
 
@@ -99,11 +99,11 @@ pub struct SavedKey {
 
 /// Waiter at the time when its process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnToCome {
+pub struct ExpectedDeparture {
     /// Ticket of the request, the same in each zone in which it waits.
     pub ticket: Ticket,
     /// Gate that the request goes on to.
-    pub onward: Onward,
+    pub onward: DestinationId,
     /// Departure time and cost of the request.
-    pub to_come: ToCome,
+    pub to_come: ExpectedRequest,
 }

@@ -7,16 +7,16 @@ use std::task::{Context, Poll, ready};
 use limit::Ticket;
 use tokio::sync::oneshot;
 
+use super::admission::{ZoneAdmission, bucket_key, give_back};
 use super::answer::{Answer, Grant, Rejection};
 use super::join::{Join, Key};
 use super::shards::Shards;
-use super::turn::{Turn, bucket_key, give_back};
 use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 
 /// State of a request right after it has joined one zone.
 pub enum Joined<'z> {
     /// The request is admitted.
-    Turn(Turn<'z>),
+    ZoneAdmission(ZoneAdmission<'z>),
     /// The request is rejected. The key is the request's own.
     Rejected(Key, Rejection),
     /// The request waits.
@@ -29,7 +29,7 @@ pub enum Joined<'z> {
 /// transit, the admission is refunded.
 pub struct Joining<'z> {
     shards: &'z Shards,
-    /// Key of the request; `None` once its [`Turn`] has it.
+    /// Key of the request; `None` once its [`ZoneAdmission`] has it.
     key: Option<Key>,
     /// Metrics of the key's plan, if it has one.
     plan: Option<&'z PlanMetrics>,
@@ -47,7 +47,7 @@ pub struct Joining<'z> {
 impl<'z> Joined<'z> {
     pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
         match shards.join(&join) {
-            Ok(Answer::Turn(grant)) => Self::Turn(Turn {
+            Ok(Answer::ZoneAdmission(grant)) => Self::ZoneAdmission(ZoneAdmission {
                 shards,
                 key: join.key,
                 plan,
@@ -103,12 +103,12 @@ impl<'z> Joining<'z> {
         }
     }
 
-    /// Returns the request's own key, until its [`Turn`] has it.
+    /// Returns the request's own key, until its [`ZoneAdmission`] has it.
     pub fn key(&self) -> Option<&Key> {
         self.key.as_ref()
     }
 
-    /// Takes the request's own key after a rejection. After an admission the [`Turn`] has the key.
+    /// Takes the request's own key after a rejection. After an admission the [`ZoneAdmission`] has the key.
     pub fn take_key(&mut self) -> Key {
         self.key.take().unwrap_or_default()
     }
@@ -128,8 +128,8 @@ impl<'z> Joining<'z> {
         bucket_key(self.key.as_ref(), self.is_flood)
     }
 
-    fn turn(&mut self, grant: Grant) -> Turn<'z> {
-        Turn {
+    fn admission(&mut self, grant: Grant) -> ZoneAdmission<'z> {
+        ZoneAdmission {
             shards: self.shards,
             key: self.take_key(),
             plan: self.plan,
@@ -142,7 +142,7 @@ impl<'z> Joining<'z> {
 }
 
 impl<'z> Future for Joining<'z> {
-    type Output = Result<Turn<'z>, Rejection>;
+    type Output = Result<ZoneAdmission<'z>, Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = loop {
@@ -150,7 +150,7 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Pending;
             }
             match ready!(Pin::new(&mut self.answer).poll(cx)) {
-                Ok(Answer::OneTooMany(join)) => {
+                Ok(Answer::UseNewKeysBucket(join)) => {
                     self.is_flood = true;
                     self.shards.metrics().flooded.add(1);
                     self.answer = coming(self.shards.join(&join.of_new_keys()));
@@ -160,14 +160,14 @@ impl<'z> Future for Joining<'z> {
         };
         self.is_answered = true;
         let mut rejection = match answer {
-            Ok(Answer::Turn(grant)) => return Poll::Ready(Ok(self.turn(grant))),
+            Ok(Answer::ZoneAdmission(grant)) => return Poll::Ready(Ok(self.admission(grant))),
             Ok(Answer::Rejected(rejection)) => rejection,
             // The request has settings of an earlier file, and the zone has ended since.
             Err(_) if self.shards.has_ended(&self.bucket_key()) => {
-                return Poll::Ready(Ok(self.turn(Grant::unlimited())));
+                return Poll::Ready(Ok(self.admission(Grant::unlimited())));
             }
             // The key's actor or the supervisor has panicked. A stop answers every waiter.
-            Ok(Answer::OneTooMany(_) | Answer::NoPlace) | Err(_) => {
+            Ok(Answer::UseNewKeysBucket(_) | Answer::NoPermit) | Err(_) => {
                 Rejection::soon(Rejected::Restart)
             }
         };
@@ -186,8 +186,8 @@ impl Drop for Joining<'_> {
         // Close first: then the actor cannot answer any more, and exactly one case applies.
         self.answer.close();
         match self.answer.try_recv() {
-            Ok(Answer::Turn(grant)) => give_back(self.shards, &self.bucket_key(), &grant),
-            Ok(Answer::Rejected(_) | Answer::OneTooMany(_) | Answer::NoPlace) => {}
+            Ok(Answer::ZoneAdmission(grant)) => give_back(self.shards, &self.bucket_key(), &grant),
+            Ok(Answer::Rejected(_) | Answer::UseNewKeysBucket(_) | Answer::NoPermit) => {}
             Err(_) => {
                 let ticket = self.ticket;
                 self.shards

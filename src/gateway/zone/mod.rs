@@ -19,10 +19,11 @@
 //! joins of a key are handled in order, settings arrive in order, and no lookup races with parking
 //! or eviction.
 //!
-//! Where to look: `handle` is the interface of a zone, `joining` and `turn` that of one request.
+//! Where to look: `handle` is the interface of a zone, `joining` and `admission` that of one request.
 //! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`, `heavy`
 //! and `arrivals` are what operators can query.
 
+mod admission;
 mod answer;
 mod arrivals;
 mod handle;
@@ -41,19 +42,18 @@ mod store_link;
 mod supervisor;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 pub use crate::store::{SharedBy, StoreHealth, StoreRefusal, store_result};
-pub use answer::{Charge, Grant, Outlook, Rejection};
+pub use admission::take_permits;
+pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission};
+pub use answer::{Charge, Grant, Prediction, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
+pub use join::{ExpectedDeparture, SavedKey};
 pub use join::{Join, Key, NEW_KEYS, Waiters, next_ticket};
-pub use join::{SavedKey, TurnToCome};
 pub use joining::{Joined, Joining};
 pub use overrides::{MAX_KEYS, Override, Overrides};
-pub use stats::{KeyState, Order, PlacesElsewhere, Top, ZoneStats};
+pub use stats::{KeyState, Order, PermitsElsewhere, Top, ZoneStats};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use turn::take_places;
-pub use turn::{OccupiedPlace, Turn, UsedTurn};

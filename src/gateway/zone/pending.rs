@@ -15,7 +15,7 @@ pub(super) struct PendingJoin {
 /// Asks for a permit for a request that a zone has admitted.
 ///
 /// Answered exactly once, unless the caller is dropped before.
-pub(super) struct AskPlace {
+pub(super) struct PermitRequest {
     /// Ticket of the join.
     pub(super) ticket: Ticket,
     /// Limit of the route.

@@ -21,12 +21,12 @@ use crate::time::clock;
 /// Capacity of an actor's mailbox. Does not bound `do_send`, the only way of sending used here.
 const MAILBOX: usize = 16;
 /// An actor that panics twice within this time pauses before it restarts.
-const AGAIN: Duration = Duration::from_secs(10);
+const REPEATED_WITHIN: Duration = Duration::from_secs(10);
 /// Duration of the pause before a restart.
 ///
 /// A restarted supervisor has forgotten its keys' charges. Without a pause, a supervisor that
 /// panics at every request would admit them all.
-const PAUSE: Duration = Duration::from_millis(500);
+const RESTART_PAUSE: Duration = Duration::from_millis(500);
 
 /// Actor that restarts after a panic.
 ///
@@ -136,8 +136,8 @@ impl Pauses {
     fn panicked(&mut self) {
         let now = clock::now();
         let last = self.last.replace(now);
-        if last.is_some_and(|last| now.since(last) < AGAIN) {
-            self.pause = Some(Box::pin(sleep(PAUSE)));
+        if last.is_some_and(|last| now.since(last) < REPEATED_WITHIN) {
+            self.pause = Some(Box::pin(sleep(RESTART_PAUSE)));
             self.paused.0.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -48,7 +48,7 @@ impl Shards {
     /// Notes that the zone was removed from the file. Supervisors end once they are quiet.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
-        self.tell_all(ZoneSupervisor::retire);
+        self.call_all(ZoneSupervisor::retire);
     }
 
     /// Returns whether the zone was removed from the file and the supervisor of `key` has ended.
@@ -126,7 +126,7 @@ impl Shards {
     }
 
     /// Calls `call` at all supervisors.
-    pub(super) fn tell_all(&self, call: impl FnOnce(&mut ZoneSupervisor) + Copy + Send + 'static) {
+    pub(super) fn call_all(&self, call: impl FnOnce(&mut ZoneSupervisor) + Copy + Send + 'static) {
         for supervisor in &self.supervisors {
             supervisor.post(call);
         }

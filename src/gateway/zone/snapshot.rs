@@ -12,7 +12,7 @@ use super::answer::{Answer, Rejection};
 use super::arrivals::ArrivalLog;
 use super::heavy::HeavyCount;
 use super::join::{Join, Key};
-use super::stats::{KeyState, PlacesElsewhere};
+use super::stats::{KeyState, PermitsElsewhere};
 use super::store_link::StoreLink;
 use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
@@ -40,7 +40,7 @@ pub(super) struct Shard {
     /// Link to the store, for a zone that is kept in one.
     sharing: RefCell<Option<Rc<StoreLink>>>,
     /// Last key without permits here while vanished gateways still held some, with the time.
-    withheld: RefCell<Option<(Key, PlacesElsewhere, Moment)>>,
+    withheld: RefCell<Option<(Key, PermitsElsewhere, Moment)>>,
     /// Requests, rejections and waits by key, over the last minutes.
     pub(super) heavy: RefCell<HeavyCount>,
     /// Arrivals of the last minutes, for a replay with other settings.
@@ -78,7 +78,7 @@ impl Shard {
     }
 
     /// Notes the permits that other gateways hold of a key of which this one holds none.
-    pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PlacesElsewhere, now: Moment) {
+    pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PermitsElsewhere, now: Moment) {
         if elsewhere.withheld > 0 {
             let noted = (Key::clone(key), elsewhere, now);
             self.withheld.replace(Some(noted));
@@ -88,7 +88,7 @@ impl Shard {
     /// Returns the recent permits of other gateways for a key without permits here.
     ///
     /// Returns `None` unless some of them were withheld.
-    pub(super) fn lately_elsewhere(&self, key: &[u8], now: Moment) -> Option<PlacesElsewhere> {
+    pub(super) fn recent_elsewhere(&self, key: &[u8], now: Moment) -> Option<PermitsElsewhere> {
         let withheld = self.withheld.borrow();
         let (last, elsewhere, at) = withheld.as_ref()?;
         (**last == *key && now.since(*at) < KEPT_ELSEWHERE).then_some(*elsewhere)
@@ -122,11 +122,11 @@ impl Shard {
         dry_run: bool,
         now: Moment,
     ) -> bool {
-        let is_there = reply.send(Answer::Rejected(rejection)).is_ok();
-        if is_there {
+        let is_connected = reply.send(Answer::Rejected(rejection)).is_ok();
+        if is_connected {
             self.count_rejection(key, &rejection, dry_run, now);
         }
-        is_there
+        is_connected
     }
 
     /// Counts a rejected request for its key. Does nothing in a dry run.
@@ -160,8 +160,8 @@ impl Shard {
             self.arrivals.borrow_mut().record(join.arrival(real));
         }
         let rejection = refusal.map(|refusal| Rejection::of(refusal, now));
-        let is_there = reply.send(rejection.map(Answer::Rejected)).is_ok();
-        if is_there && let Some(rejection) = rejection {
+        let is_connected = reply.send(rejection.map(Answer::Rejected)).is_ok();
+        if is_connected && let Some(rejection) = rejection {
             self.count_request(&join.key, real);
             self.count_rejection(&join.key, &rejection, join.dry_run, real);
         }
@@ -246,7 +246,7 @@ pub(super) struct Snapshot {
     /// Whether the store may count permits of this key for this gateway.
     pub(super) counts_in_store: Cell<bool>,
     /// Permits that other gateways hold, if the store may count some for this one.
-    pub(super) elsewhere: Cell<PlacesElsewhere>,
+    pub(super) elsewhere: Cell<PermitsElsewhere>,
     /// Sum of the waiters' charges.
     pub(super) costs: Cell<u64>,
     /// Bucket, converted to the rate of this gateway's file.

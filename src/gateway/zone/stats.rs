@@ -16,7 +16,7 @@ pub struct KeyState {
     /// Number of requests in flight, under limits with `in_flight`.
     pub in_flight: usize,
     /// Permits that other gateways hold; `None` if the store counts none for this one.
-    pub elsewhere: Option<PlacesElsewhere>,
+    pub elsewhere: Option<PermitsElsewhere>,
     /// Level, in requests.
     pub excess: f64,
     /// Waiting time of the oldest waiter.
@@ -27,9 +27,9 @@ pub struct KeyState {
 
 /// Permits of a key that other gateways hold, as of the store's last reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlacesElsewhere {
+pub struct PermitsElsewhere {
     /// Number of all these permits.
-    pub places: u32,
+    pub permits: u32,
     /// Number of permits of vanished gateways, withheld until they expire.
     pub withheld: u32,
 }

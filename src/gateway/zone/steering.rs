@@ -13,19 +13,19 @@ use super::store_link::Sharing;
 /// Settings come with a reload, overrides from the admin port. A change of either holds the lock
 /// until it is sent, so that the supervisors never return to older parameters.
 pub(super) struct Steering {
-    told: Mutex<CurrentNumbers>,
+    published: Mutex<PublishedParameters>,
     /// Whether an override sets the dry run. Every request reads this.
     has_dry_run: AtomicBool,
 }
 
 /// Parameters of a zone's supervisors.
-pub(super) struct CurrentNumbers {
+pub(super) struct PublishedParameters {
     pub(super) settings: config::Zone,
     pub(super) sharing: Option<Sharing>,
     pub(super) overrides: Arc<Overrides>,
 }
 
-impl CurrentNumbers {
+impl PublishedParameters {
     /// Returns the rate in force for keys without a plan.
     pub(super) fn rate(&self) -> Rate {
         self.overrides.zone_rate().unwrap_or(self.settings.rate)
@@ -36,7 +36,7 @@ impl Steering {
     pub(super) fn new(settings: config::Zone, sharing: Option<Sharing>) -> Self {
         let overrides = Arc::default();
         Self {
-            told: Mutex::new(CurrentNumbers {
+            published: Mutex::new(PublishedParameters {
                 settings,
                 sharing,
                 overrides,
@@ -46,19 +46,21 @@ impl Steering {
     }
 
     /// Locks the parameters. The caller sends a change to the supervisors before it unlocks.
-    pub(super) fn told(&self) -> MutexGuard<'_, CurrentNumbers> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn published(&self) -> MutexGuard<'_, PublishedParameters> {
+        self.published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn overrides(&self) -> Arc<Overrides> {
-        Arc::clone(&self.told().overrides)
+        Arc::clone(&self.published().overrides)
     }
 
     /// Sets the overrides. The caller sends them to the supervisors.
-    pub(super) fn set_overrides(&self, told: &mut CurrentNumbers, overrides: Overrides) {
+    pub(super) fn set_overrides(&self, published: &mut PublishedParameters, overrides: Overrides) {
         let has_dry_run = overrides.has_dry_run();
         self.has_dry_run.store(has_dry_run, Ordering::Relaxed);
-        told.overrides = Arc::new(overrides);
+        published.overrides = Arc::new(overrides);
     }
 
     /// Returns whether `key` is in dry run. `of_route` applies unless an override says otherwise.

@@ -9,16 +9,16 @@ use super::{Backoff, Cuts, Learned, Moment};
 use crate::{Percent, to_float};
 
 /// Interval of queries while requests are in flight. All gateways know a cut after this time.
-const ASKS: Duration = Duration::from_millis(250);
+const QUERY_INTERVAL: Duration = Duration::from_millis(250);
 /// Interval of queries while no request is in flight.
 ///
 /// The next request must not be sent at the rate before a cut, and the numbers shown by all
 /// gateways must be the same.
-const ASKS_IDLE: Duration = Duration::from_millis(800);
+const QUERY_INTERVAL_IDLE: Duration = Duration::from_millis(800);
 /// Lower bound of the time between two queries.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// Time constant, in seconds, of the decay of counted answers when a gateway's share is computed.
-const REMEMBERED: f64 = 3.0;
+const DECAY_SECONDS: f64 = 3.0;
 /// Number of answers of all gateways from which a gateway's share is computed.
 const ENOUGH: f64 = 10.0;
 /// Lower bound of a gateway's share: at most 1024 gateways share an origin.
@@ -33,18 +33,18 @@ pub type Token = [u8; 12];
 
 /// A query to the store, with the state to store.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct LearnedQuery {
     /// Identifier of the state that the gateway knows.
     ///
     /// If the store has another one, it stores nothing.
     pub known: Token,
     /// The state to store, and its new identifier.
-    pub tell: Option<(Token, Learned)>,
+    pub update: Option<(Token, Learned)>,
     /// Total charge of the origin's answers at this gateway since the last query.
     pub answers: u64,
 }
 
-/// Reply of the store to an [`Ask`].
+/// Reply of the store to an [`LearnedQuery`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnedReply {
     /// Identifier of the state that the store has after the query.
@@ -126,23 +126,27 @@ impl BackoffExchange {
         if backoff.is_pending() || self.is_urgent {
             return after(MIN_INTERVAL);
         }
-        after(if backoff.is_busy() { ASKS } else { ASKS_IDLE })
+        after(if backoff.is_busy() {
+            QUERY_INTERVAL
+        } else {
+            QUERY_INTERVAL_IDLE
+        })
     }
 
     /// Returns the next query, which the caller sends now.
-    pub fn ask(&mut self, backoff: &Backoff, now: Moment) -> Ask {
+    pub fn ask(&mut self, backoff: &Backoff, now: Moment) -> LearnedQuery {
         (self.is_under_way, self.last) = (true, Some(now));
         self.sent = std::mem::take(&mut self.answers);
-        let tell = backoff.exceeds(self.learned(), now).then(|| {
+        let update = backoff.is_lower_than(self.learned(), now).then(|| {
             self.count = self.count.wrapping_add(1).max(1);
             let mut token = Token::default();
             token[..8].copy_from_slice(&self.author.to_le_bytes());
             token[8..].copy_from_slice(&self.count.to_le_bytes());
             (token, backoff.learned(now))
         });
-        Ask {
+        LearnedQuery {
             known: self.known.map_or(Token::default(), |known| known.token),
-            tell,
+            update,
             answers: self.sent,
         }
     }
@@ -151,25 +155,25 @@ impl BackoffExchange {
     pub fn answered(
         &mut self,
         backoff: &mut Backoff,
-        asked: &Ask,
-        told: &LearnedReply,
+        asked: &LearnedQuery,
+        reply: &LearnedReply,
         now: Moment,
     ) -> Cuts {
         (self.is_under_way, self.is_urgent) = (false, false);
-        self.count_part(backoff, told);
-        let own = asked.tell.filter(|(token, _)| *token == told.token);
-        let before = self.known.filter(|known| known.token == told.token);
+        self.count_part(backoff, reply);
+        let own = asked.update.filter(|(token, _)| *token == reply.token);
+        let before = self.known.filter(|known| known.token == reply.token);
         let learned = own
             .map(|(_, learned)| learned)
-            .or(told.learned)
+            .or(reply.learned)
             .or(before.and_then(|known| known.learned));
-        let at = told.ago.map_or(now, |ago| now.before(ago));
+        let at = reply.ago.map_or(now, |ago| now.before(ago));
         // The query with the shortest delay gives the best estimate.
         let is_same = |known: &Known| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
         let at = before.filter(is_same).map_or(at, |known| known.at.min(at));
-        self.known = (told.token != Token::default()).then_some(Known {
-            token: told.token,
-            learned: learned.filter(|_| told.ago.is_some()),
+        self.known = (reply.token != Token::default()).then_some(Known {
+            token: reply.token,
+            learned: learned.filter(|_| reply.ago.is_some()),
             at,
         });
         let mut cuts = Cuts::default();
@@ -177,13 +181,13 @@ impl BackoffExchange {
             let learned = *learned;
             cuts = backoff.adopt(&learned, at, now);
         }
-        if backoff.exceeds(self.learned(), now) {
+        if backoff.is_lower_than(self.learned(), now) {
             // Another gateway has stored its state first. Retry at once: frequent writers must not
             // block this one.
-            let is_refused = asked.tell.is_some() && own.is_none();
+            let is_refused = asked.update.is_some() && own.is_none();
             self.is_urgent = backoff.is_pending() || self.known.is_none() || is_refused;
         } else {
-            backoff.note_told();
+            backoff.note_published();
         }
         cuts
     }
@@ -206,23 +210,23 @@ impl BackoffExchange {
     }
 
     /// Computes the share of the origin's answers that arrive at this gateway.
-    fn count_part(&mut self, backoff: &mut Backoff, told: &LearnedReply) {
+    fn count_part(&mut self, backoff: &mut Backoff, reply: &LearnedReply) {
         let counted = &mut self.counted;
-        if counted.since != told.counted_since {
+        if counted.since != reply.counted_since {
             // The store has lost its count, or has just begun to count.
             *counted = Counted {
                 answers: 0.0,
-                at: told.now,
-                since: told.counted_since,
+                at: reply.now,
+                since: reply.counted_since,
             };
         }
-        let passed = told.now.since(counted.at).as_secs_f64();
-        counted.answers = counted.answers * (-passed / REMEMBERED).exp() + to_float(self.sent);
-        counted.at = told.now;
-        if told.answers < ENOUGH {
+        let passed = reply.now.since(counted.at).as_secs_f64();
+        counted.answers = counted.answers * (-passed / DECAY_SECONDS).exp() + to_float(self.sent);
+        counted.at = reply.now;
+        if reply.answers < ENOUGH {
             return;
         }
-        let part = (counted.answers / told.answers).clamp(MIN_PART, 1.0);
+        let part = (counted.answers / reply.answers).clamp(MIN_PART, 1.0);
         backoff.set_part(Percent::of(part));
     }
 }

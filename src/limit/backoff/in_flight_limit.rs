@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::saved::SavedPlaces;
+use super::saved::SavedInFlight;
 use super::tally::{KeyTally, WHOLE};
 use super::trial::{Ended, Trial};
 use super::window::Closed;
-use super::{Cut, GivenBack, Kept, LearnedPlaces, Moment};
+use super::{Cut, GivenBack, Kept, LearnedInFlight, Moment};
 use crate::Percent;
 
 /// One permit, in the unit of a limit.
 const ONE: u64 = 1_000_000;
 
 /// Lower bound of the permits that a cut leaves.
-const MIN_PLACES: u64 = 2;
+const MIN_PERMITS: u64 = 2;
 
 /// Time without cuts after fewer requests in flight did not make answers faster.
 ///
@@ -22,7 +22,7 @@ const MIN_KEEP: Duration = Duration::from_secs(30);
 const MAX_KEEP: Duration = Duration::from_secs(300);
 
 /// Tolerance of an instant that another gateway estimated: closer instants are the same.
-const SAME: Duration = Duration::from_millis(300);
+const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
 
 /// Limit of the number of requests in flight.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl LoweredLimit {
 impl InFlightLimit {
     pub fn new(file: Option<usize>, floor: Percent) -> Self {
         Self {
-            file: file.map(places),
+            file: file.map(to_count),
             floor,
             lowered: None,
             trial: Trial::default(),
@@ -124,9 +124,9 @@ impl InFlightLimit {
     }
 
     /// Returns the state to save for the next process, if the limit is lowered.
-    pub fn save(&self) -> Option<SavedPlaces> {
+    pub fn save(&self) -> Option<SavedInFlight> {
         let lowered = self.lowered.as_ref()?;
-        Some(SavedPlaces {
+        Some(SavedInFlight {
             limit: lowered.limit,
             of: lowered.until,
             answers: lowered.last_cut.answers,
@@ -135,11 +135,11 @@ impl InFlightLimit {
     }
 
     /// Restores what was saved at `at`, as a share of the configured limit.
-    pub fn restore(&mut self, saved: &SavedPlaces, at: Moment) {
+    pub fn restore(&mut self, saved: &SavedInFlight, at: Moment) {
         let until = saved.of.clamp(1, u32::MAX.into());
         let limit = saved
             .limit
-            .clamp(MIN_PLACES * ONE, until.max(MIN_PLACES) * ONE);
+            .clamp(MIN_PERMITS * ONE, until.max(MIN_PERMITS) * ONE);
         self.lowered = Some(LoweredLimit {
             limit,
             until,
@@ -152,11 +152,11 @@ impl InFlightLimit {
 
     /// Changes the configured limit. A lowered limit keeps its share of it.
     pub fn set_file(&mut self, file: Option<usize>, floor: Percent) {
-        if file.map(places) != self.file {
+        if file.map(to_count) != self.file {
             // The measurements were made with other limits.
             self.trial = Trial::default();
         }
-        (self.file, self.floor) = (file.map(places), floor);
+        (self.file, self.floor) = (file.map(to_count), floor);
         self.keep_part();
     }
 
@@ -167,8 +167,8 @@ impl InFlightLimit {
         };
         let limit = u128::from(lowered.limit) * u128::from(file) / u128::from(lowered.until.max(1));
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        let fewest = fewest(file, self.floor);
-        (lowered.limit, lowered.until) = (limit.max(fewest * ONE), file);
+        let min_permits = min_permits(file, self.floor);
+        (lowered.limit, lowered.until) = (limit.max(min_permits * ONE), file);
         self.end_growth();
     }
 
@@ -179,9 +179,9 @@ impl InFlightLimit {
     }
 
     /// Returns the state to send to other gateways at `now`, in shares of the configured limit.
-    pub fn learned(&self, now: Moment) -> LearnedPlaces {
+    pub fn learned(&self, now: Moment) -> LearnedInFlight {
         if self.file.is_none() {
-            return LearnedPlaces::ALL;
+            return LearnedInFlight::ALL;
         }
         let given_back = self.keeping.as_ref().map(|keeping| GivenBack {
             ago: now.since(keeping.kept.since),
@@ -189,12 +189,12 @@ impl InFlightLimit {
             mean: keeping.mean,
         });
         let Some(lowered) = &self.lowered else {
-            return LearnedPlaces {
+            return LearnedInFlight {
                 given_back,
-                ..LearnedPlaces::ALL
+                ..LearnedInFlight::ALL
             };
         };
-        LearnedPlaces {
+        LearnedInFlight {
             share: lowered.share(),
             cut_ago: now.since(lowered.last_cut.at),
             answers: lowered.last_cut.answers,
@@ -216,7 +216,7 @@ impl InFlightLimit {
     /// gave back are given back here, too, if no cut was made since.
     pub fn adopt(
         &mut self,
-        learned: &LearnedPlaces,
+        learned: &LearnedInFlight,
         now: Moment,
         is_untroubled: bool,
         present: (u64, u64),
@@ -228,7 +228,7 @@ impl InFlightLimit {
         let kept_since = self.keeping.as_ref().map(|keeping| keeping.kept.since);
         if let Some(it) = learned.given_back {
             let since = now.before(it.ago);
-            let is_newer = kept_since.is_none_or(|known| since > known + SAME);
+            let is_newer = kept_since.is_none_or(|known| since > known + INSTANT_TOLERANCE);
             let cut_at = self.lowered.as_ref().map(|lowered| lowered.last_cut.at);
             if is_newer && cut_at.is_none_or(|at| at < since) && !it.kept.is_zero() {
                 self.lowered = None;
@@ -243,17 +243,21 @@ impl InFlightLimit {
         if learned.share >= own.unwrap_or(Percent::ALL) || is_taken_back {
             return;
         }
-        let fewest = fewest(file, self.floor);
+        let min_permits = min_permits(file, self.floor);
         let limit = u128::from(file) * u128::from(learned.share.millionths());
-        let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(fewest * ONE);
-        let is_cut = self.last_cut().is_none_or(|own| own.at + SAME < cut_at);
+        let limit = u64::try_from(limit)
+            .unwrap_or(u64::MAX)
+            .max(min_permits * ONE);
+        let is_cut = self
+            .last_cut()
+            .is_none_or(|own| own.at + INSTANT_TOLERANCE < cut_at);
         if is_cut {
             let (generation, in_flight) = present;
             self.trial.ended(&Ended {
                 generation,
                 in_flight,
                 limit: self.lowered.as_ref().map_or(file * ONE, |it| it.limit),
-                is_lowest: limit <= fewest * ONE,
+                is_lowest: limit <= min_permits * ONE,
                 at: now,
             });
         }
@@ -296,21 +300,21 @@ impl InFlightLimit {
         }
         let at_origin = closed.unanswered + closed.answering;
         let part = self.file.map_or(Percent::ALL, |_| part);
-        let answering = of_all(closed.answering.into(), part, 1);
+        let answering = of_all_gateways(closed.answering.into(), part, 1);
         let lowered = self.lowered.as_ref();
         let until = lowered.map_or(self.file.unwrap_or(at_origin), |it| it.until);
         let before = lowered.map_or(until, |it| it.limit.div_ceil(ONE));
-        let fewest = fewest(self.file.unwrap_or_default(), self.floor);
+        let min_permits = min_permits(self.file.unwrap_or_default(), self.floor);
         self.trial.ended(&Ended {
             generation: closed.generation,
             in_flight: closed.unanswered,
             limit: lowered.map_or(until.saturating_mul(ONE), |it| it.limit),
-            is_lowest: before <= fewest + answering,
+            is_lowest: before <= min_permits + answering,
             at: closed.at,
         });
         // Requests whose answer has begun keep their permits. The cut applies to the rest.
         let after = lower(before.saturating_sub(answering), closed, part, slow);
-        let after = after.max(fewest);
+        let after = after.max(min_permits);
         let after = after.saturating_add(answering).min(before);
         if after < until {
             self.lowered = Some(LoweredLimit {
@@ -386,27 +390,27 @@ impl InFlightLimit {
 /// Returns the limit after a cut: at least half, and enough for the good answers.
 fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
-    let busy = of_all(window.good_nanos, part, span);
+    let busy = of_all_gateways(window.good_nanos, part, span);
     let slow = slow.as_nanos().saturating_mul(window.completions.into());
-    let in_time = of_all(slow.saturating_mul(8), part, span * 10);
+    let in_time = of_all_gateways(slow.saturating_mul(8), part, span * 10);
     let lower = limit.saturating_sub(1).min(in_time);
     lower.max(limit.div_ceil(2)).max(busy)
 }
 
 /// Returns the lower bound of the permits that a cut leaves, for a configured limit of `file`.
-fn fewest(file: u64, floor: Percent) -> u64 {
+fn min_permits(file: u64, floor: Percent) -> u64 {
     let part = u128::from(file) * u128::from(floor.millionths());
-    round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PLACES)
+    round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PERMITS)
 }
 
 /// Returns `number` / `by` of all gateways, if `part` of it is counted here. Rounds up.
-fn of_all(number: u128, part: Percent, by: u128) -> u64 {
+fn of_all_gateways(number: u128, part: Percent, by: u128) -> u64 {
     let all = number.saturating_mul(Percent::ALL.millionths().into());
     let by = by.saturating_mul(part.millionths().max(1).into());
     round_up(all, by)
 }
 
-fn places(count: usize) -> u64 {
+fn to_count(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 

@@ -13,11 +13,11 @@ use crate::Percent;
 /// Time from a cut until all gateways know it. Requests sent before then are not judged.
 const KNOWN_AFTER: Duration = Duration::from_millis(300);
 /// Tolerance of an estimated instant: two estimates closer than this are the same instant.
-const SAME: Duration = Duration::from_millis(300);
+const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
 /// Tolerance of a share, in millionths. Gateways grow alike, but each at its own ticks.
 const RATE_APART: u64 = 10_000;
 /// The same for the number in flight.
-const PLACES_APART: u64 = 30_000;
+const IN_FLIGHT_APART: u64 = 30_000;
 
 /// Back-off state of an origin at one instant.
 ///
@@ -33,7 +33,7 @@ pub struct Learned {
     /// State of the rate.
     pub rate: LearnedRate,
     /// State of the number in flight.
-    pub places: LearnedPlaces,
+    pub in_flight: LearnedInFlight,
 }
 
 /// Back-off state of the rate.
@@ -55,7 +55,7 @@ pub struct LearnedRate {
 
 /// Back-off state of the number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LearnedPlaces {
+pub struct LearnedInFlight {
     /// Share of the configured number that is in force.
     pub share: Percent,
     /// Time since the last cut.
@@ -99,7 +99,7 @@ pub(super) struct SharedCuts {
 /// State of [`Learned`] at a later instant, with the growth in between.
 struct Grown {
     rate: RateShare,
-    places: Percent,
+    in_flight: Percent,
     paused_until: Moment,
 }
 
@@ -108,19 +108,19 @@ impl Grown {
     fn of(learned: &Learned, at: Moment, now: Moment) -> Self {
         let at = at.min(now);
         let mut rate = RateShare::learned_at(&learned.rate, at);
-        let mut places = learned.places.share;
+        let mut in_flight = learned.in_flight.share;
         let paused_until = at + learned.paused;
         let skipped_to = tick_after(now.before(TICK * MAX_TICKS));
         let begins = tick_after(at.max(paused_until.min(now))).max(skipped_to);
         let mut tick = begins;
         while tick <= now {
             rate.grow(tick);
-            places = InFlightLimit::grown(places);
+            in_flight = InFlightLimit::grown(in_flight);
             tick = tick + TICK;
         }
         Self {
             rate,
-            places,
+            in_flight,
             paused_until,
         }
     }
@@ -168,8 +168,8 @@ impl Backoff {
     ///
     /// The counts of this gateway are divided by it to estimate the counts of all gateways.
     pub fn set_part(&mut self, part: Percent) {
-        if let Some(told) = &mut self.shared_cuts {
-            told.part = part;
+        if let Some(shared) = &mut self.shared_cuts {
+            shared.part = part;
         }
     }
 
@@ -178,47 +178,47 @@ impl Backoff {
         let (cut, cut_at) = self
             .shared_cuts
             .as_ref()
-            .map_or((0, now), |told| (told.cut, told.cut_at));
+            .map_or((0, now), |shared| (shared.cut, shared.cut_at));
         let paused = self.paused_for_all().map(|until| until.since(now));
         Learned {
             cut,
             cut_ago: now.since(cut_at),
             paused: paused.unwrap_or_default(),
             rate: self.rate_share.learned(now),
-            places: self.in_flight_limit.learned(now),
+            in_flight: self.in_flight_limit.learned(now),
         }
     }
 
     /// Returns whether this gateway has lower limits than `known`.
     ///
     /// `known` is the state that other gateways had at its instant. `None`: they have no state.
-    pub fn exceeds(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
+    pub fn is_lower_than(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
         let nothing = Learned::NOTHING;
         let (known, at) = known.unwrap_or((&nothing, now));
-        let known_places = known.places;
+        let known_in_flight = known.in_flight;
         let known = Grown::of(known, at, now);
         let is_pending = self.is_pending();
         let apart = |most: u64| if is_pending { 0 } else { most };
         let own = self.learned(now);
         let is_below =
             |own: Percent, known: Percent, most| millionths(own) + apart(most) < millionths(known);
-        let later = |own: Duration, known: Moment| own > known.since(now) + SAME;
+        let later = |own: Duration, known: Moment| own > known.since(now) + INSTANT_TOLERANCE;
         let (steady_until, is_lower) = (known.rate.steady_until(), own.rate.share < Percent::ALL);
         is_below(own.rate.share, known.rate.share(), RATE_APART)
             || (is_lower && later(own.rate.steady, steady_until))
-            || is_below(own.places.share, known.places, PLACES_APART)
+            || is_below(own.in_flight.share, known.in_flight, IN_FLIGHT_APART)
             || later(own.paused, known.paused_until)
             || own
-                .places
+                .in_flight
                 .given_back
-                .is_some_and(|own| known_places.is_before(own, now.since(at)))
+                .is_some_and(|own| known_in_flight.is_before(own, now.since(at)))
     }
 
     /// Returns whether other gateways do not know the last cut of this gateway yet.
     pub fn is_pending(&self) -> bool {
         self.shared_cuts
             .as_ref()
-            .is_some_and(|told| told.is_pending)
+            .is_some_and(|shared| shared.is_pending)
     }
 
     /// Returns whether requests are in flight or answers are counted.
@@ -227,9 +227,9 @@ impl Backoff {
     }
 
     /// Records that other gateways know the state of this one.
-    pub fn note_told(&mut self) {
-        if let Some(told) = &mut self.shared_cuts {
-            told.is_pending = false;
+    pub fn note_published(&mut self) {
+        if let Some(shared) = &mut self.shared_cuts {
+            shared.is_pending = false;
         }
     }
 
@@ -242,7 +242,7 @@ impl Backoff {
         let is_new = self
             .shared_cuts
             .as_ref()
-            .is_some_and(|told| learned.cut != 0 && learned.cut != told.cut);
+            .is_some_and(|shared| learned.cut != 0 && learned.cut != shared.cut);
         let grown = Grown::of(learned, at, now);
         // Answers that came before this cut are no longer judged.
         let is_untroubled = if is_new {
@@ -260,9 +260,9 @@ impl Backoff {
             let before = self.in_flight_limit.now();
             let current = self.traffic.at_origin();
             let age = now.since(at.min(now));
-            let places = learned.places.later(age, grown.places);
+            let in_flight = learned.in_flight.later(age, grown.in_flight);
             self.in_flight_limit
-                .adopt(&places, now, is_untroubled, current);
+                .adopt(&in_flight, now, is_untroubled, current);
             let after = self.in_flight_limit.now();
             lowered.slow = after < before;
             self.changed |= after != before;
@@ -278,11 +278,11 @@ impl Backoff {
             self.paused_key = None;
             (lowered.retry_after, self.changed) = (true, true);
         }
-        if let (Some(told), true) = (&mut self.shared_cuts, is_new) {
+        if let (Some(shared), true) = (&mut self.shared_cuts, is_new) {
             let cut_at = at.before(learned.cut_ago).min(now);
-            if !told.is_pending {
-                (told.cut, told.cut_at) = (learned.cut, cut_at);
-                told.known_at = Some(cut_at + KNOWN_AFTER).filter(|known| *known > now);
+            if !shared.is_pending {
+                (shared.cut, shared.cut_at) = (learned.cut, cut_at);
+                shared.known_at = Some(cut_at + KNOWN_AFTER).filter(|known| *known > now);
             }
             self.traffic.begin_generation(self.limits.slow, now);
             return lowered;
@@ -306,11 +306,11 @@ impl Learned {
             answers: 0,
             bad: 0,
         },
-        places: LearnedPlaces::ALL,
+        in_flight: LearnedInFlight::ALL,
     };
 }
 
-impl LearnedPlaces {
+impl LearnedInFlight {
     /// Nothing is lowered.
     pub(super) const ALL: Self = Self {
         share: Percent::ALL,
@@ -338,7 +338,7 @@ impl LearnedPlaces {
     /// Returns whether this state, which is `age` old, is older than `given_back`.
     fn is_before(&self, given_back: GivenBack, age: Duration) -> bool {
         let known = self.given_back;
-        known.is_none_or(|known| known.ago + age > given_back.ago + SAME)
+        known.is_none_or(|known| known.ago + age > given_back.ago + INSTANT_TOLERANCE)
     }
 }
 

@@ -58,10 +58,10 @@ use traffic::Traffic;
 use window::Closed;
 
 pub use cut::{Cut, Cuts, Kept, Lowered};
-pub use exchange::{Ask, BackoffExchange, LearnedReply, Token};
-pub use learned::{GivenBack, Learned, LearnedPlaces, LearnedRate};
+pub use exchange::{BackoffExchange, LearnedQuery, LearnedReply, Token};
+pub use learned::{GivenBack, Learned, LearnedInFlight, LearnedRate};
 pub use limits::BackoffLimits;
-pub use saved::{SavedBackoff, SavedPlaces};
+pub use saved::{SavedBackoff, SavedInFlight};
 pub use traffic::{Answer, Sent};
 
 /// Upper bound of the ticks that one call applies.
@@ -172,8 +172,8 @@ impl Backoff {
         self.paused_until = self.paused_until.max(Some(until));
         (self.paused_key, self.is_paused_elsewhere) = (None, false);
         self.changed = true;
-        if let Some(told) = &mut self.shared_cuts {
-            told.note_cut(now);
+        if let Some(shared) = &mut self.shared_cuts {
+            shared.note_cut(now);
         }
         self.traffic.begin_generation(self.limits.slow, now);
     }
@@ -335,8 +335,8 @@ impl Backoff {
             }
             self.changed |= self.in_flight_limit.grow();
         }
-        if let Some(told) = &mut self.shared_cuts
-            && told.is_known_by(now)
+        if let Some(shared) = &mut self.shared_cuts
+            && shared.is_known_by(now)
         {
             // Other gateways did not know the cut before now, and sent at the old rate.
             self.traffic.begin_generation(self.limits.slow, now);
@@ -350,14 +350,14 @@ impl Backoff {
     fn judge(&mut self, closed: &Closed, now: Moment) {
         let mut is_cut = self.pause(closed, now);
         let resumes = self.paused_until.unwrap_or(now);
-        let told = self.shared_cuts.as_ref();
-        let part = told.map_or(Percent::ALL, |told| told.part());
+        let shared = self.shared_cuts.as_ref();
+        let part = shared.map_or(Percent::ALL, |shared| shared.part());
         if let Some(rate) = self.file_rate {
             let before = self.rate_share.share();
-            let judged = self
+            let is_rate_cut = self
                 .rate_share
                 .judge(closed, (rate, part), &self.limits, resumes);
-            is_cut |= judged;
+            is_cut |= is_rate_cut;
             if self.rate_share.share() < before {
                 self.cuts.trouble = true;
                 self.show_rate();
@@ -373,8 +373,8 @@ impl Backoff {
             self.changed |= after != before;
         }
         if is_cut {
-            if let Some(told) = &mut self.shared_cuts {
-                told.note_cut(now);
+            if let Some(shared) = &mut self.shared_cuts {
+                shared.note_cut(now);
             }
             self.traffic.begin_generation(self.limits.slow, now);
         } else if self.lowered() == Lowered::default() {

@@ -36,14 +36,14 @@ fn file() -> impl Strategy<Value = File> {
         Just("200r/s"),
         Just("0.7r/250ms")
     ];
-    let places = prop::option::of(0..100_usize);
+    let in_flight = prop::option::of(0..100_usize);
     (
         millis(1..2000_u64),
         percent(),
         percent(),
         0..100_u64,
         rate,
-        places,
+        in_flight,
     )
         .prop_map(|(slow, trip, floor, max_pause, rate, max_in_flight)| File {
             limits: BackoffLimits {

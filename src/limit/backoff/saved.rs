@@ -26,13 +26,13 @@ pub struct SavedBackoff {
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
     /// The number in flight, if it is lower than configured.
-    pub places: Option<SavedPlaces>,
+    pub places: Option<SavedInFlight>,
 }
 
 /// Saved state of a lowered number in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct SavedPlaces {
+pub struct SavedInFlight {
     /// Current limit, in millionths of a permit.
     pub limit: u64,
     /// Number up to which the limit grows back.
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lowered_rate_and_a_pause_go_on_and_the_rate_grows_back() {
+    fn a_restored_rate_and_pause_continue_and_the_rate_grows_back() {
         assert_eq!(backoff().save(START), None);
         let saved = SavedBackoff {
             share: "40%".parse().unwrap(),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_restored_keeps_to_the_file() {
+    fn restored_limits_stay_within_the_configured_ones() {
         let saved = SavedBackoff {
             share: Percent::from_millionths(1),
             answers: 1,
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lowered_number_in_flight_goes_on_as_its_part_of_the_file_and_grows_back() {
+    fn a_restored_number_in_flight_keeps_its_share_and_grows_back() {
         let saved = SavedBackoff {
             share: Percent::from_millionths(1_000_000),
             answers: 0,
             bad: 0,
             steady: Duration::ZERO,
             paused: Duration::ZERO,
-            places: Some(SavedPlaces {
+            places: Some(SavedInFlight {
                 limit: 10_500_000,
                 of: 40,
                 answers: 20,
@@ -185,7 +185,7 @@ mod tests {
         next.restore(&saved, START, START);
         assert_eq!(next.max_in_flight(), Some(40));
         for (limit, of) in [(u64::MAX, u64::MAX), (0, 0), (u64::MAX, 1), (1, u64::MAX)] {
-            let places = Some(SavedPlaces {
+            let places = Some(SavedInFlight {
                 limit,
                 of,
                 answers: 1,

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_number_of_keys_takes_bounded_room() {
+    fn memory_is_bounded_for_any_number_of_keys() {
         let mut tally = Tally::default();
         let first = tally.of(Some(0));
         (first.answers, first.trouble) = (500, 500);

@@ -130,7 +130,7 @@ mod rate;
 mod window;
 
 #[test]
-fn a_request_of_an_earlier_back_off_counts_for_nothing() {
+fn requests_of_an_earlier_back_off_are_ignored() {
     let begin = |millis| Backoff::new(slow(100), Some(rate("100r/s")), None, at(millis));
     let earlier = begin(0).sent(1, at(0));
     let mut backoff = begin(1000);

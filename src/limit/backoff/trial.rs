@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_at_once_help_or_do_not() {
+    fn a_trial_finds_whether_fewer_requests_in_flight_help() {
         for (cuts, verdict) in [
             (&[(40, 3000), (20, 3000)][..], no_faster(40, 3000)),
             // Without effect 3 s, in full proportion 1.5 s.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_or_of_another_generation_does_not_count() {
+    fn old_measurements_and_other_generations_are_ignored() {
         let mut trial = Trial::default();
         trial.ended(&ended(1, 40));
         trial.ended(&ended(62, 20));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_lowest_limit_what_is_left_need_not_be_half() {
+    fn at_the_lowest_limit_a_smaller_cut_is_compared() {
         let mut trial = Trial::default();
         trial.ended(&ended(1, 3));
         for _ in 0..3 {

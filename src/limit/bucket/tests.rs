@@ -64,7 +64,7 @@ fn no_rate_drifts() {
 }
 
 #[test]
-fn what_is_past_the_end_of_time_waits_until_then() {
+fn a_departure_beyond_the_last_instant_is_at_the_last_instant() {
     let due = due_after(
         rate("1r/366d"),
         u64::from(u32::MAX),

@@ -64,7 +64,7 @@ fn a_class_that_is_not_there_is_the_first() {
 }
 
 #[test]
-fn those_who_wait_in_a_class_that_leaves_the_file_stay_in_it() {
+fn waiters_of_a_removed_class_stay_in_it() {
     let mut queue = queue(&[("a", 1), ("b", 1)]);
     join(&mut queue, &share("a", 'a'), 2);
     let first = queue.join(&share("b", 'b'), 1, 0);
@@ -188,7 +188,7 @@ proptest! {
     /// It is never too short. It is too long by at most one request for each other key of the
     /// class, whose tag may be equal, and by the departures of the other classes meanwhile.
     #[test]
-    fn the_requests_ahead_are_as_told(
+    fn the_requests_ahead_are_as_predicted(
         weights in prop::array::uniform3(1_u32..20),
         joins in prop::collection::vec((0_usize..3, 0_usize..4), 0..60),
         taken in 0_usize..20,
@@ -203,14 +203,14 @@ proptest! {
         }
         take(&mut queue, taken);
         let share = share(NAMES[class], keys[key]);
-        let told = queue.ahead_of_new(&share);
+        let predicted = queue.ahead_of_new(&share);
         queue.join(&share, 1, 7);
         let ahead = std::iter::from_fn(|| queue.take()).take_while(|next| next.waiter != 7);
         let ahead = ahead.count() as u64;
         let (own, all) = (weights[class], weights.iter().sum::<u32>());
         let keys = 4;
         let most = ahead + u64::from(keys * all / own) + 2;
-        prop_assert!((ahead..=most).contains(&told), "{} told, {} were ahead", told, ahead);
+        prop_assert!((ahead..=most).contains(&predicted), "{} told, {} were ahead", predicted, ahead);
     }
 }
 

@@ -17,7 +17,7 @@ fn leaves(line: &mut ExternalSchedule<&'static str, u64>, now: u64) -> Vec<(&'st
 }
 
 #[test]
-fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
+fn the_first_waiter_takes_the_first_time_regardless_of_its_assignment() {
     let mut line = ExternalSchedule::default();
     seat(&mut line, "a", 1, 100);
     seat(&mut line, "b", 2, 200);
@@ -37,7 +37,7 @@ fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
 }
 
 #[test]
-fn one_who_leaves_gives_back_the_last_time() {
+fn a_waiter_that_leaves_returns_the_last_time() {
     let mut line = ExternalSchedule::default();
     for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
         seat(&mut line, name, ticket, ticket * 100);
@@ -48,7 +48,7 @@ fn one_who_leaves_gives_back_the_last_time() {
 }
 
 #[test]
-fn one_who_leaves_gives_back_a_charge_as_its_own() {
+fn a_waiter_that_leaves_returns_a_charge_of_its_cost() {
     let mut line = ExternalSchedule::default();
     // The waiters are costs, and so are the charges.
     for (ticket, cost) in [(1, 5), (2, 1), (3, 5), (4, 1)] {
@@ -70,7 +70,7 @@ fn one_who_leaves_gives_back_a_charge_as_its_own() {
 }
 
 #[test]
-fn a_time_is_exchanged_and_nobody_loses_its_place() {
+fn an_exchanged_time_keeps_the_order_of_waiters() {
     let mut line = ExternalSchedule::default();
     for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
         seat(&mut line, name, ticket, ticket * 100);

@@ -74,7 +74,7 @@ const FEW: usize = 1024;
 pub struct FairQueue<K, W> {
     flows: Nodes<Flow<K>>,
     by_key: HashMap<K, u32>,
-    waiters: Nodes<Waiting<W>>,
+    waiters: Nodes<QueuedWaiter<W>>,
     /// Flows with waiters, by tag.
     ready: Lines,
     /// Flows without waiters whose last departure still counts, by the end of that departure.
@@ -124,7 +124,7 @@ struct Flow<K> {
 }
 
 #[derive(Debug)]
-struct Waiting<W> {
+struct QueuedWaiter<W> {
     ticket: u64,
     flow: u32,
     cost: u32,
@@ -208,7 +208,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if self.flows[index].waiters.is_empty() {
             self.begin(index, cost);
         }
-        let slot = self.waiters.add(Waiting {
+        let slot = self.waiters.add(QueuedWaiter {
             ticket,
             flow: index,
             cost,

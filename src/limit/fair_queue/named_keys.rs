@@ -37,7 +37,7 @@ pub(crate) struct NamedKeys<K> {
     flows: HashMap<u64, u32>,
     named: BTreeSet<(u32, u64)>,
     others: BTreeSet<(u32, u64)>,
-    told: BTreeMap<u64, KnownKey>,
+    reported: BTreeMap<u64, KnownKey>,
     /// Keys of which the store may have another weight.
     changed: BTreeSet<u64>,
     /// Changes in the claim that is under way.
@@ -65,7 +65,7 @@ impl<K> NamedKeys<K> {
             flows: HashMap::new(),
             named: BTreeSet::new(),
             others: BTreeSet::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             changed: BTreeSet::new(),
             sent: Vec::new(),
             next: 0,
@@ -81,8 +81,8 @@ impl<K> NamedKeys<K> {
         self.waiting.insert(flow, (weight, name));
         self.flows.insert(name, flow);
         self.add(weight, name);
-        let told = self.told.get(&name);
-        told.map_or(NonZeroU16::MIN, |told| told.gateways)
+        let reported = self.reported.get(&name);
+        reported.map_or(NonZeroU16::MIN, |reported| reported.gateways)
     }
 
     /// Changes the weight of a waiting key.
@@ -161,17 +161,19 @@ impl<K> NamedKeys<K> {
             self.changed.remove(&name);
             self.next = name.wrapping_add(1);
             let weight = self.weight(name);
-            let told = self.told.get_mut(&name);
-            let known = told.as_ref().map_or(Some(0), |told| told.weight);
+            let reported = self.reported.get_mut(&name);
+            let known = reported
+                .as_ref()
+                .map_or(Some(0), |reported| reported.weight);
             if known == Some(weight) {
                 continue;
             }
-            if let Some(told) = told {
-                told.weight = None;
+            if let Some(reported) = reported {
+                reported.weight = None;
             } else {
                 let gateways = NonZeroU16::MIN;
                 let weight = None;
-                self.told.insert(name, KnownKey { weight, gateways });
+                self.reported.insert(name, KnownKey { weight, gateways });
             }
             self.sent.push((name, weight));
             changes.push(KeyChange {
@@ -189,10 +191,10 @@ impl<K> NamedKeys<K> {
         let mut unnamed = Vec::new();
         for (name, weight) in self.sent.drain(..) {
             if weight == 0 {
-                self.told.remove(&name);
+                self.reported.remove(&name);
                 unnamed.extend(self.flows.get(&name));
-            } else if let Some(told) = self.told.get_mut(&name) {
-                told.weight = Some(weight);
+            } else if let Some(reported) = self.reported.get_mut(&name) {
+                reported.weight = Some(weight);
             }
         }
         unnamed
@@ -205,23 +207,23 @@ impl<K> NamedKeys<K> {
     }
 
     /// Reports all keys again, because the store knows none of them.
-    pub(super) fn forget_told(&mut self) {
+    pub(super) fn forget_reported(&mut self) {
         self.sent.clear();
-        self.told.clear();
+        self.reported.clear();
         self.changed = self.named.iter().map(|(_, name)| *name).collect();
     }
 
     /// Reports all keys again, because the store has lost some of them.
-    pub(super) fn tell_again(&mut self) {
-        for (name, told) in &mut self.told {
-            (told.weight, told.gateways) = (None, NonZeroU16::MIN);
+    pub(super) fn report_again(&mut self) {
+        for (name, reported) in &mut self.reported {
+            (reported.weight, reported.gateways) = (None, NonZeroU16::MIN);
             self.changed.insert(*name);
         }
     }
 
     /// Sets the number of gateways at which a key waits. Returns its flow if it is known and waits.
     pub(super) fn waits_at(&mut self, name: u64, gateways: NonZeroU16) -> Option<u32> {
-        self.told.get_mut(&name)?.gateways = gateways;
+        self.reported.get_mut(&name)?.gateways = gateways;
         self.flows.get(&name).copied()
     }
 

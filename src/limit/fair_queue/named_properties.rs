@@ -111,9 +111,9 @@ proptest! {
                 }
                 Step::StoreForgets => {
                     store.clear();
-                    keys.forget_told();
+                    keys.forget_reported();
                 }
-                Step::NewsAreLost => keys.tell_again(),
+                Step::NewsAreLost => keys.report_again(),
                 _ => {}
             }
         }

@@ -60,9 +60,9 @@ impl Both {
         match step {
             Step::Join { key, cost } => {
                 let weight = self.weights[usize::from(*key)];
-                let place = self.queue.join(key, weight, *cost, self.joined);
+                let position = self.queue.join(key, weight, *cost, self.joined);
                 self.model.join(*key, weight, *cost, self.joined);
-                self.waiting.push((self.joined, place));
+                self.waiting.push((self.joined, position));
                 self.joined += 1;
             }
             Step::Take => {
@@ -86,8 +86,8 @@ impl Both {
             }
             Step::Leave(index) => {
                 if !self.waiting.is_empty() {
-                    let (number, place) = self.waiting.remove(index.index(self.waiting.len()));
-                    prop_assert_eq!(self.queue.leave(place), Some(number));
+                    let (number, position) = self.waiting.remove(index.index(self.waiting.len()));
+                    prop_assert_eq!(self.queue.leave(position), Some(number));
                     prop_assert!(self.model.leave(number));
                 }
             }

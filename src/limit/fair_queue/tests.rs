@@ -14,17 +14,17 @@ fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) ->
 }
 
 #[test]
-fn who_leaves_makes_room_and_a_place_is_left_once() {
+fn a_waiter_that_leaves_makes_room_and_its_position_is_valid_once() {
     let mut queue = FairQueue::default();
-    let places = join(&mut queue, 'a', 1, 3);
+    let positions = join(&mut queue, 'a', 1, 3);
     join(&mut queue, 'b', 1, 2);
-    assert_eq!(queue.leave(places[1]), Some(1));
-    assert_eq!(queue.leave(places[1]), None);
+    assert_eq!(queue.leave(positions[1]), Some(1));
+    assert_eq!(queue.leave(positions[1]), None);
     assert_eq!((queue.len(), queue.depth(&'a')), (4, 2));
     assert_eq!(take_all(&mut queue), "abab");
-    assert_eq!(queue.leave(places[0]), None);
+    assert_eq!(queue.leave(positions[0]), None);
     let again = join(&mut queue, 'c', 1, 1);
-    assert_eq!(queue.leave(places[2]), None, "a place of long ago");
+    assert_eq!(queue.leave(positions[2]), None, "a place of long ago");
     assert_eq!(queue.leave(again[0]), Some(0));
     assert!(queue.is_empty());
 }

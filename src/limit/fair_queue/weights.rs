@@ -123,16 +123,16 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Reports all keys again and counts them in full, because the store knows none of them.
-    pub(crate) fn forget_told(&mut self) {
-        self.named().map(NamedKeys::forget_told);
+    pub(crate) fn forget_reported(&mut self) {
+        self.named().map(NamedKeys::forget_reported);
         self.count_whole();
     }
 
     /// Reports all keys again and counts them in full, because the store has lost some of them.
     ///
     /// A key counts in full until the store reports its gateways again.
-    pub(crate) fn tell_again(&mut self) {
-        self.named().map(NamedKeys::tell_again);
+    pub(crate) fn report_again(&mut self) {
+        self.named().map(NamedKeys::report_again);
         self.count_whole();
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::answer::{AnswerEvent, Part};
 use super::evidence::Sample;
-use super::objective::{Judgement, MAX_CONDITIONS, Objective};
+use super::objective::{MAX_CONDITIONS, Objective, ResponseVerdict};
 use super::observed::{Observed, Waited};
 use super::settings::Target;
 use crate::Moment;
@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 4 * 3600;
 
 /// Demand at the gate during a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Demand {
+enum BlockDemand {
     /// Requests waited all the time, for the limit that is searched.
     Enough,
     /// Requests waited all the time, but mostly for the other limit.
@@ -37,7 +37,7 @@ pub(super) struct Block {
     bad: [u32; MAX_CONDITIONS],
     /// Duration that requests waited, by limit.
     waited: Waited,
-    demand: Demand,
+    demand: BlockDemand,
     /// Whether requests that were sent before may still have an effect.
     pub is_settling: bool,
 }
@@ -90,14 +90,14 @@ impl Blocks {
             *ended += u64::from(event.ends(part));
         }
         for (nth, condition) in objective.conditions().iter().enumerate() {
-            match condition.judge(event) {
-                Judgement::Good => block.good[nth] += 1,
-                Judgement::Bad => block.bad[nth] += 1,
-                Judgement::BadAfterAll => {
+            match condition.verdict(event) {
+                ResponseVerdict::Good => block.good[nth] += 1,
+                ResponseVerdict::Bad => block.bad[nth] += 1,
+                ResponseVerdict::TurnedBad => {
                     block.good[nth] = block.good[nth].saturating_sub(1);
                     block.bad[nth] += 1;
                 }
-                Judgement::Nothing => {}
+                ResponseVerdict::Nothing => {}
             }
         }
         true
@@ -111,7 +111,7 @@ impl Blocks {
             return;
         };
         if !seen.has_waited {
-            open.demand = Demand::Idle;
+            open.demand = BlockDemand::Idle;
         }
         open.waited.add(seen.waited);
         if now.since(open.start) < BLOCK || is_full {
@@ -119,8 +119,8 @@ impl Blocks {
         }
         open.end = now;
         open.departed = seen.departed.saturating_sub(self.departed);
-        if open.demand == Demand::Enough && open.waited.is_held_back(target) {
-            open.demand = Demand::HeldBack;
+        if open.demand == BlockDemand::Enough && open.waited.is_held_back(target) {
+            open.demand = BlockDemand::HeldBack;
         }
         self.departed = seen.departed;
         self.all.push(Block::new(now, is_settling));
@@ -138,12 +138,12 @@ impl Blocks {
         old + self.all[old..ended].iter().take_while(is_whole).count()
     }
 
-    /// Returns samples of the closed blocks that `wanted` accepts, for the condition `nth`.
+    /// Returns samples of the closed blocks that `accepts` accepts, for the condition `nth`.
     pub fn samples(
         &self,
         nth: usize,
         closed: usize,
-        wanted: impl Fn(&Block) -> bool,
+        accepts: impl Fn(&Block) -> bool,
     ) -> Vec<Sample> {
         let part = self.parts.get(nth).copied().flatten();
         let (mut unanswered, mut samples) = (0_i64, Vec::with_capacity(closed));
@@ -156,7 +156,7 @@ impl Blocks {
                 let more = u32::try_from(unanswered.max(0) - before).unwrap_or(0);
                 bad += f64::from(more);
             }
-            if wanted(block) {
+            if accepts(block) {
                 samples.push(Sample {
                     count: good + bad,
                     bad,
@@ -175,7 +175,10 @@ impl Blocks {
 
     /// Returns the duration of all blocks in which requests waited for the other limit.
     pub fn held_back(&self) -> Duration {
-        let held_back = self.all.iter().filter(|it| it.demand == Demand::HeldBack);
+        let held_back = self
+            .all
+            .iter()
+            .filter(|it| it.demand == BlockDemand::HeldBack);
         held_back.map(Block::took).sum()
     }
 
@@ -185,12 +188,15 @@ impl Blocks {
             .iter()
             .rev()
             .nth(1)
-            .is_some_and(|it| it.demand == Demand::HeldBack)
+            .is_some_and(|it| it.demand == BlockDemand::HeldBack)
     }
 
     /// Returns the duration of all blocks without enough demand for the limit that is searched.
     pub fn idle(&self) -> Duration {
-        let idle = self.all.iter().filter(|it| it.demand != Demand::Enough);
+        let idle = self
+            .all
+            .iter()
+            .filter(|it| it.demand != BlockDemand::Enough);
         idle.map(Block::took).sum()
     }
 }
@@ -205,14 +211,14 @@ impl Block {
             good: [0; MAX_CONDITIONS],
             bad: [0; MAX_CONDITIONS],
             waited: Waited::default(),
-            demand: Demand::Enough,
+            demand: BlockDemand::Enough,
             is_settling,
         }
     }
 
     /// Returns whether the block counts towards a good level.
     pub fn is_proof(&self) -> bool {
-        self.demand == Demand::Enough && !self.is_settling
+        self.demand == BlockDemand::Enough && !self.is_settling
     }
 
     fn took(&self) -> Duration {

@@ -35,7 +35,7 @@ pub(super) struct Sample {
 
 /// Verdict of the test on one condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leaning {
+pub(super) enum TestVerdict {
     Good,
     Bad,
     Undecided,
@@ -63,14 +63,14 @@ impl SequentialTest {
     /// Returns the verdict of the ratio.
     ///
     /// It is not bad before [`MIN_BLOCKS`]: fewer blocks do not show the dispersion.
-    pub fn decide(&self, blocks: &[Sample]) -> Leaning {
+    pub fn decide(&self, blocks: &[Sample]) -> TestVerdict {
         let ratio = self.log_ratio(blocks);
         if ratio >= self.bad_above && blocks.len() >= MIN_BLOCKS {
-            Leaning::Bad
+            TestVerdict::Bad
         } else if ratio <= self.good_below {
-            Leaning::Good
+            TestVerdict::Good
         } else {
-            Leaning::Undecided
+            TestVerdict::Undecided
         }
     }
 

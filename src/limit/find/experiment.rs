@@ -148,11 +148,11 @@ impl Experiment {
         if self.ended.is_some() {
             return Levels::default();
         }
-        let (rate, places) = match self.scale.level(self.search.level) {
+        let (rate, permits) = match self.scale.level(self.search.level) {
             Level::Rate(rate) => (Some(rate), None),
-            Level::Places(places) => (None, Some(places)),
+            Level::Permits(permits) => (None, Some(permits)),
         };
-        Levels { rate, places }
+        Levels { rate, permits }
     }
 
     /// Returns the current level and its purpose.
@@ -237,7 +237,7 @@ impl Experiment {
             Level::Rate(level) if rate < level.per_second() => {
                 Level::Rate(scale::rate((rate * 100.0).round() / 100.0).unwrap_or(level))
             }
-            Level::Places(level) => Level::Places(level.min(self.trial.measurements().at_once())),
+            Level::Permits(level) => Level::Permits(level.min(self.trial.measurements().at_once())),
             level @ Level::Rate(_) => level,
         }
     }
@@ -249,7 +249,7 @@ impl Experiment {
             (Some(Level::Rate(good)), Level::Rate(it)) if good.per_second() > it.per_second() => {
                 Level::Rate(good)
             }
-            (Some(Level::Places(good)), Level::Places(it)) => Level::Places(good.max(it)),
+            (Some(Level::Permits(good)), Level::Permits(it)) => Level::Permits(good.max(it)),
             _ => came,
         }
     }
@@ -257,8 +257,8 @@ impl Experiment {
     /// Returns the effective limit that is not searched.
     fn other_limit(&self) -> Option<Level> {
         match self.settings.target {
-            Target::Rate { .. } => self.last.limits.places.map(Level::Places),
-            Target::Places { .. } => self.last.limits.rate.map(Level::Rate),
+            Target::Rate { .. } => self.last.limits.permits.map(Level::Permits),
+            Target::Permits { .. } => self.last.limits.rate.map(Level::Rate),
         }
     }
 

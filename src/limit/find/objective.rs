@@ -59,11 +59,11 @@ pub enum ErrorKind {
 
 /// Verdict of an event on a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum ResponseVerdict {
     Good,
     Bad,
     /// Bad, although an earlier event of the same request counted as good.
-    BadAfterAll,
+    TurnedBad,
     /// The event does not concern the condition.
     Nothing,
 }
@@ -129,10 +129,10 @@ impl Criterion {
         }
     }
 
-    pub(super) fn judge(&self, event: AnswerEvent) -> Judgement {
+    pub(super) fn verdict(&self, event: AnswerEvent) -> ResponseVerdict {
         match self {
-            Self::Percentile { part, below, .. } => judge_time(event, *part, *below),
-            Self::Errors { kind, .. } => judge_status(event, *kind),
+            Self::Percentile { part, below, .. } => verdict_by_time(event, *part, *below),
+            Self::Errors { kind, .. } => verdict_by_status(event, *kind),
         }
     }
 
@@ -145,38 +145,40 @@ impl Criterion {
     }
 }
 
-fn of(is_bad: bool) -> Judgement {
+fn of(is_bad: bool) -> ResponseVerdict {
     if is_bad {
-        Judgement::Bad
+        ResponseVerdict::Bad
     } else {
-        Judgement::Good
+        ResponseVerdict::Good
     }
 }
 
 /// Decides by duration. An error response is bad: an origin must not look fast by failing.
-fn judge_time(event: AnswerEvent, part: Part, below: Duration) -> Judgement {
+fn verdict_by_time(event: AnswerEvent, part: Part, below: Duration) -> ResponseVerdict {
     match (event, part) {
         (AnswerEvent::Head { took, status }, Part::Head)
         | (AnswerEvent::Whole { took, status }, Part::Whole) => of(took >= below || status >= 500),
-        (AnswerEvent::Failed { had_head }, _) if !had_head || part == Part::Whole => Judgement::Bad,
+        (AnswerEvent::Failed { had_head }, _) if !had_head || part == Part::Whole => {
+            ResponseVerdict::Bad
+        }
         (AnswerEvent::Abandoned { had_head, took }, _)
             if (!had_head || part == Part::Whole) && took >= below =>
         {
-            Judgement::Bad
+            ResponseVerdict::Bad
         }
-        _ => Judgement::Nothing,
+        _ => ResponseVerdict::Nothing,
     }
 }
 
-fn judge_status(event: AnswerEvent, kind: ErrorKind) -> Judgement {
+fn verdict_by_status(event: AnswerEvent, kind: ErrorKind) -> ResponseVerdict {
     match (event, kind) {
         (AnswerEvent::Head { status, .. }, ErrorKind::Status4xx) => {
             of((400..500).contains(&status))
         }
         (AnswerEvent::Head { status, .. }, _) => of(status >= 500),
         (AnswerEvent::Failed { had_head: false }, _) => of(kind == ErrorKind::Failures),
-        (AnswerEvent::Failed { had_head: true }, ErrorKind::Failures) => Judgement::BadAfterAll,
-        _ => Judgement::Nothing,
+        (AnswerEvent::Failed { had_head: true }, ErrorKind::Failures) => ResponseVerdict::TurnedBad,
+        _ => ResponseVerdict::Nothing,
     }
 }
 

@@ -34,13 +34,13 @@ pub struct Waited {
     /// Waited for its slot, by the rate.
     pub for_pace: Duration,
     /// Waited for a free permit of the origin, by `max_in_flight`.
-    pub for_places: Duration,
+    pub for_permits: Duration,
 }
 
 impl Waited {
     /// Returns the sum of both.
     pub fn sum(self) -> Duration {
-        self.for_pace.saturating_add(self.for_places)
+        self.for_pace.saturating_add(self.for_permits)
     }
 
     /// Returns the difference to an earlier value.
@@ -48,21 +48,21 @@ impl Waited {
     pub fn since(self, before: Self) -> Self {
         Self {
             for_pace: self.for_pace.saturating_sub(before.for_pace),
-            for_places: self.for_places.saturating_sub(before.for_places),
+            for_permits: self.for_permits.saturating_sub(before.for_permits),
         }
     }
 
     /// Adds the durations of another observation.
     pub fn add(&mut self, more: Self) {
         self.for_pace = self.for_pace.saturating_add(more.for_pace);
-        self.for_places = self.for_places.saturating_add(more.for_places);
+        self.for_permits = self.for_permits.saturating_add(more.for_permits);
     }
 
     /// Returns whether the limit that is not searched held requests back most of the time.
     pub(super) fn is_held_back(self, target: Target) -> bool {
         match target {
-            Target::Rate { .. } => self.for_places > self.for_pace,
-            Target::Places { .. } => self.for_pace > self.for_places,
+            Target::Rate { .. } => self.for_permits > self.for_pace,
+            Target::Permits { .. } => self.for_pace > self.for_permits,
         }
     }
 }

@@ -12,7 +12,7 @@ pub enum Level {
     /// Rate of an origin.
     Rate(Rate),
     /// `max_in_flight` of an origin.
-    Places(u32),
+    Permits(u32),
 }
 
 impl fmt::Display for Level {
@@ -20,7 +20,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => rate.fmt(f),
-            Self::Places(places) => places.fmt(f),
+            Self::Permits(permits) => permits.fmt(f),
         }
     }
 }
@@ -31,7 +31,7 @@ pub struct Levels {
     /// Rate of the origin.
     pub rate: Option<Rate>,
     /// `max_in_flight` of the origin.
-    pub places: Option<u32>,
+    pub permits: Option<u32>,
 }
 
 /// Purpose of a step.

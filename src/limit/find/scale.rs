@@ -18,14 +18,14 @@ impl Scale {
     pub fn bottom(self) -> f64 {
         match self.target {
             Target::Rate { from, .. } => from.per_second(),
-            Target::Places { from, .. } => from.into(),
+            Target::Permits { from, .. } => from.into(),
         }
     }
 
     pub fn top(self) -> f64 {
         match self.target {
             Target::Rate { to, .. } => to.per_second(),
-            Target::Places { to, .. } => to.into(),
+            Target::Permits { to, .. } => to.into(),
         }
     }
 
@@ -44,8 +44,8 @@ impl Scale {
     /// Converts a number to a level, as written in the file.
     pub fn level(self, number: f64) -> Level {
         match self.target {
-            Target::Places { to, .. } => {
-                Level::Places(u32::try_from(to_whole(number.round())).unwrap_or(to))
+            Target::Permits { to, .. } => {
+                Level::Permits(u32::try_from(to_whole(number.round())).unwrap_or(to))
             }
             Target::Rate { from, .. } if number <= from.per_second() => Level::Rate(from),
             Target::Rate { to, .. } if number >= to.per_second() => Level::Rate(to),
@@ -66,7 +66,7 @@ impl Scale {
     /// Returns the unit of rounding. Three digits of a rate are set: at most 0.5 % off.
     fn unit(self, number: f64) -> f64 {
         match self.target {
-            Target::Places { .. } => 1.0,
+            Target::Permits { .. } => 1.0,
             Target::Rate { .. } => 10_f64.powf(number.max(1e-6).log10().floor() - 2.0),
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     fn shown(scale: Scale, number: f64) -> String {
         match scale.level(number) {
             Level::Rate(rate) => rate.to_string(),
-            Level::Places(places) => places.to_string(),
+            Level::Permits(permits) => permits.to_string(),
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn each_step_is_a_step_however_small() {
-        let scale = Scale::new(Target::Places { from: 1, to: 40 });
+        let scale = Scale::new(Target::Permits { from: 1, to: 40 });
         let mut all = vec![1.0];
         while let Some(last) = all.last().copied().filter(|last| *last < 40.0) {
             all.push(scale.up(last, 0.05));

@@ -43,7 +43,7 @@ pub enum Target {
         to: Rate,
     },
     /// Concurrent requests at the origin, `max_in_flight`.
-    Places {
+    Permits {
         /// First number, and the lowest ever set. At least 1.
         from: u32,
         /// Highest number ever set.

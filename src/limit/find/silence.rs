@@ -38,8 +38,8 @@ impl Silence {
     /// Returns the duration since the last response; zero without requests at the origin.
     pub fn tick(&mut self, seen: &Observed, now: Moment) -> Duration {
         let sent = seen.departed.saturating_sub(self.departed_before);
-        let is_heard = std::mem::replace(&mut self.known, self.ended) != self.ended;
-        if is_heard || sent <= self.ended || seen.in_flight == 0 {
+        let has_response = std::mem::replace(&mut self.known, self.ended) != self.ended;
+        if has_response || sent <= self.ended || seen.in_flight == 0 {
             self.since = now;
         }
         now.since(self.since)

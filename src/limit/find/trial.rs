@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::answer::AnswerEvent;
 use super::blocks::{Block, Blocks};
-use super::evidence::{Leaning, Sample, SequentialTest};
+use super::evidence::{Sample, SequentialTest, TestVerdict};
 use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
@@ -53,7 +53,7 @@ pub(super) struct Trial {
     idle_since: Option<Moment>,
     departed_before: u64,
     /// Number of closed blocks at the last verdict.
-    judged: usize,
+    decided: usize,
     /// Index of the condition that the test called bad.
     broken: Option<usize>,
     /// Time since the last response from the origin, while requests are in flight.
@@ -73,7 +73,7 @@ impl Trial {
             measurements: Measurements::new(objective),
             idle_since: None,
             departed_before: departed,
-            judged: 0,
+            decided: 0,
             broken: None,
             silent: Duration::ZERO,
         }
@@ -140,19 +140,19 @@ impl Trial {
             return Some(StepVerdict::Broke);
         }
         let closed = self.blocks.closed(now);
-        if std::mem::replace(&mut self.judged, closed) == closed {
+        if std::mem::replace(&mut self.decided, closed) == closed {
             return None;
         }
-        let mut leanings = Vec::with_capacity(self.tests.len());
+        let mut verdicts = Vec::with_capacity(self.tests.len());
         for (nth, test) in self.tests.iter().enumerate() {
             let all = self.blocks.samples(nth, closed, |_| true);
             let settled = self.blocks.samples(nth, closed, |block| !block.is_settling);
-            let is_bad = test.is_spell(&all) || test.decide(&settled) == Leaning::Bad;
+            let is_bad = test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad;
             if is_bad && self.length != Length::Recover {
                 self.broken = Some(nth);
                 return Some(StepVerdict::Broke);
             }
-            leanings.push(test.decide(&self.busy(nth, closed)));
+            verdicts.push(test.decide(&self.busy(nth, closed)));
         }
         let took = self.blocks.busy(closed);
         match self.length {
@@ -164,7 +164,7 @@ impl Trial {
             Length::Decided if took < timing.min_step => None,
             Length::DecidedNear if took < timing.min_step * 2 => None,
             Length::Decided | Length::DecidedNear
-                if leanings.iter().all(|it| *it == Leaning::Good) =>
+                if verdicts.iter().all(|it| *it == TestVerdict::Good) =>
             {
                 Some(StepVerdict::Good)
             }

@@ -55,7 +55,7 @@ fn keys_of_one_instant_leave_as_the_worked_example_says() {
 }
 
 #[test]
-fn idle_time_pays_what_a_key_has_had() {
+fn idle_time_clears_the_charges_of_a_key() {
     let mut gate = Gate::new(limits(Some("10r/s"), None));
     let costly = Cost::new(64).expect("a cost");
     gate.join(&share('a', 1), costly, at(0), || 0);
@@ -65,7 +65,7 @@ fn idle_time_pays_what_a_key_has_had() {
 }
 
 #[test]
-fn a_gate_without_share_asks_for_no_key() {
+fn a_gate_with_one_queue_needs_no_key() {
     let mut gate = Gate::<char, u32>::new(limits(Some("10r/s"), None));
     assert!(gate.pass(Cost::ONE, at(0)));
     assert!(!gate.pass(Cost::ONE, at(0)));
@@ -89,11 +89,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A gate in its plainest form. Its interval is 100 ms, if it has a rate.
-struct Plain {
+struct PlainGate {
     model: Model,
     weights: Vec<u32>,
     has_pace: bool,
-    places: Option<usize>,
+    permits: Option<usize>,
     in_flight: usize,
     /// Instant of the next slot. `opens`: instant at which a permit last became free.
     next: u64,
@@ -102,9 +102,9 @@ struct Plain {
     waiting: Vec<(u64, u32, u64)>,
 }
 
-impl Plain {
-    fn has_place(&self) -> bool {
-        self.places.is_none_or(|places| self.in_flight < places)
+impl PlainGate {
+    fn has_permit(&self) -> bool {
+        self.permits.is_none_or(|permits| self.in_flight < permits)
     }
 
     fn leaves(&mut self, due: u64, cost: u32) {
@@ -119,7 +119,7 @@ impl Plain {
     /// Removes the next request that leaves by `until`. Returns its key, number and instant.
     fn take(&mut self, until: u64) -> Option<(u8, u64, u64)> {
         let due = self.next.max(self.opens);
-        if self.waiting.is_empty() || !self.has_place() || due > until {
+        if self.waiting.is_empty() || !self.has_permit() || due > until {
             return None;
         }
         let (key, number) = self.model.take()?;
@@ -133,7 +133,7 @@ impl Plain {
     /// Joins the gate. Returns whether the request leaves at once.
     fn join(&mut self, key: u8, cost: u32, number: u64, now: u64) -> bool {
         let weight = self.weights[usize::from(key)];
-        if self.waiting.is_empty() && self.has_place() && self.next <= now {
+        if self.waiting.is_empty() && self.has_permit() && self.next <= now {
             self.model.restart();
             self.model.depart(key, weight, cost);
             self.leaves(now, cost);
@@ -153,13 +153,13 @@ proptest! {
     fn any_trace_leaves_as_in_the_model(
         weights in prop::collection::vec(1..=64_u32, 5),
         has_pace in any::<bool>(),
-        places in prop::option::of(1..4_usize),
+        permits in prop::option::of(1..4_usize),
         steps in prop::collection::vec((step(), 0..300_u64), 1..200),
     ) {
         let rate = has_pace.then_some("10r/s");
-        let mut gate = Gate::<u8, u64>::new(limits(rate, places));
-        let mut plain = Plain {
-            model: Model::new(), weights, has_pace, places, in_flight: 0, next: 0, opens: 0,
+        let mut gate = Gate::<u8, u64>::new(limits(rate, permits));
+        let mut plain = PlainGate {
+            model: Model::new(), weights, has_pace, permits, in_flight: 0, next: 0, opens: 0,
             waiting: Vec::new(),
         };
         let (mut now, mut number, mut positions) = (0, 0, Vec::new());
@@ -167,8 +167,8 @@ proptest! {
             now += millis;
             loop {
                 let left = gate.take(at(now)).map(|it| (it.key, it.waiter, it.due));
-                let wanted = plain.take(now).map(|(key, number, due)| (key, number, at(due)));
-                prop_assert_eq!(left, wanted);
+                let expected = plain.take(now).map(|(key, number, due)| (key, number, at(due)));
+                prop_assert_eq!(left, expected);
                 let Some((_, number, _)) = left else { break };
                 positions.retain(|(known, _)| *known != number);
             }
@@ -197,7 +197,7 @@ proptest! {
                 }
                 Step::GiveBack => {
                     if plain.in_flight > 0 {
-                        if !plain.has_place() {
+                        if !plain.has_permit() {
                             plain.opens = now;
                         }
                         plain.in_flight -= 1;
@@ -212,7 +212,7 @@ proptest! {
     ///
     /// The other keys may arrive at any time, send requests of high cost, leave and join again.
     #[test]
-    fn no_key_gains_on_one_that_waits(
+    fn no_key_gets_more_than_a_key_that_always_waits(
         before in prop::collection::vec((0..3_u8, 1..=64_u32, 0..20_000_u64), 0..6),
         steps in prop::collection::vec((0..3_u8, 1..=64_u32, any::<Index>(), 0..4_u8), 1..200),
     ) {
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn at_a_gate_that_shares_its_slots_they_are_charged_too() {
+fn departures_in_granted_slots_are_charged() {
     let mut gate = Gate::<char, u32>::new(limits(Some("10r/s"), None));
     gate.share_grid();
     let keys = [('a', 3, 5), ('b', 1, 2), ('c', 1, 2)];

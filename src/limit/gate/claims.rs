@@ -17,7 +17,7 @@ use super::{Gate, KeyNews, Moment, Rate};
 /// Longest time between two claims while requests wait.
 ///
 /// Other gateways remove a gate that is silent for several times as long.
-const WAITING: Duration = Duration::from_millis(25);
+const CLAIM_INTERVAL_WAITING: Duration = Duration::from_millis(25);
 /// Time between two claims of a gate that gets fewer slots than it requests.
 ///
 /// Unclaimed slots are granted 15 ms ahead, so no slot is lost in between.
@@ -25,7 +25,7 @@ const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
 /// Shortest time between two claims.
 const MIN_INTERVAL: Duration = Duration::from_millis(2);
 /// Time between two claims without waiters. Other gateways learn the number of gateways from them.
-const IDLE: Duration = Duration::from_secs(1);
+const CLAIM_INTERVAL_IDLE: Duration = Duration::from_secs(1);
 /// Time for which a gate retries at a store that does not answer.
 ///
 /// A gate that stands alone adds its part of the rate to that of the gateways that reach the store.
@@ -34,7 +34,7 @@ const STANDALONE_AFTER: Duration = Duration::from_millis(150);
 /// Time for which a gate that reaches the store again waits for the other gateways to do so.
 const REJOIN_AFTER: Duration = Duration::from_secs(1);
 /// Divisor of the rate for a gate alone that knows no number of gateways: it takes a tenth.
-const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const DEFAULT_PARTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// Answer to a claim, with instants on the gateway's clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ enum Mode {
 pub struct Claims {
     mode: Mode,
     /// Number of gateways that share the grid, as last reported by the store.
-    told: Option<NonZeroU32>,
+    reported: Option<NonZeroU32>,
     /// Number of gateways that share the grid, as configured.
     expected: Option<NonZeroU32>,
     part: f64,
@@ -97,9 +97,9 @@ pub struct Claims {
     again: Moment,
     /// Whether requests waited at the last claim.
     ///
-    /// `wanted` is the number of slots that it requested.
+    /// `requested` is the number of slots that it requested.
     waited: bool,
-    wanted: u64,
+    requested: u64,
     /// Whether all requested slots were granted.
     is_satisfied: bool,
 }
@@ -112,7 +112,7 @@ impl Claims {
     pub fn new(expected: Option<NonZeroU32>) -> Self {
         Self {
             mode: Mode::Grid,
-            told: None,
+            reported: None,
             expected,
             part: 1.0,
             is_under_way: false,
@@ -120,7 +120,7 @@ impl Claims {
             last: Moment::default(),
             again: Moment::default(),
             waited: false,
-            wanted: 0,
+            requested: 0,
             is_satisfied: true,
         }
     }
@@ -140,7 +140,7 @@ impl Claims {
 
     /// Returns the number of gateways that share the rate, if it is known.
     pub fn gateways(&self) -> Option<NonZeroU32> {
-        self.told.or(self.expected)
+        self.reported.or(self.expected)
     }
 
     /// Returns the gate's current part of the rate, above 0 and at most 1.
@@ -159,12 +159,16 @@ impl Claims {
         let after = |span| Some(self.last + span);
         match self.mode {
             Mode::Out(_) => return None,
-            Mode::Settling(..) => return after(WAITING),
+            Mode::Settling(..) => return after(CLAIM_INTERVAL_WAITING),
             Mode::Grid => {}
         }
-        if gate.wanted_slots(now) == 0 {
+        if gate.slots_to_request(now) == 0 {
             let is_waiting = self.waited || gate.depth() > 0;
-            return after(if is_waiting { WAITING } else { IDLE });
+            return after(if is_waiting {
+                CLAIM_INTERVAL_WAITING
+            } else {
+                CLAIM_INTERVAL_IDLE
+            });
         }
         let (soon, least) = if gate.granted_slots(now) > 0 {
             (MIN_INTERVAL, CLAIM_INTERVAL_BUSY)
@@ -175,13 +179,16 @@ impl Claims {
             // New waiters came since the last claim. The first one does not wait for further ones.
             return after(soon);
         }
-        Some(self.again.clamp(self.last + least, self.last + WAITING))
+        Some(
+            self.again
+                .clamp(self.last + least, self.last + CLAIM_INTERVAL_WAITING),
+        )
     }
 
-    /// Records that a claim for `wanted` slots is sent. `waits`: it reports waiters.
-    pub fn sent(&mut self, wanted: u64, waits: bool, now: Moment) {
+    /// Records that a claim for `requested` slots is sent. `waits`: it reports waiters.
+    pub fn sent(&mut self, requested: u64, waits: bool, now: Moment) {
         (self.is_under_way, self.last) = (true, now);
-        (self.wanted, self.waited) = (wanted, waits);
+        (self.requested, self.waited) = (requested, waits);
     }
 
     /// Applies the store's answer: the gate gets its slots, or joins the grid again.
@@ -192,7 +199,7 @@ impl Claims {
         now: Moment,
     ) {
         (self.is_under_way, self.silent) = (false, None);
-        self.told = Some(answer.gateways);
+        self.reported = Some(answer.gateways);
         (self.part, self.again) = (answer.part, answer.again);
         match self.mode {
             Mode::Out(parts) => self.mode = Mode::Settling(parts, now),
@@ -208,10 +215,10 @@ impl Claims {
         if self.mode == Mode::Grid {
             gate.share_grid();
             gate.set_class_parts(&answer.classes);
-            gate.hear_keys(&answer.keys);
+            gate.receive_key_news(&answer.keys);
             gate.grant(&answer.slots, answer.free, answer.part, now);
         }
-        self.is_satisfied = answer.slots.len() as u64 >= self.wanted;
+        self.is_satisfied = answer.slots.len() as u64 >= self.requested;
     }
 
     /// Records that a claim failed: the gate tries again, and later stands alone.
@@ -225,7 +232,7 @@ impl Claims {
         }
         self.silent = None;
         let parts = match self.mode {
-            Mode::Grid => self.gateways().unwrap_or(UNKNOWN),
+            Mode::Grid => self.gateways().unwrap_or(DEFAULT_PARTS),
             Mode::Out(parts) | Mode::Settling(parts, _) => parts,
         };
         self.mode = Mode::Out(parts);

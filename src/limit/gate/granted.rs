@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Moment;
-use super::telling::Telling;
+use super::key_reporting::KeyReporting;
 
 /// Time for which a granted slot may still be used after its instant.
 ///
 /// For answers of the store that arrive late. A slot that is not used by then is lost.
-pub(super) const LATE: Duration = Duration::from_millis(5);
+pub(super) const MAX_LATENESS: Duration = Duration::from_millis(5);
 /// Upper bound of the kept slots. No rate needs more: the fastest has 50,000 slots in 50 ms.
 const MAX_SLOTS: usize = 65_536;
 
@@ -38,7 +38,7 @@ pub(super) struct Granted {
     interval: Duration,
     counts: SlotCounts,
     /// Reports of the waiting keys to the store. `None`: they are not reported.
-    pub(super) telling: Option<Telling>,
+    pub(super) key_reporting: Option<KeyReporting>,
 }
 
 /// Counts of granted slots by their use.
@@ -47,7 +47,7 @@ pub struct SlotCounts {
     /// Number of slots that were used for a departure, or for the rest of its cost.
     pub used: u64,
     /// Number of slots that expired unused.
-    pub lapsed: u64,
+    pub expired: u64,
 }
 
 impl Granted {
@@ -94,7 +94,10 @@ impl Granted {
 
     /// Returns the number of slots that it holds and that a request ready at `ready` could use.
     pub(super) fn count(&self, ready: Moment) -> u64 {
-        let passed = self.slots.iter().take_while(|slot| **slot + LATE < ready);
+        let passed = self
+            .slots
+            .iter()
+            .take_while(|slot| **slot + MAX_LATENESS < ready);
         (self.slots.len() - passed.count()) as u64
     }
 
@@ -112,10 +115,10 @@ impl Granted {
         let from = self.from.max(last.unwrap_or_default());
         let in_time = slots
             .iter()
-            .filter(|slot| **slot >= from && **slot + LATE >= now);
+            .filter(|slot| **slot >= from && **slot + MAX_LATENESS >= now);
         let before = self.slots.len();
         self.slots.extend(in_time.take(room));
-        self.counts.lapsed += (before + slots.len() - self.slots.len()) as u64;
+        self.counts.expired += (before + slots.len() - self.slots.len()) as u64;
         if !self.slots.iter().is_sorted() {
             self.slots.make_contiguous().sort_unstable();
         }
@@ -125,15 +128,19 @@ impl Granted {
     /// Returns when a request that is ready at `ready` leaves. `None`: there is no slot for it.
     pub(super) fn first(&self, ready: Moment) -> Option<Moment> {
         let mut slots = self.slots.iter();
-        let slot = slots.find(|slot| **slot + LATE >= ready)?;
+        let slot = slots.find(|slot| **slot + MAX_LATENESS >= ready)?;
         Some(ready.max(*slot))
     }
 
     /// Drops the slots that are too early for a request that is ready at `ready`.
-    pub(super) fn lapse(&mut self, ready: Moment) {
-        while self.slots.front().is_some_and(|slot| *slot + LATE < ready) {
+    pub(super) fn expire(&mut self, ready: Moment) {
+        while self
+            .slots
+            .front()
+            .is_some_and(|slot| *slot + MAX_LATENESS < ready)
+        {
             self.slots.pop_front();
-            self.counts.lapsed += 1;
+            self.counts.expired += 1;
         }
     }
 
@@ -174,7 +181,10 @@ impl Granted {
     ///
     /// After the held slots, more are expected at this gate's part of the rate.
     pub(super) fn predict(&self, ready: Moment, ahead: u64) -> Moment {
-        let usable = self.slots.iter().filter(|slot| **slot + LATE >= ready);
+        let usable = self
+            .slots
+            .iter()
+            .filter(|slot| **slot + MAX_LATENESS >= ready);
         let ahead = ahead.saturating_add(self.debt);
         let mut granted = 0;
         for slot in usable {

@@ -3,9 +3,9 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::granted::LATE;
+use super::granted::MAX_LATENESS;
 use super::{Gate, Moment};
-use crate::{LentPlaces, PlaceNeeds};
+use crate::{LeasedPermits, PermitNeeds};
 
 /// Lower bound of the slot interval at which a gate gets a slot first, and then a permit for it.
 ///
@@ -16,17 +16,17 @@ const SLOT_FIRST: Duration = Duration::from_millis(10);
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Sets the permits that it has from a pool. `None`: it has no pool.
-    pub fn set_lent(&mut self, lent: Option<LentPlaces>, now: Moment) {
-        let was_full = !self.has_place();
+    pub fn set_lent(&mut self, lent: Option<LeasedPermits>, now: Moment) {
+        let was_full = !self.has_permit();
         self.lent = lent;
-        self.note_free_place(was_full, now);
+        self.note_free_permit(was_full, now);
     }
 
     /// Returns how many permits of a pool the gate needs, and when.
     ///
     /// `ahead` is the time before its use at which a permit must be requested.
-    pub fn place_needs(&self, now: Moment, ahead: Duration) -> PlaceNeeds {
-        let most = self.most_places().unwrap_or(usize::MAX);
+    pub fn permit_needs(&self, now: Moment, ahead: Duration) -> PermitNeeds {
+        let most = self.max_permits().unwrap_or(usize::MAX);
         let in_use = self.in_flight;
         let depth = self.depth();
         let mut slot = self.first_slot(now).filter(|_| depth > 0);
@@ -40,11 +40,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             looks = match near {
                 None => slot.map(|slot| slot.before(ahead)),
                 // After this instant the permit comes too late for the slot.
-                Some(near) => Some(near + LATE),
+                Some(near) => Some(near + MAX_LATENESS),
             };
             slot = near;
             usize::from(near.is_some())
-        } else if depth > 0 && self.lent.is_some_and(|lent| in_use >= lent.places) {
+        } else if depth > 0 && self.lent.is_some_and(|lent| in_use >= lent.permits) {
             // With a rate, only a part of the waiters can use a permit soon.
             depth.min((in_use / 2).max(1))
         } else {
@@ -57,7 +57,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         } else {
             (in_use + depth) as u64
         };
-        PlaceNeeds {
+        PermitNeeds {
             in_use,
             waiting,
             most,
@@ -70,29 +70,29 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Returns the number of permits that it can use within `span`, for slots of the shared grid.
-    pub(super) fn places_within(&self, span: Duration, now: Moment) -> u64 {
-        let lent = self.lent.map(|lent| lent.places);
+    pub(super) fn permits_within(&self, span: Duration, now: Moment) -> u64 {
+        let lent = self.lent.map(|lent| lent.permits);
         let most = [self.limits.max_in_flight, lent];
         let Some(most) = most.into_iter().flatten().min() else {
             return u64::MAX;
         };
         let free = most.saturating_sub(self.in_flight) as u64;
-        let places = free.saturating_add(self.turnover.places_in(span, now));
+        let permits = free.saturating_add(self.turnover.permits_in(span, now));
         if self.takes_slot_first() && self.in_flight == 0 {
-            return places.max(1);
+            return permits.max(1);
         }
         let (Some(lent), Some(granted)) = (self.lent, &self.granted) else {
-            return places;
+            return permits;
         };
         match lent.until {
             // A slot after the end of the permit is unusable.
             Some(until) => {
                 let turn = until.since(now);
                 let in_turn = granted.slots_in(turn).max(u64::from(!turn.is_zero()));
-                places.min(in_turn)
+                permits.min(in_turn)
             }
-            None if lent.places == 0 && lent.among.is_some() => 0,
-            None => places,
+            None if lent.permits == 0 && lent.among.is_some() => 0,
+            None => permits,
         }
     }
 
@@ -103,7 +103,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns whether it gets a slot first, and then borrows its only permit for it.
     fn takes_slot_first(&self) -> bool {
-        self.is_slot_first() && self.lent.is_some_and(|lent| lent.places <= 1)
+        self.is_slot_first() && self.lent.is_some_and(|lent| lent.permits <= 1)
     }
 
     /// Returns whether permits rotate, with slots far enough apart to borrow a permit for each.
@@ -133,10 +133,10 @@ mod tests {
         Moment::from_nanos(1_700_000_000_000_000_000) + Duration::from_millis(millis)
     }
 
-    fn lent(places: usize, until: Option<Moment>, go_round: bool) -> LentPlaces {
+    fn lent(permits: usize, until: Option<Moment>, go_round: bool) -> LeasedPermits {
         let among = NonZeroU32::new(3).filter(|_| go_round);
-        LentPlaces {
-            places,
+        LeasedPermits {
+            permits,
             until,
             among,
         }
@@ -159,17 +159,17 @@ mod tests {
 
     /// Returns the number of permits it could use, whether slots come first, and the next change.
     fn needs(gate: &Gate<u8, u32>, now: u64) -> (usize, bool, Option<Moment>) {
-        let needs = gate.place_needs(at(now), AHEAD);
+        let needs = gate.permit_needs(at(now), AHEAD);
         (needs.waiting, needs.is_slot_first, needs.looks)
     }
 
     #[test]
-    fn where_places_go_round_a_place_is_for_a_slot_that_is_near() {
+    fn a_rotating_permit_is_requested_for_a_near_slot() {
         let mut gate = waiting("20r/s", true);
-        assert_eq!(gate.wanted_slots(at(0)), 1, "one slot without a place");
+        assert_eq!(gate.slots_to_request(at(0)), 1, "one slot without a place");
         assert_eq!(needs(&gate, 0), (0, true, None));
         gate.grant(&[at(40)], at(90), 0.5, at(0));
-        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 33), (0, true, Some(at(34))));
         assert_eq!(needs(&gate, 34), (1, true, Some(at(45))));
         // A permit that it already has is kept for the slot.
@@ -178,12 +178,12 @@ mod tests {
         assert!(gate.take(at(39)).is_none());
         assert!(gate.take(at(40)).is_some());
         // The only permit is taken, so the gate claims no further slot.
-        assert_eq!(gate.wanted_slots(at(40)), 0);
+        assert_eq!(gate.slots_to_request(at(40)), 0);
         assert_eq!(needs(&gate, 40), (0, true, None));
     }
 
     #[test]
-    fn a_slot_that_no_place_came_for_is_not_waited_for() {
+    fn a_slot_without_a_permit_in_time_is_dropped() {
         let mut gate = waiting("20r/s", true);
         gate.grant(&[at(40)], at(90), 0.5, at(0));
         assert!(gate.is_between_slots(at(39)));
@@ -191,11 +191,11 @@ mod tests {
         assert_eq!(needs(&gate, 45).0, 1);
         assert_eq!(needs(&gate, 46), (0, true, None));
         assert!(gate.is_between_slots(at(46)));
-        assert_eq!(gate.wanted_slots(at(46)), 1, "another one is claimed");
+        assert_eq!(gate.slots_to_request(at(46)), 1, "another one is claimed");
     }
 
     #[test]
-    fn who_is_idle_needs_no_place_where_they_go_round() {
+    fn an_idle_gate_needs_no_rotating_permit() {
         let mut gate = waiting("20r/s", true);
         assert_eq!(gate.clear().len(), 3);
         gate.set_lent(Some(lent(1, None, true)), at(10));
@@ -205,9 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn at_a_fast_pace_a_place_comes_first_and_slots_for_its_turn() {
+    fn at_a_fast_rate_a_permit_comes_first_and_slots_for_its_time() {
         let mut gate = waiting("1000r/s", true);
-        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 0), (1, false, None));
         // Its part is a half: a slot each 2 ms. Two slots are left until the permit ends.
         gate.grant(&[], at(1), 0.5, at(0));
@@ -219,16 +219,16 @@ mod tests {
         };
         free_again(&mut gate, 0);
         free_again(&mut gate, 1);
-        assert_eq!(gate.wanted_slots(at(1)), 1, "one waits");
-        assert_eq!(gate.wanted_slots(at(5)), 0, "its turn is over");
+        assert_eq!(gate.slots_to_request(at(1)), 1, "one waits");
+        assert_eq!(gate.slots_to_request(at(5)), 0, "its turn is over");
     }
 
     #[test]
-    fn with_a_place_for_each_gateway_places_come_first() {
+    fn with_a_permit_for_each_gateway_permits_come_first() {
         let mut gate = waiting("20r/s", false);
-        assert_eq!(gate.wanted_slots(at(0)), 0);
+        assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 0), (1, false, None));
         gate.set_lent(Some(lent(1, None, false)), at(0));
-        assert_eq!(gate.wanted_slots(at(0)), 1);
+        assert_eq!(gate.slots_to_request(at(0)), 1);
     }
 }

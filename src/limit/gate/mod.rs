@@ -21,6 +21,7 @@
 mod charged;
 mod claims;
 mod granted;
+mod key_reporting;
 mod lent;
 mod outage;
 #[cfg(test)]
@@ -30,7 +31,6 @@ mod room;
 mod saved;
 mod shared;
 mod slots;
-mod telling;
 #[cfg(test)]
 mod tests;
 mod turnover;
@@ -40,19 +40,19 @@ use std::hash::Hash;
 use std::num::NonZeroU32;
 
 use super::fair_queue::Next;
-use super::{Class, ClassPosition, ClassQueue, Cost, LentPlaces, Moment, Rate, Share};
+use super::{Class, ClassPosition, ClassQueue, Cost, LeasedPermits, Moment, Rate, Share};
 pub use claims::{Claims, GridAnswer, Sharing};
 use granted::Granted;
 pub use granted::SlotCounts;
+pub use key_reporting::{KeyNews, KeyReport};
 use outage::Outage;
 use reserved::Reserved;
-pub use room::{Full, InVain};
+pub use room::{Full, WaitRejection};
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
 use slots::{Paced, Ticks, moment, ticks};
-pub use telling::{KeyNews, KeyReport};
 use turnover::Turnover;
-pub use wait_timeout::{GivesUp, WaitLimits, WaitTimeout};
+pub use wait_timeout::{TimeoutReason, WaitLimits, WaitTimeout};
 
 /// Limits of a gate: its rate, its permits, and its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub struct Gate<K, W> {
     /// Number of requests that the servers of the origin accept now. `None`: no limit.
     room: Option<usize>,
     /// Permits borrowed from a pool. `None`: the gate has no pool.
-    lent: Option<LentPlaces>,
+    lent: Option<LeasedPermits>,
     /// Last departure with a rate.
     last: Option<Paced>,
     /// Number of the last departure, and the value of `last` before it.
@@ -211,7 +211,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Divides the gate between these classes from now on: see [`ClassQueue::set_classes`].
     pub fn set_classes(&mut self, classes: &[Class]) {
-        self.stop_telling();
+        self.stop_key_reporting();
         self.waiting.set_classes(classes);
     }
 
@@ -257,7 +257,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
-            self.lapse(now);
+            self.expire(now);
             self.departures += 1;
             self.depart(self.departures, now, cost.get().into());
         }
@@ -307,7 +307,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return Admission::Passed;
         }
         if self.waiting.is_empty() {
-            self.lapse(now);
+            self.expire(now);
         }
         if let Err(full) = self.predict(share, now) {
             return Admission::Rejected(full);
@@ -328,7 +328,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.due()? > until {
             return None;
         }
-        self.lapse(self.opens);
+        self.expire(self.opens);
         let opens = self.opens.max(self.outage.opens(self.in_flight));
         let (number, Next { key, cost, waiter }) = self.next()?;
         let due = self.depart(number, waiter.since.max(opens), cost.into());
@@ -355,7 +355,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns when the next request is due. `None`: no request waits, or no permit is free.
     pub fn due(&self) -> Option<Moment> {
-        let is_ready = self.depth() > 0 && self.has_permit() && !self.is_out();
+        let is_ready = self.depth() > 0 && self.is_below_limit() && !self.is_out();
         let opens = || self.opens.max(self.outage.opens(self.in_flight));
         is_ready.then(|| self.departs(opens())).flatten()
     }
@@ -382,11 +382,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns the permit of a request that left the gate.
     pub fn give_back(&mut self, now: Moment) {
-        self.turnover.place_came_free(self.depth() > 0, now);
-        let was_full = !self.has_place();
+        self.turnover.permit_came_free(self.depth() > 0, now);
+        let was_full = !self.has_permit();
         self.in_flight = self.in_flight.saturating_sub(1);
         self.outage.answered();
-        self.note_free_place(was_full, now);
+        self.note_free_permit(was_full, now);
     }
 
     /// Removes and returns all waiters.
@@ -398,7 +398,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns whether a request would leave at once.
     pub fn is_free(&self, now: Moment) -> bool {
-        let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
+        let is_open = self.waiting.is_empty() && self.has_permit() && self.opens <= now;
         let departs = || self.departs(now).is_some_and(|at| at <= now);
         is_open && self.outage.is_over() && departs()
     }
@@ -407,7 +407,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// The gate is idle if the slot after the last departure has come and no request waits.
     fn is_idle(&self, now: Moment) -> bool {
-        let is_empty = self.depth() == 0 && self.has_place();
+        let is_empty = self.depth() == 0 && self.has_permit();
         is_empty
             && match &self.granted {
                 None => self.slot(now).1 <= now,
@@ -416,20 +416,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Returns whether a permit is free.
-    pub fn has_place(&self) -> bool {
-        self.has_permit() && self.outage.has_permit(self.in_flight)
+    pub fn has_permit(&self) -> bool {
+        self.is_below_limit() && self.outage.is_below_limit(self.in_flight)
     }
 
     /// Returns whether a permit is free, without the limit for an origin that has just recovered.
-    fn has_permit(&self) -> bool {
+    fn is_below_limit(&self) -> bool {
         let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
-        let is_lent = fits(self.lent.map(|lent| lent.places));
+        let is_lent = fits(self.lent.map(|lent| lent.permits));
         is_lent && fits(self.limits.max_in_flight) && fits(self.room)
     }
 
     /// Records that a permit became free, if none was free before.
-    fn note_free_place(&mut self, was_full: bool, now: Moment) {
-        if was_full && self.has_place() {
+    fn note_free_permit(&mut self, was_full: bool, now: Moment) {
+        if was_full && self.has_permit() {
             self.opens = self.opens.max(now);
         }
     }

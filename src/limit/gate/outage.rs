@@ -45,7 +45,7 @@ struct Ramp {
 
 impl Ramp {
     /// Returns the instant from which one more request may leave.
-    fn has_permit_at(self, in_flight: usize) -> Moment {
+    fn opens_at(self, in_flight: usize) -> Moment {
         let missing = (in_flight + 1).saturating_sub(self.permits);
         let steps = u32::try_from(missing).unwrap_or(u32::MAX);
         self.since + RAMP_STEP.saturating_mul(steps)
@@ -81,13 +81,13 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
     }
 
     /// Returns whether the origin may get one more request now.
-    pub(super) fn has_permit(&self, in_flight: usize) -> bool {
+    pub(super) fn is_below_limit(&self, in_flight: usize) -> bool {
         self.ramp.is_none_or(|ramp| in_flight < ramp.permits)
     }
 
     /// Returns the instant from which the origin may get one more request. Zero: it always may.
     pub(super) fn opens(&self, in_flight: usize) -> Moment {
-        let opens = self.ramp.map(|ramp| ramp.has_permit_at(in_flight));
+        let opens = self.ramp.map(|ramp| ramp.opens_at(in_flight));
         opens.unwrap_or_default()
     }
 
@@ -200,9 +200,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
         waiter: W,
     ) -> GatePosition {
-        let was_full = !self.has_place();
+        let was_full = !self.has_permit();
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.note_free_place(was_full, now);
+        self.note_free_permit(was_full, now);
         if let Some((_, before)) = self.before.take_if(|(last, _)| *last == number) {
             self.last = before;
         }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_not_time_of_ones_own() {
+    fn reserved_time_does_not_count_as_own_time() {
         let rate: Rate = "10r/s".parse().unwrap();
         let known = reserved(&[(200, 300), (350, 450)]);
         let after = |millis, cost| moment(rate, known.after(rate, ticks(rate, at(millis)), cost));

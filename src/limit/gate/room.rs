@@ -17,7 +17,7 @@ pub struct Full {
 
 /// Reason why a further request is rejected at a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InVain {
+pub enum WaitRejection {
     /// The request may not wait.
     Full(Full),
     /// Its wait would exceed [`WaitLimits::most`] by this duration.
@@ -31,13 +31,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// The limits of the gate apply as well.
     pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
-        let was_full = !self.has_place();
+        let was_full = !self.has_permit();
         self.room = room;
-        self.note_free_place(was_full, now);
+        self.note_free_permit(was_full, now);
     }
 
     /// Returns this gateway's limit of requests at the origin. `None`: no limit.
-    pub(super) fn most_places(&self) -> Option<usize> {
+    pub(super) fn max_permits(&self) -> Option<usize> {
         let limits = [self.limits.max_in_flight, self.room];
         limits.into_iter().flatten().min()
     }
@@ -47,9 +47,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// One request at the origin is not counted. Returns false without a limit, and with permits
     /// borrowed from a pool: the load of the origin is unknown then.
     pub fn is_quiet(&self) -> bool {
-        let places = self.most_places();
+        let permits = self.max_permits();
         let others = self.in_flight.saturating_sub(1);
-        self.lent.is_none() && places.is_some_and(|places| others.saturating_mul(2) < places)
+        self.lent.is_none() && permits.is_some_and(|permits| others.saturating_mul(2) < permits)
     }
 
     /// Predicts the wait of one more request of this share, without further requests.
@@ -95,15 +95,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         share: &Share<K>,
         limits: &WaitLimits,
         now: Moment,
-    ) -> Result<(), InVain> {
-        let wait = self.predict(share, now).map_err(InVain::Full)?;
+    ) -> Result<(), WaitRejection> {
+        let wait = self.predict(share, now).map_err(WaitRejection::Full)?;
         if let Some(most) = limits.most.filter(|most| wait > *most) {
-            return Err(InVain::MaxWait(wait.saturating_sub(most)));
+            return Err(WaitRejection::MaxWait(wait.saturating_sub(most)));
         }
         let by_pace = self.predict_by_pace(share, now);
         if by_pace > limits.queue_timeout {
             let over = by_pace.saturating_sub(limits.queue_timeout);
-            return Err(InVain::QueueTimeout(over));
+            return Err(WaitRejection::QueueTimeout(over));
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Predicts the wait behind `costs`: for slots, and for permits if none is free.
     pub(super) fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
         let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
-        if self.has_place() {
+        if self.has_permit() {
             return by_pace;
         }
         by_pace.max(self.turnover.time_for(costs.saturating_add(1), now))
@@ -175,10 +175,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cost, GateLimits, LentPlaces};
+    use crate::{Cost, GateLimits, LeasedPermits};
 
     #[test]
-    fn an_origin_is_quiet_while_others_have_fewer_than_half_of_its_places() {
+    fn an_origin_is_quiet_while_other_requests_use_less_than_half_of_its_permits() {
         let now = Moment::from_nanos(1_000_000_000);
         let gate = |max_in_flight| {
             let limits = GateLimits {
@@ -196,8 +196,8 @@ mod tests {
         four.give_back(now);
         assert!(four.is_quiet());
         // The load of borrowed permits is unknown, and so is the load without a bound.
-        let lent = LentPlaces {
-            places: 4,
+        let lent = LeasedPermits {
+            permits: 4,
             until: None,
             among: None,
         };

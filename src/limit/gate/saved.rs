@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::reserved::Reserved;
 use super::{Gate, Moment, Rate, Ticks, moment, ticks};
-use crate::ToCome;
+use crate::ExpectedRequest;
 
 /// State of a gate that is saved for the next process. Durations count from the time of saving.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// Waiters of this process keep their slots. `to_come` are requests that will still join here,
     /// in any order.
-    pub fn save(&self, at: Moment, to_come: &[ToCome]) -> SavedGate {
+    pub fn save(&self, at: Moment, to_come: &[ExpectedRequest]) -> SavedGate {
         let opens = self.opens.max(at);
         let rest = SavedGate {
             opens: opens.since(at),
@@ -53,7 +53,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         to_come.sort_unstable_by_key(|it| it.due);
         let mut spans: Vec<_> = self.reserved.spans().collect();
         let mut free = next;
-        for ToCome { due, cost } in to_come {
+        for ExpectedRequest { due, cost } in to_come {
             let ready = free.max(ticks(rate, due.max(opens)));
             let due = self.reserved.fit(rate, ready);
             free = self.reserved.after(rate, due, cost.get().into());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_goes_on() {
+    fn a_restored_pause_continues() {
         let mut gate = paced("10r/s");
         gate.pause(START + Duration::from_secs(9));
         let now = START + Duration::from_secs(2);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_without_a_pace_keeps_only_its_pause() {
+    fn a_gate_without_a_rate_saves_only_its_pause() {
         let mut gate: Gate<u8, u32> = Gate::new(GateLimits::NONE);
         ask(&mut gate, 5, START);
         assert_eq!(gate.save(START, &[]), SavedGate::default());
@@ -185,7 +185,7 @@ mod tests {
             of_next in prop::option::of(rates()),
             waiting in 0..10_u32,
             coming in requests(),
-            gone in prop::collection::vec(any::<bool>(), 40),
+            disconnected in prop::collection::vec(any::<bool>(), 40),
             newcomers in requests(),
             is_uniform in any::<bool>(),
         ) {
@@ -195,7 +195,7 @@ mod tests {
             let mut one = paced(rate);
             ask(&mut one, waiting, START);
             while one.take(at).is_some() {}
-            let to_come = |(millis, _, of): &(u64, u8, u32)| ToCome {
+            let to_come = |(millis, _, of): &(u64, u8, u32)| ExpectedRequest {
                 due: due(*millis),
                 cost: Cost::new(cost(*of)).unwrap(),
             };
@@ -205,8 +205,8 @@ mod tests {
             let mut pair = Pair { old: one, new, left: Vec::new() };
             let mut joins: Vec<_> = coming
                 .iter()
-                .zip(&gone)
-                .filter(|(_, gone)| !**gone)
+                .zip(&disconnected)
+                .filter(|(_, disconnected)| !**disconnected)
                 .map(|((millis, key, of), _)| (due(*millis), false, *key, cost(*of)))
                 .chain(newcomers.iter().map(|(millis, key, of)| {
                     (due(*millis), true, *key, cost(*of))
@@ -237,11 +237,11 @@ mod tests {
         ///
         /// Nothing is reserved without `to_come`.
         #[test]
-        fn what_is_reserved_is_what_the_old_gate_does(rate in rates(), coming in requests()) {
+        fn reserved_spans_contain_the_departures_of_the_old_gate(rate in rates(), coming in requests()) {
             let gate = paced(rate);
             prop_assert_eq!(gate.save(START, &[]).reserved, []);
             let mut old = paced(rate);
-            let to_come = |(millis, _, cost): &(u64, u8, u32)| ToCome {
+            let to_come = |(millis, _, cost): &(u64, u8, u32)| ExpectedRequest {
                 due: START + Duration::from_millis(*millis),
                 cost: Cost::new(*cost).unwrap(),
             };
@@ -251,7 +251,7 @@ mod tests {
             let known = Reserved::of(spans.collect());
             to_come.sort_unstable_by_key(|it| it.due);
             let mut left = Vec::new();
-            for ToCome { due, cost } in to_come {
+            for ExpectedRequest { due, cost } in to_come {
                 while let Some(release) = old.take(due) {
                     left.push(release.due);
                 }

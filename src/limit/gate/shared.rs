@@ -55,13 +55,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// The first request leaves one interval after the last departure, or now if that is later.
     /// Granted slots are lost.
     pub fn stand_alone(&mut self, parts: NonZeroU32, now: Moment) {
-        self.stop_telling();
+        self.stop_key_reporting();
         // The time before `now` had no slot, and is lost.
         self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
             let counts = granted.counts();
             self.slot_counts = SlotCounts {
-                lapsed: counts.lapsed + granted.all(),
+                expired: counts.expired + granted.all(),
                 ..counts
             };
             if let Some((_, cost)) = &mut self.last {
@@ -120,7 +120,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Returns the number of slots that it could use, beyond the slots that it holds.
-    pub fn wanted_slots(&self, now: Moment) -> u64 {
+    pub fn slots_to_request(&self, now: Moment) -> u64 {
         let Some(granted) = &self.granted else {
             return 0;
         };
@@ -131,7 +131,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns the demand, for a claim.
     pub fn demand(&mut self, now: Moment) -> Demand {
         let keys = self.key_report();
-        let slots = self.wanted_slots(now);
+        let slots = self.slots_to_request(now);
         if slots == 0 && self.usable_costs(now) == 0 {
             return Demand {
                 keys,
@@ -170,9 +170,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         }
         let costs = self.outage.costs() + self.waiting.costs();
-        let places = self.places_within(SPAN, now);
+        let permits = self.permits_within(SPAN, now);
         let requests = (self.depth() as u64).max(1);
-        costs.min(places.saturating_mul(costs.div_ceil(requests)))
+        costs.min(permits.saturating_mul(costs.div_ceil(requests)))
     }
 
     /// Records a departure in a granted slot.

@@ -44,9 +44,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Drops granted slots that are too early for a request that is ready at `ready`.
-    pub(super) fn lapse(&mut self, ready: Moment) {
+    pub(super) fn expire(&mut self, ready: Moment) {
         if let Some(granted) = &mut self.granted {
-            granted.lapse(ready);
+            granted.expire(ready);
         }
     }
 

@@ -39,7 +39,7 @@ fn taken(gate: &mut Gate<char, u32>, millis: u64) -> Vec<(char, u64)> {
 }
 
 #[test]
-fn a_bill_delays_those_who_leave_later_and_a_credit_moves_them_up() {
+fn a_bill_delays_later_departures_and_a_credit_moves_them_up() {
     let mut gate = Gate::new(limits("10r/s"));
     assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
     assert!(matches!(join(&mut gate, 'b', 10), Admission::Waiting(_)));
@@ -79,7 +79,7 @@ fn requests_that_are_held_wait_above_the_queue_of_their_key() {
 }
 
 #[test]
-fn a_request_is_held_only_where_it_leaves_within_a_minute() {
+fn a_request_above_the_queue_is_held_for_a_minute_at_most() {
     let mut gate = Gate::new(GateLimits {
         queue: Some(2),
         ..limits("10r/m")
@@ -101,7 +101,7 @@ fn a_request_is_held_only_where_it_leaves_within_a_minute() {
 }
 
 #[test]
-fn limits_change_while_requests_wait_and_none_is_lost() {
+fn changed_limits_lose_no_waiter() {
     let mut gate = Gate::new(limits("1r/s"));
     join(&mut gate, 'a', 0);
     for _ in 0..3 {
@@ -110,12 +110,12 @@ fn limits_change_while_requests_wait_and_none_is_lost() {
     assert_eq!(taken(&mut gate, 1000), [('a', 1000)]);
     gate.set_limits(limits("10r/s"), at(1050));
     assert_eq!(gate.due(), Some(at(1100)));
-    let places = GateLimits {
+    let permits = GateLimits {
         rate: None,
         max_in_flight: Some(1),
         ..limits("1r/s")
     };
-    gate.set_limits(places, at(1060));
+    gate.set_limits(permits, at(1060));
     assert_eq!(gate.due(), None, "two are at the origin");
     gate.give_back(at(1070));
     gate.give_back(at(1080));
@@ -126,7 +126,7 @@ fn limits_change_while_requests_wait_and_none_is_lost() {
 }
 
 #[test]
-fn the_worked_predictions() {
+fn predictions_of_the_documented_example() {
     let mut gate = Gate::new(GateLimits {
         max_in_flight: Some(0),
         ..limits("10r/s")
@@ -140,7 +140,7 @@ fn the_worked_predictions() {
 }
 
 #[test]
-fn a_key_at_its_bound_is_told_when_to_come_again() {
+fn a_rejected_key_gets_the_instant_of_a_retry() {
     let mut gate = Gate::new(GateLimits {
         queue: Some(2),
         max_queue: 5,
@@ -162,13 +162,13 @@ fn a_key_at_its_bound_is_told_when_to_come_again() {
 }
 
 #[test]
-fn a_bound_that_was_lowered_counts_for_who_is_told_when_to_come_again() {
+fn a_lowered_bound_delays_the_instant_of_a_retry() {
     let mut gate = Gate::new(limits("1r/s"));
     for key in "aaaaaaaab".chars() {
         join(&mut gate, key, 0);
     }
     // One has left, and eight wait.
-    let mut told = |queue, max_queue| {
+    let mut rejection = |queue, max_queue| {
         let lowered = GateLimits {
             queue: Some(queue),
             max_queue,
@@ -181,8 +181,8 @@ fn a_bound_that_was_lowered_counts_for_who_is_told_when_to_come_again() {
         }
     };
     // Six of `a` must leave, and `b` leaves among them.
-    assert_eq!(told(2, 100), (false, 7));
-    assert_eq!(told(100, 3), (true, 6));
+    assert_eq!(rejection(2, 100), (false, 7));
+    assert_eq!(rejection(100, 3), (true, 6));
 }
 
 /// Lets each key send requests at a constant rate (requests a second) for ten seconds.
@@ -219,7 +219,7 @@ fn demands_get_their_max_min_share() {
 }
 
 #[test]
-fn one_that_has_waited_elsewhere_stands_where_it_would_in_the_line_of_its_key() {
+fn a_request_that_waited_elsewhere_gets_its_position_in_the_queue_of_its_key() {
     let mut gate = Gate::new(limits("10r/s"));
     assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
     let mut positions = Vec::new();

@@ -29,7 +29,7 @@ pub(super) struct Turnover {
 
 impl Turnover {
     /// Records that a permit became free. `while_waiting`: requests waited for it.
-    pub(super) fn place_came_free(&mut self, while_waiting: bool, now: Moment) {
+    pub(super) fn permit_came_free(&mut self, while_waiting: bool, now: Moment) {
         let last = std::mem::replace(&mut self.last, while_waiting.then_some(now));
         if let (Some(last), true) = (last, while_waiting) {
             let gap = now.since(last);
@@ -46,15 +46,15 @@ impl Turnover {
     }
 
     /// Returns the number of permits that become free in `span` from `now` on. Zero: unknown.
-    pub(super) fn places_in(&self, span: Duration, now: Moment) -> u64 {
+    pub(super) fn permits_in(&self, span: Duration, now: Moment) -> u64 {
         let gap = self.gap_at(now).map(|gap| gap.as_nanos().max(1));
         u64::try_from(span.as_nanos() / gap.unwrap_or(u128::MAX)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the time in which `places` permits become free from `now` on. Zero: unknown.
-    pub(super) fn time_for(&self, places: u64, now: Moment) -> Duration {
+    /// Returns the time in which `permits` permits become free from `now` on. Zero: unknown.
+    pub(super) fn time_for(&self, permits: u64, now: Moment) -> Duration {
         let nanos = self.gap_at(now).map_or(0, |gap| gap.as_nanos());
-        let all = nanos.saturating_mul(places.into());
+        let all = nanos.saturating_mul(permits.into());
         Duration::from_nanos(u64::try_from(all).unwrap_or(u64::MAX))
     }
 }
@@ -68,19 +68,19 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_forgotten_once_none_was_measured_for_a_while() {
+    fn an_old_gap_is_not_used() {
         let mut turnover = Turnover::default();
         for seconds in [0, 6, 12] {
-            turnover.place_came_free(true, at(seconds));
+            turnover.permit_came_free(true, at(seconds));
         }
         let wait = |turnover: &Turnover, seconds| turnover.time_for(2, at(seconds)).as_secs();
         assert_eq!(wait(&turnover, 12), 12);
         assert_eq!(wait(&turnover, 24), 12);
         assert_eq!(wait(&turnover, 25), 0, "requests may wait again");
         // The time before this is not part of the next gap.
-        turnover.place_came_free(false, at(26));
-        turnover.place_came_free(true, at(30));
-        turnover.place_came_free(true, at(31));
+        turnover.permit_came_free(false, at(26));
+        turnover.permit_came_free(true, at(30));
+        turnover.permit_came_free(true, at(31));
         assert_eq!(wait(&turnover, 31), 2);
     }
 }

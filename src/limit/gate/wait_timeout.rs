@@ -36,7 +36,7 @@ pub struct WaitTimeout {
 
 /// Reason of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivesUp {
+pub enum TimeoutReason {
     /// The request has waited for `queue_timeout`.
     QueueTimeout,
     /// The request has waited for `hold`, and the origin is still unreachable.
@@ -74,7 +74,7 @@ impl WaitTimeout {
     }
 
     /// Returns instant and reason of the timeout, if the origin stays in its last recorded state.
-    pub fn gives_up(&self) -> (Moment, GivesUp) {
+    pub fn timeout_at(&self) -> (Moment, TimeoutReason) {
         let WaitLimits {
             queue_timeout,
             hold,
@@ -82,12 +82,12 @@ impl WaitTimeout {
         } = self.limits;
         if !self.is_out {
             let left = queue_timeout.saturating_sub(self.spent);
-            return (self.noted + left, GivesUp::QueueTimeout);
+            return (self.noted + left, TimeoutReason::QueueTimeout);
         }
         let held = self.held_since.unwrap_or(self.noted) + hold;
         match most.map(|most| self.since + most) {
-            Some(most) if most < held => (most, GivesUp::Most),
-            _ => (held, GivesUp::Hold),
+            Some(most) if most < held => (most, TimeoutReason::Most),
+            _ => (held, TimeoutReason::Hold),
         }
     }
 }
@@ -109,32 +109,32 @@ mod tests {
     #[test]
     fn the_time_of_an_outage_does_not_count_for_the_queue() {
         let mut it = WaitTimeout::new(LIMITS, at(0), None);
-        assert_eq!(it.gives_up(), (at(3), GivesUp::QueueTimeout));
+        assert_eq!(it.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
         // The outage is reported late.
         it.note(Some(at(2)), at(3));
-        assert_eq!(it.gives_up(), (at(7), GivesUp::Hold));
+        assert_eq!(it.timeout_at(), (at(7), TimeoutReason::Hold));
         it.note(None, at(6));
-        assert_eq!(it.gives_up(), (at(7), GivesUp::QueueTimeout));
+        assert_eq!(it.timeout_at(), (at(7), TimeoutReason::QueueTimeout));
     }
 
     #[test]
-    fn a_second_outage_does_not_begin_the_count_again() {
+    fn a_second_outage_does_not_restart_hold() {
         let mut it = WaitTimeout::new(LIMITS, at(0), None);
         it.note(Some(at(1)), at(1));
         it.note(None, at(2));
         it.note(Some(at(3)), at(3));
-        assert_eq!(it.gives_up(), (at(6), GivesUp::Hold));
+        assert_eq!(it.timeout_at(), (at(6), TimeoutReason::Hold));
         let mut again = WaitTimeout::new(LIMITS, at(4), Some(at(1)));
         again.note(Some(at(3)), at(4));
-        assert_eq!(again.gives_up(), (at(6), GivesUp::Hold));
+        assert_eq!(again.timeout_at(), (at(6), TimeoutReason::Hold));
     }
 
     #[test]
-    fn the_longest_wait_in_all_counts_in_an_outage_only() {
+    fn the_longest_total_wait_applies_in_an_outage_only() {
         let most = Some(Duration::from_secs(2));
         let mut it = WaitTimeout::new(WaitLimits { most, ..LIMITS }, at(0), None);
-        assert_eq!(it.gives_up(), (at(3), GivesUp::QueueTimeout));
+        assert_eq!(it.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
         it.note(Some(at(1)), at(1));
-        assert_eq!(it.gives_up(), (at(2), GivesUp::Most));
+        assert_eq!(it.timeout_at(), (at(2), TimeoutReason::Most));
     }
 }

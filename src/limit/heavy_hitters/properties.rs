@@ -177,14 +177,14 @@ fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
 }
 
 #[test]
-fn of_equal_keys_the_first_are_told_whatever_their_hashes() {
+fn of_equal_keys_the_first_are_found_regardless_of_hashes() {
     for hashes in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
         let mut hitters = HeavyHitters::new();
         for (key, hash) in ["a", "b", "c"].into_iter().zip(hashes) {
             hitters.record(Measure::Rejections, hash, || key, 2, START);
         }
-        let told = hitters.heaviest(Measure::Rejections, Window::Minute, 2, START);
-        let keys: Vec<_> = told.keys.into_iter().map(|heavy| heavy.key).collect();
+        let heaviest = hitters.heaviest(Measure::Rejections, Window::Minute, 2, START);
+        let keys: Vec<_> = heaviest.keys.into_iter().map(|heavy| heavy.key).collect();
         assert_eq!(keys, ["a", "b"]);
     }
 }

@@ -6,7 +6,7 @@ use crate::Moment;
 
 /// Numbers of requests in each of the last spans of one length.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
+pub(super) struct RecentRequests {
     /// Start of the current span.
     began: Moment,
     present: u32,
@@ -14,7 +14,7 @@ pub(super) struct Demand {
     before: [u32; 2],
 }
 
-impl Demand {
+impl RecentRequests {
     pub(super) fn new(now: Moment) -> Self {
         Self {
             began: now,

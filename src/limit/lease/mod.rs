@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{Algorithm, Cost, Delay, Limit, Moment, Rate};
-use demand::Demand;
+use demand::RecentRequests;
 
 /// Leased slots of one key, and the number to lease next.
 ///
@@ -40,9 +40,9 @@ use demand::Demand;
 pub struct Lease<P> {
     /// Limit of the requests that use the lease. Requests with another limit go to the store.
     limit: Limit,
-    demand: Demand,
+    demand: RecentRequests,
     /// Slots, in the order in which they are used.
-    places: VecDeque<Leased<P>>,
+    slots: VecDeque<Leased<P>>,
     /// Slots that may not be used any more.
     over: Vec<Leased<P>>,
     refused: Option<(P, Moment)>,
@@ -54,7 +54,7 @@ pub struct Lease<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leased<P> {
     /// Data with which the slot is used.
-    pub place: P,
+    pub slot: P,
     /// Instant before which a request may use it.
     pub usable_until: Moment,
     /// End of the lease: then the slot must be given back.
@@ -63,9 +63,9 @@ pub struct Leased<P> {
 
 /// Answer of a lease to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FromLease<P> {
+pub enum LeaseAnswer<P> {
     /// The request has this slot.
-    Place(P),
+    Slot(P),
     /// The request is refused, because the store has refused another one.
     Refused(P),
 }
@@ -91,8 +91,8 @@ impl<P: Clone> Lease<P> {
     pub fn new(limit: Limit, now: Moment) -> Self {
         Self {
             limit,
-            demand: Demand::new(now),
-            places: VecDeque::new(),
+            demand: RecentRequests::new(now),
+            slots: VecDeque::new(),
             over: Vec::new(),
             refused: None,
             reaches: Moment::default(),
@@ -101,7 +101,7 @@ impl<P: Clone> Lease<P> {
 
     /// Counts a request that arrives. Switches to its limit if the current one is no longer used.
     pub fn arrive(&mut self, length: Duration, limit: Limit, now: Moment) {
-        if limit != self.limit && self.places.is_empty() && self.demand.is_none(length, now) {
+        if limit != self.limit && self.slots.is_empty() && self.demand.is_none(length, now) {
             *self = Self {
                 over: std::mem::take(&mut self.over),
                 ..Self::new(limit, now)
@@ -113,24 +113,24 @@ impl<P: Clone> Lease<P> {
     }
 
     /// Decides on a request locally; `None`: the store must decide.
-    pub fn take(&mut self, limit: Limit, now: Moment) -> Option<FromLease<P>> {
+    pub fn take(&mut self, limit: Limit, now: Moment) -> Option<LeaseAnswer<P>> {
         if limit != self.limit {
             return None;
         }
-        while let Some(first) = self.places.pop_front() {
+        while let Some(first) = self.slots.pop_front() {
             if now < first.usable_until {
-                return Some(FromLease::Place(first.place));
+                return Some(LeaseAnswer::Slot(first.slot));
             }
             self.over.push(first);
         }
         let (refusal, until) = self.refused.as_ref()?;
-        (now < *until).then(|| FromLease::Refused(refusal.clone()))
+        (now < *until).then(|| LeaseAnswer::Refused(refusal.clone()))
     }
 
     /// Returns the number of slots to take in addition to that of a request with this limit.
     pub fn ahead(&self, terms: &LeaseTerms, limit: Limit, now: Moment) -> u32 {
         let is_for_it = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
-        if !is_for_it || !self.places.is_empty() {
+        if !is_for_it || !self.slots.is_empty() {
             return 0;
         }
         let used = u128::from(self.demand.steady(terms.length, now));
@@ -142,12 +142,12 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the duration for which the bucket has room without waiting or refusals.
     fn room(&self, terms: &LeaseTerms, now: Moment) -> Duration {
-        let told = self.reaches.since(now);
+        let granted = self.reaches.since(now);
         if terms.algorithm.has_windows() {
-            return if told.is_zero() {
+            return if granted.is_zero() {
                 terms.rate.period()
             } else {
-                told
+                granted
             };
         }
         let free = match self.limit.delay {
@@ -156,7 +156,7 @@ impl<P: Clone> Lease<P> {
             }
             _ => self.limit.ceiling(terms.rate),
         };
-        terms.rate.time_for(free.into()).max(told)
+        terms.rate.time_for(free.into()).max(granted)
     }
 
     /// Records the end of validity of a slot that the store has just granted.
@@ -165,9 +165,9 @@ impl<P: Clone> Lease<P> {
     }
 
     /// Adds a slot behind the others.
-    pub fn add(&mut self, place: Leased<P>) {
-        self.reaches(place.usable_until);
-        self.places.push_back(place);
+    pub fn add(&mut self, slot: Leased<P>) {
+        self.reaches(slot.usable_until);
+        self.slots.push_back(slot);
     }
 
     /// Returns the instant until which requests are refused, after the store has refused one.
@@ -207,8 +207,8 @@ impl<P: Clone> Lease<P> {
     /// Removes all slots whose lease has ended, the last one first.
     pub fn end(&mut self, now: Moment) -> Vec<Leased<P>> {
         let mut ended = std::mem::take(&mut self.over);
-        while self.places.front().is_some_and(|it| it.ends <= now) {
-            ended.extend(self.places.pop_front());
+        while self.slots.front().is_some_and(|it| it.ends <= now) {
+            ended.extend(self.slots.pop_front());
         }
         ended.reverse();
         ended
@@ -216,7 +216,7 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the end of the lease of the next slot; `None` without slots.
     pub fn next_end(&self) -> Option<Moment> {
-        let first = self.over.first().or(self.places.front())?;
+        let first = self.over.first().or(self.slots.front())?;
         Some(first.ends)
     }
 
@@ -224,14 +224,14 @@ impl<P: Clone> Lease<P> {
     pub fn clear(&mut self) -> Vec<Leased<P>> {
         self.refused = None;
         let mut all = std::mem::take(&mut self.over);
-        all.extend(self.places.drain(..));
+        all.extend(self.slots.drain(..));
         all.reverse();
         all
     }
 
     /// Returns the number of slots.
-    pub fn places(&self) -> usize {
-        self.places.len() + self.over.len()
+    pub fn slots(&self) -> usize {
+        self.slots.len() + self.over.len()
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use super::{FromLease, Lease, LeaseTerms, Leased};
+use super::{Lease, LeaseAnswer, LeaseTerms, Leased};
 use crate::{Algorithm, Bucket, Delay, Limit, Moment, Rate, Refusal, Verdict};
 
 /// Slot, on the clock of the store.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Slot {
     Given {
         /// Instant at which the slot has passed.
         until: Moment,
@@ -29,7 +29,7 @@ pub(super) struct Store {
 
 /// Gateway, at the distance [`AWAY`] from the store.
 pub(super) struct Gateway {
-    lease: Lease<Place>,
+    lease: Lease<Slot>,
     is_asking: bool,
     waiting: VecDeque<Moment>,
     /// Instants at which its requests passed.
@@ -60,12 +60,12 @@ enum What {
     /// The store receives a request for slots, which was sent at this instant.
     Ask(usize, Moment, usize, u32),
     Reply(usize, Moment, usize, Vec<Given>),
-    GivenBack(Vec<Place>),
+    GivenBack(Vec<Slot>),
     Look(usize),
 }
 
 /// Reply of the store about a slot, and its instant.
-type Given = (Place, Option<Refusal>, Moment);
+type Given = (Slot, Option<Refusal>, Moment);
 
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -98,16 +98,16 @@ impl Store {
         }
     }
 
-    fn join(&mut self, now: Moment) -> (Place, Option<Refusal>) {
+    fn join(&mut self, now: Moment) -> (Slot, Option<Refusal>) {
         let (rate, limit) = (self.rate, self.limit);
-        while self.free.first().is_some_and(|place| *place <= now) {
+        while self.free.first().is_some_and(|slot| *slot <= now) {
             self.free.pop_first();
         }
         let until = match self.free.pop_first() {
-            Some(place) => place,
+            Some(slot) => slot,
             None => match self.bucket.decide(rate, limit, now) {
-                Verdict::Reject(refusal) => return (Place::Refused, Some(refusal)),
-                _ => last_place(&self.bucket, rate),
+                Verdict::Reject(refusal) => return (Slot::Refused, Some(refusal)),
+                _ => last_slot(&self.bucket, rate),
             },
         };
         let ahead = match limit.delay {
@@ -115,18 +115,18 @@ impl Store {
             Delay::Never => Duration::MAX,
         };
         let due = until.before(ahead).max(now);
-        (Place::Given { until, due }, None)
+        (Slot::Given { until, due }, None)
     }
 
-    fn take_back(&mut self, place: Place, now: Moment) {
-        let Place::Given { until, .. } = place else {
+    fn take_back(&mut self, slot: Slot, now: Moment) {
+        let Slot::Given { until, .. } = slot else {
             return;
         };
-        if until > now && last_place(&self.bucket, self.rate) != until {
+        if until > now && last_slot(&self.bucket, self.rate) != until {
             self.free.insert(until);
         } else if until > now {
             self.bucket.take_back(self.rate, 1);
-            while self.free.last() == Some(&last_place(&self.bucket, self.rate)) {
+            while self.free.last() == Some(&last_slot(&self.bucket, self.rate)) {
                 self.free.pop_last();
                 self.bucket.take_back(self.rate, 1);
             }
@@ -135,7 +135,7 @@ impl Store {
 }
 
 /// Returns the last slot that a bucket has granted.
-fn last_place(bucket: &Bucket, rate: Rate) -> Moment {
+fn last_slot(bucket: &Bucket, rate: Rate) -> Moment {
     bucket.drained_at(rate).before(rate.interval())
 }
 
@@ -150,10 +150,10 @@ impl Gateway {
         }
     }
 
-    fn use_place(&mut self, place: Place, now: Moment) {
-        match place {
-            Place::Given { due, .. } => self.went_on.push(due.max(now)),
-            Place::Refused => self.refused += 1,
+    fn use_slot(&mut self, slot: Slot, now: Moment) {
+        match slot {
+            Slot::Given { due, .. } => self.went_on.push(due.max(now)),
+            Slot::Refused => self.refused += 1,
         }
     }
 }
@@ -196,16 +196,16 @@ impl Simulation {
                 What::Join(nth) => self.arrive(nth),
                 What::Ask(nth, sent, first, ahead) => self.ask(nth, sent, first, ahead),
                 What::Reply(nth, sent, first, given) => self.reply(nth, sent, first, given),
-                What::GivenBack(places) => {
+                What::GivenBack(slots) => {
                     let now = self.now;
-                    for place in places {
-                        self.store.take_back(place, now);
+                    for slot in slots {
+                        self.store.take_back(slot, now);
                     }
                 }
                 What::Look(nth) => {
                     let ended = self.gateways[nth].lease.end(self.now);
-                    let places = ended.into_iter().map(|ended| ended.place).collect();
-                    self.add(self.now + AWAY, What::GivenBack(places));
+                    let slots = ended.into_iter().map(|ended| ended.slot).collect();
+                    self.add(self.now + AWAY, What::GivenBack(slots));
                     let later = (self.length / 8).max(Duration::from_micros(100));
                     self.add(self.now + later, What::Look(nth));
                 }
@@ -229,13 +229,13 @@ impl Simulation {
         let terms = self.terms();
         let gateway = &mut self.gateways[nth];
         while !gateway.waiting.is_empty() {
-            let Some(FromLease::Place(place) | FromLease::Refused(place)) =
+            let Some(LeaseAnswer::Slot(slot) | LeaseAnswer::Refused(slot)) =
                 gateway.lease.take(limit, now)
             else {
                 break;
             };
             gateway.waiting.pop_front();
-            gateway.use_place(place, now);
+            gateway.use_slot(slot, now);
         }
         let first = std::mem::take(&mut gateway.waiting).len();
         if first == 0 {
@@ -258,8 +258,8 @@ impl Simulation {
         self.store.asked += 1;
         let (now, store) = (self.now, &mut self.store);
         let given = (0..first + ahead as usize).map(|_| {
-            let (place, refusal) = store.join(now);
-            (place, refusal, now)
+            let (slot, refusal) = store.join(now);
+            (slot, refusal, now)
         });
         let given = given.collect();
         self.add(now + AWAY, What::Reply(nth, sent, first, given));
@@ -269,10 +269,10 @@ impl Simulation {
         let (length, limit, terms) = (self.length, self.store.limit, self.terms());
         let gateway = &mut self.gateways[nth];
         gateway.is_asking = false;
-        for (index, (place, refusal, decided)) in given.into_iter().enumerate() {
+        for (index, (slot, refusal, decided)) in given.into_iter().enumerate() {
             if index < first {
                 // Like without leases: the limit is that of the store, whose reply takes a while.
-                gateway.use_place(place, decided);
+                gateway.use_slot(slot, decided);
             }
             if let Some(refusal) = refusal {
                 let drains_in = refusal.excess.requests() - 1.0;
@@ -280,9 +280,9 @@ impl Simulation {
                 let retry_at = sent + refusal.retry_at.since(decided);
                 let lease = &mut gateway.lease;
                 let until = lease.refuses_until(&terms, sent, retry_at, drains_in);
-                lease.refuse(limit, Place::Refused, until);
+                lease.refuse(limit, Slot::Refused, until);
             }
-            let Place::Given { until, .. } = place else {
+            let Slot::Given { until, .. } = slot else {
                 continue;
             };
             // Like in the batcher: the store decided after it was called.
@@ -293,7 +293,7 @@ impl Simulation {
             }
             let ends = usable_until.min(sent + length);
             gateway.lease.add(Leased {
-                place,
+                slot,
                 usable_until,
                 ends,
             });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::simulation::{Gateway, Simulation, Store};
-use super::{FromLease, Lease, LeaseTerms, Leased};
+use super::{Lease, LeaseAnswer, LeaseTerms, Leased};
 use crate::{Algorithm, Cost, Delay, Limit, Moment};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
@@ -28,9 +28,9 @@ fn queued(burst: u32) -> Limit {
 }
 
 /// Returns a slot that is usable until one instant and leased until another, in milliseconds.
-fn leased(place: u32, usable_until: u64, ends: u64) -> Leased<u32> {
+fn leased(slot: u32, usable_until: u64, ends: u64) -> Leased<u32> {
     Leased {
-        place,
+        slot,
         usable_until: at(usable_until),
         ends: at(ends),
     }
@@ -97,27 +97,27 @@ fn other_limits_and_costs_have_no_part_in_it() {
     assert_eq!(used(costly, 10).ahead(&terms, costly, at(60)), 0);
     lease.add(leased(1, 70, 80));
     assert_eq!(lease.take(other, at(60)), None);
-    assert_eq!(lease.take(limit, at(60)), Some(FromLease::Place(1)));
+    assert_eq!(lease.take(limit, at(60)), Some(LeaseAnswer::Slot(1)));
     // Once the limit is not used any more, the lease switches to another one.
     lease.arrive(20 * MS, other, at(61));
     lease.arrive(20 * MS, other, at(200));
     lease.add(leased(2, 300, 300));
-    assert_eq!(lease.take(other, at(201)), Some(FromLease::Place(2)));
+    assert_eq!(lease.take(other, at(201)), Some(LeaseAnswer::Slot(2)));
 }
 
 #[test]
-fn a_place_lapses_at_its_time_and_goes_back_when_the_lease_ends() {
+fn a_slot_expires_at_its_time_and_is_returned_when_the_lease_ends() {
     let limit = nodelay(100);
     let mut lease = Lease::new(limit, START);
-    for (place, usable_until) in [(1, 10), (2, 20), (3, 50), (4, 60)] {
-        lease.add(leased(place, usable_until, usable_until.min(30)));
+    for (slot, usable_until) in [(1, 10), (2, 20), (3, 50), (4, 60)] {
+        lease.add(leased(slot, usable_until, usable_until.min(30)));
     }
     assert_eq!(lease.next_end(), Some(at(10)));
-    assert_eq!(lease.take(limit, at(10)), Some(FromLease::Place(2)));
-    assert!(lease.end(at(29)).iter().map(|it| it.place).eq([1]));
-    let is_last_first = lease.end(at(30)).iter().map(|it| it.place).eq([4, 3]);
+    assert_eq!(lease.take(limit, at(10)), Some(LeaseAnswer::Slot(2)));
+    assert!(lease.end(at(29)).iter().map(|it| it.slot).eq([1]));
+    let is_last_first = lease.end(at(30)).iter().map(|it| it.slot).eq([4, 3]);
     assert!(is_last_first, "the last one first");
-    assert_eq!((lease.places(), lease.next_end()), (0, None));
+    assert_eq!((lease.slots(), lease.next_end()), (0, None));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     assert_eq!(until(&lease, &slow, 500, 100_000), at(80));
     assert_eq!(until(&lease, &slow, 7, 100_000), at(67));
     lease.refuse(limit, 9, at(67));
-    assert_eq!(lease.take(limit, at(66)), Some(FromLease::Refused(9)));
+    assert_eq!(lease.take(limit, at(66)), Some(LeaseAnswer::Refused(9)));
     assert_eq!(lease.take(nodelay(99), at(66)), None);
     assert_eq!(lease.take(limit, at(67)), None);
     // For a busy key, refusals last for a part of the time in which the bucket drains.
@@ -207,7 +207,7 @@ fn below_the_rate_nobody_waits_for_the_leases_of_others() {
 }
 
 #[test]
-fn what_a_gateway_leaves_another_has_after_the_length_of_a_lease() {
+fn slots_of_an_idle_gateway_are_free_after_one_lease() {
     for limit in [nodelay(500), queued(500)] {
         let mut simulation = simulated("6000r/s", limit, 20 * MS, &[0, 8000]);
         // After that, another gateway has requests for a second, and leaves.

@@ -14,7 +14,7 @@ use crate::{Cost, Excess, Moment, Rate};
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
     /// Last known state of a log that is kept in a store. `times` is then empty.
-    told: Option<RemoteLog>,
+    reported: Option<RemoteLog>,
 }
 
 /// State of a log that is kept in a store.
@@ -31,14 +31,14 @@ impl SlidingWindowLog {
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
     pub fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
-        let told = (count > 0).then_some(RemoteLog {
+        let reported = (count > 0).then_some(RemoteLog {
             count,
             at,
             one_more_at,
         });
         Self {
             times: VecDeque::new(),
-            told,
+            reported,
         }
     }
 
@@ -49,7 +49,7 @@ impl SlidingWindowLog {
         times.sort_unstable();
         Self {
             times: times.into(),
-            told: None,
+            reported: None,
         }
     }
 
@@ -68,24 +68,25 @@ impl SlidingWindowLog {
     }
 
     /// Returns the remote state, if it still counts.
-    fn told_at(&self, rate: Rate, now: Moment) -> Option<RemoteLog> {
-        self.told.filter(|told| told.at + rate.period() > now)
+    fn reported_at(&self, rate: Rate, now: Moment) -> Option<RemoteLog> {
+        self.reported
+            .filter(|reported| reported.at + rate.period() > now)
     }
 
     fn settle(&mut self, rate: Rate) {
-        let Some(told) = self.told.take() else {
+        let Some(reported) = self.reported.take() else {
             return;
         };
         // If one more is accepted at once, the oldest arrival is unknown: assume the latest
         // possible one.
-        let oldest = if told.one_more_at > told.at {
-            told.one_more_at.before(rate.period())
+        let oldest = if reported.one_more_at > reported.at {
+            reported.one_more_at.before(rate.period())
         } else {
-            told.at
+            reported.at
         };
-        let span = told.at.since(oldest);
-        let step = |nth: u32| oldest + span.mul_f64(f64::from(nth) / f64::from(told.count));
-        self.times = (0..told.count).map(step).collect();
+        let span = reported.at.since(oldest);
+        let step = |nth: u32| oldest + span.mul_f64(f64::from(nth) / f64::from(reported.count));
+        self.times = (0..reported.count).map(step).collect();
     }
 }
 
@@ -93,16 +94,18 @@ impl Metering for SlidingWindowLog {
     fn excess(&self, rate: Rate, now: Moment) -> Excess {
         let counting = self.times.len() - self.expired(rate, now);
         let counting = u32::try_from(counting).unwrap_or(u32::MAX);
-        let told = self.told_at(rate, now).map_or(0, |told| told.count);
-        Excess::of(counting.saturating_add(told))
+        let reported = self
+            .reported_at(rate, now)
+            .map_or(0, |reported| reported.count);
+        Excess::of(counting.saturating_add(reported))
     }
 
     fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
-        if let Some(told) = self.told_at(rate, now) {
+        if let Some(reported) = self.reported_at(rate, now) {
             return match others {
-                _ if told.count.saturating_add(others) < most => now,
-                0 => told.one_more_at.max(now),
-                _ => told.at + rate.period(),
+                _ if reported.count.saturating_add(others) < most => now,
+                0 => reported.one_more_at.max(now),
+                _ => reported.at + rate.period(),
             };
         }
         let expired = self.expired(rate, now);
@@ -131,7 +134,11 @@ impl Metering for SlidingWindowLog {
     }
 
     fn drained_at(&self, rate: Rate) -> Moment {
-        let last = self.times.back().copied().max(self.told.map(|it| it.at));
+        let last = self
+            .times
+            .back()
+            .copied()
+            .max(self.reported.map(|it| it.at));
         last.map_or(Moment::from_nanos(0), |last| last + rate.period())
     }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Borrower, Moment, PlaceNeeds};
+use super::{Moment, PermitNeeds, PoolClient};
 
 /// Duration between two calls of a gateway that needs nothing.
 const RENEWED: Duration = Duration::from_millis(800);
@@ -20,9 +20,9 @@ const MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// Duration between two calls that fail.
 const RETRY: Duration = Duration::from_millis(50);
 
-impl Borrower {
+impl PoolClient {
     /// Returns the instant at which the next call is due; `None` while one is under way.
-    pub fn due(&self, needs: PlaceNeeds) -> Option<Moment> {
+    pub fn due(&self, needs: PermitNeeds) -> Option<Moment> {
         if self.under_way.is_some() {
             return None;
         }
@@ -30,7 +30,7 @@ impl Borrower {
             return Some(self.last);
         }
         if self.is_leaving && needs.in_use == 0 && needs.waiting == 0 {
-            return (self.told_held > 0).then(|| self.last + MIN_INTERVAL);
+            return (self.reported_held > 0).then(|| self.last + MIN_INTERVAL);
         }
         let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
         let turn = self.turn.filter(|_| is_idle);
@@ -41,22 +41,22 @@ impl Borrower {
     }
 
     /// Returns whether the gateway leaves, and the pool knows that it holds only permits in use.
-    pub fn is_gone(&self, needs: PlaceNeeds) -> bool {
-        let told = self.told_held.max(self.held);
-        self.is_leaving && self.under_way.is_none() && told <= needs.in_use
+    pub fn has_returned_all(&self, needs: PermitNeeds) -> bool {
+        let reported = self.reported_held.max(self.held);
+        self.is_leaving && self.under_way.is_none() && reported <= needs.in_use
     }
 
-    fn pause(&self, needs: PlaceNeeds) -> Duration {
+    fn pause(&self, needs: PermitNeeds) -> Duration {
         let usable = needs.usable();
         if self.has_failed {
             return RETRY;
         }
-        if self.demand.others_wait && self.told_held > self.held {
+        if self.demand.others_wait && self.reported_held > self.held {
             return MIN_INTERVAL;
         }
         if usable > self.held {
             // The first waiter must not wait for this call.
-            return if self.told.0 <= self.held {
+            return if self.reported.0 <= self.held {
                 MIN_INTERVAL
             } else if let Some(since) = self.next_since {
                 // A permit that was not free for long need not be taken at once.
@@ -69,21 +69,21 @@ impl Borrower {
         }
         // Other gateways have more use for a permit that is not usable at once.
         let gives_back = self.held > usable && needs.is_slot_first;
-        if gives_back || self.held == 0 && self.told.0 > usable {
+        if gives_back || self.held == 0 && self.reported.0 > usable {
             return MIN_INTERVAL;
         }
         let has_turn = self.turn.is_some() && self.held == 1;
         if self.held > self.keeps.max(needs.in_use) && !has_turn && self.demand.others_wait {
             return MIN_INTERVAL;
         }
-        if self.told_held > self.held || self.held > self.keeps.max(needs.in_use) {
+        if self.reported_held > self.held || self.held > self.keeps.max(needs.in_use) {
             return POLL_SCARCE;
         }
         if self.demand.others_wait {
             return POLL_SCARCE;
         }
         let wish = self.wish(needs);
-        if wish > self.told.1 && needs.in_use >= self.held || self.told.1 == usize::MAX {
+        if wish > self.reported.1 && needs.in_use >= self.held || self.reported.1 == usize::MAX {
             return POLL_SCARCE;
         }
         match self.held > needs.in_use {
@@ -107,7 +107,7 @@ impl Borrower {
         NonZeroU32::new(counts.gateways).filter(|_| is_more)
     }
 
-    pub(super) fn wish(&self, needs: PlaceNeeds) -> usize {
+    pub(super) fn wish(&self, needs: PermitNeeds) -> usize {
         let usable = needs.usable();
         if self.is_leaving || needs.is_slot_first {
             return usable;

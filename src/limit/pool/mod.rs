@@ -8,7 +8,7 @@
 //! to it.
 
 mod calling;
-mod said;
+mod messages;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -18,9 +18,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Moment;
-pub use said::{KnownMembers, LentPlaces, PlaceNeeds, PoolCall, PoolCounts, PoolReply};
+pub use messages::{KnownMembers, LeasedPermits, PermitNeeds, PoolCall, PoolCounts, PoolReply};
 use turn::{RoundTrip, Turn};
-pub use without::{Borrowing, PoolLimits, WithoutPool};
+pub use without::{PermitSource, PoolLimits, WithoutPool};
 
 /// Length of a lease by a gateway's clock. Shorter than at the pool: clocks may be 2 % off.
 const TERM: Duration = Duration::from_millis(2350);
@@ -31,7 +31,7 @@ const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// Demand for permits, as of the pool's last reply.
 #[derive(Clone, Copy, Debug, Default)]
-struct Demand {
+struct PoolDemand {
     /// Whether another gateway waits.
     others_wait: bool,
     /// Whether few permits are free.
@@ -42,16 +42,16 @@ struct Demand {
 ///
 /// Calls are in sequence: the next one is made after the reply to the last one, or its failure.
 #[derive(Debug)]
-pub struct Borrower {
+pub struct PoolClient {
     limits: PoolLimits,
     held: usize,
     /// Permits held as the pool knows it, unless a reply was lost.
-    told_held: usize,
+    reported_held: usize,
     /// Number of permits that it may keep, as of the last reply.
     keeps: usize,
     /// End of the lease, by this gateway's clock.
     until: Moment,
-    demand: Demand,
+    demand: PoolDemand,
     is_alone: bool,
     number: u64,
     /// Instant at which the call that is under way was sent.
@@ -63,7 +63,7 @@ pub struct Borrower {
     /// Maximum of all gateways together, as of the last call.
     of_all: Option<usize>,
     /// Usable permits and the wish, as of the last call.
-    told: (usize, usize),
+    reported: (usize, usize),
     /// Largest numbers of concurrent requests, of the current span and of the previous one.
     peaks: [usize; 2],
     peak_since: Moment,
@@ -77,23 +77,23 @@ pub struct Borrower {
     round_trip: RoundTrip,
 }
 
-impl Borrower {
+impl PoolClient {
     /// Returns a gateway that holds no permit yet.
     pub fn new(limits: PoolLimits) -> Self {
         Self {
             limits,
             held: 0,
-            told_held: 0,
+            reported_held: 0,
             keeps: usize::MAX,
             until: Moment::default(),
-            demand: Demand::default(),
+            demand: PoolDemand::default(),
             is_alone: false,
             number: 0,
             under_way: None,
             last: Moment::default(),
             has_failed: false,
             of_all: None,
-            told: (0, 0),
+            reported: (0, 0),
             peaks: [0; 2],
             peak_since: Moment::default(),
             members: KnownMembers::default(),
@@ -109,7 +109,7 @@ impl Borrower {
     pub fn set(&mut self, limits: PoolLimits) {
         self.limits = limits;
         // The pool must know soon.
-        self.told.1 = usize::MAX;
+        self.reported.1 = usize::MAX;
     }
 
     /// Keeps no unused permit from now on.
@@ -119,23 +119,23 @@ impl Borrower {
 
     /// Returns the number of requests at the origin below which one more may start now.
     pub fn bound(&self, now: Moment) -> usize {
-        match self.borrowing() {
-            Borrowing::Alone(part) => part,
-            Borrowing::Pool if now < self.until => self.held,
-            Borrowing::Pool => 0,
+        match self.permit_source() {
+            PermitSource::Alone(part) => part,
+            PermitSource::Pool if now < self.until => self.held,
+            PermitSource::Pool => 0,
         }
     }
 
     /// Returns the source of its permits.
-    pub fn borrowing(&self) -> Borrowing {
+    pub fn permit_source(&self) -> PermitSource {
         if !self.is_alone || self.limits.without == WithoutPool::Closed {
-            return Borrowing::Pool;
+            return PermitSource::Pool;
         }
         let known = self.counts.and_then(|it| NonZeroU32::new(it.gateways));
         let gateways = known.or(self.limits.gateways).unwrap_or(UNKNOWN).get();
         let all = self.of_all.unwrap_or(self.limits.most);
         let part = all / usize::try_from(gateways).unwrap_or(usize::MAX);
-        Borrowing::Alone(part.max(1))
+        PermitSource::Alone(part.max(1))
     }
 
     /// Returns whether its lease has ended and the pool cannot be reached.
@@ -149,10 +149,10 @@ impl Borrower {
     }
 
     /// Returns the permits that a gate may use now.
-    pub fn lent(&self, now: Moment) -> LentPlaces {
+    pub fn lent(&self, now: Moment) -> LeasedPermits {
         let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
-        LentPlaces {
-            places: self.bound(now),
+        LeasedPermits {
+            permits: self.bound(now),
             until: turn.map(Turn::until),
             among: self.contenders(),
         }
@@ -206,7 +206,7 @@ impl Borrower {
     }
 
     /// Returns the next call, to be sent now. Permits that it gives back are unused from now on.
-    pub fn call(&mut self, needs: PlaceNeeds, now: Moment) -> PoolCall {
+    pub fn call(&mut self, needs: PermitNeeds, now: Moment) -> PoolCall {
         if now.since(self.peak_since) >= PEAK {
             self.peaks = [needs.in_use, self.peaks[0]];
             self.peak_since = now;
@@ -223,7 +223,7 @@ impl Borrower {
         let is_member = now < self.until || (self.held > 0 && now < self.until + self.withheld());
         self.number += 1;
         (self.under_way, self.last) = (Some(now), now);
-        self.told = (usable, wish);
+        self.reported = (usable, wish);
         // A lower maximum than in the file is reported as such.
         self.of_all = needs.of_all.filter(|of_all| *of_all < self.limits.most);
         PoolCall {
@@ -240,23 +240,23 @@ impl Borrower {
     }
 
     /// Processes the reply to the call that is under way.
-    pub fn answered(&mut self, reply: &PoolReply, needs: PlaceNeeds, now: Moment) {
+    pub fn answered(&mut self, reply: &PoolReply, needs: PermitNeeds, now: Moment) {
         let Some(sent) = self.under_way.take() else {
             return;
         };
         self.round_trip.note(now.since(sent));
         if reply.lent != 1 {
             self.turn = None;
-        } else if self.told_held == 0 {
+        } else if self.reported_held == 0 {
             self.turn = Some(Turn::new(now, self.round_trip.usual()));
         }
-        (self.told_held, self.keeps) = (reply.lent, reply.keeps);
+        (self.reported_held, self.keeps) = (reply.lent, reply.keeps);
         // A permit that others request, or that is leased twice, is not used again.
         self.held = reply.lent.min(self.may_keep(needs.in_use, needs.slot, now));
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));
-        self.demand = Demand {
+        self.demand = PoolDemand {
             others_wait: reply.others_wait,
             is_scarce: reply.is_scarce,
         };

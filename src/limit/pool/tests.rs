@@ -11,8 +11,8 @@ fn at(millis: u64) -> Moment {
     Moment::from_nanos(1_000_000_000_000_000) + Duration::from_millis(millis)
 }
 
-fn borrower(without: WithoutPool) -> Borrower {
-    Borrower::new(PoolLimits {
+fn pool_client(without: WithoutPool) -> PoolClient {
+    PoolClient::new(PoolLimits {
         most: 40,
         orphan: ORPHAN,
         without,
@@ -20,13 +20,13 @@ fn borrower(without: WithoutPool) -> Borrower {
     })
 }
 
-fn needs(in_use: usize, waiting: usize) -> PlaceNeeds {
-    PlaceNeeds {
+fn needs(in_use: usize, waiting: usize) -> PermitNeeds {
+    PermitNeeds {
         in_use,
         waiting,
         most: 40,
         weight: 1,
-        ..PlaceNeeds::default()
+        ..PermitNeeds::default()
     }
 }
 
@@ -40,7 +40,7 @@ fn lent(lent: usize, keeps: usize) -> PoolReply {
 
 #[test]
 fn a_lease_counts_from_when_the_call_was_sent() {
-    let mut it = borrower(WithoutPool::Closed);
+    let mut it = pool_client(WithoutPool::Closed);
     assert_eq!(it.due(needs(0, 0)), Some(Moment::default()));
     it.call(needs(0, 0), at(0));
     assert_eq!(it.due(needs(0, 3)), None, "one call at a time");
@@ -51,7 +51,7 @@ fn a_lease_counts_from_when_the_call_was_sent() {
 
 #[test]
 fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent() {
-    let mut it = borrower(WithoutPool::Closed);
+    let mut it = pool_client(WithoutPool::Closed);
     it.call(needs(0, 5), at(0));
     it.answered(&lent(5, 5), needs(0, 0), at(0));
     it.call(needs(5, 5), at(10));
@@ -75,7 +75,7 @@ fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent()
 
 #[test]
 fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
-    let mut it = borrower(WithoutPool::Closed);
+    let mut it = pool_client(WithoutPool::Closed);
     let call = it.call(needs(0, 0), at(0));
     assert_eq!((call.usable, call.wish), (0, 2));
     it.answered(&lent(2, 2), needs(0, 0), at(0));
@@ -97,13 +97,13 @@ fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
 
 /// The only permit is kept for one request, or for 40 ms of them, and 2 ms for the next one.
 #[test]
-fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
+fn the_only_permit_is_kept_for_one_turn_while_others_wait() {
     let waited_for = PoolReply {
         others_wait: true,
         ..lent(1, 0)
     };
     let begin = || {
-        let mut it = borrower(WithoutPool::Closed);
+        let mut it = pool_client(WithoutPool::Closed);
         it.call(needs(0, 3), at(0));
         it.answered(&waited_for, needs(0, 0), at(1));
         assert_eq!(it.bound(at(1)), 1);
@@ -123,7 +123,7 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
     let call = it.call(needs(0, 0), at(22));
     assert_eq!((call.held, it.held()), (0, 0));
     // Far from the pool a turn is longer.
-    let mut it = borrower(WithoutPool::Closed);
+    let mut it = pool_client(WithoutPool::Closed);
     it.call(needs(0, 3), at(0));
     it.answered(&waited_for, needs(0, 0), at(10));
     it.ended(0, at(409));
@@ -133,19 +133,22 @@ fn an_only_place_for_which_others_wait_is_kept_for_one_turn() {
 }
 
 #[test]
-fn who_stood_still_asks_before_it_takes_its_part_alone() {
-    let mut it = borrower(WithoutPool::Local);
+fn a_suspended_gateway_calls_the_pool_before_it_goes_alone() {
+    let mut it = pool_client(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
     it.answered(&lent(2, 2), needs(0, 0), at(0));
     it.call(needs(2, 9), at(800));
     // The process was suspended for 20 s while the call was under way.
     assert_eq!(it.bound(at(21_000)), 0);
     it.failed();
-    assert_eq!((it.borrowing(), it.bound(at(21_000))), (Borrowing::Pool, 0));
+    assert_eq!(
+        (it.permit_source(), it.bound(at(21_000))),
+        (PermitSource::Pool, 0)
+    );
     it.call(needs(2, 9), at(21_000));
     it.failed();
     // A quarter of 40, as configured.
-    assert_eq!(it.borrowing(), Borrowing::Alone(10));
+    assert_eq!(it.permit_source(), PermitSource::Alone(10));
     assert_eq!(it.bound(at(21_100)), 10);
     let call = it.call(needs(10, 9), at(21_200));
     assert_eq!((call.in_use, call.members), (10, KnownMembers::default()));
@@ -155,24 +158,27 @@ fn who_stood_still_asks_before_it_takes_its_part_alone() {
 
 #[test]
 fn a_gateway_without_pool_that_is_closed_starts_nothing() {
-    let mut it = borrower(WithoutPool::Closed);
+    let mut it = pool_client(WithoutPool::Closed);
     it.call(needs(0, 1), at(0));
     it.failed();
     assert!(it.is_out());
-    assert_eq!((it.borrowing(), it.bound(at(200))), (Borrowing::Pool, 0));
+    assert_eq!(
+        (it.permit_source(), it.bound(at(200))),
+        (PermitSource::Pool, 0)
+    );
 }
 
 #[test]
-fn who_leaves_gives_all_back() {
-    let mut it = borrower(WithoutPool::Local);
+fn a_gateway_that_leaves_returns_all_permits() {
+    let mut it = pool_client(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
     it.answered(&lent(2, 2), needs(0, 0), at(0));
     it.leave();
-    assert!(!it.is_gone(needs(0, 0)));
+    assert!(!it.has_returned_all(needs(0, 0)));
     let call = it.call(needs(0, 0), at(5));
     assert_eq!((call.held, call.wish, call.leaves), (0, 0, true));
     it.answered(&lent(0, 0), needs(0, 0), at(5));
-    assert!(it.is_gone(needs(0, 0)));
+    assert!(it.has_returned_all(needs(0, 0)));
     assert_eq!(it.due(needs(0, 0)), None);
     let is_due = it.due(needs(0, 1)).is_some();
     assert!(is_due, "someone still comes from a zone");
@@ -180,9 +186,9 @@ fn who_leaves_gives_all_back() {
 
 /// The pool may have leased them to others, and have forgotten that.
 #[test]
-fn places_that_are_withheld_no_longer_are_not_claimed() {
+fn permits_that_are_no_longer_withheld_are_not_claimed() {
     let claimed = |after_lease: u64| {
-        let mut it = borrower(WithoutPool::Closed);
+        let mut it = pool_client(WithoutPool::Closed);
         it.call(needs(0, 5), at(0));
         it.answered(&lent(5, 5), needs(0, 5), at(0));
         it.started(2);
@@ -194,22 +200,22 @@ fn places_that_are_withheld_no_longer_are_not_claimed() {
 }
 
 #[test]
-fn what_back_off_has_left_is_told_and_divided_without_the_pool() {
-    let mut it = borrower(WithoutPool::Local);
-    let left = |of_all| PlaceNeeds {
+fn a_maximum_lowered_by_backoff_is_reported_and_divided_without_the_pool() {
+    let mut it = pool_client(WithoutPool::Local);
+    let left = |of_all| PermitNeeds {
         of_all: Some(of_all),
         ..needs(0, 9)
     };
     assert_eq!(it.call(left(12), at(0)).of_all, Some(12));
     it.failed();
-    assert_eq!(it.borrowing(), Borrowing::Alone(3));
+    assert_eq!(it.permit_source(), PermitSource::Alone(3));
     assert_eq!(it.call(left(2), at(50)).of_all, Some(2));
     it.failed();
-    assert_eq!(it.borrowing(), Borrowing::Alone(1));
+    assert_eq!(it.permit_source(), PermitSource::Alone(1));
     // The configured number, or a higher one in a file that others have not read yet, is no bound.
     for all in [40, 80] {
         assert_eq!(it.call(left(all), at(100)).of_all, None);
         it.failed();
-        assert_eq!(it.borrowing(), Borrowing::Alone(10));
+        assert_eq!(it.permit_source(), PermitSource::Alone(10));
     }
 }

@@ -32,7 +32,7 @@ impl WithoutPool {
 
 /// Source of a gateway's permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Borrowing {
+pub enum PermitSource {
     /// The pool leases them.
     Pool,
     /// The gateway takes this number without the pool.

@@ -6,7 +6,7 @@ use crate::{Cost, Moment};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// Arrival number in its queue.
-    pub(super) place: u64,
+    pub(super) arrival: u64,
     /// Instant at which the request joined.
     pub(super) at: Moment,
     pub(super) cost: Cost,
@@ -15,7 +15,11 @@ pub struct Charge {
 impl Charge {
     /// Creates the charge of a request that passed at `at` before its queue existed.
     pub fn of_passing(at: Moment, cost: Cost) -> Self {
-        Self { place: 0, at, cost }
+        Self {
+            arrival: 0,
+            at,
+            cost,
+        }
     }
 
     /// Returns the same charge after it was [settled](super::Queue::settle).

@@ -39,7 +39,7 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_bill_for_a_bucket_that_has_run_empty_counts_from_now_on() {
+fn a_bill_for_an_empty_bucket_counts_from_now_on() {
     let (mut queue, charges) = queue(&[1]);
     queue.settle(charges[0], cost(5), at(3000));
     let (verdict, _) = queue.charge(limit(1), at(3000));
@@ -47,7 +47,7 @@ fn a_bill_for_a_bucket_that_has_run_empty_counts_from_now_on() {
 }
 
 #[test]
-fn forgotten_waiters_stay_as_far_apart_as_they_cost() {
+fn forget_keeps_waiters_apart_by_their_costs() {
     let (mut queue, _) = queue(&[1, 5, 1, 1]);
     queue.forget(at(50));
     assert_eq!(departures(&queue), [(1, 100), (2, 600), (3, 700)]);

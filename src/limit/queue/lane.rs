@@ -22,13 +22,13 @@ pub(super) struct Lane<W> {
     length: u64,
     entries: VecDeque<Entry<W>>,
     /// Number of entries whose waiter has left before it was due.
-    gone: usize,
+    removed: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<W> {
     // The fields of the request's charge, separate so that `step` leaves no gap in memory.
-    place: u64,
+    arrival: u64,
     at: Moment,
     cost: Cost,
     /// Distance to the entry ahead, in requests: the cost of all charges in between.
@@ -41,7 +41,7 @@ struct Entry<W> {
 impl<W> Entry<W> {
     fn charge(&self) -> Charge {
         Charge {
-            place: self.place,
+            arrival: self.arrival,
             at: self.at,
             cost: self.cost,
         }
@@ -55,7 +55,7 @@ impl<W> Lane<W> {
             start,
             length: 0,
             entries: VecDeque::new(),
-            gone: 0,
+            removed: 0,
         }
     }
 
@@ -83,7 +83,7 @@ impl<W> Lane<W> {
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
         let head = self.entries.front()?;
         let steps = i128::from(head.step) - i128::from(self.delay);
-        Some((self.start + steps * request, head.place))
+        Some((self.start + steps * request, head.arrival))
     }
 
     /// Returns the positions on the tick line at which the waiters leave.
@@ -113,24 +113,26 @@ impl<W> Lane<W> {
         self.start + (i128::from(head) - 1) * request
     }
 
-    /// Gives all waiters new distances: each is `rank(place)` requests behind `start`.
+    /// Gives all waiters new distances: each is `rank(arrival)` requests behind `start`.
     ///
-    /// Ranks are above zero and increase with `place`.
+    /// Ranks are above zero and increase with `arrival`.
     pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> u64) {
         self.start = start;
         self.length = 0;
         self.entries.retain(|entry| entry.waiter.is_some());
-        self.gone = 0;
+        self.removed = 0;
         for entry in &mut self.entries {
-            let step = rank(entry.place).saturating_sub(self.length);
+            let step = rank(entry.arrival).saturating_sub(self.length);
             entry.step = u32::try_from(step).unwrap_or(u32::MAX);
             self.length += u64::from(entry.step);
         }
     }
 
-    /// Returns whether a request that joined before `place` still waits here.
-    pub(super) fn waits_before(&self, place: u64) -> bool {
-        self.entries.front().is_some_and(|head| head.place < place)
+    /// Returns whether a request that joined before `arrival` still waits here.
+    pub(super) fn waits_before(&self, arrival: u64) -> bool {
+        self.entries
+            .front()
+            .is_some_and(|head| head.arrival < arrival)
     }
 
     /// Adds a waiter that leaves once the level has leaked from `tail` down to the lane's delay.
@@ -150,9 +152,9 @@ impl<W> Lane<W> {
         if self.entries.len() == self.entries.capacity() {
             self.entries.reserve_exact(more_room(self.entries.len()));
         }
-        let Charge { place, at, cost } = charge;
+        let Charge { arrival, at, cost } = charge;
         self.entries.push_back(Entry {
-            place,
+            arrival,
             at,
             cost,
             step,
@@ -176,23 +178,23 @@ impl<W> Lane<W> {
     }
 
     /// Returns the index of the request with this arrival number, if it is in this lane.
-    pub(super) fn index(&self, place: u64) -> Option<usize> {
-        let place_of = |entry: &Entry<W>| entry.place;
-        self.entries.binary_search_by_key(&place, place_of).ok()
+    pub(super) fn index(&self, arrival: u64) -> Option<usize> {
+        let arrival_of = |entry: &Entry<W>| entry.arrival;
+        self.entries.binary_search_by_key(&arrival, arrival_of).ok()
     }
 
     /// Removes the waiter of the entry with this index. Its charge stays.
     pub(super) fn leave(&mut self, index: usize, request: i128) -> Option<W> {
         let entry = &mut self.entries[index];
         let (_, waiter) = entry.waiter.take()?;
-        self.gone += 1;
+        self.removed += 1;
         self.trim(request);
         Some(waiter)
     }
 
-    /// Moves up the waiters behind `place`, by a refunded part of that charge.
-    pub(super) fn move_up_behind(&mut self, place: u64, cost: Cost, request: i128) {
-        match self.behind(place) {
+    /// Moves up the waiters behind `arrival`, by a refunded part of that charge.
+    pub(super) fn move_up_behind(&mut self, arrival: u64, cost: Cost, request: i128) {
+        match self.behind(arrival) {
             0 => self.move_up(i128::from(cost.get()) * request),
             behind => {
                 if let Some(entry) = self.entries.get_mut(behind) {
@@ -204,9 +206,9 @@ impl<W> Lane<W> {
         }
     }
 
-    /// Moves back the waiters behind `place`, by a cost that was added to that charge.
-    pub(super) fn move_back_behind(&mut self, place: u64, cost: Cost, request: i128) {
-        match self.behind(place) {
+    /// Moves back the waiters behind `arrival`, by a cost that was added to that charge.
+    pub(super) fn move_back_behind(&mut self, arrival: u64, cost: Cost, request: i128) {
+        match self.behind(arrival) {
             0 => self.move_back(cost, request),
             behind => {
                 if let Some(entry) = self.entries.get_mut(behind) {
@@ -222,9 +224,10 @@ impl<W> Lane<W> {
         self.start += i128::from(cost.get()) * request;
     }
 
-    /// Returns the index of the first entry that joined after `place`.
-    fn behind(&self, place: u64) -> usize {
-        self.entries.partition_point(|entry| entry.place <= place)
+    /// Returns the index of the first entry that joined after `arrival`.
+    fn behind(&self, arrival: u64) -> usize {
+        self.entries
+            .partition_point(|entry| entry.arrival <= arrival)
     }
 
     /// Moves all waiters up by a number of ticks.
@@ -256,15 +259,15 @@ impl<W> Lane<W> {
         let left = |entry: Option<&Entry<W>>| entry.is_some_and(|entry| entry.waiter.is_none());
         while left(self.entries.front()) {
             let step = self.entries.pop_front().map_or(0, |entry| entry.step);
-            self.gone -= 1;
+            self.removed -= 1;
             self.advance(step, request);
         }
         while left(self.entries.back()) {
             let step = self.entries.pop_back().map_or(0, |entry| entry.step);
-            self.gone -= 1;
+            self.removed -= 1;
             self.length -= u64::from(step);
         }
-        if self.gone > self.entries.len() / 2 {
+        if self.removed > self.entries.len() / 2 {
             let mut carried = 0;
             self.entries.retain_mut(|entry| {
                 carried += entry.step;
@@ -274,7 +277,7 @@ impl<W> Lane<W> {
                 }
                 waits
             });
-            self.gone = 0;
+            self.removed = 0;
         }
     }
 }

@@ -25,26 +25,26 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Records that request `place`, the last so far, found `level`: in requests, rounded down.
-    pub(super) fn charge(&mut self, place: u64, level: usize) {
-        let last = self.marks.back().copied().unwrap_or(place);
+    /// Records that request `arrival`, the last so far, found `level`: in requests, rounded down.
+    pub(super) fn charge(&mut self, arrival: u64, level: usize) {
+        let last = self.marks.back().copied().unwrap_or(arrival);
         self.marks.resize(level, last);
-        self.marks.push_back(place);
+        self.marks.push_back(arrival);
     }
 
-    /// Returns whether this cost of the charge of `place` can be refunded in full.
-    pub(super) fn is_whole(&self, place: u64, cost: Cost) -> bool {
+    /// Returns whether this cost of the charge of `arrival` can be refunded in full.
+    pub(super) fn is_whole(&self, arrival: u64, cost: Cost) -> bool {
         let mark = self.marks.get(cost.above_one() as usize);
         mark.or(self.marks.back())
-            .is_some_and(|mark| *mark <= place)
+            .is_some_and(|mark| *mark <= arrival)
     }
 
-    /// Records that this cost of the charge of `place` was refunded, in full or in part.
+    /// Records that this cost of the charge of `arrival` was refunded, in full or in part.
     ///
     /// A part counts as the whole. The ledger then assumes lower levels than there are, so later
     /// refunds are too small rather than too large.
-    pub(super) fn release(&mut self, place: u64, cost: Cost) {
-        let behind = self.marks.partition_point(|mark| *mark <= place);
+    pub(super) fn release(&mut self, arrival: u64, cost: Cost) {
+        let behind = self.marks.partition_point(|mark| *mark <= arrival);
         // If no request came after it, no level has changed.
         let Some(after) = self.marks.len().checked_sub(behind + 1) else {
             return;
@@ -54,14 +54,14 @@ impl Ledger {
         self.marks.drain(from..(from + cost).min(behind + after));
     }
 
-    /// Records that the charge of `place` rose by a cost.
+    /// Records that the charge of `arrival` rose by a cost.
     ///
     /// The ledger loses which earlier requests found a lower level. Their refunds are too small
     /// rather than too large.
-    pub(super) fn bill(&mut self, place: u64, cost: Cost) {
-        let behind = self.marks.partition_point(|mark| *mark <= place);
+    pub(super) fn bill(&mut self, arrival: u64, cost: Cost) {
+        let behind = self.marks.partition_point(|mark| *mark <= arrival);
         for _ in 0..cost.get() {
-            self.marks.insert(behind, place);
+            self.marks.insert(behind, arrival);
         }
     }
 

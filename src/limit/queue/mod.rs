@@ -59,7 +59,7 @@ pub struct Queue<W> {
     /// One lane for each `delay` that waiters have.
     lanes: Vec<Lane<W>>,
     /// Arrival number of each waiter. Clients cannot choose tickets, so a mixing hash is enough.
-    seats: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
+    arrivals: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
     /// Arrival number of the next accepted request. Numbers increase in order of arrival.
     next: u64,
     /// Total charge of the waiters.
@@ -85,7 +85,7 @@ impl<W> Queue<W> {
             rate,
             bucket,
             lanes: Vec::new(),
-            seats: HashMap::default(),
+            arrivals: HashMap::default(),
             next: 0,
             costs: 0,
             ledger: Ledger::default(),
@@ -125,7 +125,7 @@ impl<W> Queue<W> {
 
     /// Returns the number of waiters.
     pub fn depth(&self) -> usize {
-        self.seats.len()
+        self.arrivals.len()
     }
 
     /// Returns the total charge of the waiters.
@@ -175,7 +175,7 @@ impl<W> Queue<W> {
             return (verdict, None);
         }
         let charge = Charge {
-            place: self.next,
+            arrival: self.next,
             at: now,
             cost: limit.cost,
         };
@@ -186,7 +186,7 @@ impl<W> Queue<W> {
         // At an unlimited rate no request has ticks, and the level never rises.
         let level = level.checked_div(request).unwrap_or_default();
         self.ledger
-            .charge(charge.place, usize::try_from(level).unwrap_or(usize::MAX));
+            .charge(charge.arrival, usize::try_from(level).unwrap_or(usize::MAX));
         (verdict, Some(charge))
     }
 
@@ -195,7 +195,7 @@ impl<W> Queue<W> {
         let (tail, request) = (self.tail_before(charge.cost), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
             .push(tail, request, charge, ticket, waiter);
-        self.seats.insert(ticket, charge.place);
+        self.arrivals.insert(ticket, charge.arrival);
         self.costs += u64::from(charge.cost.get());
     }
 
@@ -231,7 +231,7 @@ impl<W> Queue<W> {
         if lane.is_empty() {
             self.lanes.remove(found);
         }
-        self.seats.remove(&ticket);
+        self.arrivals.remove(&ticket);
         self.costs -= u64::from(charge.cost.get());
         Some(Departure {
             due,
@@ -248,21 +248,21 @@ impl<W> Queue<W> {
     /// it instead. If the caller removes it all the same, its charge is returned as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let (nth, index) = self.find(ticket)?;
-        self.seats.remove(&ticket);
+        self.arrivals.remove(&ticket);
         let charge = self.lanes[nth].charge(index);
         self.costs -= u64::from(charge.cost.get());
         let rest = self.rest(charge, charge.cost, self.last);
         let left = self.lanes[nth].leave(index, self.rate.ticks_per_request());
         self.lanes.retain(|lane| !lane.is_empty());
-        self.give_back(charge.place, charge.cost, rest);
+        self.give_back(charge.arrival, charge.cost, rest);
         left
     }
 
     /// Returns the lane of a waiter and its index there. `None`: it does not wait (any more).
     fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
-        let place = *self.seats.get(&ticket)?;
+        let arrival = *self.arrivals.get(&ticket)?;
         let mut lanes = self.lanes.iter().enumerate();
-        lanes.find_map(|(nth, lane)| Some((nth, lane.index(place)?)))
+        lanes.find_map(|(nth, lane)| Some((nth, lane.index(arrival)?)))
     }
 
     /// Returns the bucket's tail before the last request, of this cost, raised it by more than 1.
@@ -294,7 +294,7 @@ impl<W> Queue<W> {
         self.forgiven = self.next;
         self.ledger = Ledger::default();
         let mut charges: Vec<Charge> = self.lanes.iter().flat_map(Lane::charges).collect();
-        charges.sort_unstable_by_key(|charge| charge.place);
+        charges.sort_unstable_by_key(|charge| charge.arrival);
         let request = self.rate.ticks_per_request();
         // Waiters of all lanes are whole requests apart from each other.
         let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
@@ -306,13 +306,13 @@ impl<W> Queue<W> {
         let (mut levels, mut total) = (Vec::with_capacity(charges.len()), 0_u64);
         for charge in &charges {
             let level = usize::try_from(total).unwrap_or(usize::MAX);
-            self.ledger.charge(charge.place, level);
+            self.ledger.charge(charge.arrival, level);
             levels.push(total);
             total += u64::from(charge.cost.get());
         }
         for lane in &mut self.lanes {
-            lane.renumber(base, |place| {
-                let index = charges.partition_point(|charge| charge.place < place);
+            lane.renumber(base, |arrival| {
+                let index = charges.partition_point(|charge| charge.arrival < arrival);
                 levels.get(index).map_or(total, |level| level + 1)
             });
         }
@@ -330,18 +330,18 @@ impl<W> Queue<W> {
 
     /// Removes and returns all waiters in order. The bucket keeps their charges.
     pub fn reject_all(&mut self) -> Vec<W> {
-        let mut gone = Vec::with_capacity(self.depth());
+        let mut rejected = Vec::with_capacity(self.depth());
         while let Some((_, found)) = self.first() {
             let lane = &mut self.lanes[found];
             let left = lane.pop(self.rate.ticks_per_request());
-            gone.extend(left.map(|(_, _, waiter)| waiter));
+            rejected.extend(left.map(|(_, _, waiter)| waiter));
             if lane.is_empty() {
                 self.lanes.remove(found);
             }
         }
-        self.seats.clear();
+        self.arrivals.clear();
         self.costs = 0;
-        gone
+        rejected
     }
 
     /// Returns the due instant and index of the lane whose head is due first.
@@ -350,8 +350,8 @@ impl<W> Queue<W> {
     fn first(&self) -> Option<(Moment, usize)> {
         let request = self.rate.ticks_per_request();
         let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| {
-            let (position, place) = lane.head(request)?;
-            Some((moment(self.rate, position), place, index))
+            let (position, arrival) = lane.head(request)?;
+            Some((moment(self.rate, position), arrival, index))
         });
         heads.min().map(|(due, _, index)| (due, index))
     }

@@ -265,8 +265,8 @@ impl Model {
         }
     }
 
-    pub fn stop_waiting(&mut self, gone: u64) {
-        self.waiting.retain(|(id, _)| *id != gone);
+    pub fn stop_waiting(&mut self, removed: u64) {
+        self.waiting.retain(|(id, _)| *id != removed);
     }
 
     pub fn waiting(&self) -> &[(u64, u32)] {

@@ -237,7 +237,7 @@ impl Twins {
         let before = format!("{:?}", self.queue);
         let (verdict, charge) = self.queue.join(limit, Ticket(id), now, || id);
         if self.trust == Trust::Exact {
-            self.judged(limit, verdict);
+            self.compare_verdict(limit, verdict);
         }
         let Some(charge) = charge else {
             assert!(matches!(verdict, Verdict::Reject(_)));
@@ -261,7 +261,7 @@ impl Twins {
     }
 
     /// Compares a verdict with the model's.
-    fn judged(&self, limit: Limit, verdict: Verdict) {
+    fn compare_verdict(&self, limit: Limit, verdict: Verdict) {
         let (expected, level) = self.model.judge(limit, self.now);
         let (judgement, excess) = match verdict {
             Verdict::Pass { excess } => (Judgement::Pass, excess),
@@ -409,10 +409,10 @@ impl Twins {
     fn finish(&mut self, reject_all: bool) {
         if reject_all {
             let (bucket, in_order) = (self.queue.bucket(), departures(&self.queue));
-            let gone = self.queue.reject_all();
+            let rejected = self.queue.reject_all();
             assert_eq!(self.queue.bucket(), bucket, "their charges stay");
-            assert!(gone.iter().eq(in_order.iter().map(|(id, _)| id)));
-            for id in gone {
+            assert!(rejected.iter().eq(in_order.iter().map(|(id, _)| id)));
+            for id in rejected {
                 self.leaves_as(id, Exit::Dismissed);
                 self.model.stop_waiting(id);
             }
@@ -442,7 +442,7 @@ proptest! {
     ///
     /// To drop a drained bucket changes nothing.
     #[test]
-    fn the_queue_does_what_the_rules_say(
+    fn the_queue_behaves_as_the_model(
         paces in family(),
         limits in limits(),
         start in starts(),
@@ -455,7 +455,7 @@ proptest! {
     }
 
     #[test]
-    fn no_refund_gives_more_than_if_the_request_had_never_come(
+    fn a_refund_never_exceeds_the_effect_of_its_request(
         paces in family(),
         limits in limits(),
         start in starts(),
@@ -468,7 +468,7 @@ proptest! {
     }
 
     #[test]
-    fn retuning_between_any_rates_loses_reorders_and_duplicates_nobody(
+    fn retuning_loses_reorders_and_duplicates_no_waiter(
         pace in prop::sample::select(paces()),
         limits in limits(),
         start in starts(),
@@ -486,7 +486,7 @@ proptest! {
     ///
     /// An unused slot lets one more request through: at once if its instant has passed.
     #[test]
-    fn in_any_window_each_unused_turn_lets_at_most_one_more_depart(
+    fn in_any_window_an_unused_slot_allows_at_most_one_more_departure(
         pace in prop::sample::select(paces()),
         limits in limits(),
         start in starts(),
@@ -559,12 +559,12 @@ proptest! {
     /// The first leaves within one interval. A request that joins later leaves behind the waiters
     /// with its delay. A charge from before `forget` cannot be refunded.
     #[test]
-    fn forgetting_leaves_those_who_wait_in_order_and_at_their_pace(
+    fn forget_keeps_the_order_and_the_pace_of_waiters(
         paces in prop::sample::select(paces()),
         limits in limits(),
         start in starts(),
         steps in steps(1, 2, 60),
-        leaver: Index,
+        to_remove: Index,
     ) {
         let mut twins = Twins::new(vec![paces], limits, start, Trust::AtLeast);
         twins.run(steps);
@@ -604,7 +604,7 @@ proptest! {
         while queue.take_due(now).is_some() {}
         let waiting: Vec<u64> = queue.waiters().copied().collect();
         if !waiting.is_empty() {
-            let (id, level) = (*leaver.get(&waiting), queue.bucket().tail());
+            let (id, level) = (*to_remove.get(&waiting), queue.bucket().tail());
             let cost = cost_of(&queue, Ticket(id));
             prop_assert_eq!(queue.leave(Ticket(id)), Some(id));
             let cost = i128::from(cost.get());

@@ -36,16 +36,16 @@ impl<W> Queue<W> {
 
     /// Refunds a part of a charge.
     fn credit(&mut self, charge: Charge, less: Cost, now: Moment) {
-        if charge.place < self.forgiven {
+        if charge.arrival < self.forgiven {
             return;
         }
         let rest = self.rest(charge, less, now);
-        self.give_back(charge.place, less, rest);
+        self.give_back(charge.arrival, less, rest);
     }
 
     /// Charges an additional cost.
     fn bill(&mut self, charge: Charge, more: Cost, now: Moment) {
-        if charge.place < self.forgiven {
+        if charge.arrival < self.forgiven {
             return;
         }
         let request = self.rate.ticks_per_request();
@@ -58,12 +58,12 @@ impl<W> Queue<W> {
         // Whether the request joined before all requests of this queue.
         let is_older = charge.at < self.opened;
         self.ledger
-            .bill(if is_older { 0 } else { charge.place }, more);
+            .bill(if is_older { 0 } else { charge.arrival }, more);
         for lane in &mut self.lanes {
             if is_older {
                 lane.move_back(more, request);
             } else {
-                lane.move_back_behind(charge.place, more, request);
+                lane.move_back_behind(charge.arrival, more, request);
             }
         }
     }
@@ -78,14 +78,14 @@ impl<W> Queue<W> {
         // The bucket is never empty while a request waits, unless a refund moved its due instant
         // into the past.
         let seen = line(self.rate, self.last.max(self.retuned));
-        let is_behind = |(position, head)| head <= charge.place && position > seen;
+        let is_behind = |(position, head)| head <= charge.arrival && position > seen;
         let waits = |lane: &Lane<W>| lane.head(request).is_some_and(is_behind);
-        if self.ledger.is_whole(charge.place, part) || self.lanes.iter().any(waits) {
+        if self.ledger.is_whole(charge.arrival, part) || self.lanes.iter().any(waits) {
             return in_ticks(part);
         }
         // A refund in part moves all waiters, so no waiter may be older than the charge.
         let mut lanes = self.lanes.iter();
-        if charge.at < self.retuned || lanes.any(|lane| lane.waits_before(charge.place)) {
+        if charge.at < self.retuned || lanes.any(|lane| lane.waits_before(charge.arrival)) {
             return 0;
         }
         let leaked = line(self.rate, now) - line(self.rate, charge.at);
@@ -93,16 +93,16 @@ impl<W> Queue<W> {
     }
 
     /// Refunds `ticks` of a part of a charge, and moves up the waiters behind it.
-    pub(super) fn give_back(&mut self, place: u64, part: Cost, ticks: i128) {
+    pub(super) fn give_back(&mut self, arrival: u64, part: Cost, ticks: i128) {
         if ticks == 0 {
             return;
         }
         let request = self.rate.ticks_per_request();
         self.bucket.refund(ticks);
-        self.ledger.release(place, part);
+        self.ledger.release(arrival, part);
         for lane in &mut self.lanes {
             if ticks == i128::from(part.get()) * request {
-                lane.move_up_behind(place, part, request);
+                lane.move_up_behind(arrival, part, request);
             } else {
                 lane.move_up(ticks);
             }

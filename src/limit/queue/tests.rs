@@ -100,7 +100,7 @@ fn the_published_vectors() {
 }
 
 #[test]
-fn what_leaked_into_the_void_is_not_given_back() {
+fn the_leak_of_an_empty_bucket_is_not_refunded() {
     let mut queue = queue("1r/s");
     let charge = |queue: &mut Queue<u64>, ticket, now| {
         join(queue, limit(9, NODELAY), ticket, at(now)).expect("accepted")
@@ -122,7 +122,7 @@ fn what_leaked_into_the_void_is_not_given_back() {
 }
 
 #[test]
-fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
+fn a_queue_does_not_refund_charges_of_an_earlier_queue() {
     let mut queue = queue("1r/s");
     let charge = join(&mut queue, limit(9, NODELAY), 0, at("0")).expect("accepted");
     join(&mut queue, limit(9, NODELAY), 1, at("0"));
@@ -134,7 +134,7 @@ fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
 
 /// The head of the lane stays. Other waiters join and leave. Two of them always wait.
 #[test]
-fn a_lane_takes_no_more_memory_than_those_who_wait() {
+fn the_memory_of_a_lane_is_bounded_by_its_waiters() {
     let mut queue = queue("1r/366d");
     let limit = limit(1_000, Delay::Above(0));
     let mut now = at("0");
@@ -150,7 +150,7 @@ fn a_lane_takes_no_more_memory_than_those_who_wait() {
         assert!(queue.ledger.len() <= 5);
     }
     assert_eq!(queue.lanes.len(), 1);
-    assert_eq!(queue.seats.len(), 3);
+    assert_eq!(queue.arrivals.len(), 3);
 }
 
 /// The ledger has as many marks as the level has requests, for any number of requests.
@@ -198,7 +198,7 @@ fn ten_thousand_leave_from_the_middle() {
 }
 
 #[test]
-fn ten_thousand_turns_come_back_and_ten_thousand_rates_come_and_go_at_depth() {
+fn ten_thousand_refunds_and_retunes_in_a_deep_queue() {
     let (mut queue, passed) = deep();
     for (index, charge) in passed.into_iter().enumerate().rev() {
         queue.refund(charge, at("0"));
@@ -214,7 +214,7 @@ fn ten_thousand_turns_come_back_and_ten_thousand_rates_come_and_go_at_depth() {
 }
 
 #[test]
-fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
+fn forget_drops_other_charges_and_keeps_the_pace_of_waiters() {
     let (mut queue, waits) = (queue("1r/s"), limit(20, Delay::Above(0)));
     // Ten requests pass, then three wait behind them. Four more pass between the waiters.
     for ticket in 0..10 {

@@ -11,12 +11,12 @@ const BILLION: u128 = 1_000_000_000;
 fn naive(text: &str) -> Option<(u128, u128)> {
     let at = text.find("r/")?;
     let (count, period) = (&text[..at], &text[at + 2..]);
-    let mut places = count.split('.');
-    let (whole, decimals) = (places.next()?, places.next());
+    let mut parts = count.split('.');
+    let (whole, decimals) = (parts.next()?, parts.next());
     let digits = |text: &str| {
         !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit())
     };
-    if places.next().is_some() || !digits(whole) || decimals.is_some_and(|text| !digits(text)) {
+    if parts.next().is_some() || !digits(whole) || decimals.is_some_and(|text| !digits(text)) {
         return None;
     }
     let padded = format!("{whole}{:0<9}", decimals.unwrap_or(""));

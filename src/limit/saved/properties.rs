@@ -84,8 +84,8 @@ proptest! {
             |saved| Account::restored(&saved, rate, saved_at),
         );
         let again = saved_at + Duration::from_nanos(pause);
-        let wanted = verdicts(&mut account, rate, limit, again, &after);
-        prop_assert_eq!(verdicts(&mut restored, rate, limit, again, &after), wanted);
+        let expected = verdicts(&mut account, rate, limit, again, &after);
+        prop_assert_eq!(verdicts(&mut restored, rate, limit, again, &after), expected);
     }
 
     /// The clock of the next process may differ: only the age of the saved account counts.
@@ -108,15 +108,15 @@ proptest! {
             || Account::new(Algorithm::LeakyBucket),
             |saved| Account::restored(&saved, rate, there(saved_at)),
         );
-        let wanted = verdicts(&mut account, rate, limit, saved_at, &after);
-        let wanted: Vec<Verdict> = wanted.into_iter().map(|it| moved(it, there)).collect();
+        let expected = verdicts(&mut account, rate, limit, saved_at, &after);
+        let expected: Vec<Verdict> = expected.into_iter().map(|it| moved(it, there)).collect();
         let found = verdicts(&mut restored, rate, limit, there(saved_at), &after);
-        prop_assert_eq!(found, wanted);
+        prop_assert_eq!(found, expected);
     }
 
     /// Two queues, the old one draining and the new one filling, are one stream.
     #[test]
-    fn newcomers_leave_behind_those_who_still_wait_elsewhere(
+    fn new_requests_depart_after_waiters_of_the_old_process(
         rate in rates(),
         limit in limits(),
         before in 1..30_u32,
@@ -155,7 +155,7 @@ proptest! {
     ///
     /// The two together are as slow as one, or slower once.
     #[test]
-    fn who_leaves_the_old_process_later_makes_nobody_too_fast(
+    fn a_late_departure_of_the_old_process_makes_no_request_too_fast(
         rate in rates(),
         limit in limits(),
         before in prop::collection::vec(1..4_u32, 1..30),

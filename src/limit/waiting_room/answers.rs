@@ -1,6 +1,6 @@
 //! Results and counts of a waiting room.
 
-use super::Waiting;
+use super::WaitingVisitor;
 use crate::Moment;
 
 /// Call of a visitor who has not arrived yet.
@@ -52,7 +52,7 @@ pub enum Drawn {
     /// A session with this number.
     Inside(u64),
     /// A ticket with this number.
-    Waits(u64, Waiting),
+    Waits(u64, WaitingVisitor),
     /// No number is left until more are reserved.
     NoNumber,
 }
@@ -63,9 +63,9 @@ pub enum Polled {
     /// A session with the number of the ticket, for a visitor who was called.
     Inside(Call),
     /// The visitor continues to wait.
-    Waits(Waiting),
+    Waits(WaitingVisitor),
     /// The visitor polls too often.
-    TooOften(Waiting),
+    TooOften(WaitingVisitor),
     /// All waiting visitors were sent away.
     SentAway,
     /// The ticket was used, its call has expired, or it was never drawn.

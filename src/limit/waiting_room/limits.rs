@@ -25,7 +25,7 @@ pub struct RoomLimits {
 
 impl RoomLimits {
     /// Returns the maximum of visitors inside.
-    pub fn places(&self) -> u64 {
+    pub fn max_sessions(&self) -> u64 {
         self.sessions.map_or(MAX_SESSIONS, NonZeroU32::get).into()
     }
 
@@ -44,7 +44,7 @@ impl RoomLimits {
     pub(super) fn expected_pace(&self) -> f64 {
         let admit = self.admit.per_second();
         let idle = self.idle.as_secs_f64().max(1.0);
-        let by_places = self.sessions.map(|it| f64::from(it.get()) / idle);
-        admit.min(by_places.unwrap_or(f64::INFINITY))
+        let by_sessions = self.sessions.map(|it| f64::from(it.get()) / idle);
+        admit.min(by_sessions.unwrap_or(f64::INFINITY))
     }
 }

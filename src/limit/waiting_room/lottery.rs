@@ -25,7 +25,7 @@ const ROUNDS: usize = 6;
 
 impl Lottery {
     /// Returns the position of a number.
-    pub(super) fn place(&self, number: u64) -> u64 {
+    pub(super) fn position(&self, number: u64) -> u64 {
         self.walk(number, |half, mut pair| {
             for key in self.keys {
                 pair = (pair.1, pair.0 ^ (mix(pair.1, key) & half));
@@ -35,8 +35,8 @@ impl Lottery {
     }
 
     /// Returns the number at a position.
-    pub(super) fn number(&self, place: u64) -> u64 {
-        self.walk(place, |half, mut pair| {
+    pub(super) fn number(&self, position: u64) -> u64 {
+        self.walk(position, |half, mut pair| {
             for key in self.keys.iter().rev() {
                 pair = (pair.1 ^ (mix(pair.0, *key) & half), pair.0);
             }
@@ -79,18 +79,19 @@ mod tests {
     }
 
     #[test]
-    fn each_number_has_one_place_and_others_keep_theirs() {
+    fn each_number_has_one_position_and_numbers_outside_keep_theirs() {
         for count in [1, 2, 3, 4, 5, 16, 17, 1000, 4097] {
             let lottery = lottery(10, count, count);
-            let mut places: Vec<u64> = (11..=10 + count).map(|it| lottery.place(it)).collect();
-            for (number, place) in (11..).zip(&places) {
-                assert_eq!(lottery.number(*place), number);
+            let mut positions: Vec<u64> =
+                (11..=10 + count).map(|it| lottery.position(it)).collect();
+            for (number, position) in (11..).zip(&positions) {
+                assert_eq!(lottery.number(*position), number);
             }
-            places.sort_unstable();
-            assert!(places.into_iter().eq(11..=10 + count));
+            positions.sort_unstable();
+            assert!(positions.into_iter().eq(11..=10 + count));
             for other in [1, 10, 11 + count, 1 << 40] {
                 assert_eq!(
-                    (lottery.place(other), lottery.number(other)),
+                    (lottery.position(other), lottery.number(other)),
                     (other, other)
                 );
             }
@@ -99,13 +100,13 @@ mod tests {
 
     /// Chi-squared over ten tenths of the positions, for each tenth of the numbers.
     #[test]
-    fn no_place_is_likelier_for_those_who_came_first() {
+    fn early_visitors_get_no_better_positions() {
         let mut counts = [[0_u32; 10]; 10];
         for seed in 0..2000 {
             let lottery = lottery(0, 100, seed);
             for number in 1..=100_u64 {
                 let tenth = |it: u64| usize::try_from((it - 1) / 10).unwrap();
-                counts[tenth(number)][tenth(lottery.place(number))] += 1;
+                counts[tenth(number)][tenth(lottery.position(number))] += 1;
             }
         }
         for row in counts {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::{
-    Lottery, MAX_SESSIONS, Polled, RoomCounts, RoomLimits, RoomState, Waiting, WaitingRoom,
+    Lottery, MAX_SESSIONS, Polled, RoomCounts, RoomLimits, RoomState, WaitingRoom, WaitingVisitor,
 };
 use crate::Moment;
 
@@ -33,7 +33,7 @@ pub struct RoomMirror {
 struct KnownSession {
     seen: Moment,
     /// Instant at which the session was last reported to the store.
-    told: Moment,
+    reported: Moment,
 }
 
 /// State of a room, as the store reports it.
@@ -63,9 +63,9 @@ pub enum MirrorTouch {
     /// The visitor is inside.
     Inside,
     /// The visitor is inside, and the request must be reported to the store.
-    Tell,
+    Report,
     /// Only the store knows.
-    Ask,
+    Query,
 }
 
 /// Answer to a visitor with a ticket.
@@ -74,7 +74,7 @@ pub enum MirrorPoll {
     /// The result. For a position near the front, the next poll must be reported to the store.
     Answer(Polled, Option<(u64, Duration)>),
     /// Only the store knows the state of the visitor at this position.
-    Ask(u64),
+    Query(u64),
 }
 
 impl RoomMirror {
@@ -136,22 +136,22 @@ impl RoomMirror {
     }
 
     /// Applies the reported state of the store.
-    pub fn follow(&mut self, told: RoomSnapshot, now: Moment) {
+    pub fn follow(&mut self, reported: RoomSnapshot, now: Moment) {
         let room = &mut self.room;
         let is_calling = room.is_open && !room.limits.is_paused && !self.is_out;
         room.pace.pass(now, is_calling && room.waiting() > 0);
         if self.is_known {
-            let called = told.counts.called.saturating_sub(room.counts.called);
+            let called = reported.counts.called.saturating_sub(room.counts.called);
             (0..called.min(MAX_RECORDED)).for_each(|_| room.pace.called(now));
         }
         // State that the store has lost is not forgotten here.
-        room.drawn = told.drawn.max(room.drawn);
-        room.called = told.called.max(room.called).min(room.drawn);
-        room.emptied = told.emptied;
-        room.is_open = told.is_open;
-        room.counts = told.counts;
-        room.lotteries = told.lotteries;
-        (self.inside, self.called) = (told.inside, told.pending);
+        room.drawn = reported.drawn.max(room.drawn);
+        room.called = reported.called.max(room.called).min(room.drawn);
+        room.emptied = reported.emptied;
+        room.is_open = reported.is_open;
+        room.counts = reported.counts;
+        room.lotteries = reported.lotteries;
+        (self.inside, self.called) = (reported.inside, reported.pending);
         (self.is_known, self.is_out) = (true, false);
         let idle = room.limits.idle;
         if now.since(self.swept) >= idle / 2 {
@@ -168,23 +168,24 @@ impl RoomMirror {
             && now.since(session.seen) < idle
         {
             session.seen = now.max(session.seen);
-            if now.since(session.told) < idle / 10 {
+            if now.since(session.reported) < idle / 10 {
                 return MirrorTouch::Inside;
             }
-            session.told = now;
-            return MirrorTouch::Tell;
+            session.reported = now;
+            return MirrorTouch::Report;
         }
         if self.is_out {
             return MirrorTouch::Inside;
         }
-        MirrorTouch::Ask
+        MirrorTouch::Query
     }
 
     /// Adds a session.
     pub fn begin(&mut self, number: u64, now: Moment) {
         if self.sessions.len() < MAX_SESSIONS as usize {
-            let (seen, told) = (now, now);
-            self.sessions.insert(number, KnownSession { seen, told });
+            let (seen, reported) = (now, now);
+            self.sessions
+                .insert(number, KnownSession { seen, reported });
         }
     }
 
@@ -195,34 +196,34 @@ impl RoomMirror {
 
     /// Answers a poll of a visitor with a ticket.
     pub fn poll(&mut self, number: u64, now: Moment) -> MirrorPoll {
-        let place = self.room.place(number);
-        let is_sure = self.is_known && number <= self.room.drawn && place > self.room.called;
+        let position = self.room.position(number);
+        let is_sure = self.is_known && number <= self.room.drawn && position > self.room.called;
         if !is_sure && !self.is_out {
-            return MirrorPoll::Ask(place);
+            return MirrorPoll::Query(position);
         }
         if number > self.room.drawn {
             // If a number was drawn in an outage, only the order is known.
-            return MirrorPoll::Answer(Polled::Waits(self.tell_behind(1, number, now)), None);
+            return MirrorPoll::Answer(Polled::Waits(self.answer_behind(1, number, now)), None);
         }
-        let place = place.max(self.room.called + 1);
+        let position = position.max(self.room.called + 1);
         if let Err(due) = self.room.polls.poll(number, now) {
-            let waiting = self.room.waiting_until(place, due, now);
+            let waiting = self.room.waiting_until(position, due, now);
             return MirrorPoll::Answer(Polled::TooOften(waiting), None);
         }
-        let waiting = self.tell(number, now);
+        let waiting = self.answer(number, now);
         let after = Duration::from_secs(waiting.retry_after);
-        let is_near = place - self.room.called <= super::polls::REMEMBERED as u64;
-        let told = (is_near && !self.is_out).then_some((place, after));
-        MirrorPoll::Answer(Polled::Waits(waiting), told)
+        let is_near = position - self.room.called <= super::polls::REMEMBERED as u64;
+        let reported = (is_near && !self.is_out).then_some((position, after));
+        MirrorPoll::Answer(Polled::Waits(waiting), reported)
     }
 
     /// Returns the answer to a visitor who has just drawn a number, or was not called yet.
-    pub fn tell(&mut self, number: u64, now: Moment) -> Waiting {
-        self.room.tell(number, now)
+    pub fn answer(&mut self, number: u64, now: Moment) -> WaitingVisitor {
+        self.room.answer(number, now)
     }
 
     /// Returns the answer to the visitor at `nth` position behind all waiting visitors.
-    pub fn tell_behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
+    pub fn answer_behind(&self, nth: u64, number: u64, now: Moment) -> WaitingVisitor {
         self.room.behind(nth, number, now)
     }
 
@@ -231,8 +232,8 @@ impl RoomMirror {
         if number == 0 || number > self.room.drawn {
             return Polled::Void;
         }
-        if self.room.place(number) > self.room.called {
-            return Polled::Waits(self.tell(number, now));
+        if self.room.position(number) > self.room.called {
+            return Polled::Waits(self.answer(number, now));
         }
         if number <= self.room.emptied {
             Polled::SentAway
@@ -242,8 +243,8 @@ impl RoomMirror {
     }
 
     /// Returns the position of a number.
-    pub fn place(&self, number: u64) -> u64 {
-        self.room.place(number)
+    pub fn position(&self, number: u64) -> u64 {
+        self.room.position(number)
     }
 
     /// Returns the totals of all gateways.
@@ -284,7 +285,7 @@ mod tests {
         RoomMirror::new(limits, at(0))
     }
 
-    fn told(drawn: u64, called: u64) -> RoomSnapshot {
+    fn reported(drawn: u64, called: u64) -> RoomSnapshot {
         RoomSnapshot {
             drawn,
             called,
@@ -297,8 +298,8 @@ mod tests {
     fn those_who_wait_are_answered_here_and_others_are_asked_about() {
         let mut mirror = mirror();
         let found = mirror.poll(5, at(0));
-        assert_eq!(found, MirrorPoll::Ask(5), "nothing is known");
-        mirror.follow(told(10, 4), at(1));
+        assert_eq!(found, MirrorPoll::Query(5), "nothing is known");
+        mirror.follow(reported(10, 4), at(1));
         let MirrorPoll::Answer(Polled::Waits(waiting), Some((5, after))) = mirror.poll(5, at(1))
         else {
             panic!("it waits");
@@ -308,34 +309,34 @@ mod tests {
             (Some(1), waiting.retry_after)
         );
         let found = mirror.poll(4, at(1));
-        assert_eq!(found, MirrorPoll::Ask(4), "it may be called");
+        assert_eq!(found, MirrorPoll::Query(4), "it may be called");
         let found = mirror.poll(11, at(1));
-        assert_eq!(found, MirrorPoll::Ask(11), "another gateway gave it");
-        mirror.follow(told(10, 5), at(2));
-        assert_eq!(mirror.poll(5, at(2)), MirrorPoll::Ask(5));
+        assert_eq!(found, MirrorPoll::Query(11), "another gateway gave it");
+        mirror.follow(reported(10, 5), at(2));
+        assert_eq!(mirror.poll(5, at(2)), MirrorPoll::Query(5));
         assert_eq!(mirror.not_called(5, at(2)), Polled::Void);
         assert!(matches!(mirror.not_called(6, at(2)), Polled::Waits(_)));
     }
 
     #[test]
-    fn a_session_is_asked_about_once_and_told_from_time_to_time() {
+    fn a_session_is_queried_once_and_reported_periodically() {
         let mut mirror = mirror();
-        mirror.follow(told(10, 10), at(0));
-        assert_eq!(mirror.touch(3, at(0)), MirrorTouch::Ask);
+        mirror.follow(reported(10, 10), at(0));
+        assert_eq!(mirror.touch(3, at(0)), MirrorTouch::Query);
         mirror.begin(3, at(0));
         assert_eq!(mirror.touch(3, at(9)), MirrorTouch::Inside);
-        assert_eq!(mirror.touch(3, at(10)), MirrorTouch::Tell);
+        assert_eq!(mirror.touch(3, at(10)), MirrorTouch::Report);
         assert_eq!(mirror.touch(3, at(11)), MirrorTouch::Inside);
-        assert_eq!(mirror.touch(3, at(111)), MirrorTouch::Ask, "it was idle");
+        assert_eq!(mirror.touch(3, at(111)), MirrorTouch::Query, "it was idle");
         mirror.begin(3, at(111));
         mirror.end(3);
-        assert_eq!(mirror.touch(3, at(112)), MirrorTouch::Ask);
+        assert_eq!(mirror.touch(3, at(112)), MirrorTouch::Query);
     }
 
     #[test]
     fn in_an_outage_nobody_is_called_and_those_inside_stay() {
         let mut mirror = mirror();
-        mirror.follow(told(10, 4), at(0));
+        mirror.follow(reported(10, 4), at(0));
         mirror.lose();
         assert_eq!(mirror.touch(3, at(1)), MirrorTouch::Inside);
         for number in [2, 5, 11] {
@@ -343,15 +344,15 @@ mod tests {
             let is_answered = matches!(polled, MirrorPoll::Answer(Polled::Waits(_), None));
             assert!(is_answered, "{number}");
         }
-        mirror.follow(told(11, 4), at(2));
+        mirror.follow(reported(11, 4), at(2));
         assert!(!mirror.is_out());
     }
 
     #[test]
     fn what_the_store_lost_is_not_forgotten() {
         let mut mirror = mirror();
-        mirror.follow(told(10, 4), at(0));
-        mirror.follow(told(8, 2), at(1));
+        mirror.follow(reported(10, 4), at(0));
+        mirror.follow(reported(8, 2), at(1));
         assert_eq!(mirror.known(), (10, 4));
     }
 }

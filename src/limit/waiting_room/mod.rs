@@ -33,7 +33,7 @@ pub use limits::RoomLimits;
 pub use lottery::{Lottery, LotteryKeys};
 pub use mirror::{MirrorPoll, MirrorTouch, RoomMirror, RoomSnapshot};
 pub use saved::SavedRoom;
-pub use wait::Waiting;
+pub use wait::WaitingVisitor;
 
 use super::Moment;
 use expiring::Expiring;
@@ -157,7 +157,7 @@ impl WaitingRoom {
             return Drawn::Inside(number);
         }
         self.counts.drew += 1;
-        Drawn::Waits(number, self.tell(number, now))
+        Drawn::Waits(number, self.answer(number, now))
     }
 
     /// Answers a visitor with a ticket.
@@ -166,9 +166,9 @@ impl WaitingRoom {
         if number == 0 || number > self.drawn {
             return Polled::Void;
         }
-        let place = self.place(number);
-        if place <= self.called {
-            let Some(call) = self.calls.take(place) else {
+        let position = self.position(number);
+        if position <= self.called {
+            let Some(call) = self.calls.take(position) else {
                 return if number <= self.emptied {
                     Polled::SentAway
                 } else {
@@ -180,9 +180,9 @@ impl WaitingRoom {
             return Polled::Inside(call);
         }
         if let Err(due) = self.polls.poll(number, now) {
-            return Polled::TooOften(self.waiting_until(place, due, now));
+            return Polled::TooOften(self.waiting_until(position, due, now));
         }
-        Polled::Waits(self.tell(number, now))
+        Polled::Waits(self.answer(number, now))
     }
 
     /// Records a request of a visitor with a session. Returns whether the visitor is inside.
@@ -196,7 +196,7 @@ impl WaitingRoom {
     pub fn call(&mut self, count: u64, keys: LotteryKeys, now: Moment) -> u64 {
         self.advance(keys, now);
         let mut called = 0;
-        while called < count && self.is_open && self.waiting() > 0 && self.has_place() {
+        while called < count && self.is_open && self.waiting() > 0 && self.has_free_session() {
             called += u64::from(self.call_next(now));
         }
         called
@@ -247,7 +247,7 @@ impl WaitingRoom {
     pub fn next_event(&self) -> Option<Moment> {
         let opens = self.limits.opens.filter(|_| !self.is_open);
         let waits = self.is_open && !self.limits.is_paused && self.called < self.drawn;
-        let call = (waits && self.has_place()).then(|| {
+        let call = (waits && self.has_free_session()).then(|| {
             if self.is_next_unsure() {
                 self.next_call.max(self.settled)
             } else {
@@ -299,22 +299,22 @@ impl WaitingRoom {
         (self.drawn - self.called).saturating_sub(self.gaps.ahead(self.called, self.drawn))
     }
 
-    fn has_place(&self) -> bool {
+    fn has_free_session(&self) -> bool {
         let taken = self.sessions.len() + self.calls.len();
-        self.calls.len() < MAX_CALLED && taken < self.limits.places()
+        self.calls.len() < MAX_CALLED && taken < self.limits.max_sessions()
     }
 
     /// Returns whether one more visitor may enter now.
     fn may_admit(&self, now: Moment) -> bool {
         let is_open = self.is_open && !self.limits.is_paused;
-        is_open && self.has_place() && self.next_call <= now
+        is_open && self.has_free_session() && self.next_call <= now
     }
 
     /// Returns whether the next visitor must be called now.
     fn may_call(&mut self, now: Moment) -> bool {
         let nobody_is = !self.is_open || self.limits.is_paused || self.called == self.drawn;
         let is_blocked =
-            nobody_is || !self.has_place() || (now < self.settled && self.is_next_unsure());
+            nobody_is || !self.has_free_session() || (now < self.settled && self.is_next_unsure());
         self.is_idle |= is_blocked;
         !is_blocked && self.next_call <= now
     }
@@ -329,17 +329,17 @@ impl WaitingRoom {
     fn call_next(&mut self, now: Moment) -> bool {
         let is_unsure = self.is_next_unsure();
         self.called += 1;
-        let place = self.called;
+        let position = self.called;
         if is_unsure {
-            self.gaps.forget_to(place);
+            self.gaps.forget_to(position);
             return false;
         }
-        let from = now.max(self.polls.due(self.number(place)));
+        let from = now.max(self.polls.due(self.number(position)));
         let call = Call {
             at: now,
             until: from + self.limits.claim,
         };
-        self.calls.insert(place, call, call.until);
+        self.calls.insert(position, call, call.until);
         self.counts.called += 1;
         self.pace.called(now);
         // A session that became free is filled at once, and the pace continues from there.
@@ -365,14 +365,14 @@ impl WaitingRoom {
     }
 
     /// Returns the position of a number.
-    fn place(&self, number: u64) -> u64 {
+    fn position(&self, number: u64) -> u64 {
         let lotteries = self.lotteries.iter();
-        lotteries.fold(number, |place, lottery| lottery.place(place))
+        lotteries.fold(number, |position, lottery| lottery.position(position))
     }
 
     /// Returns the number at a position.
-    fn number(&self, place: u64) -> u64 {
+    fn number(&self, position: u64) -> u64 {
         let lotteries = self.lotteries.iter().rev();
-        lotteries.fold(place, |place, lottery| lottery.number(place))
+        lotteries.fold(position, |position, lottery| lottery.number(position))
     }
 }

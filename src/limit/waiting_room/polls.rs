@@ -20,13 +20,13 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Polls {
     /// Empty until a visitor waits.
-    slots: Box<[Slot]>,
+    entries: Box<[PollEntry]>,
     /// Latest due time of any visitor without an entry.
     unknown: Moment,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct PollEntry {
     /// Number of the visitor; 0: free.
     number: u64,
     due: Moment,
@@ -35,17 +35,19 @@ struct Slot {
 }
 
 impl Polls {
-    fn slot(&mut self, number: u64) -> &mut Slot {
-        if self.slots.is_empty() {
-            self.slots = vec![Slot::default(); REMEMBERED].into();
+    fn entry(&mut self, number: u64) -> &mut PollEntry {
+        if self.entries.is_empty() {
+            self.entries = vec![PollEntry::default(); REMEMBERED].into();
         }
         let index = usize::try_from(number % REMEMBERED as u64).unwrap_or(0);
-        &mut self.slots[index]
+        &mut self.entries[index]
     }
 
-    fn known(&self, number: u64) -> Option<&Slot> {
+    fn known(&self, number: u64) -> Option<&PollEntry> {
         let index = usize::try_from(number % REMEMBERED as u64).unwrap_or(0);
-        self.slots.get(index).filter(|slot| slot.number == number)
+        self.entries
+            .get(index)
+            .filter(|entry| entry.number == number)
     }
 
     /// Forgets all visitors. `latest` is the upper bound of their due times.
@@ -63,7 +65,7 @@ impl Polls {
 
     /// Returns the due time of a visitor's next poll, or its upper bound.
     pub(super) fn due(&self, number: u64) -> Moment {
-        self.known(number).map_or(self.unknown, |slot| slot.due)
+        self.known(number).map_or(self.unknown, |entry| entry.due)
     }
 
     /// Records a poll. Returns `Err` with the due time if there were too many polls before it.
@@ -78,21 +80,21 @@ impl Polls {
         if early > now + EARLY_INTERVAL * EARLY_BURST {
             return Err(known.due);
         }
-        self.slot(number).early = early;
+        self.entry(number).early = early;
         Ok(())
     }
 
     /// Records the due time of a visitor.
     /// `is_behind` returns whether another number needs the entry less.
-    pub(super) fn tell(&mut self, number: u64, due: Moment, is_behind: impl FnOnce(u64) -> bool) {
-        let slot = self.slot(number);
-        if slot.number == number {
-            slot.due = due;
+    pub(super) fn answer(&mut self, number: u64, due: Moment, is_behind: impl FnOnce(u64) -> bool) {
+        let entry = self.entry(number);
+        if entry.number == number {
+            entry.due = due;
             return;
         }
-        let before = *slot;
+        let before = *entry;
         if before.number == 0 || is_behind(before.number) {
-            *slot = Slot {
+            *entry = PollEntry {
                 number,
                 due,
                 early: Moment::default(),

@@ -74,9 +74,9 @@ impl WaitingRoom {
                 .map(|(number, seen)| (number, millis(now.since(*seen))))
                 .collect(),
             calls: calls
-                .map(|(place, call)| {
+                .map(|(position, call)| {
                     (
-                        place,
+                        position,
                         millis(now.since(call.at)),
                         millis(call.until.since(now)),
                     )
@@ -105,11 +105,11 @@ impl WaitingRoom {
             let seen = now.before(Duration::from_millis(ago));
             room.sessions.insert(number, seen, seen + limits.idle);
         }
-        for (place, ago, left) in saved.calls {
+        for (position, ago, left) in saved.calls {
             // While the gateway was down, no visitor could arrive.
             let until = now + Duration::from_millis(left).max(limits.claim);
             let at = now.before(Duration::from_millis(ago));
-            room.calls.insert(place, Call { at, until }, until);
+            room.calls.insert(position, Call { at, until }, until);
         }
         room
     }

@@ -48,7 +48,7 @@ fn position(polled: Polled) -> Option<u64> {
 }
 
 #[test]
-fn a_free_place_is_taken_by_a_visitor_whose_worker_read_the_clock_earlier() {
+fn a_free_session_is_taken_by_a_visitor_with_a_slightly_earlier_clock() {
     let mut room = WaitingRoom::new(limits(2, "none"), at(0.0));
     assert_eq!(room.draw(KEYS, at(0.000_02)), Drawn::Inside(1));
     assert_eq!(room.draw(KEYS, at(0.000_01)), Drawn::Inside(2));
@@ -105,7 +105,7 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
 
 /// The next process does not know a visitor's due time, so it keeps the call longest.
 #[test]
-fn a_turn_is_kept_until_the_moment_that_was_told_and_claim_after_it_also_over_a_restart() {
+fn a_call_is_kept_for_claim_after_the_due_poll_also_over_a_restart() {
     for restarts in [false, true] {
         let mut room = WaitingRoom::new(limits(1, "1r/m"), at(0.0));
         for _ in 0..100 {
@@ -145,12 +145,12 @@ fn asking_before_the_time_is_allowed_four_times_a_minute() {
     };
     assert_eq!(waiting.position, Some(99));
     // A poll at its due time is allowed, whatever was before.
-    let told = 1.0 + waiting.retry_after as f64;
-    assert!(matches!(room.poll(199, KEYS, at(told)), Polled::Waits(_)));
-    let again = room.poll(199, KEYS, at(told + 0.5));
+    let due = 1.0 + waiting.retry_after as f64;
+    assert!(matches!(room.poll(199, KEYS, at(due)), Polled::Waits(_)));
+    let again = room.poll(199, KEYS, at(due + 0.5));
     assert!(matches!(again, Polled::TooOften(_)));
     // And one early poll more each 15 s.
-    let other = room.poll(198, KEYS, at(told + 0.5));
+    let other = room.poll(198, KEYS, at(due + 0.5));
     assert!(matches!(other, Polled::Waits(_)));
 }
 
@@ -189,7 +189,7 @@ fn an_emptied_room_sends_all_away_who_wait_and_begins_anew() {
 }
 
 #[test]
-fn a_place_that_was_free_for_long_is_not_made_up_for() {
+fn a_session_that_was_free_for_long_earns_no_extra_calls() {
     let mut room = WaitingRoom::new(limits(2, "1r/s"), at(0.0));
     assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(1));
     for _ in 0..5 {

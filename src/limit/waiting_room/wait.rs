@@ -15,7 +15,7 @@ const AFTER_OPENING: f64 = 8.0;
 
 /// Answer to a visitor who waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Waiting {
+pub struct WaitingVisitor {
     /// Position in the queue, from 1; `None` before the room opens.
     pub position: Option<u64>,
     /// Predicted wait; `None` if calls are paused, or nothing is known.
@@ -26,15 +26,15 @@ pub struct Waiting {
 
 impl WaitingRoom {
     /// Returns the answer to a visitor, and remembers the due time of the next poll.
-    pub(super) fn tell(&mut self, number: u64, now: Moment) -> Waiting {
-        let place = self.place(number);
-        let mut waiting = self.waiting_at(place, now);
+    pub(super) fn answer(&mut self, number: u64, now: Moment) -> WaitingVisitor {
+        let position = self.position(number);
+        let mut waiting = self.waiting_at(position, now);
         waiting.retry_after = self.retry_after(&waiting, number, now);
         let due = now + Duration::from_secs(waiting.retry_after);
         let mut polls = std::mem::take(&mut self.polls);
-        polls.tell(number, due, |other| {
-            let other = self.place(other);
-            other <= self.called || other > place
+        polls.answer(number, due, |other| {
+            let other = self.position(other);
+            other <= self.called || other > position
         });
         self.polls = polls;
         waiting
@@ -43,7 +43,7 @@ impl WaitingRoom {
     /// Returns the answer to the visitor at `nth` position behind all waiting visitors.
     ///
     /// The visitor has no position yet.
-    pub(super) fn behind(&self, nth: u64, number: u64, now: Moment) -> Waiting {
+    pub(super) fn behind(&self, nth: u64, number: u64, now: Moment) -> WaitingVisitor {
         let mut waiting = self.waiting_at(self.called + self.waiting() + nth, now);
         waiting.retry_after = self.retry_after(&waiting, number, now);
         waiting
@@ -52,7 +52,7 @@ impl WaitingRoom {
     /// Returns a tenth of the remaining time, spread by the number so that polls do not coincide.
     ///
     /// It is not long after the opening, because the order is unknown before.
-    fn retry_after(&self, waiting: &Waiting, number: u64, now: Moment) -> u64 {
+    fn retry_after(&self, waiting: &WaitingVisitor, number: u64, now: Moment) -> u64 {
         let spread = spread(number);
         let tenth = (self.time_left(waiting, now) / 10.0).clamp(MIN_RETRY, MAX_RETRY);
         let after = (tenth * (0.75 + spread / 2.0))
@@ -66,19 +66,19 @@ impl WaitingRoom {
     }
 
     /// Returns the answer to a visitor whose next poll is due at `due`.
-    pub(super) fn waiting_until(&self, place: u64, due: Moment, now: Moment) -> Waiting {
+    pub(super) fn waiting_until(&self, position: u64, due: Moment, now: Moment) -> WaitingVisitor {
         let left = due.since(now).as_secs_f64().ceil();
-        Waiting {
+        WaitingVisitor {
             retry_after: to_whole(left.max(MIN_RETRY)),
-            ..self.waiting_at(place, now)
+            ..self.waiting_at(position, now)
         }
     }
 
-    fn waiting_at(&self, place: u64, now: Moment) -> Waiting {
+    fn waiting_at(&self, position: u64, now: Moment) -> WaitingVisitor {
         let position = self.is_open.then(|| {
             // A visitor who was called meanwhile learns it with the next poll.
-            let before = place.saturating_sub(self.called).max(1);
-            before - self.gaps.ahead(self.called, place).min(before - 1)
+            let before = position.saturating_sub(self.called).max(1);
+            before - self.gaps.ahead(self.called, position).min(before - 1)
         });
         let opens_in = self.limits.opens.map(|opens| opens.since(now));
         let wait = match position {
@@ -89,7 +89,7 @@ impl WaitingRoom {
                 .zip(opens_in)
                 .map(|(wait, it)| wait + it),
         };
-        Waiting {
+        WaitingVisitor {
             position,
             wait: wait.filter(|_| !self.limits.is_paused),
             retry_after: 0,
@@ -105,7 +105,7 @@ impl WaitingRoom {
         Duration::try_from_secs_f64(seconds).ok()
     }
 
-    fn time_left(&self, waiting: &Waiting, now: Moment) -> f64 {
+    fn time_left(&self, waiting: &WaitingVisitor, now: Moment) -> f64 {
         let opens = self.limits.opens.map(|opens| opens.since(now));
         let wait = waiting.wait.map_or(f64::INFINITY, |it| it.as_secs_f64());
         wait.max(opens.unwrap_or_default().as_secs_f64())

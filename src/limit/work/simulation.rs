@@ -358,11 +358,11 @@ fn keys_that_always_ask_get_equal_work() {
 #[test]
 fn a_queue_at_the_origin_does_not_feed_itself() {
     let all = [(8, "400r/s", 10), (16, "400r/s", 10), (16, "2000r/s", 200)];
-    for (places, rate, most) in some_of(&all, 1) {
+    for (permits, rate, most) in some_of(&all, 1) {
         let scenario = Scenario {
             clients: clients([20, 4], None),
             rate,
-            max_in_flight: Some(places),
+            max_in_flight: Some(permits),
             ..learned(&open(4, 1))
         };
         let work = run(&scenario);

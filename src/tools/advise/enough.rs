@@ -14,10 +14,10 @@ const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 /// Returns a warning for a log that is too short for reliable numbers; `None` for others.
 pub(super) fn caution(survey: &Survey) -> Option<String> {
     let (first, last) = survey.group.span();
-    told(survey.group.requests(), last.since(first))
+    caution_of(survey.group.requests(), last.since(first))
 }
 
-fn told(count: u64, time: Duration) -> Option<String> {
+fn caution_of(count: u64, time: Duration) -> Option<String> {
     let seconds = time.as_secs();
     let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
         (false, false) => return None,

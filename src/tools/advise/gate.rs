@@ -13,7 +13,7 @@ const SHARE: f64 = 0.999;
 /// Minimum number of permits advised.
 ///
 /// With one permit, each request waits for the previous one.
-const MIN_PLACES: u64 = 2;
+const MIN_PERMITS: u64 = 2;
 
 const MILLION: u64 = 1_000_000;
 
@@ -24,11 +24,11 @@ pub(super) struct GateAdvice {
     in_second: u64,
     rate: Rate,
     /// `None` if the log does not say how long requests were at the origin.
-    places: Option<Places>,
+    permits: Option<Permits>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Places {
+struct Permits {
     /// Peak of requests at the origin at once, averaged over a second, without the busiest seconds.
     at_once: f64,
     max_in_flight: u64,
@@ -41,20 +41,20 @@ impl GateAdvice {
         if in_second == 0 {
             return None;
         }
-        let places = load.is_timed().then(|| {
+        let permits = load.is_timed().then(|| {
             let millionths = load.at_once().at(SHARE);
-            Places {
+            Permits {
                 at_once: to_float(millionths) / to_float(MILLION),
                 max_in_flight: millionths
                     .saturating_mul(2)
                     .div_ceil(MILLION)
-                    .max(MIN_PLACES),
+                    .max(MIN_PERMITS),
             }
         });
         Some(Self {
             in_second,
             rate: per(in_second.saturating_mul(5).div_ceil(4).min(FASTEST), 1, 's'),
-            places,
+            permits,
         })
     }
 
@@ -68,13 +68,13 @@ impl GateAdvice {
              rate = \"{}\"\n",
             self.in_second, self.rate
         );
-        if let Some(places) = &self.places {
+        if let Some(permits) = &self.permits {
             let _ = write!(
                 text,
                 "# In 99.9 % of the seconds at most {:.1} were at the origin on average. This is twice \
                  that.\n\
                  max_in_flight = {}\n",
-                places.at_once, places.max_in_flight
+                permits.at_once, permits.max_in_flight
             );
         }
         if let Some(zone) = zone {

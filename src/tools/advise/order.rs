@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_astray_finds_its_place_and_equals_keep_theirs() {
+    fn items_are_sorted_and_equal_ones_keep_their_order() {
         let (out, late) = ordered([5, 3, 3, 9, 4, 9, 1].map(|time| time * SECOND));
         let numbers: Vec<u64> = out.iter().map(|(_, number)| *number).collect();
         assert_eq!(numbers, [6, 1, 2, 4, 0, 3, 5]);

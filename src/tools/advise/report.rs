@@ -24,12 +24,12 @@ pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
-    let place = if survey.is_of_file() {
+    let target = if survey.is_of_file() {
         "Put these fields into the tables that the file has, the first into that of the route"
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
     };
-    let _ = write!(text, "\n{place}:\n\n");
+    let _ = write!(text, "\n{target}:\n\n");
     text.push_str(&toml(advice));
     if let Some(lines) = gate(survey) {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
@@ -108,7 +108,7 @@ fn notes(text: &mut String, survey: &Survey) {
              than necessary.\n",
         );
     }
-    if survey.form.is_some_and(Form::is_of_ends) {
+    if survey.form.is_some_and(Form::has_end_times) {
         text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
     }
     if survey.form == Some(Form::Haproxy) {
@@ -155,7 +155,7 @@ fn notes(text: &mut String, survey: &Survey) {
             survey.template
         );
     }
-    for variable in &survey.untold {
+    for variable in &survey.missing_variables {
         let _ = writeln!(
             text,
             "The log does not have ${variable}; keys are made without it."

@@ -37,7 +37,7 @@ impl Spool {
     ///
     /// Returns an error if there is no room for temporary files.
     pub(super) fn new() -> io::Result<Self> {
-        let file = tempfile::tempfile().map_err(|error| told(&error))?;
+        let file = tempfile::tempfile().map_err(|error| with_folder(&error))?;
         Ok(Self {
             file: BufWriter::with_capacity(AT_ONCE, file),
             bytes: 0,
@@ -50,7 +50,9 @@ impl Spool {
         let mut record = [0; RECORD];
         record[..8].copy_from_slice(&event.time.to_le_bytes());
         record[8..].copy_from_slice(&rest.to_le_bytes());
-        self.file.write_all(&record).map_err(|error| told(&error))?;
+        self.file
+            .write_all(&record)
+            .map_err(|error| with_folder(&error))?;
         self.bytes += RECORD as u64;
         Ok(())
     }
@@ -60,7 +62,7 @@ impl Spool {
     /// `slots`: number of slots of all requests.
     pub(super) fn end(&mut self, slots: usize) -> io::Result<()> {
         self.slots = slots;
-        self.file.flush().map_err(|error| told(&error))
+        self.file.flush().map_err(|error| with_folder(&error))
     }
 
     /// Returns the number of requests.
@@ -94,7 +96,7 @@ impl Spool {
 }
 
 /// Adds to an error that it concerns a temporary file, and names its folder.
-fn told(error: &io::Error) -> io::Error {
+fn with_folder(error: &io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     let message = format!("a temporary file in {}: {error}", folder.display());
     io::Error::new(error.kind(), message)

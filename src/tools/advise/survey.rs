@@ -29,7 +29,7 @@ pub struct Survey {
     pub(super) group: Group,
     /// Load of all requests on the origin, with a key or without.
     pub(super) load: OriginLoad,
-    pub(super) untold: BTreeSet<String>,
+    pub(super) missing_variables: BTreeSet<String>,
     pub(super) keyless: u64,
     pub(super) order: Order<u32>,
     pub(super) form: Option<Form>,
@@ -55,7 +55,7 @@ impl Survey {
             key: Vec::new(),
             group: Group::new(most_keys)?,
             load: OriginLoad::default(),
-            untold: BTreeSet::new(),
+            missing_variables: BTreeSet::new(),
             keyless: 0,
             order: Order::new(),
             form: None,
@@ -89,8 +89,11 @@ impl Survey {
     }
 
     /// Returns the variables of the key that the logs do not contain.
-    pub fn untold(&self) -> Vec<String> {
-        self.untold.iter().map(|name| format!("${name}")).collect()
+    pub fn missing_variables(&self) -> Vec<String> {
+        self.missing_variables
+            .iter()
+            .map(|name| format!("${name}"))
+            .collect()
     }
 
     /// Returns the format of the first log that could be read.
@@ -141,8 +144,8 @@ impl Survey {
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
             (None, Some(recorded)) => match (&self.zone, &recorded.keyed) {
-                (Some(wanted), Some((zone, key))) => {
-                    if wanted == zone {
+                (Some(requested_zone), Some((zone, key))) => {
+                    if requested_zone == zone {
                         self.key.extend_from_slice(key.as_bytes());
                     }
                 }
@@ -152,11 +155,12 @@ impl Survey {
                     if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
                         return;
                     }
-                    let (template, untold) = (&self.template, &mut self.untold);
+                    let (template, missing_variables) =
+                        (&self.template, &mut self.missing_variables);
                     let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
                     template.fill_into(&mut self.key, |variable, key| {
                         if !add_to_key(key, variable, prefix, line, recorded) {
-                            untold.insert(variable.to_string());
+                            missing_variables.insert(variable.to_string());
                         }
                     });
                 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use crate::complain::ended;
+use crate::complain::exit_code;
 
 /// The arguments of `drip demo`.
 #[derive(Debug, Args)]
@@ -36,12 +36,12 @@ enum Scene {
 }
 
 /// Plays a scene until it ends or is interrupted.
-pub fn demo(wanted: &DemoArguments) -> ExitCode {
+pub fn demo(arguments: &DemoArguments) -> ExitCode {
     let played = actix_rt::System::new().block_on(async {
-        match wanted.scene {
+        match arguments.scene {
             Scene::Smooth => Box::pin(smooth::play()).await,
             Scene::Fair => Box::pin(fair::play()).await,
         }
     });
-    ended("drip", played)
+    exit_code("drip", played)
 }

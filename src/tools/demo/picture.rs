@@ -38,7 +38,7 @@ impl Picture {
     }
 
     /// Formats a line that says where to change the rate.
-    pub(super) fn knob(self, file: &str, pace: Pace) -> String {
+    pub(super) fn rate_hint(self, file: &str, pace: Pace) -> String {
         let rate = self.paint(Colour::Cyan, format!("{file}  rate = \"{}\"", pace.rate));
         format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends\n")
     }

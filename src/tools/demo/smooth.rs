@@ -11,7 +11,7 @@ use super::crowd::Crowd;
 use super::own_file::OwnFile;
 use super::pace::Pace;
 use super::picture::{HEADING, Picture, milliseconds, say};
-use super::stage::{self, Beat, InForce, next_gateway};
+use super::stage::{self, InForce, SceneClock, next_gateway};
 use super::tally::{Tally, Total};
 use crate::starter;
 
@@ -48,9 +48,9 @@ async fn show(
     let pace = gateway.and_then(|it| Pace::of(it.settings()));
     let Some(mut pace) = pace else { return Ok(()) };
     say(introduction(file, pace))?;
-    say(picture.knob(&place(file), pace))?;
+    say(picture.rate_hint(&rate_location(file), pace))?;
     let crowd = Crowd::new(file.addresses.gateway, tally.clone());
-    let mut beat = Beat::start().await;
+    let mut beat = SceneClock::start().await;
     tally.with(|counts| {
         counts.retune(pace.rate.interval());
         counts.next_second(beat.began)
@@ -74,7 +74,7 @@ async fn show(
                 let Some(gateway) = gateway else {
                     return std::future::pending().await;
                 };
-                let saved = place(file);
+                let saved = rate_location(file);
                 let (old, new) = (pace.rate, Pace::of(gateway.settings()));
                 let what = match new {
                     Some(new) if new.rate == old => format!("; the rate is still {old}"),
@@ -92,7 +92,7 @@ async fn show(
 }
 
 /// Formats the location of the rate: the file, and the number of its first line with a rate.
-fn place(file: &OwnFile) -> String {
+fn rate_location(file: &OwnFile) -> String {
     let text = fs::read_to_string(file.path()).unwrap_or_default();
     let line = text.lines().position(|line| line.starts_with("rate"));
     let line = line.map_or(String::new(), |line| format!(":{}", line + 1));

@@ -43,7 +43,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     log.leave_out("drip_gateway::status::headline");
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let mut signals = Signals::listen()?;
-    let (tell, mut in_force) = watch::channel(None);
+    let (gateway_sender, mut in_force) = watch::channel(None);
     let shown = async {
         if in_force.wait_for(Option::is_some).await.is_err() {
             // The gateway has ended, and reports the reason itself.
@@ -56,7 +56,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
         // Boxed, because the future is large.
-        served = Box::pin(server::serve(loaded, tokens, tell)) => served,
+        served = Box::pin(server::serve(loaded, tokens, gateway_sender)) => served,
         shown = shown => shown,
     }
 }
@@ -72,14 +72,14 @@ pub(super) async fn next_gateway(in_force: &mut InForce) -> Option<Arc<Gateway>>
 }
 
 /// The clock of a scene: its tenths of a second, counted from the start.
-pub(super) struct Beat {
+pub(super) struct SceneClock {
     ticks: Interval,
     pub(super) began: Moment,
     /// Number of seconds that have ended.
     pub(super) seconds: u64,
 }
 
-impl Beat {
+impl SceneClock {
     pub(super) async fn start() -> Self {
         let mut ticks = interval(TENTH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

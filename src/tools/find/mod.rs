@@ -33,8 +33,8 @@ const SILENT_AFTER: Duration = Duration::from_secs(3);
 /// Runs the experiment and prints the capacity that it found.
 ///
 /// Succeeds if a limit was found, or if the highest requested limit held.
-pub fn find(wanted: &FindArguments) -> ExitCode {
-    let found = actix_rt::System::new().block_on(run(wanted));
+pub fn find(options: &FindArguments) -> ExitCode {
+    let found = actix_rt::System::new().block_on(run(options));
     match found {
         Ok(is_found) => ExitCode::from(u8::from(!is_found)),
         Err(error) => {
@@ -44,43 +44,43 @@ pub fn find(wanted: &FindArguments) -> ExitCode {
     }
 }
 
-async fn run(wanted: &FindArguments) -> io::Result<bool> {
+async fn run(options: &FindArguments) -> io::Result<bool> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
-    let client = Client::new(wanted.admin.clone(), tokens);
+    let client = Client::new(options.admin.clone(), tokens);
     let mut signals = Signals::listen()?;
     let started =
-        |error| io::Error::other(format!("nothing was started at {}: {error}", wanted.admin));
-    let begun = client.send::<Value>(Method::POST, "/api/find", wanted.body());
+        |error| io::Error::other(format!("nothing was started at {}: {error}", options.admin));
+    let begun = client.send::<Value>(Method::POST, "/api/find", options.body());
     let mut now = begun.await.map_err(started)?;
-    let followed = follow(wanted, &client, &mut signals, &mut now).await;
-    if let (Err(error), true, true) = (&followed, is_running(&now), wanted.json) {
+    let followed = follow(options, &client, &mut signals, &mut now).await;
+    if let (Err(error), true, true) = (&followed, is_running(&now), options.json) {
         let incomplete = format!("# incomplete: {error}");
         now["lines"] = json!([incomplete]);
-        tell_json(&now)?;
+        print_json(&now)?;
     }
     followed
 }
 
 /// Renews the experiment and prints its steps until it ends. `now`: its last known state.
 async fn follow(
-    wanted: &FindArguments,
+    options: &FindArguments,
     client: &Client,
     signals: &mut Signals,
     now: &mut Value,
 ) -> io::Result<bool> {
     let renewal = json!({ "id": now["id"] }).to_string();
-    let mut told = 0;
+    let mut printed = 0;
     let mut alive = clock::now();
-    let mut is_told_of_silence = false;
+    let mut has_warned_of_silence = false;
     loop {
         if !now["state"].is_string() {
             return Err(io::Error::other(
                 "its answer is not what a drip gateway says",
             ));
         }
-        told = tell_steps(wanted, now, told)?;
+        printed = print_steps(options, now, printed)?;
         if !is_running(now) {
-            return tell_end(wanted, now);
+            return print_end(options, now);
         }
         let is_stopped = tokio::select! {
             _ = signals.next() => true,
@@ -88,16 +88,16 @@ async fn follow(
         };
         if is_stopped {
             // If this fails, the gateway ends the experiment because nothing renews it.
-            let (path, id) = (wanted.path(), renewal.clone());
+            let (path, id) = (options.path(), renewal.clone());
             let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
             sleep(EVERY).await;
         }
-        let path = wanted.path();
+        let path = options.path();
         let renewed = client.send(Method::PUT, &path, renewal.clone());
         match renewed.await {
             Ok(renewed) => {
                 (*now, alive) = (renewed, clock::now());
-                is_told_of_silence = false;
+                has_warned_of_silence = false;
             }
             Err(error) if is_unknown(&error) => {
                 return Err(io::Error::other(format!(
@@ -109,8 +109,8 @@ async fn follow(
                     "the gateway does not renew the experiment: {error}; it has ended there by itself, and the file counts again"
                 )));
             }
-            Err(error) if !is_told_of_silence && clock::now().since(alive) >= SILENT_AFTER => {
-                is_told_of_silence = true;
+            Err(error) if !has_warned_of_silence && clock::now().since(alive) >= SILENT_AFTER => {
+                has_warned_of_silence = true;
                 complain(format_args!(
                     "drip find: the gateway does not renew the experiment: {error}; after {} s without it, the experiment ends there",
                     LOST_AFTER.as_secs()
@@ -148,10 +148,10 @@ fn is_lost(alive: Moment) -> bool {
 }
 
 /// Prints the steps that ended since the last call. Returns the number of steps printed so far.
-fn tell_steps(wanted: &FindArguments, now: &Value, told: usize) -> io::Result<usize> {
+fn print_steps(options: &FindArguments, now: &Value, printed: usize) -> io::Result<usize> {
     let mut stdout = io::stdout();
     let steps = list(now, "steps");
-    for step in steps.iter().skip(told).filter(|_| !wanted.json) {
+    for step in steps.iter().skip(printed).filter(|_| !options.json) {
         writeln!(stdout, "{}", text(&step["line"]))?;
     }
     stdout.flush()?;
@@ -159,9 +159,9 @@ fn tell_steps(wanted: &FindArguments, now: &Value, told: usize) -> io::Result<us
 }
 
 /// Prints the result. Returns whether there is one.
-fn tell_end(wanted: &FindArguments, now: &Value) -> io::Result<bool> {
-    if wanted.json {
-        tell_json(now)?;
+fn print_end(options: &FindArguments, now: &Value) -> io::Result<bool> {
+    if options.json {
+        print_json(now)?;
     } else {
         let mut stdout = io::stdout();
         for line in list(now, "lines") {
@@ -174,7 +174,7 @@ fn tell_end(wanted: &FindArguments, now: &Value) -> io::Result<bool> {
 }
 
 /// Prints the complete state. JSON escapes control characters below U+0020 in strings.
-fn tell_json(what: &Value) -> io::Result<()> {
+fn print_json(what: &Value) -> io::Result<()> {
     let mut stdout = io::stdout();
     serde_json::to_writer_pretty(&mut stdout, what)?;
     writeln!(stdout)?;

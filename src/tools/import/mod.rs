@@ -72,10 +72,13 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         match checked {
             Ok(_) => Some(page),
             Err(problems) => {
-                let place = notes::Place::START;
+                let source_location = notes::SourceLocation::START;
                 for problem in problems.problems {
                     let why = problem.message;
-                    notes.add(place, format!("cannot be expressed in gateway.toml: {why}"));
+                    notes.add(
+                        source_location,
+                        format!("cannot be expressed in gateway.toml: {why}"),
+                    );
                 }
                 None
             }
@@ -127,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_at_a_table_is_not_told_twice_and_no_list_is_endless() {
+    fn notes_at_a_table_are_not_repeated_and_lists_are_bounded() {
         let page = "# a.conf:2: b\n[server]\n";
         let notes = ["a.conf:1: a", "a.conf:2: b"].map(str::to_owned);
         let text = with_leftovers(page, &notes);

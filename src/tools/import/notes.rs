@@ -7,12 +7,12 @@ use config::put_printable;
 
 /// A line of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     pub(super) file: usize,
     pub(super) line: usize,
 }
 
-impl Place {
+impl SourceLocation {
     /// The first line of the main file.
     pub(super) const START: Self = Self { file: 0, line: 1 };
 }
@@ -25,7 +25,7 @@ pub(super) struct Notes {
     /// Number of notes that were dropped because there were too many.
     left_out: usize,
     /// Source locations of lost limits. A limit that would apply several times counts each time.
-    lost: Vec<Place>,
+    lost: Vec<SourceLocation>,
     /// Locations that have lost all their limits, as nginx writes them.
     ///
     /// Each has its host if there are several servers.
@@ -34,7 +34,7 @@ pub(super) struct Notes {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
-    place: Place,
+    source_location: SourceLocation,
     message: String,
     is_of_limit: bool,
 }
@@ -58,19 +58,23 @@ impl Notes {
         })
     }
 
-    pub fn add(&mut self, place: Place, message: impl AsRef<str>) {
-        self.push(place, message, false);
+    pub fn add(&mut self, source_location: SourceLocation, message: impl AsRef<str>) {
+        self.push(source_location, message, false);
     }
 
     /// Adds a note on why limits are lost. These notes come before all others.
-    pub(super) fn add_of_limit(&mut self, place: Place, message: impl AsRef<str>) {
-        self.push(place, message, true);
+    pub(super) fn add_of_limit(
+        &mut self,
+        source_location: SourceLocation,
+        message: impl AsRef<str>,
+    ) {
+        self.push(source_location, message, true);
     }
 
     /// Adds a note on a limit that is lost.
-    pub(super) fn lose(&mut self, place: Place, message: impl AsRef<str>) {
-        self.lost.push(place);
-        self.push(place, message, true);
+    pub(super) fn lose(&mut self, source_location: SourceLocation, message: impl AsRef<str>) {
+        self.lost.push(source_location);
+        self.push(source_location, message, true);
     }
 
     /// Returns the number of lost limits so far.
@@ -108,14 +112,19 @@ impl Notes {
         Some(text)
     }
 
-    fn push(&mut self, place: Place, message: impl AsRef<str>, is_of_limit: bool) {
+    fn push(
+        &mut self,
+        source_location: SourceLocation,
+        message: impl AsRef<str>,
+        is_of_limit: bool,
+    ) {
         if self.all.len() >= MAX_NOTES && !is_of_limit {
             self.left_out += 1;
             return;
         }
         let message = printable(message.as_ref());
         self.all.push(Note {
-            place,
+            source_location,
             message,
             is_of_limit,
         });
@@ -147,16 +156,16 @@ impl Notes {
     }
 
     /// Formats a source location: file name and line number.
-    pub(super) fn name(&self, place: Place) -> String {
-        let file = self.files.get(place.file);
+    pub(super) fn name(&self, source_location: SourceLocation) -> String {
+        let file = self.files.get(source_location.file);
         let name = file.map_or(String::new(), |file| {
             on_one_line(&file.to_string_lossy(), usize::MAX)
         });
-        format!("{name}:{}", place.line)
+        format!("{name}:{}", source_location.line)
     }
 
     fn show(&self, note: &Note) -> String {
-        format!("{}: {}", self.name(note.place), note.message)
+        format!("{}: {}", self.name(note.source_location), note.message)
     }
 }
 
@@ -188,11 +197,11 @@ mod tests {
     #[test]
     fn notes_are_bounded_but_for_those_on_limits() {
         let mut notes = Notes::default();
-        let place = |line| Place { file: 0, line };
+        let source_location = |line| SourceLocation { file: 0, line };
         for line in 0..MAX_NOTES + 3 {
-            notes.add(place(line), "a ; without a directive before it");
+            notes.add(source_location(line), "a ; without a directive before it");
         }
-        notes.lose(place(7), "a limit");
+        notes.lose(source_location(7), "a limit");
         let all = notes.all();
         assert_eq!(all.len(), 1 + MAX_NOTES + 1);
         assert_eq!(all[0], ":7: a limit");

@@ -101,10 +101,10 @@ fn a_file_of_too_many_words_is_read_up_to_a_bound() {
         let text = text.repeat(1_000_001);
         let files = Mirror(b"");
         let import = import(Path::new("/etc/nginx/nginx.conf"), text.as_bytes(), &files);
-        let told = import
+        let is_noted = import
             .notes
             .first()
             .is_some_and(|it| it.contains("too many words"));
-        assert_eq!((told, import.loss.is_some()), (found, found));
+        assert_eq!((is_noted, import.loss.is_some()), (found, found));
     }
 }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use super::Files;
 use super::glob;
 use super::lexer::{Lexer, Token};
-use super::notes::{Notes, Place};
+use super::notes::{Notes, SourceLocation};
 
 /// A directive: `name args;` or `name args { block }`.
 pub(super) struct Directive {
     pub(super) name: String,
     pub(super) args: Vec<String>,
     pub(super) block: Option<Vec<Directive>>,
-    pub(super) place: Place,
+    pub(super) source_location: SourceLocation,
 }
 
 impl Directive {
@@ -52,7 +52,7 @@ pub(super) struct Reader<'f> {
 }
 
 /// The words of a directive so far, with their source locations.
-type Words = Vec<(String, Place)>;
+type Words = Vec<(String, SourceLocation)>;
 
 impl<'f> Reader<'f> {
     pub(super) fn new(files: &'f dyn Files, main: &Path) -> Self {
@@ -79,7 +79,7 @@ impl<'f> Reader<'f> {
         while self.block(&mut lexer, file, 0, &mut inside) {
             let line = lexer.line();
             self.notes
-                .add(Place { file, line }, "a } that closes nothing");
+                .add(SourceLocation { file, line }, "a } that closes nothing");
         }
         self.open.pop();
         inside
@@ -95,23 +95,25 @@ impl<'f> Reader<'f> {
     ) -> bool {
         let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
-            let place = Place { file, line };
+            let source_location = SourceLocation { file, line };
             self.tokens += 1;
             if self.tokens > MAX_TOKENS {
                 if self.tokens == MAX_TOKENS + 1 {
                     let message =
                         "too many words: the rest is not read, with its limits; import it in parts";
-                    self.notes.lose(place, message);
+                    self.notes.lose(source_location, message);
                 }
                 break;
             }
             if let Some(complaint) = lexer.complaint {
-                self.notes.add(place, complaint);
+                self.notes.add(source_location, complaint);
             }
             match token {
-                Token::Word(word) => words.push((word, place)),
+                Token::Word(word) => words.push((word, source_location)),
                 Token::Semicolon => match directive(&mut words) {
-                    None => self.notes.add(place, "a ; without a directive before it"),
+                    None => self
+                        .notes
+                        .add(source_location, "a ; without a directive before it"),
                     Some(simple) => self.put(inside, simple),
                 },
                 Token::Close => {
@@ -119,14 +121,14 @@ impl<'f> Reader<'f> {
                     return true;
                 }
                 Token::Open => {
-                    let mut head = self.head(&mut words, place);
+                    let mut head = self.head(&mut words, source_location);
                     if head.name.ends_with("_by_lua_block") {
                         self.has_lua = true;
                         let message = format!(
                             "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
                             head.name
                         );
-                        self.notes.add(place, message);
+                        self.notes.add(source_location, message);
                     }
                     if self.has_lua {
                         return false;
@@ -135,13 +137,15 @@ impl<'f> Reader<'f> {
                     let is_closed = if depth < DEEPEST {
                         self.block(lexer, file, depth + 1, &mut within)
                     } else {
-                        self.notes
-                            .add(place, "blocks are nested too deeply; this one is left out");
+                        self.notes.add(
+                            source_location,
+                            "blocks are nested too deeply; this one is left out",
+                        );
                         skip(lexer)
                     };
                     if !is_closed && !self.has_lua {
                         let message = format!("the block of {} is never closed", head.name);
-                        self.notes.add(head.place, message);
+                        self.notes.add(head.source_location, message);
                     }
                     if depth < DEEPEST {
                         head.block = Some(within);
@@ -155,14 +159,15 @@ impl<'f> Reader<'f> {
     }
 
     /// Makes a directive of the words before a `{`.
-    fn head(&mut self, words: &mut Words, place: Place) -> Directive {
+    fn head(&mut self, words: &mut Words, source_location: SourceLocation) -> Directive {
         directive(words).unwrap_or_else(|| {
-            self.notes.add(place, "a { without a directive before it");
+            self.notes
+                .add(source_location, "a { without a directive before it");
             Directive {
                 name: String::new(),
                 args: Vec::new(),
                 block: None,
-                place,
+                source_location,
             }
         })
     }
@@ -171,18 +176,18 @@ impl<'f> Reader<'f> {
     fn unended(&mut self, words: &mut Words) -> Option<Directive> {
         let unended = directive(words)?;
         let message = format!("{} is not ended by a ;", unended.name);
-        self.notes.add(unended.place, message);
+        self.notes.add(unended.source_location, message);
         Some(unended)
     }
 
     fn put(&mut self, inside: &mut Vec<Directive>, simple: Directive) {
         match (&*simple.name, &simple.args[..]) {
-            ("include", [pattern]) => inside.extend(self.include(pattern, simple.place)),
+            ("include", [pattern]) => inside.extend(self.include(pattern, simple.source_location)),
             _ => inside.push(simple),
         }
     }
 
-    fn include(&mut self, pattern: &str, place: Place) -> Vec<Directive> {
+    fn include(&mut self, pattern: &str, source_location: SourceLocation) -> Vec<Directive> {
         let path = self.folder.join(pattern);
         let paths = if glob::is_pattern(pattern) {
             glob::expand(&path, self.files)
@@ -193,7 +198,7 @@ impl<'f> Reader<'f> {
         // the included files may be missing.
         if paths.is_empty() {
             let what = format!("{pattern} matches no file; nothing is included");
-            self.notes.add(place, what);
+            self.notes.add(source_location, what);
         }
         let mut inside = Vec::new();
         for path in paths {
@@ -214,7 +219,7 @@ impl<'f> Reader<'f> {
                 Ok(text) => inside.extend(self.parse(&path, &text)),
                 Err(why) => {
                     let what = format!("{} is not included: {why}", path.display());
-                    self.notes.add(place, what);
+                    self.notes.add(source_location, what);
                 }
             }
         }
@@ -225,13 +230,13 @@ impl<'f> Reader<'f> {
 /// Makes a directive of the words so far.
 fn directive(words: &mut Words) -> Option<Directive> {
     let mut words = words.drain(..);
-    let (name, place) = words.next()?;
+    let (name, source_location) = words.next()?;
     let args = words.map(|(word, _)| word).collect();
     Some(Directive {
         name,
         args,
         block: None,
-        place,
+        source_location,
     })
 }
 

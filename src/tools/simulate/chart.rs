@@ -126,10 +126,10 @@ impl Panel<'_> {
 /// Returns round values from 0 to `end`: multiples of 1, 2 or 5 times a power of ten.
 fn ticks(end: f64) -> impl Iterator<Item = (f64, String)> {
     let rough = end / TICKS;
-    let place = 10f64.powf(rough.log10().floor());
-    let steps = [1.0, 2.0, 5.0].map(|step| step * place);
+    let power = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|step| step * power);
     let step = steps.into_iter().find(|step| *step >= rough);
-    let step = step.unwrap_or(10.0 * place);
+    let step = step.unwrap_or(10.0 * power);
     let values = (0u32..).map(move |nth| f64::from(nth) * step);
     let values = values.take_while(move |value| *value <= end * 1.001);
     // A step that is exact to this number of digits keeps all multiples exact.

@@ -48,7 +48,7 @@ pub struct SimulateArguments {
 /// Replays a trace against `file`.
 ///
 /// Prints a line for each request, or a summary.
-pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
+pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
     let settings = match config::load(file) {
         Ok(settings) => settings,
         Err(error) => {
@@ -56,26 +56,26 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (name, trace) = (file_name(file), wanted.trace.as_path());
+    let (name, trace) = (file_name(file), arguments.trace.as_path());
     if let Some(learned) = learned_costs(&settings, |_| true) {
         complain(format_args!(
             "{name}: {learned} by a running gateway, not by this replay; a request costs what its line says, or 1"
         ));
     }
-    let has_rows = wanted.rows || !(wanted.summary || io::stdout().is_terminal());
+    let has_rows = arguments.rows || !(arguments.summary || io::stdout().is_terminal());
     let mut replay = Replay {
         simulator: Simulator::new(&settings),
         summary: Summary::default(),
         rows: has_rows.then(|| Rows::new(has_gate(&settings))),
         pending: Pending::new(),
-        flow: wanted.plot.is_some().then(Flow::new),
+        flow: arguments.plot.is_some().then(Flow::new),
         read: 0,
         bad: 0,
         late: 0,
         is_cut: false,
     };
     let progress = progress(length(trace));
-    let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, wanted.format));
+    let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, arguments.format));
     let replayed = opened.and_then(|lines| replay.run(trace, lines));
     progress.finish_and_clear();
     match replayed {
@@ -88,7 +88,7 @@ pub fn simulate(file: &Path, wanted: &SimulateArguments) -> ExitCode {
         Ok(()) => {}
     }
     let mut code = replay.report(&name);
-    if let (Some(flow), Some(plot)) = (&replay.flow, &wanted.plot) {
+    if let (Some(flow), Some(plot)) = (&replay.flow, &arguments.plot) {
         let picture = flow.picture(&format!("Replay of {}", file_name(trace)));
         if let Err(error) = fs::write(plot, picture) {
             complain(format_args!("{}: {error}", plot.display()));
@@ -126,7 +126,7 @@ impl Replay<'_> {
         }
         loop {
             match lines.take() {
-                Ok(Some((_, Ok(line)))) => self.judge(&line)?,
+                Ok(Some((_, Ok(line)))) => self.submit(&line)?,
                 Ok(Some((number, Err(error)))) => {
                     self.bad += 1;
                     if self.bad <= SHOWN {
@@ -149,10 +149,10 @@ impl Replay<'_> {
         self.rows.as_mut().map_or(Ok(()), Rows::end)
     }
 
-    fn judge(&mut self, line: &Line) -> io::Result<()> {
+    fn submit(&mut self, line: &Line) -> io::Result<()> {
         self.read += 1;
-        let judged = self.simulator.judge(self.pending.next_number(), line);
-        self.pending.add(NamedRequest::of(line), judged)?;
+        let admission = self.simulator.submit(self.pending.next_number(), line);
+        self.pending.add(NamedRequest::of(line), admission)?;
         self.settle()
     }
 
@@ -201,19 +201,19 @@ impl Replay<'_> {
                 complain(format_args!("{count} {what}"));
             }
         }
-        for variable in self.simulator.untold() {
+        for variable in self.simulator.missing_variables() {
             complain(format_args!(
                 "the trace does not have ${variable}; keys were made without it"
             ));
         }
-        let told = match self.rows {
+        let printed = match self.rows {
             Some(_) => ExitCode::SUCCESS,
             None => print(&self.summary.text(name)),
         };
         if self.read == 0 && (self.bad > 0 || self.is_cut) {
             ExitCode::FAILURE
         } else {
-            told
+            printed
         }
     }
 }

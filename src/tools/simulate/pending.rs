@@ -71,9 +71,13 @@ impl Pending {
     /// # Errors
     ///
     /// Returns an error if too many requests are behind one whose outcome is not known.
-    pub(super) fn add(&mut self, request: NamedRequest, judged: ReplayAdmission) -> io::Result<()> {
+    pub(super) fn add(
+        &mut self,
+        request: NamedRequest,
+        admission: ReplayAdmission,
+    ) -> io::Result<()> {
         self.bytes += request.size();
-        self.requests.push_back((request, judged));
+        self.requests.push_back((request, admission));
         if self.bytes <= self.max_bytes {
             return Ok(());
         }
@@ -99,10 +103,10 @@ impl Pending {
         if self.requests.front()?.1 == ReplayAdmission::Waits {
             return None;
         }
-        let (request, judged) = self.requests.pop_front()?;
+        let (request, admission) = self.requests.pop_front()?;
         self.bytes -= request.size();
         self.first += 1;
-        Some((request, judged.outcome()))
+        Some((request, admission.outcome()))
     }
 }
 
@@ -112,12 +116,12 @@ mod tests {
 
     #[test]
     fn what_waits_takes_a_bounded_number_of_bytes() {
-        let add = |pending: &mut Pending, judged| {
+        let add = |pending: &mut Pending, admission| {
             let request = NamedRequest {
                 time: Moment::default(),
                 key: Some([b'x'; 1000].into()),
             };
-            pending.add(request, judged)
+            pending.add(request, admission)
         };
         let mut pending = Pending::of_at_most(1 << 20);
         // Requests with a known outcome leave the queue.

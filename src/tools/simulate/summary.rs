@@ -29,14 +29,14 @@ pub(super) struct Summary {
     pub(super) unrouted: u64,
     /// Waits of delayed requests, in nanoseconds.
     waits: Spread,
-    keys: HashMap<Box<[u8]>, Fate, RandomState>,
+    keys: HashMap<Box<[u8]>, KeyOutcomes, RandomState>,
     /// Requests of keys beyond [`MAX_KEYS`].
     beyond: u64,
 }
 
 /// Outcomes of the requests of one key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Fate {
+struct KeyOutcomes {
     /// Includes requests that no route matches: a 404 is no better for the client than a rejection.
     rejected: u64,
     /// Sum of all waits, in nanoseconds.
@@ -115,7 +115,7 @@ impl Summary {
     /// Adds the keys with the most rejections, and among equal ones those with the longest wait.
     fn put_keys(&self, text: &mut String) {
         let keys = self.keys.iter();
-        let mut limited: Vec<_> = keys.filter(|it| *it.1 != Fate::default()).collect();
+        let mut limited: Vec<_> = keys.filter(|it| *it.1 != KeyOutcomes::default()).collect();
         limited.sort_by_key(|(key, fate)| (Reverse(**fate), *key));
         let of_all = format!("{} of {} keys are limited", limited.len(), self.keys.len());
         // Writing to a String cannot fail.

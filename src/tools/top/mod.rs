@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use self::screen::Screen;
-use crate::admin_client::{Client, Lost};
-use crate::complain::ended;
+use crate::admin_client::{Client, ReadError};
+use crate::complain::exit_code;
 
 /// Interval between two reads.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl State {
-    async fn read(client: &Client) -> Result<Self, Lost> {
+    async fn read(client: &Client) -> Result<Self, ReadError> {
         let sample = client.ask("/api/now").await?;
         let mut zones: Value = client.ask("/api/zones").await?;
         let mut origins: Value = client.ask("/api/origins").await?;
@@ -51,7 +51,7 @@ impl State {
 /// Shows it once if `once` is set or standard output is not a terminal.
 pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
     let shown = actix_rt::System::new().block_on(show(address, once));
-    ended("drip top", shown)
+    exit_code("drip top", shown)
 }
 
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
@@ -76,7 +76,7 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
 }
 
 /// Returns the first state, and waits up to a second for its sample.
-async fn first(client: &Client) -> Result<State, Lost> {
+async fn first(client: &Client) -> Result<State, ReadError> {
     let state = State::read(client).await?;
     if !state.sample.is_null() {
         return Ok(state);

@@ -50,13 +50,16 @@ fn file(config: &Value) -> String {
     let Some(first) = problems.first() else {
         return format!("{file}: broken since {since}");
     };
-    let place = [
+    let position = [
         first["file"].as_str().map(|_| shown(&first["file"])),
         first["line"].as_u64().map(|line| format!("line {line}")),
     ];
-    let place = place.into_iter().flatten().map(|part| format!(", {part}"));
-    let (place, message) = (place.collect::<String>(), shown(&first["message"]));
-    let text = format!("{file}: broken since {since}{place}: {message}");
+    let position = position
+        .into_iter()
+        .flatten()
+        .map(|part| format!(", {part}"));
+    let (position, message) = (position.collect::<String>(), shown(&first["message"]));
+    let text = format!("{file}: broken since {since}{position}: {message}");
     match problems.len() {
         1 => text,
         more => format!("{text} (and {} more)", more - 1),

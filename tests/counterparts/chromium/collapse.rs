@@ -82,14 +82,14 @@ fn two_browsers_over_http_2_see_141_images_that_the_origin_sends_once() {
         let seen = opened.into_iter().map(|it| it.join().expect("no panic"));
         seen.collect()
     });
-    let wanted: Vec<_> = (0..IMAGES)
+    let expected: Vec<_> = (0..IMAGES)
         .map(|nth| {
             let (width, height, [red, green, blue]) = look(nth);
             json!([width, height, red, green, blue])
         })
         .collect();
     for seen in seen {
-        assert_eq!(seen, json!(wanted));
+        assert_eq!(seen, json!(expected));
     }
     let mut asked: Vec<_> = origin.arrivals().into_iter().map(|it| it.target).collect();
     asked.sort();

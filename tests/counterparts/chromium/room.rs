@@ -39,12 +39,12 @@ fn page_origin() -> (Origin, Requests) {
 }
 
 /// A visitor that occupies the only session until this is dropped.
-struct Place {
+struct OccupiedSession {
     leaves: Arc<AtomicBool>,
     asking: Option<thread::JoinHandle<()>>,
 }
 
-impl Place {
+impl OccupiedSession {
     fn take(at: SocketAddr) -> Self {
         let mut visitor = Visitor::walk_in(at);
         let leaves = Arc::<AtomicBool>::default();
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for OccupiedSession {
     fn drop(&mut self) {
         self.leaves.store(true, Ordering::SeqCst);
         let ended = self.asking.take().map(thread::JoinHandle::join);
@@ -81,7 +81,7 @@ fn room(origin: &Origin, idle: &str) -> Gateway {
 }
 
 #[test]
-fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
+fn a_visitor_waits_on_the_page_and_reaches_the_requested_page() {
     let (origin, seen) = page_origin();
     let gateway = room(&origin, "8s");
     let at = gateway.address();
@@ -90,9 +90,9 @@ fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
     // A page without the room fills the cart.
     browser.go(&format!("http://{at}/aside"));
     browser.holds("document.cookie === 'cart=7'");
-    let place = Place::take(at);
-    let wanted = "/tickets?seat=12&row=%C3%A4#map";
-    browser.go(&format!("http://{at}{wanted}"));
+    let occupied = OccupiedSession::take(at);
+    let expected = "/tickets?seat=12&row=%C3%A4#map";
+    browser.go(&format!("http://{at}{expected}"));
     browser.reads("#position", "1");
     browser.reads("#ahead", "0");
     browser.holds("document.title === 'Place 1 in line'");
@@ -110,19 +110,19 @@ fn a_person_waits_on_the_page_and_reaches_what_was_wanted() {
         browser.run("return window.stays && says('#position')"),
         json!("1")
     );
-    drop(place);
+    drop(occupied);
     browser.holds("!!document.querySelector('#wanted')");
     assert_eq!(
         browser.run("return [says('#wanted'), location.pathname + location.search + location.hash, document.cookie]"),
-        json!(["/tickets?seat=12&row=%C3%A4", wanted, "cart=7"]),
+        json!(["/tickets?seat=12&row=%C3%A4", expected, "cart=7"]),
         "the session is not for scripts"
     );
     let requests: Vec<_> = seen.lock().expect("no panic").clone();
-    let wanted: Vec<_> = requests
+    let expected: Vec<_> = requests
         .iter()
         .filter(|(target, _)| target.starts_with("/tickets"))
         .collect();
-    let [(_, cookies)] = wanted[..] else {
+    let [(_, cookies)] = expected[..] else {
         panic!("the admission is one request to the origin: {requests:?}")
     };
     assert!(
@@ -150,7 +150,7 @@ fn a_person_without_script_on_a_phone_waits_as_well() {
     let (origin, seen) = page_origin();
     let gateway = room(&origin, "6s");
     let at = gateway.address();
-    let place = Place::take(at);
+    let occupied = OccupiedSession::take(at);
     let browser = Browser::start(&[]);
     browser.look(PHONE);
     browser.disable_scripts();
@@ -160,7 +160,7 @@ fn a_person_without_script_on_a_phone_waits_as_well() {
     browser.holds("!!document.querySelector('meta[http-equiv=refresh]')");
     let sideways = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.run(sideways), json!(false));
-    drop(place);
+    drop(occupied);
     browser.reads("#wanted", "/plain?a=1");
     let mut requests = seen.lock().expect("no panic").clone();
     // Other requests are of the visitor that was inside before.

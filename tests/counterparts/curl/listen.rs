@@ -11,9 +11,9 @@ use crate::support::{Exchange, Origin};
 #[test]
 fn curl_follows_the_redirect_and_keeps_method_and_body() {
     let origin = Origin::answering(|exchange: &mut Exchange| {
-        let told = format!("{} ", exchange.head.first_line);
+        let received = format!("{} ", exchange.head.first_line);
         let body = exchange.body()?;
-        exchange.reply(&[told.as_bytes(), &body].concat())
+        exchange.reply(&[received.as_bytes(), &body].concat())
     });
     let (_gateway, plain, tls) = redirecting(&origin, "https");
     let resolve = [plain, tls].map(|to| format!("a.test:{}:127.0.0.1", to.port()));
@@ -22,13 +22,13 @@ fn curl_follows_the_redirect_and_keeps_method_and_body() {
     for name in &resolve {
         arguments.extend(["--resolve", name]);
     }
-    let told = curl(&arguments).expect("an answer");
-    assert_eq!(told, "POST /a?b HTTP/1.1 the body");
+    let received = curl(&arguments).expect("an answer");
+    assert_eq!(received, "POST /a?b HTTP/1.1 the body");
 
     // Over HTTP/2 without TLS, too.
     let url = format!("http://{plain}/a?b");
     let written = ["-w", "%{http_code} %{redirect_url}", "-o", "/dev/null"];
-    let told = curl(&[&["--http2-prior-knowledge"], &written[..], &[url.as_str()]].concat());
+    let received = curl(&[&["--http2-prior-knowledge"], &written[..], &[url.as_str()]].concat());
     let expected = format!("308 https://127.0.0.1:{}/a?b", tls.port());
-    assert_eq!(told, Ok(expected));
+    assert_eq!(received, Ok(expected));
 }

@@ -64,8 +64,8 @@ fn a_name_that_is_no_dns_name_fails_with_an_alert_and_the_log_says_so() {
     let origin = Origin::start();
     for name in ["b.test:443", "*.test", "[b.test]"] {
         let gateway = two_certificates(&origin);
-        let told = s_client(&gateway, name, &[]);
-        assert!(told.contains("alert illegal parameter"), "{told}");
+        let received = s_client(&gateway, name, &[]);
+        assert!(received.contains("alert illegal parameter"), "{received}");
         let line = gateway.wait_for_line("a TLS handshake failed");
         assert!(
             line.contains(" INFO ")
@@ -77,7 +77,7 @@ fn a_name_that_is_no_dns_name_fails_with_an_alert_and_the_log_says_so() {
 }
 
 #[test]
-fn clients_that_speak_tls_but_do_not_agree_are_told_of() {
+fn failed_tls_handshakes_of_clients_are_logged() {
     let origin = Origin::start();
     let gateway = two_certificates(&origin);
     s_client(

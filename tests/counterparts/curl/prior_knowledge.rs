@@ -17,8 +17,11 @@ fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output =
         output.unwrap_or_else(|error| panic!("{program}: {error}; tests/run.sh installs it"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {told}");
+    let received = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {received}"
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -32,7 +35,7 @@ fn curl_uploads_and_gets_it_back() {
     fs::write(&up, &body).expect("a file");
     let upload = format!("@{}", up.display());
     let url = format!("http://{}/up", gateway.address());
-    let told = run(
+    let received = run(
         "curl",
         &[
             "--silent",
@@ -47,7 +50,7 @@ fn curl_uploads_and_gets_it_back() {
             &url,
         ],
     );
-    assert_eq!(told, "2 200");
+    assert_eq!(received, "2 200");
     assert!(
         fs::read(&down).expect("a file") == body,
         "another body came back"
@@ -60,11 +63,11 @@ fn nghttp_asks_many_times_on_one_connection() {
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let url = format!("http://{}/", gateway.address());
     // -m: number of requests; -n: without the bodies; -s: a table with the status of each.
-    let told = run("nghttp", &["-m", "100", "-n", "-s", &url]);
-    let served = told
+    let received = run("nghttp", &["-m", "100", "-n", "-s", &url]);
+    let served = received
         .lines()
         .filter(|line| line.split_whitespace().nth(4) == Some("200"))
         .count();
-    assert_eq!(served, 100, "{told}");
+    assert_eq!(served, 100, "{received}");
     assert_eq!(origin.arrivals().len(), 100);
 }

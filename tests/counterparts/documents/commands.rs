@@ -231,11 +231,11 @@ fn the_admin_port_is_asked() {
                 &format!("drip find shop --wait 1s --admin 127.0.0.1:{admin}"),
             );
             let output = sandbox.run(&command);
-            let told = String::from_utf8(output.stdout).expect("text");
+            let received = String::from_utf8(output.stdout).expect("text");
             let is_each = expected.starts_with('"');
             let texts: Vec<_> = expected.split(if is_each { ' ' } else { '\n' }).collect();
             let expected = texts.get(nth).unwrap_or(&texts[0]);
-            assert!(told.contains(expected), "{command}: {told}");
+            assert!(received.contains(expected), "{command}: {received}");
         }
         // The page's output has the fields of the response.
         if part == "per_client/what-if" {
@@ -417,8 +417,8 @@ fn each_command_in_the_text_runs() {
         };
         let output = sandbox.run(&command);
         assert!(output.status.success(), "{command}: {output:?}");
-        let is_told = !output.stdout.is_empty() || command.contains(" > ");
-        assert!(is_told, "{command}: {output:?}");
+        let is_reported = !output.stdout.is_empty() || command.contains(" > ");
+        assert!(is_reported, "{command}: {output:?}");
         ran += 1;
     }
     assert!(ran >= 15, "only {ran} commands");

@@ -36,10 +36,10 @@ impl Sandbox {
             ports: PORTS.map(|_| free_address().port()),
         };
         let program = Path::new(env!("CARGO_BIN_EXE_drip"));
-        for place in ["bin/drip", "target/release/drip"] {
-            let place = sandbox.path().join(place);
-            fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
-            symlink(program, place).expect("a link");
+        for program_path in ["bin/drip", "target/release/drip"] {
+            let program_path = sandbox.path().join(program_path);
+            fs::create_dir_all(program_path.parent().expect("a folder")).expect("a folder");
+            symlink(program, program_path).expect("a link");
         }
         sandbox.program("cargo", CARGO);
         let settings = fs::read_to_string(root().join("gateway.toml")).expect("a file");

@@ -39,7 +39,7 @@ fn says_ok() -> SocketAddr {
                     came.extend_from_slice(&byte);
                 }
                 // The proxy may have closed meanwhile.
-                let _told = stream.write_all(LAST.as_bytes());
+                let _sent = stream.write_all(LAST.as_bytes());
                 let _rest = stream.read_to_end(&mut came);
             });
         }

@@ -17,9 +17,13 @@ fn ask_through(gateway: &Gateway, scheme: &str, front: SocketAddr) {
     };
     for version in versions {
         let url = format!("{scheme}://{front}/");
-        let told = curl(&["--interface", "127.0.0.7", version, &url, &url]);
+        let received = curl(&["--interface", "127.0.0.7", version, &url, &url]);
         // Twice, over one connection.
-        assert_eq!(told.as_deref(), Ok("127.0.0.7127.0.0.7"), "{version} {url}");
+        assert_eq!(
+            received.as_deref(),
+            Ok("127.0.0.7127.0.0.7"),
+            "{version} {url}"
+        );
     }
     let key = format!("127.0.0.7 {}", front.port());
     assert!(has_key(gateway, &key), "{key}: the port is the proxy's");
@@ -31,7 +35,7 @@ fn ask_through(gateway: &Gateway, scheme: &str, front: SocketAddr) {
 
 #[test]
 fn haproxy_names_its_clients_with_send_proxy_of_either_version() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "");
     for options in [
         "send-proxy",
@@ -47,7 +51,7 @@ fn haproxy_names_its_clients_with_send_proxy_of_either_version() {
 
 #[test]
 fn haproxys_own_checks_have_its_own_address() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
     // On a busy machine a check takes longer than 50 ms, which is no failure here.
     let options = "send-proxy-v2 check inter 50ms rise 2 fall 1000\n    option httpchk GET /health";
@@ -63,7 +67,7 @@ fn haproxys_own_checks_have_its_own_address() {
 
 #[test]
 fn nginxs_stream_module_names_its_clients() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "");
     let plain = Nginx::relaying(gateway.address(), "proxy_protocol on;");
     ask_through(&gateway, "http", plain.address);

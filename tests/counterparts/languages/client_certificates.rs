@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::programs::running::{go, java};
-use crate::support::client_certificates::{revoked, routes, site, telling};
+use crate::support::client_certificates::{echo_origin, revoked, routes, site};
 use crate::support::secure::started;
 
 /// Writes `NAME.p12`, which Java reads, from `NAME.pem` and `NAME.key`.
@@ -25,7 +25,7 @@ fn store(folder: &Path, name: &str) {
 #[test]
 fn programs_in_go_and_java_show_certificates_and_are_refused_without() {
     let (site, ca) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     fs::write(folder.join("revoked.pem"), revoked(&ca, &[&[2]])).expect("a file");
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_crl = \"revoked.pem\"\n";

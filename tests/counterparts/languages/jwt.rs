@@ -41,7 +41,7 @@ fn made() -> Made {
 }
 
 /// Starts an origin that answers with the `X-Claims` that it received, or `none`.
-fn telling() -> Origin {
+fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
         let mut fields = exchange.head.fields.iter();
         let claims = fields.find(|(name, _)| name.eq_ignore_ascii_case("x-claims"));
@@ -75,7 +75,7 @@ fn gateway(origin: &Origin, keys: &str) -> Gateway {
 }
 
 /// Returns the claims that the origin receives for this field.
-fn told(gateway: &Gateway, target: &str, authorization: &str) -> String {
+fn received(gateway: &Gateway, target: &str, authorization: &str) -> String {
     let answer = fetch_with(
         gateway.address(),
         target,
@@ -87,16 +87,16 @@ fn told(gateway: &Gateway, target: &str, authorization: &str) -> String {
 
 #[test]
 fn claims_of_tokens_that_others_make_are_keys() {
-    let (origin, made) = (telling(), made());
+    let (origin, made) = (echo_origin(), made());
     let gateway = gateway(&origin, &made.keys);
     for (name, token) in &made.good {
         for scheme in ["Bearer", "bearer"] {
-            let found = told(&gateway, "/", &format!("{scheme} {token}"));
+            let found = received(&gateway, "/", &format!("{scheme} {token}"));
             assert_eq!(found, "alice", "{name}");
         }
     }
     let token = &made.good["ES256"];
-    let all = told(&gateway, "/all", &format!("Bearer {token}"));
+    let all = received(&gateway, "/all", &format!("Bearer {token}"));
     assert_eq!(all, "alice:7:a,b:true::");
     // One bucket, whichever key signs.
     let limited = |token: &str| {
@@ -118,14 +118,14 @@ fn claims_of_tokens_that_others_make_are_keys() {
 
 #[test]
 fn tokens_that_do_not_verify_have_no_claims() {
-    let (origin, made) = (telling(), made());
+    let (origin, made) = (echo_origin(), made());
     let gateway = gateway(&origin, &made.keys);
     assert!(made.bad.len() > 20);
     for (name, token) in &made.bad {
         // Twice: nothing of the first request is remembered.
         for _ in 0..2 {
             assert_eq!(
-                told(&gateway, "/", &format!("Bearer {token}")),
+                received(&gateway, "/", &format!("Bearer {token}")),
                 "none",
                 "{name}"
             );
@@ -138,19 +138,19 @@ fn tokens_that_do_not_verify_have_no_claims() {
         format!("Bearer{good}"),
         format!("Token {good}"),
     ] {
-        assert_eq!(told(&gateway, "/", &other), "none");
+        assert_eq!(received(&gateway, "/", &other), "none");
     }
-    assert_eq!(told(&gateway, "/", &format!("Bearer {good}")), "alice");
+    assert_eq!(received(&gateway, "/", &format!("Bearer {good}")), "alice");
 }
 
 #[test]
 fn a_key_set_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
-    let (origin, made) = (telling(), made());
+    let (origin, made) = (echo_origin(), made());
     let gateway = gateway(&origin, &made.keys);
     let keys = gateway.site.folder().join("keys.json");
     let token = format!("Bearer {}", made.good["RS256"]);
     let is = |expected: &str| {
-        eventually(expected, || told(&gateway, "/", &token) == expected);
+        eventually(expected, || received(&gateway, "/", &token) == expected);
     };
     is("alice");
     fs::write(&keys, &made.without_rsa).expect("a file");

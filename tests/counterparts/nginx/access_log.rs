@@ -21,7 +21,7 @@ fn lines(gateway: &Gateway, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn json_tells_what_the_limits_said_and_a_client_that_leaves_while_it_waits_is_a_499() {
+fn json_has_the_verdicts_of_limits_and_499_for_a_disconnected_waiter() {
     let origin = Origin::start();
     let gateway = start(&origin, "$arg_a", "1r/s", "json");
     let ask = || Client::ask(gateway.address(), "/x?a=1");

@@ -1,7 +1,7 @@
 //! Compares the verdicts of drip and nginx on client certificates, and their fields.
 
 use crate::programs::nginx::Nginx;
-use crate::support::client_certificates::{ask, routes, site, telling};
+use crate::support::client_certificates::{ask, echo_origin, routes, site};
 use crate::support::secure::started;
 
 /// An optional certificate is verified as in nginx, with the same fields.
@@ -10,7 +10,7 @@ use crate::support::secure::started;
 #[test]
 fn an_optional_certificate_is_verified_as_nginx_does_and_what_is_said_of_it_is_the_same() {
     let (site, _) = site();
-    let origin = telling();
+    let origin = echo_origin();
     let folder = site.folder().to_owned();
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_auth = \"optional\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
@@ -27,8 +27,8 @@ fn an_optional_certificate_is_verified_as_nginx_does_and_what_is_said_of_it_is_t
             file("ca.pem")
         )
     });
-    let parts = |told: &str| -> Vec<String> {
-        let parts: Vec<&str> = told.split('|').collect();
+    let parts = |received: &str| -> Vec<String> {
+        let parts: Vec<&str> = received.split('|').collect();
         [parts[0], parts[2], parts[3]].map(str::to_owned).to_vec()
     };
     for name in ["alice", "bob", ""] {

@@ -502,14 +502,14 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
         }
         let differences: Vec<&str> = failures.iter().map(|(_, failure)| &**failure).collect();
         let (wrong, all) = (failures.len(), shots.len());
-        let told = format!(
+        let received = format!(
             "the longest pause was {pause:?}, and {wrong} of {all} requests differ, {} each time so far:\n{}",
             unsure.len(),
             differences.join("\n")
         );
         calm += usize::from(pause <= BUSY && !nginx_is_late);
-        assert!(calm < 3 && began.elapsed() < PATIENCE, "{told}");
-        println!("spoilt: {told}");
+        assert!(calm < 3 && began.elapsed() < PATIENCE, "{received}");
+        println!("spoilt: {received}");
         for side in &mut sides {
             side.sent.clear();
         }

@@ -23,15 +23,18 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 #[test]
 fn nginx_answers_the_five_cases_so() {
     let origin = Origin::start();
-    let tell = "add_header X-Status $limit_req_status always;";
-    let dry = format!("limit_req_dry_run on; {tell}");
+    let status_header = "add_header X-Status $limit_req_status always;";
+    let dry = format!("limit_req_dry_run on; {status_header}");
     let nginx = Nginx::start(
         &origin,
         "limit_req_zone $remote_addr zone=one:1m rate=1r/m;",
         &[
             ("/delay", &format!("{dry} limit_req zone=one burst=2;")),
             ("/reject", &format!("{dry} limit_req zone=one;")),
-            ("/reject/off", &format!("{tell} limit_req zone=one;")),
+            (
+                "/reject/off",
+                &format!("{status_header} limit_req zone=one;"),
+            ),
             ("/", &dry),
         ],
     );
@@ -77,10 +80,10 @@ fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
     }
     for (line, (target, status, limit_status)) in read().lines().zip(CASES) {
         let line: Value = serde_json::from_str(line).expect("JSON");
-        let wanted = limit_status.map(str::to_ascii_lowercase);
+        let expected = limit_status.map(str::to_ascii_lowercase);
         assert_eq!(line["target"], target, "{line}");
         assert_eq!(line["status"], status, "{line}");
-        assert_eq!(line["limit_status"].as_str(), wanted.as_deref(), "{line}");
+        assert_eq!(line["limit_status"].as_str(), expected.as_deref(), "{line}");
         let queued = line["queue_seconds"].as_f64();
         assert_eq!(queued.is_some(), limit_status.is_some(), "{line}");
         assert!(queued.is_none_or(|queued| queued < 1.0), "{line}");

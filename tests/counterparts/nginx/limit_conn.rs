@@ -110,7 +110,7 @@ fn nginx_and_drip_refuse_the_same_of_the_same_arrivals() {
     let nginx = Nginx::start(&of_nginx.origin, http, &[("/a/", &conn), ("/b/", &conn)]);
     let drip = start_drip(&of_drip.origin, zone, &[("/a/", &limit), ("/b/", &limit)]);
     // nginx's only worker ends a request before it takes the next one.
-    let wanted = verdicts(nginx.address, &of_nginx, &steps, |_| {});
+    let expected = verdicts(nginx.address, &of_nginx, &steps, |_| {});
     let taken = || {
         drip.metrics()
             .count("drip_zone_in_flight", &[("zone", "conn")])
@@ -120,10 +120,10 @@ fn nginx_and_drip_refuse_the_same_of_the_same_arrivals() {
             usize::try_from(taken()) == Ok(running)
         });
     });
-    let refused = wanted.iter().filter(|(_, passed)| !passed).count();
-    assert_eq!(found, wanted, "seed {seed}");
+    let refused = expected.iter().filter(|(_, passed)| !passed).count();
+    assert_eq!(found, expected, "seed {seed}");
     assert!(
-        refused > 0 && refused < wanted.len(),
+        refused > 0 && refused < expected.len(),
         "seed {seed}: {refused} refused"
     );
     eventually("all places are free", || taken() == 0);

@@ -41,8 +41,8 @@ fn a_method_in_small_letters_is_400_at_both() {
         "/dev/null",
     ];
     let arguments = ["--http2-prior-knowledge", "--request", "post", &*url];
-    let told = curl(&[&written[..], &arguments].concat());
-    assert_eq!(told.as_deref(), Ok("2 400"));
+    let received = curl(&[&written[..], &arguments].concat());
+    assert_eq!(received.as_deref(), Ok("2 400"));
     assert_eq!(origin.arrivals().len(), 9);
 }
 
@@ -57,8 +57,8 @@ fn a_key_with_an_underscore_is_no_key_at_both_unless_both_allow_it() {
         ),
     ] {
         let origin = Origin::answering(|exchange| {
-            let told = ["x_api_key", "x-api-key"].map(|name| exchange.field(name).is_some());
-            exchange.reply(format!("{told:?}").as_bytes())
+            let received = ["x_api_key", "x-api-key"].map(|name| exchange.field(name).is_some());
+            exchange.reply(format!("{received:?}").as_bytes())
         });
         let http = format!(
             "{theirs} limit_req_zone $http_x_api_key zone=z:1m rate=1r/m; limit_req_status 429;"

@@ -7,14 +7,14 @@ use crate::support::{file, zone};
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
 
 /// Starts an origin that answers with the fields about the client that it received.
-fn telling() -> Origin {
+fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let own = ["for", "proto", "host"].map(|name| format!("x-forwarded-{name}"));
         let names = own.iter().map(|name| &**name).chain(["forwarded"]);
-        let told: Vec<_> = names
+        let received: Vec<_> = names
             .map(|it| exchange.field(it).unwrap_or("-").to_owned())
             .collect();
-        exchange.reply(told.join("|").as_bytes())
+        exchange.reply(received.join("|").as_bytes())
     })
 }
 
@@ -37,7 +37,7 @@ const SPOOFED: &str = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\
 fn a_proxy_names_its_client_if_it_is_trusted_and_nobody_else_is_believed() {
     let trusted = "trusted_proxies = [\"127.0.0.0/8\"]";
     let rfc_7239 = format!("{trusted}\nforwarded_header = \"forwarded\"");
-    for (server, told, requests) in [
+    for (server, received, requests) in [
         (
             "",
             "127.0.0.1|http|a|-",
@@ -66,9 +66,9 @@ fn a_proxy_names_its_client_if_it_is_trusted_and_nobody_else_is_believed() {
             ],
         ),
     ] {
-        let origin = telling();
+        let origin = echo_origin();
         let gateway = start(&origin, server);
-        assert_eq!(ask(&gateway, "/free", SPOOFED).text(), told, "{server}");
+        assert_eq!(ask(&gateway, "/free", SPOOFED).text(), received, "{server}");
         for (fields, remaining) in requests {
             let answer = ask(&gateway, "/", fields);
             let found = answer.number("x-ratelimit-remaining");
@@ -97,18 +97,18 @@ fn an_encoded_path_does_not_slip_past_its_limits() {
 #[test]
 fn a_zero_byte_hides_no_path_from_the_routes_that_see_its_end() {
     let origin = Origin::start();
-    let places = [
+    let nginx_locations = [
         ("/", ""),
         ("= /sec", "return 403;"),
         ("~ \\.bak$", "return 403;"),
     ];
-    let nginx = Nginx::start(&origin, "", &places);
+    let nginx = Nginx::start(&origin, "", &nginx_locations);
     let gateway = Gateway::start(&format!(
         "{}[[routes]]\npath = \"= /sec\"\nrefuse = 403\n\
          [[routes]]\npath = 'regex:\\.bak$'\nrefuse = 403\n",
         file(&origin, "", &[("/", "")])
     ));
-    for (target, wanted) in [
+    for (target, expected) in [
         ("/sec", 403),
         ("/%73ec", 403),
         ("/sec%00", 400),
@@ -123,6 +123,6 @@ fn a_zero_byte_hides_no_path_from_the_routes_that_see_its_end() {
     ] {
         let [theirs, ours] =
             [nginx.address, gateway.address()].map(|address| fetch(address, target).status);
-        assert_eq!((theirs, ours), (wanted, wanted), "{target}");
+        assert_eq!((theirs, ours), (expected, expected), "{target}");
     }
 }

@@ -12,7 +12,7 @@ const NAMES: [&str; 6] = [
 ];
 
 #[test]
-fn a_client_is_told_of_its_limits_in_the_families_of_the_file() {
+fn a_client_gets_the_limit_headers_of_the_configured_families() {
     let origin = Origin::start();
     let zones = zone("per_client", "$arg_a", "1r/m");
     let limits = "limits = [{ zone = \"per_client\", burst = 2, nodelay = true }]";
@@ -29,20 +29,24 @@ fn a_client_is_told_of_its_limits_in_the_families_of_the_file() {
         let gateway = start_drip(&origin, &zones, &routes);
         for (nth, (x, draft)) in std::iter::zip(expected[0], expected[1]).enumerate() {
             let answer = fetch(gateway.address(), "/?a=1");
-            let told = NAMES.map(|name| answer.field(name).unwrap_or_default());
-            assert_eq!(told[..3].join(" ").trim(), x, "{headers} {nth}");
+            let received = NAMES.map(|name| answer.field(name).unwrap_or_default());
+            assert_eq!(received[..3].join(" ").trim(), x, "{headers} {nth}");
             let draft = match draft {
                 "" => [String::new(), String::new()],
                 state => ["q=3;w=180".to_owned(), format!("r={state}")]
                     .map(|it| format!("\"per_client\";{it}")),
             };
-            assert_eq!(told[3..], [&*draft[0], &*draft[1], ""], "{headers} {nth}");
+            assert_eq!(
+                received[3..],
+                [&*draft[0], &*draft[1], ""],
+                "{headers} {nth}"
+            );
         }
     }
 }
 
 #[test]
-fn the_tightest_of_several_limits_is_told_and_the_draft_lists_them_all() {
+fn the_tightest_of_several_limits_is_sent_and_the_draft_lists_all() {
     let origin = Origin::start();
     let zones = zone("wide", "$arg_a", "10r/s") + &zone("tight", "$arg_a", "1r/m");
     let limits = "limits = [{ zone = \"wide\", burst = 20, nodelay = true }, { zone = \"tight\", burst = 1 }]";
@@ -57,7 +61,7 @@ fn the_tightest_of_several_limits_is_told_and_the_draft_lists_them_all() {
 }
 
 #[test]
-fn server_timing_tells_how_long_a_request_queued() {
+fn server_timing_has_the_time_in_the_queue() {
     let origin = Origin::start();
     let fields = "limits = [{ zone = \"z\", burst = 2 }]\nheaders = [\"server-timing\"]";
     let gateway = start_drip(&origin, &zone("z", "$arg_a", "5r/s"), &[("/", fields)]);

@@ -36,7 +36,7 @@ fn target_at(address: SocketAddr, target: &str) -> (u16, String) {
 }
 
 /// Starts an origin that answers with the target it received.
-fn telling() -> Origin {
+fn echo_origin() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let target = exchange.target().to_owned();
         exchange.reply(target.as_bytes())
@@ -53,8 +53,8 @@ fn read(target: &str) -> (Vec<u8>, &str) {
 
 #[test]
 fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
-    let origin = telling();
-    let places: Vec<(String, String)> = ROUTES
+    let origin = echo_origin();
+    let nginx_locations: Vec<(String, String)> = ROUTES
         .iter()
         .enumerate()
         .map(|(nth, (path, uri, _))| {
@@ -65,8 +65,9 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
             )
         })
         .collect();
-    let places: Vec<(&str, &str)> = places.iter().map(|(a, b)| (&**a, &**b)).collect();
-    let nginx = Nginx::start(&origin, "", &places);
+    let nginx_locations: Vec<(&str, &str)> =
+        nginx_locations.iter().map(|(a, b)| (&**a, &**b)).collect();
+    let nginx = Nginx::start(&origin, "", &nginx_locations);
     let routes = ROUTES.map(|(path, _, fields)| (path, fields));
     let gateway = start_drip(&origin, "", &routes);
     let prefixes = ["v1", "v2", "v3"].into_iter();
@@ -99,7 +100,7 @@ fn the_origin_gets_the_path_that_nginx_sends_whatever_the_client_wrote() {
 /// of images in registries and of objects in S3 are not found.
 #[test]
 fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
-    let origin = telling();
+    let origin = echo_origin();
     let fields = "strip_prefix = \"/v1\"\nadd_prefix = \"/api\"";
     let only_added = ("/g/", "add_prefix = \"/gitlab\"");
     let gateway = start_drip(&origin, "", &[("/v1", fields), only_added]);
@@ -135,7 +136,7 @@ fn what_stands_behind_the_prefix_reaches_the_origin_byte_for_byte() {
 /// If a prefix is not a complete segment, `..` can remain of a name. nginx forwards it.
 #[test]
 fn no_request_leaves_the_prefix_that_drip_adds() {
-    let origin = telling();
+    let origin = echo_origin();
     let gateway = start_drip(
         &origin,
         "",

@@ -14,7 +14,7 @@ use crate::support::{Client, Exchange, Gateway, Origin};
 const NAMES: &str = "a.test b.a.test c.test *.test *.a.test *.b.a.test *.c.test *.d.c.test .e.test";
 
 /// Locations of nginx. drip has the same paths, with a prefix for regular expressions.
-const PLACES: [&str; 10] = [
+const LOCATIONS: [&str; 10] = [
     "/",
     "/u/",
     "/u/long/",
@@ -34,7 +34,7 @@ const TARGETS: &str = "/ /u/ /u/12 /u/%31%32 /u/exact /u/exact/ /u/long/12 /u/lo
     /u/long/../../a /u//12 /U/12 /u/1.php /x /u/%31?y /x/y.php /x/y.php/z /x/%79%2ephp?x /X.PNG /x.jpg?y.php";
 
 /// Returns the location of a request, or the status of a response that is not the origin's.
-fn place(client: &mut Client, host: &str, target: &str) -> String {
+fn route_of(client: &mut Client, host: &str, target: &str) -> String {
     client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
     let answer = client.answer();
     match answer.status {
@@ -77,7 +77,7 @@ fn compare(start: impl Fn(&Origin, &mut Rng) -> (Nginx, Gateway)) {
         let text = std::fs::read_to_string(nginx.file()).expect("a file");
         for host in HOSTS.split(' ') {
             for target in TARGETS.split(' ') {
-                let [expected, found] = clients.each_mut().map(|it| place(it, host, target));
+                let [expected, found] = clients.each_mut().map(|it| route_of(it, host, target));
                 assert_eq!(found, expected, "{seed}: {host} {target}\n{text}");
                 seen.insert((seed, found));
             }
@@ -107,7 +107,7 @@ fn the_host_and_the_path_decide_as_in_nginx_whatever_the_order_of_the_file() {
                 [name] => format!("host = {name:?}\n"),
                 names => format!("host = {names:?}\n"),
             };
-            for (at, path) in PLACES.iter().enumerate() {
+            for (at, path) in LOCATIONS.iter().enumerate() {
                 let path = path.replace("~ ", "regex:").replace("~* ", "regex:(?i)");
                 let field = format!("request_headers = {{ x-place = \"{nth}-{at}\" }}");
                 writeln!(
@@ -155,7 +155,7 @@ fn servers(
             format!("server_name {};", names.join(" "))
         };
         writeln!(text, "server {{ listen {address}{flag}; {names}").expect("text");
-        for (at, location) in PLACES.iter().enumerate() {
+        for (at, location) in LOCATIONS.iter().enumerate() {
             if is_there(at) {
                 let field = format!("proxy_set_header X-Place {nth}-{at};");
                 writeln!(

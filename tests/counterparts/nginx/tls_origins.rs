@@ -134,8 +134,8 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
     copy("mallory.key", "drip.key");
     eventually("the other certificate is shown", || status() == 400);
     eventually("it is told", || {
-        let told = "origin certificate file drip.pem content changed";
-        gateway.log().contains(told)
+        let received = "origin certificate file drip.pem content changed";
+        gateway.log().contains(received)
     });
     copy("old.key", "drip.key");
     copy("old.pem", "drip.pem");

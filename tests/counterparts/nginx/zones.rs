@@ -75,9 +75,9 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     assert_eq!(origin.arrivals().len(), passed);
     for zone in ["each", "all"] {
         eventually("each request is counted once", || {
-            let told = ["passed", "rejected", "rejected_elsewhere"]
+            let received = ["passed", "rejected", "rejected_elsewhere"]
                 .map(|status| usize::try_from(counted(&gateway, zone, status)));
-            told.iter().flatten().sum::<usize>() == AT_ONCE && told[0] == Ok(passed)
+            received.iter().flatten().sum::<usize>() == AT_ONCE && received[0] == Ok(passed)
         });
     }
     // Only passed requests stay charged: the rest of the sixty is still available.

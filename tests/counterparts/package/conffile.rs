@@ -81,10 +81,10 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     // With other settings, dpkg asks. Without an answer, the package stays unconfigured.
     let asked = install(&root, &[], &packages.with("1.3", "# newer\n"));
     assert!(!asked.status.success(), "{asked:?}");
-    let told = String::from_utf8_lossy(&asked.stderr);
+    let received = String::from_utf8_lossy(&asked.stderr);
     assert!(
-        told.contains("end of file on stdin at conffile prompt"),
-        "{told}"
+        received.contains("end of file on stdin at conffile prompt"),
+        "{received}"
     );
     assert_eq!(root.read(FILE), mine);
     succeeds(&root.try_dpkg(&["--force-confold", "--configure", "--pending"]));

@@ -24,7 +24,7 @@ fn ready() -> (bool, String) {
 }
 
 #[test]
-fn it_finds_the_admin_port_and_tells_whether_the_gateway_is_ready() {
+fn health_finds_the_admin_port_and_reports_readiness() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 9"));
     let file = gateway.site.file();
@@ -62,7 +62,7 @@ fn it_finds_the_admin_port_and_tells_whether_the_gateway_is_ready() {
 }
 
 #[test]
-fn a_server_that_is_no_gateway_is_not_healthy_and_a_silent_one_is_told_as_that() {
+fn a_foreign_server_is_not_healthy_and_a_silent_one_is_reported_as_silent() {
     // It answers 200 to everything.
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = other.local_addr().expect("an address").to_string();

@@ -76,7 +76,7 @@ fn image() -> TempDir {
 }
 
 #[test]
-fn the_image_serves_as_its_user_and_tells_its_health() {
+fn the_image_serves_as_its_user_and_reports_its_health() {
     let user = instruction("USER");
     assert!(!user.starts_with('0') && user != "root", "{user}");
     let root = image();

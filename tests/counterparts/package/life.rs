@@ -117,8 +117,8 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     assert!(!root.path("usr/bin/drip").exists());
     assert_eq!(root.read(FILE), edited);
     root.dpkg(&["--purge", "drip"]);
-    for gone in ["etc/drip", "etc/default/drip", "var/log/drip"] {
-        assert!(!root.path(gone).exists(), "{gone}");
+    for removed in ["etc/drip", "etc/default/drip", "var/log/drip"] {
+        assert!(!root.path(removed).exists(), "{removed}");
     }
 }
 
@@ -189,17 +189,17 @@ fn systemd_finds_the_units_clean_and_hardened() {
         verified.status.success() && verified.stderr.is_empty(),
         "{verified:?}"
     );
-    let told = run(Command::new("systemd-analyze")
+    let received = run(Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])
         .arg(&service));
-    let level = told
+    let level = received
         .rsplit_once("drip.service: ")
         .map(|(_, level)| level.split(' ').next());
     let level = level
         .flatten()
         .and_then(|level| level.parse::<f64>().ok())
         .expect("a level");
-    assert!(level <= 2.0, "{told}");
+    assert!(level <= 2.0, "{received}");
 }
 
 #[test]

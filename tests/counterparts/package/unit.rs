@@ -100,12 +100,12 @@ impl Manager {
     pub(super) fn hear(&self, part: &str) -> String {
         let deadline = now() + SOON;
         loop {
-            let heard = self.next(deadline.saturating_duration_since(now()));
-            let heard = heard.unwrap_or_else(|| panic!("waited {SOON:?} in vain for {part}"));
-            if heard.starts_with(part) {
-                return heard;
+            let datagram = self.next(deadline.saturating_duration_since(now()));
+            let datagram = datagram.unwrap_or_else(|| panic!("waited {SOON:?} in vain for {part}"));
+            if datagram.starts_with(part) {
+                return datagram;
             }
-            assert_eq!(heard, "WATCHDOG=1", "before {part}");
+            assert_eq!(datagram, "WATCHDOG=1", "before {part}");
         }
     }
 

@@ -18,10 +18,10 @@ pub fn promtool(arguments: &[&str], input: &str) {
     to.write_all(input.as_bytes()).expect("promtool reads");
     drop(to);
     let output = promtool.wait_with_output().expect("promtool ends");
-    let told = [output.stdout, output.stderr].concat();
-    let told = String::from_utf8_lossy(&told);
-    assert!(output.status.success(), "{arguments:?}:\n{told}");
-    assert!(input.is_empty() || told.is_empty(), "{told}");
+    let received = [output.stdout, output.stderr].concat();
+    let received = String::from_utf8_lossy(&received);
+    assert!(output.status.success(), "{arguments:?}:\n{received}");
+    assert!(input.is_empty() || received.is_empty(), "{received}");
 }
 
 /// Returns the path of a provided file.

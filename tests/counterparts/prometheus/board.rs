@@ -15,7 +15,7 @@ pub struct Board {
 /// A query that a dashboard sends to Prometheus.
 pub struct Query {
     /// Location in the dashboard, for failure messages.
-    pub place: String,
+    pub source: String,
     pub expression: String,
     /// Whether it is an instant query rather than a range query.
     pub instant: bool,
@@ -73,7 +73,7 @@ impl Board {
     /// Returns the queries of one panel.
     pub fn queries_of(&self, panel: &Value) -> Vec<Query> {
         let query = |target: &Value| Query {
-            place: format!("{}, {:?}", self.file, text(panel, "title")),
+            source: format!("{}, {:?}", self.file, text(panel, "title")),
             expression: text(target, "expr").to_owned(),
             instant: target["instant"] == true,
             legend: text(target, "legendFormat").to_owned(),
@@ -86,7 +86,7 @@ impl Board {
         let asked = items(&self.json["annotations"]["list"])
             .filter(|annotation| annotation["builtIn"] != 1);
         let query = |annotation| Query {
-            place: format!("{}, annotation {:?}", self.file, text(annotation, "name")),
+            source: format!("{}, annotation {:?}", self.file, text(annotation, "name")),
             expression: text(annotation, "expr").to_owned(),
             instant: false,
             legend: format!(
@@ -111,7 +111,7 @@ impl Board {
                 .and_then(|inner| inner.rsplit_once(", "))
                 .unwrap_or_else(|| panic!("{definition} is not label_values(series, label)"));
             let query = Query {
-                place: format!("{}, variable {:?}", self.file, text(variable, "name")),
+                source: format!("{}, variable {:?}", self.file, text(variable, "name")),
                 expression: series.to_owned(),
                 instant: true,
                 legend: format!("{{{{{label}}}}}"),

@@ -82,7 +82,7 @@ fn nothing_is_nan(prometheus: &Prometheus) {
                         .flat_map(values)
                         .any(|value| !value.is_finite())
                     {
-                        problems.push(format!("{zone}, {}: {}", query.place, query.expression));
+                        problems.push(format!("{zone}, {}: {}", query.source, query.expression));
                     }
                 }
                 if !shows && !says {
@@ -157,14 +157,14 @@ fn an_idle_gateway_shows_zero_or_no_value_and_never_nan() {
     let boards = board::all();
     let queries = boards.iter().flat_map(Board::queries);
     let waits: Vec<_> = queries
-        .filter(|query| query.place.contains("\"Wait p99\""))
+        .filter(|query| query.source.contains("\"Wait p99\""))
         .collect();
     for query in &waits {
         let series = ask(&prometheus, query, ZONES[0]).expect("an answer");
         assert!(
             series.iter().any(has_number),
             "{}: two waited, and nothing shows it",
-            query.place
+            query.source
         );
     }
     assert_eq!(waits.len(), 2, "one in each dashboard");

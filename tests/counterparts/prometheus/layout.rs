@@ -74,7 +74,7 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
 }
 
 #[test]
-fn each_panel_has_a_place_of_its_own_and_says_what_it_shows_and_in_which_unit() {
+fn panels_do_not_overlap_and_have_a_description_and_a_unit() {
     for board in board::all() {
         let mut ids = HashSet::new();
         for panel in board.panels() {

@@ -267,9 +267,9 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
 fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
     let exposition = Exposition::read(&gateway.metrics().0);
     let mut problems = Vec::new();
-    let mut check = |place: &str, expression: &str| {
+    let mut check = |source: &str, expression: &str| {
         let found = exposition.problems(expression).into_iter();
-        problems.extend(found.map(|problem| format!("{place}: {problem}")));
+        problems.extend(found.map(|problem| format!("{source}: {problem}")));
     };
     for board in board::all() {
         let variables = board.variables().into_iter().map(|(query, _)| query);
@@ -279,7 +279,7 @@ fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
             .chain(board.annotations())
             .chain(variables)
         {
-            check(&query.place, &query.expression);
+            check(&query.source, &query.expression);
         }
     }
     for rule in prometheus.rules() {
@@ -323,16 +323,16 @@ fn problems_of_panels(prometheus: &Prometheus, zone: &str) -> Vec<String> {
                 }
             };
             let mut may_be_empty = MAY_BE_EMPTY.iter();
-            let may_be_empty = may_be_empty.any(|panel| query.place.contains(panel));
+            let may_be_empty = may_be_empty.any(|panel| query.source.contains(panel));
             if zone == ZONES[0] && !may_be_empty && !series.iter().any(has_number) {
-                problems.push(format!("{} is empty: {}", query.place, query.expression));
+                problems.push(format!("{} is empty: {}", query.source, query.expression));
             }
             for label in labels_of_legend(&query.legend) {
                 if series
                     .iter()
                     .any(|series| series["metric"][label].as_str().is_none())
                 {
-                    problems.push(format!("{}: no label {label}", query.place));
+                    problems.push(format!("{}: no label {label}", query.source));
                 }
             }
         }
@@ -351,7 +351,7 @@ fn variables_have_values(prometheus: &Prometheus) {
                 .iter()
                 .map(|series| text(&series["metric"], &label).to_owned())
                 .collect();
-            assert!(!values.is_empty(), "{}", query.place);
+            assert!(!values.is_empty(), "{}", query.source);
             if label == "zone" {
                 found.extend(values);
             }
@@ -393,7 +393,7 @@ fn achieved_becomes(prometheus: &Prometheus, rate: f64) {
     let queries = zone.expect("the zone").queries();
     for legend in ["achieved", "rate per key"] {
         let query = queries.iter().find(|query| {
-            query.place.contains("configured and achieved") && query.legend == legend
+            query.source.contains("configured and achieved") && query.legend == legend
         });
         let query = query.expect("a line of the panel");
         eventually(&format!("{} is {rate}", query.legend), || {

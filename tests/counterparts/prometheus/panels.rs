@@ -33,13 +33,13 @@ pub fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Val
     } else {
         prometheus.query_range(&expression, 120.0)
     };
-    answer.map_err(|error| format!("{}: {error}", query.place))
+    answer.map_err(|error| format!("{}: {error}", query.source))
 }
 
 /// Returns the series that a dashboard would show now.
 pub fn ask_now(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>, String> {
     let answer = prometheus.query(&with_variables(&query.expression, zone));
-    answer.map_err(|error| format!("{}: {error}", query.place))
+    answer.map_err(|error| format!("{}: {error}", query.source))
 }
 
 /// Returns the values of a series.

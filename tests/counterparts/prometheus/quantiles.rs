@@ -28,14 +28,14 @@ fn after_waits(origin: &Origin, file: &str, waits: &str) -> (Gateway, Prometheus
 /// Checks that the tiles show the longest wait, and none above the next bucket edge.
 fn check_longest(prometheus: &Prometheus, boards: &[Board]) {
     let queries = boards.iter().flat_map(Board::queries);
-    let tiles = queries.filter(|query| query.place.contains("\"Wait p99\""));
+    let tiles = queries.filter(|query| query.source.contains("\"Wait p99\""));
     let tiles: Vec<Query> = tiles.collect();
     assert_eq!(tiles.len(), boards.len(), "one in each dashboard");
     for query in &tiles {
         let series = ask(prometheus, query, "z").expect("an answer");
         let longest = series.iter().flat_map(values).fold(0.0, f64::max);
         let is_right = (2.5..=3.0).contains(&longest);
-        assert!(is_right, "{}: {longest} s", query.place);
+        assert!(is_right, "{}: {longest} s", query.source);
     }
 }
 

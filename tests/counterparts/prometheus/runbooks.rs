@@ -125,7 +125,7 @@ fn each_alert_leads_to_a_dashboard() {
                 .and_then(|it| it.strip_prefix("var-"));
             let known = board.variables().iter().any(|(series, _)| {
                 series
-                    .place
+                    .source
                     .ends_with(&format!("{:?}", name.unwrap_or("?")))
             });
             assert!(known, "{alert}: {url}");

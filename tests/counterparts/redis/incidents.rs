@@ -29,7 +29,7 @@ const STORE_OUT: Rule = Rule {
 };
 
 #[test]
-fn redis_that_is_gone_is_reported_with_what_happens_meanwhile() {
+fn lost_redis_is_reported_with_its_effects() {
     let mut redis = Redis::start();
     let origin = Origin::start();
     let zones = format!(

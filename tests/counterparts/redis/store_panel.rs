@@ -8,7 +8,7 @@ use crate::support::operator::json;
 use crate::support::{Gateway, Origin, drip, eventually, fetch, one_zone};
 
 #[test]
-fn a_store_that_stops_is_told_in_api_sample_and_top() {
+fn a_stopped_store_is_reported_in_api_sample_and_top() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
     let url = redis.url().replace("redis://", "redis://:s3cret@");
     redis.ask("CONFIG SET requirepass s3cret");

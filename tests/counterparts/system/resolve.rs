@@ -178,7 +178,7 @@ fn an_address_that_fails_is_out_as_a_server_is() {
 }
 
 #[test]
-fn places_of_a_server_are_those_of_each_address() {
+fn permits_of_a_server_apply_to_each_address() {
     let (port, _origins) = on_one_port(&["127.0.0.47", "127.0.0.48"]);
     let hosts = "127.0.0.47 app.test\n127.0.0.48 app.test\n";
     let file = format!(
@@ -186,17 +186,17 @@ fn places_of_a_server_are_those_of_each_address() {
          [[routes]]\npath = \"/\"\norigin = \"app\"\n"
     );
     let it = Resolving::start(hosts, &file);
-    let places = || {
+    let permits = || {
         it.gateway.metrics().value(
             "drip_origin_in_flight_limit",
             &[("origin", "app"), ("of", "now")],
         )
     };
-    eventually("both have places", || places() == Some(6.0));
+    eventually("both have places", || permits() == Some(6.0));
 }
 
 #[test]
-fn connections_to_an_address_that_has_left_the_name_carry_no_more_requests() {
+fn connections_to_an_address_removed_from_the_name_carry_no_more_requests() {
     let (port, origins) = on_one_port(&["127.0.0.41", "127.0.0.42"]);
     let it = Resolving::start("127.0.0.41 app.test\n", &file(port, ""));
     let mut client = Client::connect(it.gateway.address());

@@ -56,7 +56,7 @@ fn a_server_that_takes_no_connection_in_time_is_a_504_after_hold() {
 }
 
 #[test]
-fn in_an_outage_a_reload_keeps_who_waits_who_leaves_is_not_sent_and_the_log_tells_of_it() {
+fn in_an_outage_a_reload_keeps_waiters_drops_disconnected_ones_and_is_logged() {
     let address = free_address();
     let text = |rate: &str| {
         let fields = format!("rate = \"{rate}\"\nhold = \"30s\"");

@@ -23,7 +23,7 @@ fn assert_closed(client: &mut Raw, what: &str) {
 
 #[test]
 fn a_header_names_the_client_for_everything_on_its_connection() {
-    let origin = telling();
+    let origin = echo_origin();
     let more = "trusted_proxies = [\"192.0.2.1\"]";
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", more);
     for header in both() {
@@ -40,15 +40,15 @@ fn a_header_names_the_client_for_everything_on_its_connection() {
         assert!(has_key(&gateway, "203.0.113.9 443"));
     }
     let six = b"PROXY TCP6 2001:db8::1 2001:db8::2 4711 8443\r\n";
-    assert_eq!(told(gateway.address(), six), "2001:db8::1");
+    assert_eq!(received(gateway.address(), six), "2001:db8::1");
     assert!(has_key(&gateway, "2001:db8:: 8443"));
     let mapped = b"PROXY TCP6 ::ffff:192.0.2.7 ::1 4711 8443\r\n";
-    assert_eq!(told(gateway.address(), mapped), "192.0.2.7");
+    assert_eq!(received(gateway.address(), mapped), "192.0.2.7");
 }
 
 #[test]
 fn the_proxy_itself_is_not_trusted_for_what_its_client_writes() {
-    let origin = telling();
+    let origin = echo_origin();
     let more = "trusted_proxies = [\"127.0.0.1\"]";
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", more);
     let mut client = Raw::connect(gateway.address());
@@ -60,7 +60,7 @@ fn the_proxy_itself_is_not_trusted_for_what_its_client_writes() {
 
 #[test]
 fn a_header_without_ip_addresses_keeps_those_of_the_connection() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
     for header in [
         b"PROXY UNKNOWN 192.0.2.1 198.51.100.2 4711 443\r\n".to_vec(),
@@ -68,7 +68,7 @@ fn a_header_without_ip_addresses_keeps_those_of_the_connection() {
         binary(0x21, 0x31, &[b'a'; 216]),
     ] {
         let shown = header.escape_ascii();
-        assert_eq!(told(gateway.address(), &header), "127.0.0.1", "{shown}");
+        assert_eq!(received(gateway.address(), &header), "127.0.0.1", "{shown}");
     }
     let own = format!("127.0.0.1 {}", gateway.address().port());
     assert!(has_key(&gateway, &own));
@@ -77,7 +77,7 @@ fn a_header_without_ip_addresses_keeps_those_of_the_connection() {
 
 #[test]
 fn a_header_in_pieces_loses_no_byte_behind_it() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\", \"unix:\"", "");
     let socket = gateway.site.folder().join("drip.sock");
     let mut headers = Vec::from(both());
@@ -122,7 +122,7 @@ fn a_header_in_pieces_loses_no_byte_behind_it() {
 /// The unit tests of the header cover all kinds of invalid bytes.
 #[test]
 fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
-    let origin = telling();
+    let origin = echo_origin();
     let long = format!("PROXY UNKNOWN {}\r\n", "a".repeat(92)).into_bytes();
     for (header, why) in [
         (REQUEST.to_vec(), "it begins with something else"),
@@ -167,7 +167,7 @@ fn a_wrong_header_closes_the_connection_and_the_log_says_why() {
 
 #[test]
 fn nobody_else_is_read_for_a_header() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, _) = gateway(&origin, "\"127.0.0.9\", \"unix:\"", "");
     for header in both() {
         let mut client = Raw::connect(gateway.address());
@@ -175,7 +175,7 @@ fn nobody_else_is_read_for_a_header() {
         assert_eq!(client.answer().status(), 400);
         assert_eq!(client.end().0, b"");
     }
-    assert_eq!(told(gateway.address(), b""), "127.0.0.1");
+    assert_eq!(received(gateway.address(), b""), "127.0.0.1");
     assert_eq!(origin.arrivals().len(), 1);
     assert!(!gateway.log().contains("PROXY protocol"));
     // Programs at a socket file are listed here, and must send it.
@@ -192,7 +192,7 @@ fn nobody_else_is_read_for_a_header() {
 
 #[test]
 fn a_header_that_does_not_come_in_time_ends_the_connection() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, tls) = gateway(&origin, "\"127.0.0.1\"", "header_timeout = \"500ms\"");
     let began = now();
     let mut clients = Vec::new();
@@ -219,7 +219,7 @@ fn a_header_that_does_not_come_in_time_ends_the_connection() {
 
 #[test]
 fn parts_of_headers_cost_nothing_while_the_rest_is_awaited() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, _) = gateway(&origin, "\"127.0.0.1\"", "");
     let waiting = (0..50).map(|_| {
         let mut client = Raw::connect(gateway.address());
@@ -228,7 +228,7 @@ fn parts_of_headers_cost_nothing_while_the_rest_is_awaited() {
     });
     let mut waiting: Vec<Raw> = waiting.collect();
     // All of them are processed before the load is measured.
-    assert_eq!(told(gateway.address(), TEXT), "192.0.2.1");
+    assert_eq!(received(gateway.address(), TEXT), "192.0.2.1");
     let load = Process::of(gateway.id()).load();
     assert!(
         load < 0.3,
@@ -252,7 +252,7 @@ fn parts_of_headers_cost_nothing_while_the_rest_is_awaited() {
 
 #[test]
 fn connections_without_a_header_do_not_hold_up_a_stop() {
-    let origin = telling();
+    let origin = echo_origin();
     let more = "shutdown_timeout = \"1m\"\nheader_timeout = \"1m\"";
     let (mut gateway, _) = gateway(&origin, "\"127.0.0.1\"", more);
     let mut silent = Raw::connect(gateway.address());
@@ -260,7 +260,7 @@ fn connections_without_a_header_do_not_hold_up_a_stop() {
     late.send(&TEXT[..20]);
     // Both were accepted before this one is answered.
     for _ in 0..8 {
-        assert_eq!(told(gateway.address(), TEXT), "192.0.2.1");
+        assert_eq!(received(gateway.address(), TEXT), "192.0.2.1");
     }
     gateway.signal(Signal::TERM);
     late.send([&TEXT[20..], REQUEST].concat());
@@ -271,7 +271,7 @@ fn connections_without_a_header_do_not_hold_up_a_stop() {
 
 #[test]
 fn a_changed_list_holds_for_new_connections() {
-    let origin = telling();
+    let origin = echo_origin();
     let (gateway, tls) = gateway(&origin, "", "");
     let mut old = Raw::connect(gateway.address());
     old.send(REQUEST);

@@ -28,7 +28,7 @@ const ADDRESSES: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x67, 0x01, 0x
 const TEXT: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n";
 
 /// Returns the addresses that the origin received for a header and a request in one write.
-fn told(to: SocketAddr, header: &[u8]) -> String {
+fn received(to: SocketAddr, header: &[u8]) -> String {
     let mut client = Raw::connect(to);
     client.send([header, REQUEST].concat());
     let answer = client.answer();

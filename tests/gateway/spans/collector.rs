@@ -109,8 +109,8 @@ fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
 
 /// Returns the values of one field.
 fn all(message: &[u8], id: u64) -> Vec<&[u8]> {
-    let wanted = fields(message).into_iter().filter(|field| field.0 == id);
-    wanted.map(|field| field.2).collect()
+    let expected = fields(message).into_iter().filter(|field| field.0 == id);
+    expected.map(|field| field.2).collect()
 }
 
 fn one(message: &[u8], id: u64) -> &[u8] {
@@ -118,8 +118,8 @@ fn one(message: &[u8], id: u64) -> &[u8] {
 }
 
 fn number(message: &[u8], id: u64) -> Option<u64> {
-    let mut wanted = fields(message).into_iter().filter(|field| field.0 == id);
-    wanted.next().map(|field| field.1)
+    let mut expected = fields(message).into_iter().filter(|field| field.0 == id);
+    expected.next().map(|field| field.1)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -287,7 +287,7 @@ fn a_collector_that_does_not_answer_costs_spans_and_no_request() {
 }
 
 #[test]
-fn a_collector_that_was_gone_gets_spans_again() {
+fn a_collector_that_is_back_gets_spans_again() {
     let origin = Origin::start();
     let address = free_address();
     let gateway = Gateway::start(&file(&origin, address));

@@ -148,7 +148,7 @@ fn a_second_signal_waits_until_the_state_is_written() {
 }
 
 #[test]
-fn of_two_gateways_with_one_file_the_second_is_told_and_leaves_it_alone() {
+fn a_second_gateway_with_the_state_file_warns_and_does_not_use_it() {
     let origin = Origin::start();
     let chain = Chain::new(true, true, &one_zone(&origin, "5r/d", "burst = 0"));
     let mut first = chain.start();

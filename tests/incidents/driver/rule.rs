@@ -200,12 +200,12 @@ impl Rule {
             lacks.push(format!("it is not about {:?}", self.about));
         }
         let more = more.iter().map(String::as_str);
-        let places = [
+        let field_groups = [
             ("text", text.as_str(), self.says),
             ("remedy", remedy, self.helps),
             ("titles", titles.as_str(), self.titles),
         ];
-        let patterns = places
+        let patterns = field_groups
             .into_iter()
             .flat_map(|(name, text, all)| all.iter().map(move |pattern| (name, text, *pattern)));
         let more = more.map(|pattern| ("text", text.as_str(), pattern));

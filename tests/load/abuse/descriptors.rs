@@ -30,8 +30,8 @@ fn limit_descriptors(gateway: &Gateway, most: usize) {
 }
 
 #[test]
-fn without_descriptors_those_connected_are_served_nothing_spins_it_is_told_and_it_recovers() {
-    const TOLD: &str = "Error accepting connection: ";
+fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged() {
+    const MESSAGE: &str = "Error accepting connection: ";
     let _alone = quarter_alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
@@ -49,7 +49,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_it_is_told_and_i
         process.descriptors() + 2 >= most
     });
     let _waiting = [(); 3].map(|()| Client::connect(gateway.site.admin));
-    let line = gateway.wait_for_line(TOLD);
+    let line = gateway.wait_for_line(MESSAGE);
     for part in [" ERROR ", "(os error 24)", "library=actix_server"] {
         assert!(line.contains(part), "{line}");
     }
@@ -78,7 +78,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_it_is_told_and_i
     assert!(log.lines().count() < 100, "a flood of log lines:\n{log}");
     assert!(!log.contains("Error accepting connection"), "{log}");
     // Two if the minute ends meanwhile.
-    assert!(log.matches(TOLD).count() <= 2, "{log}");
+    assert!(log.matches(MESSAGE).count() <= 2, "{log}");
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     eventually("it is told", || {
         headline(&mut admin).contains("no file descriptor for connections to origins")
     });
-    let told = headline(&mut admin);
-    assert!(!told.contains("origin_failing"), "{told}");
+    let received = headline(&mut admin);
+    assert!(!received.contains("origin_failing"), "{received}");
     assert!(!gateway.log().contains("taken out"), "{}", gateway.log());
 }
 
@@ -205,13 +205,13 @@ fn check_warns_of_max_connections_that_do_not_fit() {
         String::from_utf8(output.stderr).expect("text")
     };
     site.write(&format!("max_connections = 5000\n{rest}"));
-    let told = check();
+    let received = check();
     let says = [
         "warning",
         "a limit of 256 file descriptors",
         "clients are connected at once",
     ];
-    assert!(says.iter().all(|it| told.contains(it)), "{told}");
+    assert!(says.iter().all(|it| received.contains(it)), "{received}");
     site.write(&format!("max_connections = 50\n{rest}"));
     assert_eq!(check(), "");
     // A file with the default does not need as many.
@@ -288,7 +288,7 @@ fn the_limit_of_the_process_is_raised_to_what_it_may_be() {
 }
 
 #[test]
-fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed() {
+fn a_too_low_descriptor_limit_is_reported_in_one_line_with_the_needed_value() {
     let origin = Origin::start();
     let site = Site::new();
     site.write(&one_origin(origin.address, "workers = 2", ""));
@@ -296,15 +296,15 @@ fn a_limit_that_is_too_low_for_a_start_is_told_in_one_line_with_what_is_needed()
     for limit in [8, 14, 24, 26, 34] {
         let mut command = under(&format!("nofile={limit}"), &site);
         let output = command.output().expect("it runs");
-        let told = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let received = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{received}");
+        assert_eq!(received.lines().count(), 1, "{received}");
         let begin = format!(
             "drip: the limit of file descriptors is {limit}, and the gateway needs at least "
         );
-        let rest = told.strip_prefix(&begin).expect(&told);
+        let rest = received.strip_prefix(&begin).expect(&received);
         let remedy = "raise the limit (LimitNOFILE= in systemd, ulimit -n)\n";
-        assert!(rest.ends_with(remedy), "{told}");
+        assert!(rest.ends_with(remedy), "{received}");
         let number = rest.split(' ').next().expect("a number");
         needed = number.parse().expect("a number");
     }

@@ -68,7 +68,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
 }
 
 #[test]
-fn a_thousand_who_wait_at_one_key_give_all_their_places_back() {
+fn a_thousand_waiters_of_one_key_free_all_their_slots() {
     const WAITING: usize = 1000;
     let _alone = half_alone();
     raise_descriptors();

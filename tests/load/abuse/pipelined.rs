@@ -21,7 +21,7 @@ fn gateway(origin: &Origin) -> Gateway {
 }
 
 #[test]
-fn ten_thousand_requests_behind_one_that_waits_cost_nothing_and_a_reset_frees_its_place() {
+fn ten_thousand_pipelined_requests_cost_nothing_and_a_reset_frees_the_slot() {
     let _alone = half_alone();
     let origin = Origin::start();
     let gateway = gateway(&origin);

@@ -112,12 +112,12 @@ fn a_pipe_that_nobody_reads_stops_nothing_and_once_it_is_read_whole_lines_come()
         assert_eq!(fetch(gateway.site.admin, "/healthz").status, 200);
         let mut lines = BufReader::new(reader).lines();
         if is_read {
-            let told = lines.by_ref().map(|line| line.expect("text")).find(|line| {
+            let received = lines.by_ref().map(|line| line.expect("text")).find(|line| {
                 let levels = [" INFO ", "ERROR", " WARN "];
                 assert!(levels.iter().any(|it| line.contains(it)), "{line:?}");
                 line.contains("lines of this log are lost")
             });
-            assert!(told.expect("a line").contains(" lost="));
+            assert!(received.expect("a line").contains(" lost="));
         }
         assert_eq!(gateway.stop(), Some(0));
         if is_read {
@@ -129,16 +129,16 @@ fn a_pipe_that_nobody_reads_stops_nothing_and_once_it_is_read_whole_lines_come()
 }
 
 #[test]
-fn a_full_disk_a_reader_that_has_gone_and_a_closed_stream_cost_lines_and_nothing_else() {
+fn a_full_disk_or_a_closed_log_stream_loses_only_lines() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1000r/s", "burst = 9");
     let full = File::options()
         .write(true)
         .open("/dev/full")
         .expect("a device");
-    let (reader, gone) = pipe().expect("a pipe");
+    let (reader, closed_pipe) = pipe().expect("a pipe");
     drop(reader);
-    for stream in [Stdio::from(full), Stdio::from(gone)] {
+    for stream in [Stdio::from(full), Stdio::from(closed_pipe)] {
         let mut gateway = Running::start(&file, |command| {
             command.stderr(stream);
         });

@@ -122,11 +122,15 @@ fn an_experiment_that_nobody_renews_ends_and_the_file_counts_again() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
     let began = now();
-    let (status, told) = post(&gateway, "/api/find", &body(""));
-    assert_eq!((status, &told["state"]), (200, &json!("running")), "{told}");
+    let (status, received) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(
+        (status, &received["state"]),
+        (200, &json!("running")),
+        "{received}"
+    );
     assert_eq!(rate(&gateway), "50r/s");
-    let (status, told) = post(&gateway, "/api/find", &body(""));
-    assert_eq!(status, 409, "{told}");
+    let (status, received) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(status, 409, "{received}");
     while rate(&gateway) != "40r/s" {
         assert!(began.elapsed() < 25 * SECOND, "the override lasts");
         thread::sleep(200 * MS);
@@ -190,9 +194,9 @@ fn json_has_the_steps_so_far_if_the_gateway_is_lost() {
     assert!(known["steps"][0]["line"].is_string(), "{known}");
     let incomplete = known["lines"][0].as_str().expect("a line");
     assert!(incomplete.starts_with("# incomplete: "), "{incomplete}");
-    let told = text.matches("does not renew").count();
+    let received = text.matches("does not renew").count();
     assert!(
-        !is_found && told == 2,
+        !is_found && received == 2,
         "once when it is silent, and once at the end: {text}"
     );
 }
@@ -203,8 +207,8 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
     let reason = || experiment(&gateway)["result"]["reason"].clone();
     let begin = || {
-        let (status, told) = post(&gateway, "/api/find", &body(""));
-        assert_eq!(status, 200, "{told}");
+        let (status, received) = post(&gateway, "/api/find", &body(""));
+        assert_eq!(status, 200, "{received}");
         assert_eq!(rate(&gateway), "50r/s");
     };
     begin();
@@ -216,15 +220,19 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
     gateway.wait_for_line("experiment ended: its override was undone");
 
     begin();
-    let (status, told) = delete(&gateway, "/api/find/app");
-    assert_eq!((status, &told["state"]), (200, &json!("ended")), "{told}");
+    let (status, received) = delete(&gateway, "/api/find/app");
+    assert_eq!(
+        (status, &received["state"]),
+        (200, &json!("ended")),
+        "{received}"
+    );
     assert_eq!(rate(&gateway), "40r/s");
     let none = send(&gateway, "GET", "/api/find/none", "");
     assert!(none.status == 404 && none.text().contains("there is no origin"));
 
     begin();
-    let (status, told) = post(&gateway, "/api/reload", "");
-    assert_eq!(status, 200, "{told}");
+    let (status, received) = post(&gateway, "/api/reload", "");
+    assert_eq!(status, 200, "{received}");
     thread::sleep(SECOND);
     assert_eq!(experiment(&gateway)["state"], "running");
     assert_eq!(rate(&gateway), "50r/s");
@@ -250,19 +258,22 @@ fn no_override_of_somebody_else_is_replaced_and_none_takes_its_name() {
         let says = &format!("{says} in force");
         assert_eq!(send(&gateway, "PUT", path, held).status, 200);
         let before = overridden();
-        let (status, told) = post(&gateway, "/api/find", &body(""));
-        assert!(status == 409 && told.to_string().contains(says), "{told}");
+        let (status, received) = post(&gateway, "/api/find", &body(""));
+        assert!(
+            status == 409 && received.to_string().contains(says),
+            "{received}"
+        );
         assert_eq!(overridden(), before);
         let (is_found, text) = ended(command(&gateway, &[]));
         assert!(!is_found && text.contains(says), "{text}");
         assert_eq!((overridden(), delete(&gateway, path).0), (before, 200));
     }
 
-    let (status, told) = post(&gateway, "/api/find", &body(""));
-    assert_eq!(status, 200, "{told}");
+    let (status, received) = post(&gateway, "/api/find", &body(""));
+    assert_eq!(status, 200, "{received}");
     for owner in [r#", "owner": "drip find""#, r#", "owner": "deploy""#, ""] {
-        let wanted = format!(r#"{{"rate": "1r/s", "for": "10m"{owner}}}"#);
-        let refused = send(&gateway, "PUT", path, &wanted);
+        let expected = format!(r#"{{"rate": "1r/s", "for": "10m"{owner}}}"#);
+        let refused = send(&gateway, "PUT", path, &expected);
         assert!([400, 409].contains(&refused.status), "{owner}");
         assert_eq!(rate(&gateway), "50r/s");
     }
@@ -287,10 +298,10 @@ fn what_cannot_be_is_refused() {
     let (is_found, text) = ended(command(&gateway, &["--step", "much"]));
     assert!(!is_found && text.contains("step is \"much\""), "{text}");
     let refused = |body: &Value, says: &str| {
-        let (status, told) = post(&gateway, "/api/find", &body.to_string());
+        let (status, received) = post(&gateway, "/api/find", &body.to_string());
         assert!((400..500).contains(&status), "{body}: {status}");
-        let told = told["error"].as_str().expect("a reason");
-        assert!(told.contains(says), "{body}: {told}");
+        let received = received["error"].as_str().expect("a reason");
+        assert!(received.contains(says), "{body}: {received}");
     };
     for (field, value, says) in [
         ("slo", "p95", "slo is"),
@@ -309,9 +320,9 @@ fn what_cannot_be_is_refused() {
         body[field] = value.into();
         refused(&body, says);
     }
-    let places = |from: &str, to: &str| json!({ "origin": "app", "slo": "p95<200ms", "from": from, "to": to });
-    refused(&places("9", "8"), "from must be the lower number");
-    refused(&places("0", "8"), "a number from 1 to");
-    let (status, told) = delete(&gateway, "/api/find/app");
-    assert_eq!(status, 404, "{told}");
+    let permit_search = |from: &str, to: &str| json!({ "origin": "app", "slo": "p95<200ms", "from": from, "to": to });
+    refused(&permit_search("9", "8"), "from must be the lower number");
+    refused(&permit_search("0", "8"), "a number from 1 to");
+    let (status, received) = delete(&gateway, "/api/find/app");
+    assert_eq!(status, 404, "{received}");
 }

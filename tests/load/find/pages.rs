@@ -26,9 +26,9 @@ fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
     site.write(&(file + pages));
     let gateway = Gateway::run(site);
     gateway.wait_until_ready();
-    let wanted = body("").replace("p95<200ms, errors<5%", "p95 whole<200ms");
-    let (status, told) = post(&gateway, "/api/find", &wanted);
-    assert_eq!(status, 200, "{told}");
+    let expected = body("").replace("p95<200ms, errors<5%", "p95 whole<200ms");
+    let (status, received) = post(&gateway, "/api/find", &expected);
+    assert_eq!(status, 200, "{received}");
     let began = now();
     while experiment(&gateway)["state"] == "running" {
         let answer = fetch(gateway.address(), "/");

@@ -10,7 +10,7 @@ use crate::load::soak::file::ROUTES;
 use crate::support::now;
 
 /// Shortest halt of the machine that is recorded.
-pub const WORTH_TELLING: Duration = Duration::from_millis(100);
+pub const MIN_RECORDED_HALT: Duration = Duration::from_millis(100);
 
 /// A fault that lasts for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub enum Trouble {
 
 /// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum RequestOutcome {
     /// A complete and correct response with this status.
     Answered(u16),
     /// A complete and correct 503 of an origin.
@@ -52,7 +52,7 @@ pub enum Fate {
     BehindTheEnd,
 }
 
-impl Fate {
+impl RequestOutcome {
     /// Returns the status that the client received; `None` if it had disconnected before.
     pub fn status(self) -> Option<u16> {
         match self {
@@ -72,14 +72,14 @@ pub struct End {
     pub route: usize,
     pub sent: Instant,
     pub at: Instant,
-    pub fate: Fate,
+    pub fate: RequestOutcome,
 }
 
 /// Period in which one origin has one fault.
 #[derive(Debug)]
 struct Spell {
     trouble: Trouble,
-    place: usize,
+    origin_index: usize,
     began: Instant,
     ended: Option<Instant>,
 }
@@ -104,10 +104,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Board {
-    pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
+    pub fn trouble_begins(&self, trouble: Trouble, origin_index: usize) {
         locked(&self.troubles).push(Spell {
             trouble,
-            place,
+            origin_index,
             began: now(),
             ended: None,
         });
@@ -118,29 +118,29 @@ impl Board {
         let ended = now();
         locked(&self.troubles).push(Spell {
             trouble: Trouble::Halt,
-            place: 0,
+            origin_index: 0,
             began: ended.checked_sub(span).unwrap_or(ended),
             ended: Some(ended),
         });
     }
 
-    pub fn trouble_ends(&self, trouble: Trouble, place: usize) {
+    pub fn trouble_ends(&self, trouble: Trouble, origin_index: usize) {
         let mut troubles = locked(&self.troubles);
         for spell in troubles
             .iter_mut()
-            .filter(|spell| (spell.trouble, spell.place) == (trouble, place))
+            .filter(|spell| (spell.trouble, spell.origin_index) == (trouble, origin_index))
         {
             spell.ended.get_or_insert(now());
         }
     }
 
     /// Returns whether any of these faults was active between two instants.
-    fn any_of(&self, wanted: &[Trouble], from: Instant, to: Instant) -> bool {
+    fn any_of(&self, expected: &[Trouble], from: Instant, to: Instant) -> bool {
         let was_active =
             |spell: &Spell| spell.began <= to && spell.ended.is_none_or(|end| end >= from);
         locked(&self.troubles)
             .iter()
-            .any(|spell| wanted.contains(&spell.trouble) && was_active(spell))
+            .any(|spell| expected.contains(&spell.trouble) && was_active(spell))
     }
 
     /// Returns whether servers may have been out between two instants.
@@ -232,8 +232,13 @@ impl Board {
         let from = sent.checked_sub(Duration::from_secs(3)).unwrap_or(sent);
         let troubles = locked(&self.troubles);
         let lately = |spell: &&Spell| spell.ended.is_none_or(|end| end >= from);
-        for Spell { trouble, place, .. } in troubles.iter().filter(lately) {
-            what += &format!("; {trouble:?} at {place}");
+        for Spell {
+            trouble,
+            origin_index,
+            ..
+        } in troubles.iter().filter(lately)
+        {
+            what += &format!("; {trouble:?} at {origin_index}");
         }
         drop(troubles);
         locked(&self.failures).push(what);
@@ -250,7 +255,7 @@ impl Board {
         (!first.is_empty()).then(|| format!("{} failures:\n  {first}", failures.len()))
     }
 
-    pub fn fates(&self) -> BTreeMap<Fate, i64> {
+    pub fn fates(&self) -> BTreeMap<RequestOutcome, i64> {
         let mut fates = BTreeMap::new();
         for end in locked(&self.ends).iter() {
             *fates.entry(end.fate).or_default() += 1;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::load::soak::board::{Board, End, Fate};
+use crate::load::soak::board::{Board, End, RequestOutcome};
 use crate::load::soak::file::{LONGEST_QUEUE, ROUTES};
 use crate::load::soak::wait;
 use crate::support::{Gateway, whole_lines};
@@ -36,11 +36,11 @@ pub type Rejections = BTreeMap<(&'static str, String), i64>;
 pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let fates = board.fates();
     let mut answers = BTreeMap::<u16, i64>::new();
-    let mut gone = 0;
+    let mut disconnected = 0;
     for (fate, count) in &fates {
         match fate.status() {
             Some(status) => *answers.entry(status).or_default() += count,
-            None => gone += count,
+            None => disconnected += count,
         }
     }
     wait(board, "nobody waits, and nothing is in flight", || {
@@ -57,19 +57,21 @@ pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let counted = |labels: &[(&str, &str)]| metrics.count("drip_requests_total", labels);
     for (status, count) in &answers {
         let code = counted(&[("code", &status.to_string())]);
-        if !(*count..=count + gone).contains(&code) {
+        if !(*count..=count + disconnected).contains(&code) {
             board.fail(format!("{count} got {status}, and {code} are counted"));
         }
     }
     let (total, answered) = (counted(&[]), answers.values().sum::<i64>());
-    if !(answered..=answered + gone).contains(&total) {
+    if !(answered..=answered + disconnected).contains(&total) {
         board.fail(format!(
-            "{answered} were answered, {gone} had gone, and {total} are counted"
+            "{answered} were answered, {disconnected} had gone, and {total} are counted"
         ));
     }
     let left = counted(&[("code", "499")]);
-    if left > gone {
-        board.fail(format!("{left} are counted as gone, of {gone} at the most"));
+    if left > disconnected {
+        board.fail(format!(
+            "{left} are counted as gone, of {disconnected} at the most"
+        ));
     }
     let rejections = check_log(gateway, board, total);
     let counted = |labels: &[(&str, &str)]| {
@@ -131,7 +133,7 @@ fn check_log(gateway: &Gateway, board: &Board, total: i64) -> Rejections {
 fn fits(board: &Board, end: &End, line: &Line) -> bool {
     // The gateway notices a disconnect a little later.
     let until = match end.fate {
-        Fate::LeftWaiting | Fate::LeftMidAnswer => end.at + NOTICED,
+        RequestOutcome::LeftWaiting | RequestOutcome::LeftMidAnswer => end.at + NOTICED,
         _ => end.at,
     };
     let in_time = line.waited <= LONGEST_QUEUE + LATE;

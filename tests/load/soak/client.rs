@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::load::soak::board::{Board, End, Fate};
+use crate::load::soak::board::{Board, End, RequestOutcome};
 use crate::load::soak::file::ROUTES;
 use crate::support::now;
 use crate::support::rng::Rng;
@@ -137,7 +137,7 @@ impl Client {
         }
     }
 
-    fn ended(&self, sent: &Sent, fate: Fate) {
+    fn ended(&self, sent: &Sent, fate: RequestOutcome) {
         self.board.ended(End {
             id: sent.request.id.clone(),
             route: sent.route,
@@ -150,7 +150,7 @@ impl Client {
     /// Sends bytes. The gateway may answer and close before it has read everything.
     fn send(on: &BufReader<TcpStream>, bytes: &[u8]) {
         let mut stream = on.get_ref();
-        let _what_the_answer_will_tell = stream.write_all(bytes);
+        let _result = stream.write_all(bytes);
     }
 
     fn one_shot(&mut self) {
@@ -195,7 +195,7 @@ impl Client {
         // reads.
         let writing = thread::spawn(move || {
             let mut writer = writer;
-            let _what_the_answers_will_tell = writer.write_all(&bytes);
+            let _result = writer.write_all(&bytes);
         });
         let mut all = all.iter();
         for sent in all.by_ref() {
@@ -204,7 +204,7 @@ impl Client {
             }
         }
         for sent in all {
-            self.ended(sent, Fate::BehindTheEnd);
+            self.ended(sent, RequestOutcome::BehindTheEnd);
         }
         // The writer may still be writing if an early response closed the connection.
         let _closed = on.get_ref().shutdown(Shutdown::Both);
@@ -218,7 +218,7 @@ impl Client {
         Self::send(&on, &bytes);
         self.pause(300);
         self.leave(&on);
-        self.ended(&sent, Fate::LeftWaiting);
+        self.ended(&sent, RequestOutcome::LeftWaiting);
     }
 
     fn leave_mid_answer(&mut self) {
@@ -232,7 +232,7 @@ impl Client {
             Err(error) => format!("no answer: {error}"),
             Ok(_) => {
                 self.leave(&on);
-                self.ended(&sent, Fate::LeftMidAnswer);
+                self.ended(&sent, RequestOutcome::LeftMidAnswer);
                 return;
             }
         };
@@ -267,7 +267,7 @@ impl Client {
             }
             if let Err(error) = head.pass_body(on, |piece| body.extend_from_slice(piece)) {
                 if nth(&head).is_some_and(|nth| self.board.was_cut(nth)) {
-                    self.ended(sent, Fate::CutByOrigin);
+                    self.ended(sent, RequestOutcome::CutByOrigin);
                 } else {
                     let got = body.len();
                     self.fail(sent, &format!("cut after {got} bytes: {error}: {head:?}"));
@@ -286,11 +286,17 @@ impl Client {
         if closes { Then::Ends } else { Then::GoesOn }
     }
 
-    fn judge(&self, sent: &Sent, status: u16, head: &Head, body: &[u8]) -> Result<Fate, String> {
+    fn judge(
+        &self,
+        sent: &Sent,
+        status: u16,
+        head: &Head,
+        body: &[u8],
+    ) -> Result<RequestOutcome, String> {
         let is_post = sent.method == Method::Post;
         let id = &sent.request.id;
         if status == 503 && head.field("x-id") == Some(id) && self.board.may_shed(sent.at) {
-            return Ok(Fate::Shed);
+            return Ok(RequestOutcome::Shed);
         }
         if !self.board.allows(status, sent.route, is_post, sent.at) {
             return Err(format!("{status}, and nothing was wrong"));
@@ -303,7 +309,7 @@ impl Client {
             if head.field("x-id").is_some() {
                 return Err(format!("an origin's answer: {head:?}"));
             }
-            return Ok(Fate::Answered(status));
+            return Ok(RequestOutcome::Answered(status));
         }
         if head.field("x-id") != Some(id) {
             return Err(format!("it got another's answer: {head:?}"));
@@ -320,7 +326,7 @@ impl Client {
             Method::Get | Method::Post => pattern(id, sent.request.size),
         };
         if body == right {
-            Ok(Fate::Answered(status))
+            Ok(RequestOutcome::Answered(status))
         } else {
             Err(format!(
                 "a wrong body of {} bytes, not {}",

@@ -41,7 +41,7 @@ use crate::support::night::day_or_night;
 use crate::support::process::Process;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, now};
-use board::{Board, Trouble, WORTH_TELLING};
+use board::{Board, MIN_RECORDED_HALT, Trouble};
 use client::Client;
 use origin::Origin;
 
@@ -64,13 +64,13 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Written past the test harness, which captures output.
-fn tell(text: &str) {
+fn print(text: &str) {
     let _nobody_listens = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Gives one origin after another a fault, chosen by `seed`, until it is stopped.
-fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) -> Origin {
-    let mut rng = Rng::of(seed, u64::try_from(place).expect("few"));
+fn make_trouble(mut origin: Origin, origin_index: usize, seed: u64, stop: &AtomicBool) -> Origin {
+    let mut rng = Rng::of(seed, u64::try_from(origin_index).expect("few"));
     while !stop.load(Ordering::SeqCst) {
         let trouble = rng.pick(&[
             Trouble::Down,
@@ -101,7 +101,7 @@ fn watch(board: &Board, stop: &AtomicBool) {
         let before = now();
         thread::sleep(TICK);
         let halt = before.elapsed();
-        if halt > WORTH_TELLING {
+        if halt > MIN_RECORDED_HALT {
             board.halted_for(halt);
         }
     }
@@ -112,10 +112,10 @@ fn watch(board: &Board, stop: &AtomicBool) {
 fn every_request_is_accounted_for_whatever_happens() {
     let seconds = number("DRIP_SOAK_SECONDS").unwrap_or(day_or_night(16, 60));
     let seed = number("DRIP_SOAK_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
-    tell(&format!("\nsoak: {seconds} s, DRIP_SOAK_SEED={seed}\n"));
+    print(&format!("\nsoak: {seconds} s, DRIP_SOAK_SEED={seed}\n"));
     let board = Arc::<Board>::default();
     let origins: Vec<Origin> = (0..ORIGINS)
-        .map(|place| Origin::start(place, seed, Arc::clone(&board)))
+        .map(|origin_index| Origin::start(origin_index, seed, Arc::clone(&board)))
         .collect();
     let servers: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
     let mut gateway = Gateway::start(&file::calm(&servers));
@@ -136,9 +136,9 @@ fn every_request_is_accounted_for_whatever_happens() {
             .collect();
         let troubled: Vec<_> = (0..)
             .zip(origins)
-            .map(|(place, origin)| {
+            .map(|(origin_index, origin)| {
                 let calm = &calm;
-                scope.spawn(move || make_trouble(origin, place, seed, calm))
+                scope.spawn(move || make_trouble(origin, origin_index, seed, calm))
             })
             .collect();
         scope.spawn(|| watch(&board, &end));
@@ -183,7 +183,7 @@ fn every_request_is_accounted_for_whatever_happens() {
     if status.code() != Some(0) {
         board.fail(format!("the gateway ended with {status}"));
     }
-    tell(&format!(
+    print(&format!(
         "{:#?}\nrejected: {rejections:?}\n{changes} changes of the file; {} MiB at the end\n",
         board.fates(),
         memory[2] >> 20

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::load::soak::board::{Board, Trouble, WORTH_TELLING};
+use crate::load::soak::board::{Board, MIN_RECORDED_HALT, Trouble};
 use crate::load::soak::client::{Request, pattern};
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
@@ -40,7 +40,7 @@ pub struct Origin {
 }
 
 struct State {
-    place: usize,
+    origin_index: usize,
     seed: u64,
     board: Arc<Board>,
     trouble: Mutex<Option<Trouble>>,
@@ -51,9 +51,9 @@ struct State {
 }
 
 impl Origin {
-    pub fn start(place: usize, seed: u64, board: Arc<Board>) -> Self {
+    pub fn start(origin_index: usize, seed: u64, board: Arc<Board>) -> Self {
         let state = State {
-            place,
+            origin_index,
             seed,
             board,
             trouble: Mutex::default(),
@@ -79,7 +79,9 @@ impl Origin {
             return;
         }
         if let Some(trouble) = trouble {
-            self.state.board.trouble_begins(trouble, self.state.place);
+            self.state
+                .board
+                .trouble_begins(trouble, self.state.origin_index);
         }
         *self.state.trouble.lock().expect("no panic") = trouble;
         if trouble == Some(Trouble::Down) {
@@ -88,7 +90,9 @@ impl Origin {
             self.listen();
         }
         if let Some(before) = before {
-            self.state.board.trouble_ends(before, self.state.place);
+            self.state
+                .board
+                .trouble_ends(before, self.state.origin_index);
         }
     }
 
@@ -258,7 +262,7 @@ impl Exchange<'_> {
         let closes = trouble == Some(Trouble::Close);
         let nth = self.state.board.answer_begins();
         let late = began.elapsed().saturating_sub(slept);
-        if late > WORTH_TELLING {
+        if late > MIN_RECORDED_HALT {
             self.state.board.halted_for(late);
         }
         let (mut answer, framing) = self.framed(nth, &body, closes);

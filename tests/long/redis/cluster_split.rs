@@ -28,7 +28,7 @@ fn gateways_that_are_split_from_a_master_go_on_alone() {
             spans.push((split, now()));
             spans.push(span(Duration::from_secs(2)));
         });
-        seen.tell("with gateways split from a master");
+        seen.print("with gateways split from a master");
         seen.check_answers(true)?;
         scene.check_outage(&seen, spans.try_into().expect("three spans"))
     });
@@ -50,8 +50,8 @@ fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
     let scene = Scene::new("");
     // Nodes report a replica only after it has received data.
     let _seen = scene.under_load(|| {
-        let tell = |cluster: &Cluster| cluster.nodes.iter().all(Node::tells_of_replicas);
-        scene.cluster.wait_until("nodes tell of replicas", tell);
+        let print = |cluster: &Cluster| cluster.nodes.iter().all(Node::lists_replicas);
+        scene.cluster.wait_until("nodes tell of replicas", print);
     });
     scene.cluster.split_from_clients(3, GATEWAYS);
     let third = scene.another_gateway();

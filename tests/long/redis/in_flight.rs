@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::redis::shared::cluster::nodes::Cluster;
 use crate::redis::shared::in_flight::text;
-use crate::redis::shared::places::{Counting, busy, pass};
+use crate::redis::shared::permits::{Counting, busy, pass};
 use crate::support::{Client, Gateway, eventually, half_alone};
 
 /// The permits of each key are at the node that has its slot, also while the slot moves.
 #[test]
-fn the_places_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
+fn the_permits_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
     let _machine = half_alone();
     let (app, cluster) = (Counting::start(), Cluster::start());
     // A call for a moving slot may be refused. Then no request starts, and no gateway counts alone.

@@ -13,7 +13,7 @@ mod cluster_split;
 mod in_flight;
 #[path = "../../counterparts/redis/incidents.rs"]
 mod incidents;
-mod places_pace;
+mod permits_pace;
 #[path = "../../counterparts/redis/shared/mod.rs"]
 mod shared;
 #[path = "../../counterparts/redis/store/mod.rs"]

@@ -208,7 +208,7 @@ fn as_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).expect("few"))
 }
 
-fn tell(text: &str) {
+fn print(text: &str) {
     // Written past the test harness, which captures output.
     let _nobody_listens = writeln!(std::io::stderr(), "ten gateways, {text}");
 }
@@ -231,7 +231,7 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
             let parts = |nth| all.iter().filter(|asked| asked.gateway == nth).count();
             let parts: Vec<usize> = (0..GATEWAYS).map(parts).collect();
             let longest = all.iter().map(|asked| asked.took).max().unwrap_or_default();
-            tell(&format!(
+            print(&format!(
                 "{}: {rate:.1}r/s, spread {spread:.2}, longest {longest:?}, parts {parts:?}",
                 case.name
             ));
@@ -290,7 +290,7 @@ fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_el
             let lost = all.iter().filter(|asked| asked.status.is_none()).count();
             let answered = all.iter().filter(|asked| asked.status.is_some());
             let longest = answered.map(|asked| asked.took).max().unwrap_or_default();
-            tell(&format!(
+            print(&format!(
                 "{}, {KILLED} killed: {rate:.1}r/s, {above:.1} above the rate at most, {lost} lost with them, longest {longest:?}",
                 case.name
             ));

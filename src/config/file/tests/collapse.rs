@@ -78,7 +78,7 @@ fn names_of_fields_have_no_case_and_those_of_cookies_have() {
 }
 
 #[test]
-fn a_request_has_what_the_key_and_vary_read_at_most_once() {
+fn fields_of_key_and_vary_may_occur_only_once() {
     let single = |lines: &str| {
         let inputs = route(&format!("[routes.collapse]\n{lines}")).inputs;
         inputs

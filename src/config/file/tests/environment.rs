@@ -30,7 +30,7 @@ fn with(text: &str) -> Result<Settings, Problems> {
     )
 }
 
-fn told(text: &str) -> String {
+fn message(text: &str) -> String {
     with(text).map_or_else(|found| found.to_string(), |_| String::new())
 }
 
@@ -160,12 +160,12 @@ fn the_secret_of_a_room_is_shown_nowhere() {
             );
         }
     }
-    let told = with_room("[\"${EMPTY}\", \"plain\", 9]")
+    let message = with_room("[\"${EMPTY}\", \"plain\", 9]")
         .unwrap_err()
         .to_string();
     assert!(
-        !told.contains("plain") && told.contains("EMPTY is set and empty"),
-        "{told}"
+        !message.contains("plain") && message.contains("EMPTY is set and empty"),
+        "{message}"
     );
 }
 
@@ -192,7 +192,7 @@ fn no_change_shows_a_value() {
 
 #[test]
 #[rustfmt::skip]
-fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
+fn an_unset_variable_is_reported_with_location_and_name() {
     for (value, expected) in [
         ("${NOWHERE}",
          "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves"),
@@ -203,14 +203,14 @@ fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
          "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves"),
     ] {
         let text = format!("redis.url = \"{value}\"\n{SMALLEST}");
-        assert_eq!(told(&text), format!("gateway.toml:{expected}"));
+        assert_eq!(message(&text), format!("gateway.toml:{expected}"));
     }
     // A value in a list is reported under the name of the list.
     let text = SMALLEST.replace("http://127.0.0.1:9000", "${NOWHERE}");
     assert!(
-        told(&text).starts_with("gateway.toml:2:12: servers: NOWHERE is not set"),
+        message(&text).starts_with("gateway.toml:2:12: servers: NOWHERE is not set"),
         "{}",
-        told(&text)
+        message(&text)
     );
 }
 
@@ -240,7 +240,7 @@ fn no_problem_shows_a_value() {
          "8:20: keys: the key \"${NOT_A_RATE}\" is in the plans a and b; remove it from one"),
     ] {
         let text = SMALLEST.replacen(from, to, 1);
-        let found = told(&text);
+        let found = message(&text);
         assert_eq!(found, format!("gateway.toml:{expected}"));
         assert!(!found.contains(secret));
     }

@@ -54,7 +54,7 @@ fn a_route_without_a_class_is_of_the_first() {
 }
 
 #[test]
-fn a_shadow_of_learned_costs_fits_any_limit() {
+fn learned_costs_in_shadow_mode_fit_any_limit() {
     let cost = |mode: &str| {
         let rule = format!(
             "origin = \"app\"\ncost = {{ learn = \"time\", unit = \"10ms\", max = 64{mode} }}"
@@ -71,5 +71,5 @@ fn a_shadow_of_learned_costs_fits_any_limit() {
     );
     let settings = cost(", mode = \"shadow\"").unwrap();
     assert_eq!(settings.routes[0].cost.max().get(), 1);
-    assert!(settings.routes[0].settles());
+    assert!(settings.routes[0].charge_depends_on_response());
 }

@@ -102,7 +102,7 @@ fn files_are_included_in_the_order_of_the_list_and_each_once() {
 }
 
 #[test]
-fn include_below_a_table_is_told_to_move_up() {
+fn include_below_a_table_is_reported_with_the_remedy() {
     const MOVE: &str = "include: this stands at the top of the file; move it above the first table, such as [server]";
     let include = "include = [\"conf.d/*.toml\"]\n";
     let found = problems_beside(&format!("{SMALLEST}[log]\n{include}"), &[]);
@@ -146,7 +146,7 @@ fn problems_name_the_file_that_they_are_in() {
 }
 
 #[test]
-fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
+fn names_hidden_by_a_syntax_error_are_not_reported_as_missing() {
     let text = format!("{MAIN}{SMALLEST}").replace("\"per_client\"", "\"z\"");
     let found = problems_beside(&text, &[("conf.d/a.toml", "[zones.z\n")]);
     let expected = "conf.d/a.toml:1:9: unclosed table, expected `]`";
@@ -155,7 +155,7 @@ fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
 
 #[test]
 #[rustfmt::skip]
-fn what_cannot_be_included_is_told_where_it_is_named() {
+fn a_file_that_cannot_be_included_is_reported_where_it_is_named() {
     for (list, expected) in [
         ("[\"no.toml\"]", "1:12: include: no.toml cannot be read: No such file or directory (os error 2)"),
         ("\"a.toml\"", "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\""),

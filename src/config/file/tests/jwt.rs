@@ -32,7 +32,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
-fn a_table_is_shown_reads_back_and_its_changes_are_told() {
+fn a_jwt_table_is_shown_reads_back_and_its_changes_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys.json");
     fs::write(&keys, KEYS).unwrap();

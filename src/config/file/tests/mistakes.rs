@@ -1,8 +1,8 @@
 //! Tests that each mistake in a table or a list is reported, also beside others.
 
 use super::*;
-use crate::of_table::OfTable;
 use crate::schema::Table;
+use crate::table_settings::TableSettings;
 use crate::tables::cost::{BodyCost, HeaderCost, ResponseCost};
 use crate::tables::limit::LIMIT;
 use crate::tables::listen::ListenTable;
@@ -30,10 +30,10 @@ const TABLES: &[(&str, Table)] = &[
 ];
 
 /// Returns the locations of all problems of a text.
-fn places(text: &str) -> Vec<(usize, usize)> {
+fn locations(text: &str) -> Vec<(usize, usize)> {
     let problems = parse(text, Path::new("gateway.toml"), false).unwrap_err();
-    let place = |problem: &Problem| (problem.line, problem.column);
-    problems.problems.iter().map(place).collect()
+    let location = |problem: &Problem| (problem.line, problem.column);
+    problems.problems.iter().map(location).collect()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn each_wrong_field_of_a_table_is_named() {
         let are_wrong = |names: &[&str]| {
             let fields = names.iter().map(|name| format!("{name} = 2001-01-01\n"));
             let text = format!("{begin}\n{}", fields.collect::<String>());
-            let found = places(&text);
+            let found = locations(&text);
             let first = begin.lines().count() + 1;
             for (line, name) in (first..).zip(names) {
                 let is_there = found.iter().any(|(found, _)| *found == line);
@@ -86,9 +86,12 @@ fn each_wrong_item_of_a_list_is_named() {
         let text = format!("{before}[1.5, 2001-01-01]\n");
         let column = before.lines().last().unwrap().chars().count() + 2;
         let line = before.lines().count();
-        let found = places(&text);
-        for place in [(line, column), (line, column + 5)] {
-            assert!(found.contains(&place), "{place:?} in {found:?}\n{text}");
+        let found = locations(&text);
+        for location in [(line, column), (line, column + 5)] {
+            assert!(
+                found.contains(&location),
+                "{location:?} in {found:?}\n{text}"
+            );
         }
     }
 }
@@ -117,13 +120,13 @@ fn each_mistake_of_a_value_is_named() {
 fn a_file_of_a_plan_that_does_not_exist_is_named_beside_other_mistakes() {
     let text = "[zones.z]\nkey = \"$host\"\nrate = \"1 r/s\"\n[zones.z.plans.gold]\nfile = \"/missing/gold.txt\"\nrate = 1\n";
     let found = parse(text, Path::new("/etc/gateway.toml"), false).unwrap_err();
-    let told = found.to_string();
+    let message = found.to_string();
     for part in [
         "3:8: rate: write",
         "5:8: file: /missing/gold.txt cannot be read",
         "6:8: rate: expected",
     ] {
-        assert!(told.contains(part), "{part}\n{told}");
+        assert!(message.contains(part), "{part}\n{message}");
     }
     // The missing file is watched, so that the reload happens once it exists.
     let named: Vec<&Path> = found.named.iter().map(|file| &*file.path).collect();

@@ -165,7 +165,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn each_problem_is_told_with_its_place() {
+fn each_problem_is_reported_with_its_location() {
     for (from, to, expected) in [
         CASES,
         server::CASES,
@@ -192,7 +192,7 @@ fn with_variables(expected: &str) -> String {
 }
 
 #[test]
-fn all_problems_are_told_at_once_by_their_places() {
+fn all_problems_are_reported_at_once_sorted_by_location() {
     let text = r#"[server]
 wrokers = 2
 
@@ -228,7 +228,7 @@ level = "é"; format = "xml"
 }
 
 #[test]
-fn a_syntax_error_is_told_alone() {
+fn a_syntax_error_is_reported_alone() {
     // Columns count characters.
     let text = SMALLEST
         .replace("rate = \"10r/s\"", "rate = \"é\" 1\n\"é\" = 1 1")
@@ -241,7 +241,7 @@ fn a_syntax_error_is_told_alone() {
 }
 
 #[test]
-fn a_network_is_taken_as_addresses_are() {
+fn networks_are_normalized_like_addresses() {
     let text = r#"["10.1.2.3/8", "::1", "::ffff:192.0.2.0/120", "unix:", "2001:db8::1/32"]"#;
     let text = format!("[server]\ntrusted_proxies = {text}\n{SMALLEST}");
     let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
@@ -286,7 +286,7 @@ fn the_example_is_right() {
 }
 
 #[test]
-fn a_problem_is_one_line_of_print_and_not_longer_than_can_be_read() {
+fn a_problem_is_one_printable_line_of_limited_length() {
     let text = "[zones.\"a\\u001bb\\n\"]\n";
     let found = problems(text);
     assert!(

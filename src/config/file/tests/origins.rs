@@ -74,7 +74,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
-fn what_is_no_server_is_refused_and_no_password_is_shown() {
+fn invalid_servers_are_refused_and_no_password_is_shown() {
     for wrong in [
         "https://[::1]443",
         "https://[127.0.0.1]",
@@ -119,21 +119,24 @@ fn a_server_is_shown_with_its_port_and_named_as_browsers_do() {
 }
 
 #[test]
-fn the_places_of_servers_bound_those_of_their_origin() {
-    let places = |servers: &str| {
+fn permits_of_servers_bound_those_of_their_origin() {
+    let permits = |servers: &str| {
         let origins = settings_with(SERVERS, servers).origins;
         let limits = origins[0].gate().map(|limits| limits.max_in_flight);
-        (origins[0].places().map(NonZeroUsize::get), limits)
+        (origins[0].permits().map(NonZeroUsize::get), limits)
     };
     let with =
         |a: &str, b: &str| format!("[{{ url = \"http://a\"{a} }}, {{ url = \"http://b\"{b} }}]");
-    assert_eq!(places(&with("", ", weight = 3")), (None, None));
+    assert_eq!(permits(&with("", ", weight = 3")), (None, None));
     let both = with(", max_in_flight = 2", ", max_in_flight = 3");
-    assert_eq!(places(&both), (Some(5), Some(Some(5))));
+    assert_eq!(permits(&both), (Some(5), Some(Some(5))));
     let less = format!("{both}\nmax_in_flight = 4");
-    assert_eq!(places(&less), (Some(4), Some(Some(4))));
+    assert_eq!(permits(&less), (Some(4), Some(Some(4))));
     // The gate applies while only the first server can be used.
-    assert_eq!(places(&with(", max_in_flight = 2", "")), (None, Some(None)));
+    assert_eq!(
+        permits(&with(", max_in_flight = 2", "")),
+        (None, Some(None))
+    );
 }
 
 #[test]
@@ -145,8 +148,8 @@ fn a_socket_file_that_the_kernel_cannot_take_is_refused() {
     // Relative to /etc/drip.
     assert_eq!(with(&"a".repeat(107 - "/etc/drip/".len())), "");
     for bad in ["a".repeat(108 - "/etc/drip/".len()), "a\\u0000".to_owned()] {
-        let told = with(&bad);
+        let error = with(&bad);
         let message = "2:12: servers: a socket file's absolute name has at most 107 bytes, none of them 0; found";
-        assert!(told.contains(message), "{told}");
+        assert!(error.contains(message), "{error}");
     }
 }

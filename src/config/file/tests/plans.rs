@@ -86,7 +86,7 @@ fn keys_come_from_the_file_itself_and_from_files_of_keys() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_of_keys_is_told_with_its_line() {
+fn a_problem_in_a_key_file_is_reported_with_its_line() {
     let plans = "plans.gold = { file = \"gold.txt\" }\nplans.silver = { file = \"silver.txt\" }";
     let masked = format!("mask_keys = true\n{plans}");
     let files = [("gold.txt", "a\nb\n"), ("silver.txt", "c\n\nb\n")];
@@ -98,9 +98,9 @@ fn what_is_wrong_in_a_file_of_keys_is_told_with_its_line() {
         ),
     ] {
         let problems = in_folder(plans, &files).unwrap_err();
-        let (_, told) = problems.split_once("gateway.toml:").unwrap();
+        let (_, message) = problems.split_once("gateway.toml:").unwrap();
         let why = "is in the plans gold and silver; remove it from one";
-        assert_eq!(told, format!("{expected} {why}"));
+        assert_eq!(message, format!("{expected} {why}"));
     }
 }
 
@@ -117,15 +117,18 @@ fn keys_that_are_masked_now_stay_hidden_whatever_the_new_file_says() {
         ("mask_key = true\n", 2),
     ] {
         let text = with(&format!("{mask}{plans}"));
-        let told = parse_after(&masked, &text, path, false).unwrap_err();
-        assert_eq!(told.problems.len(), wrong, "{told}");
-        let told = told.to_string();
-        assert!(told.contains("the key hidden by mask_keys is in"), "{told}");
-        assert!(!told.contains("sk_live"), "{told}");
-        let told = parse_after(&plain, &text, path, false).unwrap_err();
+        let message = parse_after(&masked, &text, path, false).unwrap_err();
+        assert_eq!(message.problems.len(), wrong, "{message}");
+        let message = message.to_string();
         assert!(
-            told.to_string().contains("the key \"sk_live\" is in"),
-            "{told}"
+            message.contains("the key hidden by mask_keys is in"),
+            "{message}"
+        );
+        assert!(!message.contains("sk_live"), "{message}");
+        let message = parse_after(&plain, &text, path, false).unwrap_err();
+        assert!(
+            message.to_string().contains("the key \"sk_live\" is in"),
+            "{message}"
         );
     }
 }
@@ -141,9 +144,9 @@ fn a_plan_changes_what_a_limit_lets_through() {
             )
             .replacen(", burst = 20", limit, 1);
         let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-        let wanted = settings.routes[0].limits[0].limit;
-        let limit = settings.zones[0].limit_of(b"a", wanted);
-        assert_eq!(settings.zones[0].limit_of(b"b", wanted), wanted);
+        let configured = settings.routes[0].limits[0].limit;
+        let limit = settings.zones[0].limit_of(b"a", configured);
+        assert_eq!(settings.zones[0].limit_of(b"b", configured), configured);
         (limit.burst, limit.delay)
     };
     assert_eq!(limit("", ", burst = 20", "burst = 50"), (50, Above(0)));

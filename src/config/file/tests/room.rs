@@ -52,7 +52,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
-fn a_route_asks_the_room_of_its_origin_unless_it_says_no() {
+fn a_route_uses_the_room_of_its_origin_unless_disabled() {
     let asks = |servers: &str, route: &str| {
         let text = SMALLEST.replace(SERVERS, servers).replace(ROUTE, route);
         let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
@@ -76,7 +76,7 @@ fn a_route_asks_the_room_of_its_origin_unless_it_says_no() {
 }
 
 #[test]
-fn the_page_of_a_room_has_its_values_and_is_watched() {
+fn a_room_page_has_placeholders_and_is_watched() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("wait.html");
     fs::write(&page, "{{position}}{{status}}").unwrap();
@@ -103,8 +103,8 @@ fn the_page_of_a_room_has_its_values_and_is_watched() {
     let found = changes(&old, &read(), &old);
     assert_eq!(found, ["page file wait.html content changed"]);
     fs::write(&page, vec![b'a'; (256 << 10) + 1]).unwrap();
-    let told = parse(&text, &file, false).unwrap_err().to_string();
-    assert!(told.contains("of at most 256KB"), "{told}");
+    let reported = parse(&text, &file, false).unwrap_err().to_string();
+    assert!(reported.contains("of at most 256KB"), "{reported}");
 }
 
 #[test]
@@ -118,18 +118,18 @@ fn no_change_shows_a_secret() {
     let both = with(
         "[origins.app.room]\nsessions = 2\nsecret = [\"other secret of it\", \"first secret of it\"]",
     );
-    let told = |old, new| changes(old, new, old);
+    let reported = |old, new| changes(old, new, old);
     let has_another = "origins.app.room.secret has another value";
-    assert_eq!(told(&first, &second), [has_another]);
-    assert_eq!(told(&first, &first), [""; 0]);
+    assert_eq!(reported(&first, &second), [has_another]);
+    assert_eq!(reported(&first, &first), [""; 0]);
     assert_eq!(
-        told(&first, &both),
+        reported(&first, &both),
         [
             "origins.app.room.secret *** -> [\"***\", \"***\"]",
             "origins.app.room.sessions 1 -> 2",
         ]
     );
     let none = with("");
-    assert_eq!(told(&none, &first), ["origins.app.room added"]);
-    assert_eq!(told(&first, &none), ["origins.app.room removed"]);
+    assert_eq!(reported(&none, &first), ["origins.app.room added"]);
+    assert_eq!(reported(&first, &none), ["origins.app.room removed"]);
 }

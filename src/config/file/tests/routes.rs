@@ -81,7 +81,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
-fn each_case_is_right_or_told() {
+fn each_case_is_valid_or_reported() {
     for (from, to, expected) in CASES {
         let text = SMALLEST.replacen(from, to, 1);
         assert_ne!(text, SMALLEST, "{to}");

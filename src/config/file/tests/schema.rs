@@ -174,7 +174,7 @@ const WRONG: [(&str, &str); 8] = [
 ];
 
 #[test]
-fn wrong_types_unknown_fields_and_wrong_forms_are_refused_by_the_schema_too() {
+fn the_schema_refuses_wrong_types_forms_and_unknown_fields() {
     let (schema, mut refused) = (schema(), 0);
     for (from, to) in WRONG {
         let text = SMALLEST.replacen(from, to, 1);

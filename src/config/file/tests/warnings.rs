@@ -13,15 +13,15 @@ fn warnings(from: &str, to: &str) -> String {
     let text = SMALLEST.replacen(from, to, 1);
     let parsed = parse(&text, Path::new("gateway.toml"), true);
     let settings = parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    told(&settings)
+    warning_lines(&settings)
 }
 
-fn told(settings: &Settings) -> String {
-    let tell = |warning: &Problem| warning.as_warning(Path::new(""))[1..].to_owned();
+fn warning_lines(settings: &Settings) -> String {
+    let as_line = |warning: &Problem| warning.as_warning(Path::new(""))[1..].to_owned();
     settings
         .warnings
         .iter()
-        .map(tell)
+        .map(as_line)
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -228,7 +228,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
-fn each_warning_has_its_place_and_its_counterpart_has_none() {
+fn each_warning_has_a_location_and_its_counterpart_gives_none() {
     for (from, to, expected) in CASES {
         assert_eq!(warnings(from, to), *expected, "{to}");
     }
@@ -246,7 +246,7 @@ fn files_to_start_from_have_no_warning() {
     let mut valid = 0;
     for file in files {
         if let Ok(settings) = load(&file) {
-            assert_eq!(told(&settings), "", "{}", file.display());
+            assert_eq!(warning_lines(&settings), "", "{}", file.display());
             valid += 1;
         }
     }

@@ -9,7 +9,7 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
         return;
     };
     let zones = route.limits.iter().map(|limit| &settings.zones[limit.zone]);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for part in zones.flat_map(|zone| zone.key.parts()) {
         let Part::Variable(variable) = part else {
             continue;
@@ -17,10 +17,10 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
         let Some((field, name)) = unshared_by(collapse, route, variable) else {
             continue;
         };
-        if told.contains(&variable) {
+        if reported.contains(&variable) {
             continue;
         }
-        told.push(variable);
+        reported.push(variable);
         node.field(field).unwrap_or(node).warn(&format!(
             "answers are shared between clients that differ in ${variable}, by which a limit of this route tells them apart; if the origin answers by it, add \"{name}\" to {field}"
         ));

@@ -20,7 +20,7 @@ use super::Node;
 use crate::{PathPattern, Route, Settings};
 
 /// Nodes that warnings may refer to.
-pub(super) struct Places<'r> {
+pub(super) struct FileNodes<'r> {
     pub(super) server: Option<Node<'r>>,
     /// In the order of the settings. The same holds for zones and routes.
     pub(super) origins: Vec<Node<'r>>,
@@ -29,12 +29,12 @@ pub(super) struct Places<'r> {
 }
 
 /// Adds all warnings about valid settings, at their locations.
-pub(super) fn find(settings: &Settings, places: &Places) {
-    if let Some(node) = places.server {
+pub(super) fn find(settings: &Settings, nodes: &FileNodes) {
+    if let Some(node) = nodes.server {
         server(&settings.server, node);
         ineffective::of_server(&settings.server, node);
     }
-    for (index, (origin, node)) in settings.origins.iter().zip(&places.origins).enumerate() {
+    for (index, (origin, node)) in settings.origins.iter().zip(&nodes.origins).enumerate() {
         short_orphan(origin, *node);
         too_many_alone(origin, *node);
         buffers(&settings.server, origin, *node);
@@ -42,7 +42,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         unbounded_finish(settings, index, *node);
         unused_queue(origin, *node);
     }
-    for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
+    for (index, (zone, node)) in settings.zones.iter().zip(&nodes.zones).enumerate() {
         key(zone, *node);
         exempt(zone, *node);
         lease(settings, index, *node);
@@ -50,7 +50,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
     }
-    for (route, node) in settings.routes.iter().zip(&places.routes) {
+    for (route, node) in settings.routes.iter().zip(&nodes.routes) {
         wildcard(route, *node);
         room(settings, route, *node);
         collapse(settings, route, *node);

@@ -3,7 +3,7 @@
 use limit::{WithoutPool, show_duration};
 
 use crate::node::Node;
-use crate::{OnClientGone, Origin, RouteLimit, Server, Settings, show_size};
+use crate::{OnClientDisconnect, Origin, RouteLimit, Server, Settings, show_size};
 
 /// Block size of buffers, in bytes.
 const BLOCK: u64 = 16 << 10;
@@ -35,7 +35,7 @@ pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
     let Some(field) = node.field("on_client_gone") else {
         return;
     };
-    if origin.on_client_gone == OnClientGone::Abort || origin.max_in_flight.is_some() {
+    if origin.on_client_gone == OnClientDisconnect::Abort || origin.max_in_flight.is_some() {
         return;
     }
     let mut routes = settings.routes.iter();
@@ -81,7 +81,7 @@ pub(super) fn unused_queue(origin: &Origin, node: Node) {
 /// A request of a vanished gateway may still run then.
 pub(super) fn short_orphan(origin: &Origin, node: Node) {
     let (orphan, response_timeout) = (origin.orphan, origin.response_timeout);
-    if origin.shared_places().is_none() || orphan >= response_timeout {
+    if origin.shared_permits().is_none() || orphan >= response_timeout {
         return;
     }
     // At least one of them is in the file, because the default of `orphan` is the longer one.
@@ -99,17 +99,17 @@ pub(super) fn short_orphan(origin: &Origin, node: Node) {
 ///
 /// Each gateway uses at least one permit while it cannot reach Redis.
 pub(super) fn too_many_alone(origin: &Origin, node: Node) {
-    let (Some(gateways), Some(places)) = (origin.gateways, origin.shared_places()) else {
+    let (Some(gateways), Some(permits)) = (origin.gateways, origin.shared_permits()) else {
         return;
     };
     let is_closed = origin.on_store_failure == WithoutPool::Closed;
     let gateways = gateways.get() as usize;
     if let Some(field) = node.field("gateways")
         && !is_closed
-        && gateways > places.get()
+        && gateways > permits.get()
     {
         field.warn(&format!(
-            "while Redis is out, each of {gateways} gateways takes a place, and max_in_flight is {places}, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"
+            "while Redis is out, each of {gateways} gateways takes a place, and max_in_flight is {permits}, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"
         ));
     }
 }

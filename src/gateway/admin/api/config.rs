@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use config::{self, Broken, Change};
+use config::{self, BrokenFile, Change};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -61,7 +61,7 @@ fn change_view(change: &Change) -> Value {
 }
 
 /// JSON of the errors of a file.
-fn broken_view(broken: Broken) -> Value {
+fn broken_view(broken: BrokenFile) -> Value {
     let problems: Vec<Problem> = broken.problems.into_iter().map(Into::into).collect();
     json!({ "since": timestamp(broken.since), "problems": problems })
 }

@@ -17,9 +17,9 @@ use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::gate::{GateOverride, Unfit};
+use crate::gate::{GateOverride, OverrideRefusal};
 use crate::origin::Origin;
-use crate::status::gates::place;
+use crate::status::gates::subject;
 use crate::time::clock;
 
 /// Id of the experiment that a PUT renews or a DELETE ends.
@@ -63,8 +63,8 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
         );
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     };
-    let place = place(&body.origin);
-    let change = Changed::new("experiment started", &place, None, &what);
+    let subject = subject(&body.origin);
+    let change = Changed::new("experiment started", &subject, None, &what);
     let text = format!("experiment started: {what}, by {by}");
     author.note(&admin.history, &change, &text);
     let view = text::view(&locked(&running), now);
@@ -97,8 +97,8 @@ pub(super) async fn stop(
         let message = "the experiment has ended; GET has its result";
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
-    let place = place(&origin);
-    let change = Changed::new("experiment stopped", &place, None, "the file");
+    let subject = subject(&origin);
+    let change = Changed::new("experiment stopped", &subject, None, "the file");
     Author::of(&request).log(&change);
     find::stop(&mut it);
     Ok(reply::ok(&text::view(&it, clock::now())))
@@ -139,7 +139,7 @@ fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>
 fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
     let sets_rate = matches!(settings.target, Target::Rate { .. });
     let origin = origin.settings();
-    let fits = Unfit::check(origin, sets_rate, !sets_rate);
+    let fits = OverrideRefusal::check(origin, sets_rate, !sets_rate);
     fits.map_err(|unfit| gates::refusal(&origin.name, unfit))
 }
 

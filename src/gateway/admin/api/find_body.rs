@@ -10,7 +10,7 @@ use super::body::from_1s_to;
 use crate::admin::reply::{self, Refusal};
 
 /// Maximum number of permits that is tried.
-const MAX_PLACES: u32 = 1_000_000;
+const MAX_PERMITS: u32 = 1_000_000;
 
 /// Maximum of `wait`.
 const MAX_IDLE: Duration = Duration::from_secs(600);
@@ -88,8 +88,8 @@ impl FindBody {
         let Self { from, to, .. } = self;
         let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
         let (target, is_lower, what) = if is_number(from) && is_number(to) {
-            let (from, to) = (places("from", from)?, places("to", to)?);
-            (Target::Places { from, to }, from < to, "number")
+            let (from, to) = (permits("from", from)?, permits("to", to)?);
+            (Target::Permits { from, to }, from < to, "number")
         } else {
             let (from, to) = (rate("from", from)?, rate("to", to)?);
             let is_lower = from.per_second() < to.per_second();
@@ -142,12 +142,12 @@ fn rate(name: &str, text: &str) -> Result<Rate, Refusal> {
 }
 
 /// Parses a number of requests in flight. `name`: name of the field.
-fn places(name: &str, text: &str) -> Result<u32, Refusal> {
-    let places = text.parse::<u32>().ok();
-    let places = places.filter(|it| (1..=MAX_PLACES).contains(it));
-    places.ok_or_else(|| {
+fn permits(name: &str, text: &str) -> Result<u32, Refusal> {
+    let permits = text.parse::<u32>().ok();
+    let permits = permits.filter(|it| (1..=MAX_PERMITS).contains(it));
+    permits.ok_or_else(|| {
         bad(format!(
-            "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PLACES}"
+            "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PERMITS}"
         ))
     })
 }

@@ -16,15 +16,15 @@ use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::find::OWNER;
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::gate::{GateOverride, OriginGate, Unfit};
+use crate::gate::{GateOverride, OriginGate, OverrideRefusal};
 use crate::http::gateway::Gateway;
 use crate::origin::Origin;
-use crate::status::gates::{overridden, place};
+use crate::status::gates::{overridden, subject};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
 /// Maximum number of permits in an override, as in the file.
-const MAX_PLACES: u64 = 1_000_000_000;
+const MAX_PERMITS: u64 = 1_000_000_000;
 /// Maximum length of an owner's name, in characters.
 const MAX_OWNER: usize = 64;
 
@@ -49,22 +49,22 @@ pub(super) async fn set(
     let gateway = admin.serving()?;
     let (origin, gate) = find(&gateway, &name)?;
     let (author, now) = (Author::of(&request), clock::now());
-    let wanted = wanted(&body, now, author.shown())?;
+    let requested = requested(&body, now, author.shown())?;
     let settings = origin.settings();
-    let fits = wanted.check_fits(settings);
+    let fits = requested.check_fits(settings);
     fits.map_err(|unfit| refusal(&settings.name, unfit))?;
     let known = gate.overridden();
-    check_owner(known.as_ref(), &wanted, now)?;
+    check_owner(known.as_ref(), &requested, now)?;
     // A renewal by the owner changes nothing, and would fill the history of changes.
-    if gate.renew(&wanted) {
-        let it = gate.overridden().unwrap_or(wanted);
+    if gate.renew(&requested) {
+        let it = gate.overridden().unwrap_or(requested);
         return Ok(reply::ok(&overridden(&it)));
     }
-    let before = gate.set_override(Some(wanted.clone()));
+    let before = gate.set_override(Some(requested.clone()));
     let from = before.map_or_else(|| in_file(settings), |it| what(&it));
-    let (place, values) = (place(&settings.name), (&*from, &*what(&wanted)));
-    author.note_set(&admin.history, &place, values, wanted.until);
-    Ok(reply::ok(&overridden(&wanted)))
+    let (subject, values) = (subject(&settings.name), (&*from, &*what(&requested)));
+    author.note_set(&admin.history, &subject, values, requested.until);
+    Ok(reply::ok(&overridden(&requested)))
 }
 
 /// `DELETE`: ends the override of a gate.
@@ -78,7 +78,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<Str
     };
     let settings = origin.settings();
     let values = (&*what(&ended), &*in_file(settings));
-    author.note_undone(&admin.history, &place(&settings.name), values);
+    author.note_undone(&admin.history, &subject(&settings.name), values);
     Ok(reply::ok(&overridden(&ended)))
 }
 
@@ -88,7 +88,9 @@ pub(super) fn find<'g>(
     name: &str,
 ) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
     let origin = origin(gateway, name)?;
-    let gate = origin.gate().ok_or_else(|| refusal(name, Unfit::NoGate))?;
+    let gate = origin
+        .gate()
+        .ok_or_else(|| refusal(name, OverrideRefusal::NoGate))?;
     Ok((origin, gate))
 }
 
@@ -105,15 +107,15 @@ pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin,
 }
 
 /// Reason why an origin cannot have an override, and the remedy.
-pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
+pub(super) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
     let message = match unfit {
-        Unfit::NoGate => format!(
+        OverrideRefusal::NoGate => format!(
             "origin {origin:?} has no gate, so nothing can be overridden; give it rate or max_in_flight in the file, such as rate = \"200r/s\" in [origins.{origin}]"
         ),
-        Unfit::SharedRate => format!(
+        OverrideRefusal::SharedRate => format!(
             "gateways share the rate of origin {origin:?} in Redis, where all have one rate: change it in the file of each; only pause, and max_in_flight if the file has none, can be overridden here, for this gateway alone"
         ),
-        Unfit::SharedPlaces => format!(
+        OverrideRefusal::SharedPermits => format!(
             "gateways share max_in_flight of origin {origin:?} in Redis, where all have one pool of places: change it in the file of each; only pause, and rate if the file has none, can be overridden here, for this gateway alone"
         ),
     };
@@ -123,10 +125,10 @@ pub(super) fn refusal(origin: &str, unfit: Unfit) -> Refusal {
 /// Refuses an override while another owner renews its own.
 fn check_owner(
     known: Option<&GateOverride>,
-    wanted: &GateOverride,
+    requested: &GateOverride,
     now: Moment,
 ) -> Result<(), Refusal> {
-    let known = known.filter(|it| it.until > now && it.owner != wanted.owner);
+    let known = known.filter(|it| it.until > now && it.owner != requested.owner);
     let Some((owner, until)) = known.and_then(|it| Some((it.owner.as_deref()?, it.until))) else {
         return Ok(());
     };
@@ -138,25 +140,25 @@ fn check_owner(
 }
 
 /// Parses the body of a PUT.
-fn wanted(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
+fn requested(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     let example =
         r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
-    let wanted: OverrideBody = parse(body, example)?;
-    let rate = wanted.rate.as_deref().map(rate).transpose()?;
-    let max_in_flight = wanted.max_in_flight.map(places).transpose()?;
-    let is_paused = wanted.pause.unwrap_or(false);
+    let requested: OverrideBody = parse(body, example)?;
+    let rate = requested.rate.as_deref().map(rate).transpose()?;
+    let max_in_flight = requested.max_in_flight.map(permits).transpose()?;
+    let is_paused = requested.pause.unwrap_or(false);
     if rate.is_none() && max_in_flight.is_none() && !is_paused {
         return Err(reply::bad_query(
             "nothing differs from the file; give rate, max_in_flight or \"pause\": true, or undo an override by DELETE",
         ));
     }
-    let owner = wanted.owner.map(owner).transpose()?;
+    let owner = requested.owner.map(owner).transpose()?;
     Ok(GateOverride {
         rate,
         max_in_flight,
         is_paused,
         since: now,
-        until: now + span(wanted.r#for)?,
+        until: now + span(requested.r#for)?,
         by: by.into(),
         owner,
     })
@@ -175,12 +177,12 @@ fn rate(text: &str) -> Result<Rate, Refusal> {
 }
 
 /// Checks a maximum number of requests in flight.
-fn places(most: u64) -> Result<NonZeroUsize, Refusal> {
-    let fits = Some(most).filter(|most| *most <= MAX_PLACES);
-    let places = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
-    places.ok_or_else(|| {
+fn permits(most: u64) -> Result<NonZeroUsize, Refusal> {
+    let fits = Some(most).filter(|most| *most <= MAX_PERMITS);
+    let permits = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
+    permits.ok_or_else(|| {
         reply::bad_query(format!(
-            "max_in_flight is {most}; it must be from 1 to {MAX_PLACES}; \"pause\": true lets nothing through"
+            "max_in_flight is {most}; it must be from 1 to {MAX_PERMITS}; \"pause\": true lets nothing through"
         ))
     })
 }
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn an_override_has_a_value_and_an_end() {
         let now = Moment::default();
-        let read = |body: &str| wanted(body.as_bytes(), now, "ops");
+        let read = |body: &str| requested(body.as_bytes(), now, "ops");
         let all = read(
             r#"{"rate": "20r/s", "max_in_flight": 4, "pause": true, "owner": "x", "for": "15s"}"#,
         );
@@ -267,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_replaces_what_its_owner_renews() {
+    fn an_override_is_replaced_only_by_its_owner() {
         let now = Moment::default();
         let of = |owner: Option<&str>| {
             let owner = owner.map(|it| format!(r#", "owner": "{it}""#));
             let owner = owner.unwrap_or_default();
             let body = format!(r#"{{"rate": "5r/s", "for": "15s"{owner}}}"#);
-            wanted(body.as_bytes(), now, "ops").unwrap()
+            requested(body.as_bytes(), now, "ops").unwrap()
         };
         let allowed = |known: Option<&str>, new: Option<&str>, at: u64| {
             let now = now + Duration::from_secs(at);

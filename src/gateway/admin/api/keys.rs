@@ -16,7 +16,7 @@ use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
-use crate::status::overridden::{place, view as override_view};
+use crate::status::overridden::{subject, view as override_view};
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Maximum number of keys in one list.
@@ -187,7 +187,7 @@ fn add_state(view: &mut Value, state: &KeyState) {
     view["oldest_wait_seconds"] = state.oldest_wait.as_secs_f64().into();
     view["state"] = if state.active { "active" } else { "parked" }.into();
     let elsewhere = state.elsewhere;
-    reply::add(view, "in_flight_elsewhere", elsewhere.map(|it| it.places));
+    reply::add(view, "in_flight_elsewhere", elsewhere.map(|it| it.permits));
     reply::add(view, "withheld", elsewhere.map(|it| it.withheld));
 }
 
@@ -209,13 +209,13 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
         Refusal::new(StatusCode::NOT_FOUND, message)
     };
     let key = unmasked(zone, key.ok_or_else(none)?).await?;
-    let place = place(zone, Some(&key));
+    let subject = subject(zone, Some(&key));
     let dropped = zone.forget(key, waiters).await.ok_or_else(none)?;
     let to = match dropped {
         0 => "forgotten".to_owned(),
         dropped => format!("forgotten, waiting requests rejected: {dropped}"),
     };
-    let change = Changed::new("key forgotten", &place, None, &to);
+    let change = Changed::new("key forgotten", &subject, None, &to);
     Author::of(&request).log(&change);
     Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }

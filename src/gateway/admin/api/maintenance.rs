@@ -38,16 +38,16 @@ impl Admin {
             let message = "the gateway is stopping and changes nothing any more";
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
         };
-        let (tell, told) = oneshot::channel();
+        let (result_sender, result_receiver) = oneshot::channel();
         let change = Box::new(move |all: &mut Maintenances| {
             // The requester may have disconnected. Then nothing needs the result.
-            let _gone = tell.send(change(all)).is_err();
+            let _ignored = result_sender.send(change(all)).is_err();
         });
         let (done, is_done) = oneshot::channel();
         let sent = self.orders.send(Order::Maintain { change, done }).await;
         sent.map_err(|_| stopping())?;
         is_done.await.map_err(|_| stopping())?;
-        told.await.map_err(|_| stopping())
+        result_receiver.await.map_err(|_| stopping())
     }
 }
 
@@ -57,21 +57,21 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     let target = target(&request, &*admin.serving()?)?;
     let body: MaintenanceBody = parse(&body, r#"{"for": "10m"}"#)?;
     let since = clock::now();
-    let wanted = Maintenance {
+    let requested = Maintenance {
         since,
         until: since + span(body.r#for)?,
         by: author.shown().to_owned(),
     };
-    let (of, new) = (target.clone(), wanted.clone());
+    let (of, new) = (target.clone(), requested.clone());
     let before = admin.maintain(move |all| all.set(of, new)).await?;
-    let place = place(&target);
+    let subject = subject(&target);
     let from = in_words(before.as_ref());
-    let change = Changed::new("maintenance set", &place, Some(&from), "503");
-    let change = change.until(Some(wanted.until));
-    let (until, by) = (timestamp(wanted.until), &wanted.by);
+    let change = Changed::new("maintenance set", &subject, Some(&from), "503");
+    let change = change.until(Some(requested.until));
+    let (until, by) = (timestamp(requested.until), &requested.by);
     let text = format!("maintenance until {until}, by {by}");
     author.note(&admin.history, &change, &text);
-    Ok(reply::ok(&view(&wanted)))
+    Ok(reply::ok(&view(&requested)))
 }
 
 /// `DELETE`: ends maintenance.
@@ -85,8 +85,8 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
         let message = "this is not in maintenance; /api/routes says what is";
         Refusal::new(StatusCode::NOT_FOUND, message)
     })?;
-    let (place, from) = (place(&target), in_words(Some(&ended)));
-    let change = Changed::new("maintenance undone", &place, Some(&from), FORWARDED);
+    let (subject, from) = (subject(&target), in_words(Some(&ended)));
+    let change = Changed::new("maintenance undone", &subject, Some(&from), FORWARDED);
     author.note(&admin.history, &change, change.event);
     Ok(reply::ok(&view(&ended)))
 }
@@ -124,7 +124,7 @@ fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget,
 }
 
 /// Name of a target in the log and the history of changes.
-pub(in crate::admin) fn place(target: &MaintenanceTarget) -> String {
+pub(in crate::admin) fn subject(target: &MaintenanceTarget) -> String {
     match target {
         MaintenanceTarget::AllRoutes => "all routes".to_owned(),
         MaintenanceTarget::Route(name) => format!("routes[{name}]"),

@@ -12,7 +12,7 @@ use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
 use crate::status::counts::Labelled;
 use crate::status::headline::words::part;
-use crate::status::minute::{Minute, Of, latency};
+use crate::status::minute::{LatencySource, Minute, latency};
 use crate::status::timestamp::timestamp;
 use crate::status::views::{self, Plain};
 use crate::status::{counts, gates, rooms, shared};
@@ -40,7 +40,7 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
     let mut latencies = Counts::default();
     let (mut servers, mut in_flight) = (Vec::new(), 0);
     for state in origin.servers(now) {
-        let of = Of::server(&settings.name, state.url);
+        let of = LatencySource::server(&settings.name, state.url);
         let recent = minute.counts(&of, &state.metrics.latencies());
         counts::add(&mut codes, &counts::responses(state.metrics));
         counts::add(&mut errors, &counts::errors(state.metrics));
@@ -58,9 +58,9 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
         "latency": latency(&latencies),
         "servers": servers,
     });
-    let places = origin.gate().and_then(|it| it.place_sharing());
-    let places = places.map(|it| gates::places(settings, &it));
-    reply::add(&mut view, "places", places);
+    let permits = origin.gate().and_then(|it| it.permit_sharing());
+    let permits = permits.map(|it| gates::permits(settings, &it));
+    reply::add(&mut view, "places", permits);
     reply::add(&mut view, "room", room(gateway, index, now));
     let shared = gateway.collapse_metrics(index);
     let shared = shared.map(|it| shared::view(shared::requests(it)));

@@ -16,7 +16,7 @@ use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::key_names::KeyNames;
-use crate::status::overridden::{place, view};
+use crate::status::overridden::{subject, view};
 use crate::status::views::{self, Plain};
 use crate::time::clock;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
@@ -61,12 +61,12 @@ pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
     act(&request, &admin, |zone, target| {
-        let wanted = wanted(&body, zone, author.shown())?;
-        let before = put(zone, &target, &wanted)?;
+        let requested = requested(&body, zone, author.shown())?;
+        let before = put(zone, &target, &requested)?;
         let from = before.map_or_else(|| in_file(zone, &target), |it| what(&it));
-        let (place, values) = (place(zone, target.key()), (&*from, &*what(&wanted)));
-        author.note_set(&admin.history, &place, values, wanted.until);
-        Ok(view(&wanted))
+        let (subject, values) = (subject(zone, target.key()), (&*from, &*what(&requested)));
+        author.note_set(&admin.history, &subject, values, requested.until);
+        Ok(view(&requested))
     })
     .await
 }
@@ -80,7 +80,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
             return Err(Refusal::new(StatusCode::NOT_FOUND, message));
         };
         let values = (&*what(&ended), &*in_file(zone, &target));
-        author.note_undone(&admin.history, &place(zone, target.key()), values);
+        author.note_undone(&admin.history, &subject(zone, target.key()), values);
         Ok(view(&ended))
     })
     .await
@@ -110,20 +110,24 @@ async fn act(
 }
 
 /// Parses the body of a PUT.
-fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
+fn requested(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     let bad = |message: String| reply::bad_query(message);
     let example = r#"{"rate": "20r/s", "for": "10m"}, with rate, pause, dry_run and for"#;
-    let wanted: OverrideBody = parse(body, example)?;
-    let rate = wanted.rate.as_deref().map(str::parse::<Rate>).transpose();
+    let requested: OverrideBody = parse(body, example)?;
+    let rate = requested
+        .rate
+        .as_deref()
+        .map(str::parse::<Rate>)
+        .transpose();
     let rate = rate.map_err(|error| {
-        let given = wanted.rate.as_deref().unwrap_or_default();
+        let given = requested.rate.as_deref().unwrap_or_default();
         bad(format!("rate is {given:?}: {error}"))
     })?;
     if let Some(rate) = rate {
         fits(zone, rate)?;
     }
-    let pause = wanted.pause.unwrap_or(false);
-    if rate.is_none() && !pause && wanted.dry_run.is_none() {
+    let pause = requested.pause.unwrap_or(false);
+    if rate.is_none() && !pause && requested.dry_run.is_none() {
         return Err(bad(
             "nothing differs from the file; give rate, \"pause\": true or dry_run, or undo an override by DELETE"
                 .to_owned(),
@@ -133,12 +137,12 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
         let message = "this zone is kept in Redis, where all gateways have one rate and schedule: change the rate in the file of each; only dry_run can be overridden here";
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
-    let span = span(wanted.r#for)?;
+    let span = span(requested.r#for)?;
     let since = clock::now();
     Ok(Override {
         rate,
         pause,
-        dry_run: wanted.dry_run,
+        dry_run: requested.dry_run,
         since,
         until: since + span,
         by: by.to_owned(),
@@ -159,9 +163,9 @@ fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
 }
 
 /// Sets an override. Returns the previous one.
-fn put(zone: &Zone, target: &Target, wanted: &Override) -> Result<Option<Override>, Refusal> {
+fn put(zone: &Zone, target: &Target, requested: &Override) -> Result<Option<Override>, Refusal> {
     zone.change_overrides(|overrides| match target {
-        Target::Zone => Ok(overrides.zone.replace(wanted.clone())),
+        Target::Zone => Ok(overrides.zone.replace(requested.clone())),
         Target::Key(key) => {
             let is_known = overrides.keys.contains_key(key);
             if !is_known && overrides.keys.len() >= MAX_KEYS {
@@ -170,7 +174,7 @@ fn put(zone: &Zone, target: &Target, wanted: &Override) -> Result<Option<Overrid
                 );
                 return Err(Refusal::new(StatusCode::CONFLICT, message));
             }
-            Ok(overrides.keys.insert(key.clone(), wanted.clone()))
+            Ok(overrides.keys.insert(key.clone(), requested.clone()))
         }
     })
 }

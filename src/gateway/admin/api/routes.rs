@@ -12,7 +12,7 @@ use crate::admin::reply::{self, Answer};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
 use crate::status::counts;
-use crate::status::minute::{Minute, Of};
+use crate::status::minute::{LatencySource, Minute};
 use crate::status::views::Plain;
 
 /// `GET /api/routes`: all routes.
@@ -92,7 +92,7 @@ fn view(
         "zones": limits.iter().map(zone).collect::<Vec<_>>(),
         "requests": statuses.values().sum::<u64>(),
         "statuses": statuses,
-        "latency": minute.latency(&Of::Route(name), &metrics.durations.counts()),
+        "latency": minute.latency(&LatencySource::Route(name), &metrics.durations.counts()),
     });
     let maintained = route.and_then(|route| gateway.maintenances().of(route));
     reply::add(&mut view, "maintenance", maintained.map(maintenance::view));

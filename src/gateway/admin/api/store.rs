@@ -8,7 +8,7 @@ use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::http::gateway::Gateway;
 use crate::status::counts::{self, Labelled};
-use crate::status::minute::{Minute, Of};
+use crate::status::minute::{LatencySource, Minute};
 use crate::status::timestamp::timestamp;
 use crate::status::views::Plain;
 use crate::zone::StoreHealth;
@@ -48,7 +48,7 @@ fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
         "up": outage.is_none(),
         "out_since": outage.as_ref().map(|(since, _)| timestamp(*since)),
         "reason": outage.as_ref().map(|(_, reason)| Plain::new(reason)),
-        "latency": minute.latency(&Of::Store(url), &store.round_trips().counts()),
+        "latency": minute.latency(&LatencySource::Store(url), &store.round_trips().counts()),
         "operations": all,
         "zones": zones,
     })

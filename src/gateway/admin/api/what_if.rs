@@ -28,7 +28,7 @@ static ONE: Semaphore = Semaphore::const_new(1);
 pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
-    let wanted = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_query)?;
+    let requested = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_query)?;
     let Ok(permit) = ONE.try_acquire() else {
         return Ok(later(
             "another replay is running; try again when it has ended",
@@ -40,7 +40,7 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
         let settings = in_force(&gateway, index);
-        let view = replay(arrivals.in_order(), &settings, index, &wanted, deadline)?;
+        let view = replay(arrivals.in_order(), &settings, index, &requested, deadline)?;
         let (since, until) = (arrivals.since(), arrivals.until());
         Some(WhatIf {
             since: Duration::from_nanos(since.as_nanos()).as_secs_f64(),

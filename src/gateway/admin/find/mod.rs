@@ -20,7 +20,7 @@ use super::Admin;
 use crate::gate::OriginGate;
 use crate::origin::Origin;
 use crate::status::find::{ending, line};
-use crate::status::gates::place;
+use crate::status::gates::subject;
 use crate::time::clock;
 pub(super) use running::{OWNER, Running};
 
@@ -120,9 +120,9 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
             log(&origin, &step);
         }
         if let Some(ended) = ended {
-            let place = place(&origin);
-            tracing::warn!(what = place, "experiment ended: {ended}");
-            let text = format!("{place}: experiment ended: {ended}");
+            let subject = subject(&origin);
+            tracing::warn!(what = subject, "experiment ended: {ended}");
+            let text = format!("{subject}: experiment ended: {ended}");
             admin.history.add(now, ChangedBy::Expiry, vec![text]);
             return;
         }

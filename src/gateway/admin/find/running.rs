@@ -13,7 +13,7 @@ use limit::find::{
 use crate::admin::Admin;
 use crate::gate::{GateOverride, OriginGate};
 use crate::origin::{Availability, Origin};
-use crate::status::find::InFile;
+use crate::status::find::ConfiguredLimits;
 
 /// Owner of the overrides of experiments. No other owner can have this name.
 pub(in crate::admin) const OWNER: &str = "drip find";
@@ -34,7 +34,7 @@ pub(in crate::admin) struct Running {
     /// Start of the experiment.
     pub(in crate::admin) began: Moment,
     /// Configured values of the origin. A change of them ends the experiment.
-    pub(in crate::admin) file: InFile,
+    pub(in crate::admin) file: ConfiguredLimits,
     /// Logic of the experiment.
     pub(in crate::admin) experiment: Experiment,
     /// Gate of the origin.
@@ -60,12 +60,12 @@ impl Running {
             objective: settings.objective.clone(),
             by,
             began: now,
-            file: InFile::of(origin.settings()),
+            file: ConfiguredLimits::of(origin.settings()),
             experiment: Experiment::new(settings, first.unwrap_or_default(), now),
             gate: Arc::clone(gate),
             renewed: now,
         };
-        running.hold(now);
+        running.keep_override(now);
         running
     }
 
@@ -110,7 +110,7 @@ impl Running {
         if self.experiment.is_over() {
             self.restore();
         } else {
-            self.hold(now);
+            self.keep_override(now);
         }
         step
     }
@@ -123,20 +123,20 @@ impl Running {
     }
 
     /// Keeps the override at the level of the experiment.
-    fn hold(&self, now: Moment) {
+    fn keep_override(&self, now: Moment) {
         let levels = self.experiment.levels();
-        let places = levels.places.and_then(|it| usize::try_from(it).ok());
-        let wanted = GateOverride {
+        let permits = levels.permits.and_then(|it| usize::try_from(it).ok());
+        let requested = GateOverride {
             rate: levels.rate,
-            max_in_flight: places.and_then(NonZeroUsize::new),
+            max_in_flight: permits.and_then(NonZeroUsize::new),
             is_paused: false,
             since: now,
             until: now + OWNED_FOR,
             by: Arc::clone(&self.by),
             owner: Some(OWNER.into()),
         };
-        if !self.gate.renew(&wanted) {
-            self.gate.set_override(Some(wanted));
+        if !self.gate.renew(&requested) {
+            self.gate.set_override(Some(requested));
         }
     }
 
@@ -166,7 +166,7 @@ fn observed(
         waited: seen.waited,
         limits: Levels {
             rate: seen.file.rate,
-            places: seen.file.max_in_flight.map(to_u32),
+            permits: seen.file.max_in_flight.map(to_u32),
         },
         wait: seen.wait,
         in_flight: to_u32(seen.most_in_flight),

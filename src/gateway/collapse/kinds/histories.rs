@@ -27,7 +27,7 @@ impl Drop for Seed {
 }
 
 #[test]
-fn each_request_gets_one_answer_in_time_and_nobody_waits_for_ever() {
+fn each_request_gets_one_answer_in_time() {
     let seeds = seeds(2000, 50_000);
     let mut counts = Counts::default();
     for seed in seeds.range() {

@@ -68,9 +68,9 @@ fn fresh_for(lines: &[&str]) -> u64 {
 
 /// Checks how long answers with one of these values of `Cache-Control` are fresh.
 #[track_caller]
-fn controls_are_fresh_for(wanted: u64, values: &str) {
+fn controls_are_fresh_for(expected: u64, values: &str) {
     for value in values.split('|') {
-        assert_eq!(fresh_for(&[&control(value)]), wanted, "{value}");
+        assert_eq!(fresh_for(&[&control(value)]), expected, "{value}");
     }
 }
 

@@ -13,7 +13,7 @@ fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
 }
 
 #[test]
-fn all_who_wait_for_an_answer_without_an_end_go_on_in_order_and_nobody_waits_for_it_again() {
+fn followers_of_an_endless_answer_are_released_in_order() {
     let clients = Clients::new(collapse(0, 0));
     let (leader, mut gathered) = begun(&clients, 0, false);
     let mut followers = [1, 2].map(|now| clients.follow(now));
@@ -31,12 +31,12 @@ fn all_who_wait_for_an_answer_without_an_end_go_on_in_order_and_nobody_waits_for
     leader.unshareable(at(6));
     // One request at a time probes, while the others go to the origin at once.
     let probe = clients.lead(6);
-    assert!(matches!(clients.ask(KEY, 6), Share::Alone));
+    assert!(matches!(clients.ask(KEY, 6), CollapseLookup::Alone));
     probe.has_own_answer(at(7));
 }
 
 #[test]
-fn who_comes_while_an_answer_without_an_end_goes_on_does_not_wait() {
+fn a_request_during_an_endless_answer_does_not_wait() {
     let clients = Clients::new(collapse(0, 0));
     let (leader, gathered) = begun(&clients, 0, false);
     let mut newcomer = clients.follow(30);
@@ -44,7 +44,7 @@ fn who_comes_while_an_answer_without_an_end_goes_on_does_not_wait() {
     // Later results of the leader change nothing.
     let probe = clients.lead(31);
     let _own = leader.complete(gathered, at(32));
-    assert!(matches!(clients.ask(KEY, 32), Share::Alone));
+    assert!(matches!(clients.ask(KEY, 32), CollapseLookup::Alone));
     probe.has_own_answer(at(33));
 }
 

@@ -11,7 +11,7 @@ fn answers(clients: &Clients) -> usize {
 }
 
 #[test]
-fn an_answer_that_nobody_needs_takes_nothing() {
+fn an_unneeded_answer_takes_no_memory() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
     let [mut first, second] = [1, 2].map(|now| clients.follow(now));
@@ -59,7 +59,7 @@ fn a_smaller_limit_forgets_what_was_used_least_recently() {
 }
 
 #[test]
-fn kinds_whose_answers_may_not_be_shared_take_no_more_than_all() {
+fn unshareable_kinds_stay_within_the_memory_limit() {
     let clients = Clients::new(collapse(60, 0));
     clients.shared.set_limit(100_000);
     for number in 0..1000_u64 {
@@ -104,7 +104,7 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
     assert!(gathered.body().is_empty());
     assert!(clients.is_kept(b"small", 1));
     leader.unshareable(at(1));
-    assert!(matches!(clients.ask(KEY, 1), Share::Alone));
+    assert!(matches!(clients.ask(KEY, 1), CollapseLookup::Alone));
 }
 
 #[test]

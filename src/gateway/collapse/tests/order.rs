@@ -39,7 +39,7 @@ fn a_follower_knows_when_its_leader_leaves_for_the_origin() {
 }
 
 #[test]
-fn a_turn_that_nobody_takes_is_that_of_the_next_one() {
+fn an_unused_turn_passes_to_the_next_follower() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
     let [first, second, mut third] = [1, 2, 3].map(|now| clients.follow(now));
@@ -55,7 +55,7 @@ fn a_turn_that_nobody_takes_is_that_of_the_next_one() {
 }
 
 #[test]
-fn a_lead_that_nobody_takes_is_that_of_the_next_one() {
+fn an_unused_lead_passes_to_the_next_follower() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
     let [first, second, mut third] = [1, 2, 3].map(|now| clients.follow(now));
@@ -65,7 +65,7 @@ fn a_lead_that_nobody_takes_is_that_of_the_next_one() {
     assert!(is_waiting(&mut third));
     drop(second);
     let leader = promoted(&mut third);
-    assert!(matches!(clients.ask(KEY, 4), Share::Follow(_)));
+    assert!(matches!(clients.ask(KEY, 4), CollapseLookup::Follow(_)));
     drop(leader);
     clients.lead(5);
 }
@@ -102,24 +102,24 @@ fn a_leader_is_woken_when_the_last_follower_leaves() {
 }
 
 #[test]
-fn followers_on_other_threads_are_all_told() {
+fn followers_on_other_threads_all_get_a_result() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
     let followers: Vec<_> = (0..60).map(|_| clients.follow(1)).collect();
-    let told: usize = std::thread::scope(|scope| {
-        let tell = |(number, follower): (usize, Follower)| {
+    let with_result: usize = std::thread::scope(|scope| {
+        let start = |(number, follower): (usize, Follower)| {
             // Some leave. Each of the others ends its turn at once.
-            let is_told = move || number % 3 > 0 && block_on(follower).is_some();
-            scope.spawn(is_told)
+            let has_result = move || number % 3 > 0 && block_on(follower).is_some();
+            scope.spawn(has_result)
         };
-        let threads: Vec<_> = followers.into_iter().enumerate().map(tell).collect();
+        let threads: Vec<_> = followers.into_iter().enumerate().map(start).collect();
         leader.unshareable(at(2));
-        let told = threads
+        let with_result = threads
             .into_iter()
             .map(|it| it.join().expect("whether it was told"));
-        told.map(usize::from).sum()
+        with_result.map(usize::from).sum()
     });
-    assert_eq!(told, 40);
+    assert_eq!(with_result, 40);
     clients.shared.set_limit(0);
     clients.lead(3);
 }

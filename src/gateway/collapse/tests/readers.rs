@@ -15,7 +15,7 @@ fn bytes(clients: &Clients) -> usize {
 }
 
 #[test]
-fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
+fn slow_readers_leave_three_quarters_of_the_memory_to_kept_answers() {
     let clients = limited(60);
     // Each page is read slowly, and is no longer kept.
     let slow: Vec<_> = (0..200_u8)
@@ -42,7 +42,7 @@ fn slow_readers_leave_three_quarters_of_the_memory_to_what_is_kept() {
 }
 
 #[test]
-fn what_readers_hold_for_longest_is_cut_off_first_and_takes_no_memory_then() {
+fn the_body_held_longest_by_readers_is_cut_off_first() {
     let clients = limited(0);
     let slow: Vec<_> = (0..30_u8)
         .map(|nth| clients.keep(&[nth], &[b'x'; 9000], 0))

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_facts() {
+    fn an_invalid_certificate_has_no_facts() {
         let certificate = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).unwrap();
         let whole = certificate.cert.der();
         for length in [0, 1, 10, whole.len() / 2, whole.len() - 1] {

@@ -166,8 +166,8 @@ impl Certificates {
                         .in_force
                         .write()
                         .unwrap_or_else(PoisonError::into_inner);
-                    if let Some(place) = in_force.get_mut(index) {
-                        *place = renewed;
+                    if let Some(entry) = in_force.get_mut(index) {
+                        *entry = renewed;
                     }
                     tracing::info!(cert = %pair.cert.display(), "the renewed certificate is in force");
                 }
@@ -290,17 +290,20 @@ pub(super) async fn follow_files<E: ToString + Send + 'static>(
     consequence: &str,
     renew: impl Fn() -> Result<(), E> + Clone + Send + 'static,
 ) {
-    let mut told = None;
+    let mut last_logged = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Ok(renewed) = tokio::task::spawn_blocking(renew.clone()).await else {
             continue;
         };
         let problem = renewed.err().map(|error| error.to_string());
-        if let Some(problem) = problem.as_ref().filter(|it| told.as_ref() != Some(*it)) {
+        if let Some(problem) = problem
+            .as_ref()
+            .filter(|it| last_logged.as_ref() != Some(*it))
+        {
             tracing::error!("server.tls: {problem}; {consequence}");
         }
-        told = problem;
+        last_logged = problem;
         log_expiring();
     }
 }

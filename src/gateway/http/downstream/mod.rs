@@ -40,7 +40,7 @@ pub use socket::{Peek, Socket, Wait};
 pub use stop::StopSignal;
 pub use stream::{
     Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response, Tunnel,
-    unless_gone,
+    unless_disconnected,
 };
 pub use timeouts::Timeouts;
 pub use tls::{HandshakeError, TlsServer};

@@ -35,7 +35,7 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
 /// Returns whether the peer has closed, reset, or shut its sending side.
 ///
 /// Detects the end even if earlier bytes are still unread.
-pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
+pub(super) fn is_disconnected(socket: BorrowedFd<'_>) -> bool {
     let at_once = Timespec::default();
     let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
     poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
@@ -45,7 +45,7 @@ pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
 ///
 /// Usually nothing is unread while a client waits, so the next readable event is the end. Only if
 /// there are unread bytes, this also waits for the end itself.
-pub(super) fn poll_gone<'s>(
+pub(super) fn poll_disconnected<'s>(
     socket: &'s impl Socket,
     wait: &mut Wait<'s>,
     cx: &mut Context<'_>,

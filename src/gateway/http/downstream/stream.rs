@@ -42,7 +42,7 @@ pub trait RequestService: 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborted {
     /// The client disconnected.
-    ClientGone,
+    ClientDisconnected,
     /// The response is incomplete, and the client must be able to detect that.
     AnswerBroken,
 }
@@ -52,7 +52,7 @@ pub enum Aborted {
 pub enum ClientError {
     /// The client closed or reset its connection or stream, or shut its sending side.
     #[error("the client disconnected")]
-    Gone,
+    Disconnected,
     /// No byte of the body arrived for `body_timeout`, or too few for `min_body_rate`.
     #[error("the client sent its body too slowly")]
     TooSlow,
@@ -68,7 +68,7 @@ impl ClientError {
     /// Returns the status for the client, if it can still receive a response.
     pub fn status(self) -> u16 {
         match self {
-            Self::Gone => 499,
+            Self::Disconnected => 499,
             Self::TooSlow => 408,
             Self::TooLarge => 413,
             Self::Malformed => 400,
@@ -118,12 +118,12 @@ pub trait ClientStream {
     ///
     /// Use it while nothing is read from the client. `wait`: `None` at first; the stream keeps its
     /// state there.
-    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()>;
+    fn poll_disconnected<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Returns whether the client has disconnected, as far as can be detected without reading.
     ///
     /// Over HTTP/1 the task is not woken when this changes: the caller must call it again.
-    fn has_left(&self, cx: &mut Context<'_>) -> bool;
+    fn is_disconnected(&self, cx: &mut Context<'_>) -> bool;
 
     /// Reads the next piece of the request's body into the empty `piece`.
     ///
@@ -241,13 +241,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tunnel for T {}
 /// # Errors
 ///
 /// Returns an error if the client disconnects.
-pub fn unless_gone<F: Future>(
+pub fn unless_disconnected<F: Future>(
     client: &dyn ClientStream,
     mut future: Pin<&mut F>,
 ) -> impl Future<Output = Result<F::Output, ClientError>> {
     let mut wait = None;
     poll_fn(move |cx| match future.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Ok(done)),
-        Poll::Pending => { client.poll_gone(&mut wait, cx) }.map(|()| Err(ClientError::Gone)),
+        Poll::Pending => {
+            { client.poll_disconnected(&mut wait, cx) }.map(|()| Err(ClientError::Disconnected))
+        }
     })
 }

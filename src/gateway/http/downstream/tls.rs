@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use config::ClientAuth;
-use config::tls::Refused;
+use config::tls::RefusalContext;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -137,7 +137,7 @@ impl TlsServer {
     /// Returns the reason for a failed handshake, if the client's certificate caused it.
     fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
         let auth = &self.0.clients.as_ref()?.auth;
-        let refused = Refused {
+        let refused = RefusalContext {
             of: "client",
             field: "client_ca",
             ca: Some(&auth.ca),

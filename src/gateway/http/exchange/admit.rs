@@ -9,37 +9,37 @@ use std::time::Duration;
 use config::Route;
 use futures_util::future::Either;
 
-use super::arrive::{Arrival, Stop, behind_room};
+use super::arrive::{Arrival, NotArrived, behind_room};
 use super::destination::Destination;
 use super::gate::GateRequest;
-use super::limits::{self, Begun, Turns};
-use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Onward};
+use super::limits::{self, Begun, ZoneAdmissions};
+use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Proceed};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::{collapse, room};
-use crate::gate::{Admission, GateRejection, NoTurn};
+use crate::gate::{Admission, GateRejection, WaitError};
 
 /// Decides whether a request that has arrived may go to its origin.
 pub(super) fn admit<'w, 'a: 'w>(
-    arrived: Result<Arrival<'a>, Stop<'a>>,
+    arrived: Result<Arrival<'a>, NotArrived<'a>>,
     record: &'w mut RequestRecord<'a>,
 ) -> impl Future<Output = Decision<'a>> + use<'w, 'a> {
     let Arrival { to, gate } = match arrived {
         Ok(arrival) => arrival,
-        Err(Stop::Reply(reply)) => return Either::Left(known(Ok(Err(reply)))),
-        Err(Stop::AtRoom(to)) => {
+        Err(NotArrived::Reply(reply)) => return Either::Left(known(Ok(Err(reply)))),
+        Err(NotArrived::AtRoom(to)) => {
             return Either::Left(known(Err(Box::pin(enter_room(to, record)))));
         }
     };
-    let mut turns = Turns::default();
-    match limits::begin(to.route, record.info, record, &mut turns) {
-        Begun::Decided => Either::Left(known(behind_limits(to, gate, turns, record))),
+    let mut admissions = ZoneAdmissions::default();
+    match limits::begin(to.route, record.info, record, &mut admissions) {
+        Begun::Decided => Either::Left(known(behind_limits(to, gate, admissions, record))),
         // Not boxed: otherwise each waiting request would need one more allocation.
         Begun::Waiting(several) => Either::Right(async move {
             // This block ends before the second wait, so that its variables are not kept during it.
             let waiting = {
-                let turns = limits::wait(to.route, record.info, record, several).await;
-                match behind_limits(to, gate, turns, record) {
+                let admissions = limits::wait(to.route, record.info, record, several).await;
+                match behind_limits(to, gate, admissions, record) {
                     Ok(decision) => return decision,
                     Err(waiting) => waiting,
                 }
@@ -55,7 +55,7 @@ async fn enter_room<'w, 'a: 'w>(
     record: &'w mut RequestRecord<'a>,
 ) -> Decision<'a> {
     room::enter(record).await?;
-    let arrived = behind_room(to, record).map_err(Stop::Reply);
+    let arrived = behind_room(to, record).map_err(NotArrived::Reply);
     admit(arrived, record).await
 }
 
@@ -77,22 +77,29 @@ fn known<'w, 'a>(
 fn behind_limits<'w, 'a: 'w>(
     to: Destination<'a>,
     gate: Option<Box<GateRequest<'a>>>,
-    turns: Turns<'a>,
+    admissions: ZoneAdmissions<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
     if let Some(reply) = rejected(to.route, record) {
         return Ok(Err(reply));
     }
     if to.route.collapse.is_some() {
-        return collapse::share(BeforeGate { to, gate, turns }, record);
+        return collapse::share(
+            BeforeGate {
+                to,
+                gate,
+                admissions,
+            },
+            record,
+        );
     }
     match gate {
-        None => Ok(Ok(Onward::Admitted(Admitted::new(to, None, turns)))),
+        None => Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions)))),
         // Boxed: most origins have no gate.
         Some(gate) => Err(Box::pin(pass_gate(
             to,
             gate,
-            turns,
+            admissions,
             record,
             GateRequest::join,
         ))),
@@ -103,7 +110,7 @@ fn behind_limits<'w, 'a: 'w>(
 fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
     let outcome = record.outcome()?;
     let decisive = outcome.decisive();
-    let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+    let retry_after = decisive.map(|verdict| verdict.prediction.one_more_in);
     Some(Reply::rejected(route, outcome.rejected?, retry_after))
 }
 
@@ -118,32 +125,32 @@ fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a
 pub(super) fn pass_gate<'w, 'a: 'w>(
     to: Destination<'a>,
     gate: Box<GateRequest<'a>>,
-    turns: Turns<'a>,
+    admissions: ZoneAdmissions<'a>,
     record: &'w mut RequestRecord<'a>,
     join: impl FnOnce(&GateRequest<'a>, Duration) -> Result<Admission, GateRejection> + 'w,
 ) -> impl Future<Output = Decision<'a>> + 'w {
     async move {
         let (worker, origin) = (record.worker, record.gateway.origin(to.origin));
         let waited = record.waited();
-        let gate = gate.after(&turns, record.outcome());
+        let gate = gate.after(&admissions, record.outcome());
         // While the origin is unavailable, only requests with `hold` wait for it.
         let any_in = origin.check_in(worker.pacer.now());
         let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
             Ok(()) => gate.pass(worker, waited, &mut record.at_gate, join).await,
-            Err(error) => Err(NoTurn::Outage(error)),
+            Err(error) => Err(WaitError::Outage(error)),
         };
         match passed {
-            Ok(place) => {
-                let place = Some(Box::new(place));
-                Ok(Onward::Admitted(Admitted::new(to, place, turns)))
+            Ok(permit) => {
+                let permit = Some(Box::new(permit));
+                Ok(Proceed::Admitted(Admitted::new(to, permit, admissions)))
             }
-            Err(NoTurn::Outage(error)) => {
-                let _used = turns.take(to.route);
-                origin.tell_unanswered(&error, worker.pacer.now());
+            Err(WaitError::Outage(error)) => {
+                let _used = admissions.take(to.route);
+                origin.log_unanswered(&error, worker.pacer.now());
                 Err(Reply::unanswered(&error))
             }
-            Err(NoTurn::Rejected(rejection)) => {
-                turns.reject_elsewhere();
+            Err(WaitError::Rejected(rejection)) => {
+                admissions.reject_elsewhere();
                 Err(Reply::rejected_at_gate(to.route, &rejection))
             }
         }

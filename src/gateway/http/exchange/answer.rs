@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use config::OnClientGone;
+use config::OnClientDisconnect;
 use limit::Moment;
 
 use super::failure::{Attempt, Failure};
@@ -19,7 +19,7 @@ use super::response_fields::{self, MadeBy};
 use super::retry_after::retry_after;
 use super::upload::Upload;
 use super::{cost, heads, ratelimit_headers};
-use crate::http::downstream::{ClientError, OriginHead, Response, unless_gone};
+use crate::http::downstream::{ClientError, OriginHead, Response, unless_disconnected};
 use crate::http::message::{
     BodyLength, FieldName, FieldTable, Fields, InvalidResponse, Put, ResponseHead, Version,
     logs_in_connection,
@@ -173,8 +173,8 @@ impl Forward<'_, '_> {
             if upload.is_stalled() {
                 // Nothing is read from the client now, so reading cannot detect that it has
                 // disconnected.
-                if client.has_left(cx) {
-                    return Poll::Ready(Err(ClientError::Gone));
+                if client.is_disconnected(cx) {
+                    return Poll::Ready(Err(ClientError::Disconnected));
                 }
                 looking.start(LOOK_EVERY);
                 while looking.poll(cx).is_ready() {
@@ -201,7 +201,7 @@ impl Forward<'_, '_> {
         let since = self.sent.max(self.upload.last_piece());
         self.record.asked_since = since;
         let waiting = poll_fn(|cx| poll_received(connection, cx, since, limit));
-        if let Some(received) = unless_gone(self.client, pin!(waiting)).await? {
+        if let Some(received) = unless_disconnected(self.client, pin!(waiting)).await? {
             return Ok(received);
         }
         // After the whole machine was suspended, the runtime reports expired timers before it
@@ -321,8 +321,8 @@ impl Forward<'_, '_> {
         }
         self.continued |= head.status == 100;
         let fields = |put: Put<'_>| {
-            let tells_cost = |_, name: &[u8]| cost::is_told_by(&self.route.cost, name);
-            heads::each_passing(head, false, tells_cost, put);
+            let is_cost = |_, name: &[u8]| cost::is_cost_field(&self.route.cost, name);
+            heads::each_passing(head, false, is_cost, put);
         };
         self.client.interim(head.status, head.reason(), &fields);
     }
@@ -330,7 +330,7 @@ impl Forward<'_, '_> {
     /// Corrects the charge of the request by the cost that its response reports.
     fn settle(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let route = self.route;
-        if !route.settles() {
+        if !route.charge_depends_on_response() {
             return;
         }
         let billed = cost::billed(&route.cost, head);
@@ -354,7 +354,7 @@ impl Forward<'_, '_> {
         );
         self.record.origin_answered(head.status, took, now);
         self.settle(head, in_flight);
-        if self.settings().on_client_gone == OnClientGone::Finish {
+        if self.settings().on_client_gone == OnClientDisconnect::Finish {
             self.is_stream = self.counts_to_head(head);
         }
         if self.route.cost.learned().is_some() && self.counts_to_head(head) {
@@ -385,7 +385,7 @@ impl Forward<'_, '_> {
     /// Begins the client's response.
     fn begin(&mut self, head: &ResponseHead<'_>, now: Moment) {
         if self.record.shared.is_led() && !self.offer(head, now) {
-            self.record.share_no_more();
+            self.record.stop_sharing();
         }
         let record = &*self.record;
         let outcome = record.outcome();
@@ -393,7 +393,7 @@ impl Forward<'_, '_> {
         let trailers = record.info.head.takes_trailers();
         if trailers && head.length == BodyLength::Chunked {
             let named = head.fields().elements(FieldName::Connection);
-            self.named_away = named.map(Box::from).collect();
+            self.connection_options = named.map(Box::from).collect();
         }
         let announced = trailers && head.length == BodyLength::Chunked;
         let fields = |put: Put<'_>| {
@@ -432,7 +432,7 @@ fn ends_here<'s>(
         own_id.is_some_and(|own| name.eq_ignore_ascii_case(own))
             || route.is_some_and(|route| {
                 is_limited && ratelimit_headers::replaces(route.headers, known)
-                    || cost::is_told_by(&route.cost, name)
+                    || cost::is_cost_field(&route.cost, name)
                     || ratelimit_headers::is_of_sharing(route, name)
             })
     }

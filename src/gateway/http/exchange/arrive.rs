@@ -10,7 +10,7 @@ use std::time::Duration;
 use config::{Matcher, MatcherInput, PathRewrite, Route, RouteAction, target};
 
 use super::destination::Destination;
-use super::gate::{AtGate, GateRequest};
+use super::gate::{GateProgress, GateRequest};
 use super::limits::{LimitOutcome, Limited};
 use super::record::{Exception, RequestRecord};
 use super::reply::Reply;
@@ -28,24 +28,24 @@ pub(super) struct Arrival<'a> {
 }
 
 /// Reason why a request does not join its zones now.
-pub(super) enum Stop<'a> {
+pub(super) enum NotArrived<'a> {
     /// The request gets this response.
     Reply(Reply<'a>),
     /// The request waits in the room of its origin for a reply of a zone or of the store.
     AtRoom(Destination<'a>),
 }
 
-impl<'a> From<Reply<'a>> for Stop<'a> {
+impl<'a> From<Reply<'a>> for NotArrived<'a> {
     fn from(reply: Reply<'a>) -> Self {
         Self::Reply(reply)
     }
 }
 
 /// Passes a request through all stages, unless it must wait in the room.
-pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, Stop<'a>> {
+pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, NotArrived<'a>> {
     let to = before_room(record)?;
     if to.route.asks_room {
-        room::enter_at_once(record).ok_or(Stop::AtRoom(to))??;
+        room::enter_at_once(record).ok_or(NotArrived::AtRoom(to))??;
     }
     Ok(behind_room(to, record)?)
 }
@@ -55,12 +55,12 @@ fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Re
     let info = record.info;
     info.check_fitness()?;
     let (route, is_preflight) = route(record)?;
-    let_in(route, record)?;
+    check_networks(route, record)?;
     if is_preflight {
         return Err(Reply::preflight());
     }
     info.check_inputs(&route.inputs)?;
-    let origin = act(route, record)?;
+    let origin = forward_origin(route, record)?;
     Ok(Destination { route, origin })
 }
 
@@ -74,7 +74,7 @@ pub(super) fn behind_room<'a>(
     check_size(record)?;
     let learned = record.route.and_then(|it| gateway.learned_costs(it));
     record.cost = cost::before(&to.route.cost, info, learned);
-    let gate = foresee_gate(to, record)?;
+    let gate = predict_gate(to, record)?;
     Ok(Arrival { to, gate })
 }
 
@@ -98,7 +98,7 @@ fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<
 }
 
 /// Rejects clients that `allow` and `deny` of the route exclude.
-fn let_in<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
+fn check_networks<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let address = record.info.client.address;
     if route.networks.as_ref().is_none_or(|it| it.serve(address)) {
         return Ok(());
@@ -111,7 +111,7 @@ fn let_in<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply
 }
 
 /// Returns the origin of a route that forwards, or the response of a route that does not.
-fn act<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<usize, Reply<'a>> {
+fn forward_origin<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<usize, Reply<'a>> {
     match route.action {
         RouteAction::Forward(origin) => Ok(origin),
         RouteAction::Refuse(status) => Err(Reply::of_status(status)),
@@ -144,7 +144,7 @@ fn check_size<'a>(record: &RequestRecord<'a>) -> Result<(), Reply<'a>> {
 }
 
 /// Rejects a request at once if its origin's gate would reject it after it has waited in its zones.
-fn foresee_gate<'a>(
+fn predict_gate<'a>(
     to: Destination<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Result<Option<Box<GateRequest<'a>>>, Reply<'a>> {
@@ -155,9 +155,12 @@ fn foresee_gate<'a>(
     // Without limits, the request joins the gate at once, so no prediction is needed. With
     // collapse, a request may get a shared answer without the gate.
     let is_asked = !to.route.limits.is_empty() && to.route.collapse.is_none();
-    if let Some(rejection) = is_asked.then(|| gate.foresee()).flatten() {
+    if let Some(rejection) = is_asked.then(|| gate.predict_rejection()).flatten() {
         record.limited = Limited::Decided(LimitOutcome::default());
-        record.at_gate = Some(AtGate::Rejected(Box::new((rejection, Duration::ZERO))));
+        record.at_gate = Some(GateProgress::Rejected(Box::new((
+            rejection,
+            Duration::ZERO,
+        ))));
         return Err(Reply::rejected_at_gate(to.route, &rejection));
     }
     Ok(Some(Box::new(gate)))

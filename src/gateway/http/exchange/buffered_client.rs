@@ -98,12 +98,12 @@ impl<'c> BufferedClient<'c> {
 }
 
 impl ClientStream for BufferedClient<'_> {
-    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
-        self.client.poll_gone(wait, cx)
+    fn poll_disconnected<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        self.client.poll_disconnected(wait, cx)
     }
 
-    fn has_left(&self, cx: &mut Context<'_>) -> bool {
-        self.client.has_left(cx)
+    fn is_disconnected(&self, cx: &mut Context<'_>) -> bool {
+        self.client.is_disconnected(cx)
     }
 
     fn poll_body(

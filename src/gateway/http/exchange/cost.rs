@@ -9,7 +9,7 @@ use limit::Cost;
 use super::request_info::RequestInfo;
 use crate::http::gateway::RouteCosts;
 use crate::http::message::{BodyLength, ResponseHead};
-use crate::zone::UsedTurn;
+use crate::zone::UsedAdmission;
 
 /// Returns the cost of a request before its response is known.
 ///
@@ -22,9 +22,10 @@ pub(super) fn before(
     match rule {
         CostRule::Fixed(cost) => *cost,
         CostRule::Header(of) => {
-            let told = info.named(&of.header).next();
-            let told = told.filter(|_| info.client.trusted);
-            told.and_then(|value| CostRule::parse(value, of.max))
+            let reported = info.named(&of.header).next();
+            let reported = reported.filter(|_| info.client.trusted);
+            reported
+                .and_then(|value| CostRule::parse(value, of.max))
                 .unwrap_or(of.default)
         }
         CostRule::BodyPer(of) => match info.head.length() {
@@ -52,22 +53,24 @@ pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost>
 }
 
 /// Returns whether a response field reports the cost. This field is not forwarded to the client.
-pub(super) fn is_told_by(rule: &CostRule, name: &[u8]) -> bool {
+pub(super) fn is_cost_field(rule: &CostRule, name: &[u8]) -> bool {
     matches!(rule, CostRule::Response(of) if name.eq_ignore_ascii_case(of.response_header.as_bytes()))
 }
 
 /// Charges of a request that its response may still change.
 #[derive(Default)]
-pub(super) struct UsedTurns<'r>(pub(super) Vec<UsedTurn<'r>>);
+pub(super) struct UsedAdmissions<'r>(pub(super) Vec<UsedAdmission<'r>>);
 
-impl UsedTurns<'_> {
+impl UsedAdmissions<'_> {
     /// Refunds all charges.
     pub(super) fn refund(&mut self) {
-        self.0.drain(..).for_each(UsedTurn::refund);
+        self.0.drain(..).for_each(UsedAdmission::refund);
     }
 
     /// Changes all charges to the actual cost of the request.
     pub(super) fn settle(&mut self, cost: Cost) {
-        self.0.drain(..).for_each(|turn| turn.settle(cost));
+        self.0
+            .drain(..)
+            .for_each(|admission| admission.settle(cost));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
 use super::{grpc, tunnel};
-use crate::http::downstream::{ClientError, unless_gone};
+use crate::http::downstream::{ClientError, unless_disconnected};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
 use crate::origin::{Connection, InFlight};
@@ -100,9 +100,9 @@ impl<'r> Forward<'_, 'r> {
             return;
         };
         (self.time).uploaded(self.upload.last_piece(), self.upload.awaits_client());
-        in_flight.note_at_place(self.time);
+        in_flight.note_time_at_gate(self.time);
         self.end_work(&in_flight, true);
-        self.occupied.clear();
+        self.in_flight_permits.clear();
         in_flight.ended();
         if keeps && self.upload.is_complete() {
             self.give_back(connection, &in_flight);
@@ -113,7 +113,7 @@ impl<'r> Forward<'_, 'r> {
     pub(super) fn trailers(&self, connection: &Connection) -> Option<Trailers> {
         let trailers = connection.trailers()?;
         let named = |name: &[u8]| {
-            let mut named = self.named_away.iter();
+            let mut named = self.connection_options.iter();
             named.any(|named| named.eq_ignore_ascii_case(name))
         };
         let edits = &self.route.response_fields;
@@ -170,7 +170,7 @@ impl<'r> Forward<'_, 'r> {
         // Nothing is left to send to either side: only waits for the origin.
         if piece.is_none() {
             let coming = poll_fn(|cx| poll_piece(connection, cx, limit));
-            piece = Some(unless_gone(*client, pin!(coming)).await?);
+            piece = Some(unless_disconnected(*client, pin!(coming)).await?);
         }
         connection.moved();
         if is_waited_for {

@@ -33,7 +33,7 @@ impl Failure {
     /// Returns the response for the client, if it can still receive one.
     pub(super) fn reply(self, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
         match self {
-            Self::Client(ClientError::Gone) => Err(Aborted::ClientGone),
+            Self::Client(ClientError::Disconnected) => Err(Aborted::ClientDisconnected),
             Self::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
             Self::Rejected(rejection) if !has_begun => {
                 Ok(Reply::rejected_at_gate(route, &rejection))

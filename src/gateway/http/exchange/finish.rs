@@ -5,7 +5,7 @@
 use std::future::poll_fn;
 use std::io;
 
-use config::OnClientGone;
+use config::OnClientDisconnect;
 
 use super::answer::poll_received;
 use super::download::drop_body;
@@ -20,8 +20,8 @@ impl<'r> Forward<'_, 'r> {
     /// Conditions: the origin has the whole request, and the response is not a stream that lasts as
     /// long as its client.
     pub(super) fn finishes(&self, failure: &Failure) -> bool {
-        matches!(failure, Failure::Client(ClientError::Gone))
-            && self.settings().on_client_gone == OnClientGone::Finish
+        matches!(failure, Failure::Client(ClientError::Disconnected))
+            && self.settings().on_client_gone == OnClientDisconnect::Finish
             && self.upload.is_complete()
             && !self.is_stream
     }
@@ -31,7 +31,7 @@ impl<'r> Forward<'_, 'r> {
         self.record.disconnected();
         let head = self.finish_head(at_origin).await;
         // The client has received nothing of the response.
-        self.record.client_left();
+        self.record.client_disconnected();
         match head {
             Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
             _ => *at_origin = None,

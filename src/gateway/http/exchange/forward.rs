@@ -10,19 +10,19 @@ use std::time::Duration;
 use config::{self, Balance, HostRule, Route};
 use limit::{Moment, OriginTime};
 
-use super::cost::UsedTurns;
+use super::cost::UsedAdmissions;
 use super::destination::Destination;
 use super::failure::{Attempt, Failure};
-use super::gate::AtGate;
-use super::heads::{self, RequestOnward};
+use super::gate::GateProgress;
+use super::heads::{self, OriginRequest};
 use super::key;
-use super::limits::OccupiedPlaces;
+use super::limits::InFlightPermits;
 use super::onward::Admitted;
 use super::record::RequestRecord;
 use super::reply::send;
 use super::upload::Upload;
-use crate::gate::{GateRejection, Place};
-use crate::http::downstream::{Aborted, ClientError, ClientStream, unless_gone};
+use crate::gate::{GateRejection, Permit};
+use crate::http::downstream::{Aborted, ClientError, ClientStream, unless_disconnected};
 use crate::http::gateway::Gateway;
 use crate::http::message::logs_in_connection;
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
@@ -40,11 +40,11 @@ pub(super) struct Forward<'a, 'r> {
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
     /// Permit of the gate. Moves to the in-flight entry of a server; `None` if there is no gate.
-    pub(super) place: Option<Box<Place>>,
+    pub(super) permit: Option<Box<Permit>>,
     /// Charges of its zones, if the response may change them.
-    pub(super) used: UsedTurns<'r>,
+    pub(super) used: UsedAdmissions<'r>,
     /// Permits of its keys (`in_flight`), held until the last byte of the response has arrived.
-    pub(super) occupied: OccupiedPlaces<'r>,
+    pub(super) in_flight_permits: InFlightPermits<'r>,
     /// Instant at which the request departed to its origin.
     pub(super) began: Moment,
     /// Part of the time since `began` that was spent waiting for the client.
@@ -70,7 +70,7 @@ pub(super) struct Forward<'a, 'r> {
     /// Whether the measurement of the origin's work has ended.
     pub(super) has_ended_work: bool,
     /// Fields listed in the response's `Connection`, if trailers may follow.
-    pub(super) named_away: Vec<Box<[u8]>>,
+    pub(super) connection_options: Vec<Box<[u8]>>,
 }
 
 /// Connection and in-flight entry of a request, until the last byte of the response has arrived.
@@ -102,7 +102,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         let Destination { route, origin } = admitted.to;
         let began = match &record.at_gate {
             // The clock was read only for a request that waited at the gate.
-            Some(AtGate::Passed(span)) if !span.is_zero() => record.now(),
+            Some(GateProgress::Passed(span)) if !span.is_zero() => record.now(),
             // The request may have waited as a follower.
             _ if route.collapse.is_some() => record.now(),
             _ => record.began + record.waited(),
@@ -113,9 +113,9 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             client,
             upload: upload(record.gateway),
             record,
-            place: admitted.place,
+            permit: admitted.permit,
             used: admitted.used,
-            occupied: admitted.occupied,
+            in_flight_permits: admitted.in_flight_permits,
             began,
             time: OriginTime::NEW,
             sent: began,
@@ -126,7 +126,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             any_head: false,
             is_stream: false,
             has_ended_work: false,
-            named_away: Vec::new(),
+            connection_options: Vec::new(),
         }
     }
 
@@ -160,7 +160,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         if let Failure::Origin(error) = &failure {
             let now = self.record.now();
             self.record.origin_ended(self.origin_took(now), now);
-            self.origin().tell_unanswered(error, now);
+            self.origin().log_unanswered(error, now);
         }
         let reply = failure.reply(self.route, self.client.has_begun())?;
         Ok(send(reply, self.client, self.record))
@@ -302,7 +302,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
         let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
         let mut in_flight = picked.map_err(Err)?;
-        in_flight.set_place(self.place.take());
+        in_flight.set_permit(self.permit.take());
         self.record.server = Some(in_flight.server());
         let pool = self.record.worker.pools.of(in_flight.at());
         let kept = pool.take(self.settings(), self.needs(), self.began, verified);
@@ -318,7 +318,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         let found = (self.origin()).pick_tied(tied, self.sender(), self.began, verified);
         let (connection, mut in_flight) = found?;
         self.record.server = Some(in_flight.server());
-        in_flight.set_place(self.place.take());
+        in_flight.set_permit(self.permit.take());
         Some((connection, in_flight))
     }
 
@@ -337,8 +337,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             Ok(picked) => picked,
             Err(all_out) => {
                 let since = self.held_since(all_out.is_full());
-                let place = self.place.take();
-                return Box::pin(self.connect_when_back(place, all_out, since)).await;
+                let permit = self.permit.take();
+                return Box::pin(self.connect_when_back(permit, all_out, since)).await;
             }
         };
         let connection = self.connect(&mut in_flight).await?;
@@ -392,7 +392,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             in_flight.note_begun();
         }
         let traceparent = self.record.traceparent();
-        let onward = RequestOnward {
+        let onward = OriginRequest {
             info: self.record.info,
             route: self.route,
             server: in_flight.server(),
@@ -463,7 +463,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     ) -> Result<Result<Connection, OriginError>, ClientError> {
         let pool = self.record.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
-        unless_gone(self.client, pin!(connecting)).await
+        unless_disconnected(self.client, pin!(connecting)).await
     }
 
     /// Records that the request gets no response, or only a part, while it still holds its permit.

@@ -12,10 +12,10 @@ use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
 use super::destination::Destination;
 use super::key;
-use super::limits::{LimitOutcome, Turns};
+use super::limits::{LimitOutcome, ZoneAdmissions};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
-use crate::gate::{Admission, GateRejection, KeyAtGate, NoTurn, OriginGate, Place, Waiting};
+use crate::gate::{Admission, GateRejection, KeyAtGate, OriginGate, Permit, WaitError, Waiting};
 use crate::http::gateway::Gateway;
 use crate::observe::events::RejectionAtGate;
 use crate::observe::key_names::KeyNames;
@@ -24,7 +24,7 @@ use crate::time::clock;
 use crate::zone::{Key, NEW_KEYS};
 
 /// State of a request at the gate of its origin.
-pub(super) enum AtGate {
+pub(super) enum GateProgress {
     /// Waiting since this instant. Also the final state if the client disconnects.
     Waiting(Moment),
     /// Passed after this duration.
@@ -39,17 +39,17 @@ pub(super) enum AtGate {
     /// The instant is moved so that the time at the origin is not counted.
     Held(Moment),
     /// Waited this duration for an origin that could not be reached. The charges of its zones stay.
-    InVain(Box<(GateRejected, Duration)>),
+    HeldTooLong(Box<(GateRejected, Duration)>),
 }
 
-impl AtGate {
+impl GateProgress {
     /// Returns the wait of the request, until `now` if it still waits.
     pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
         match self {
             Self::Waiting(since) | Self::Held(since) => now().since(*since),
             Self::Passed(span) => *span,
             Self::Rejected(rejected) => rejected.1,
-            Self::InVain(rejected) => rejected.1,
+            Self::HeldTooLong(rejected) => rejected.1,
         }
     }
 
@@ -57,7 +57,7 @@ impl AtGate {
     pub(super) fn rejected(&self) -> Option<GateRejected> {
         match self {
             Self::Rejected(rejected) => Some(rejected.0.reason),
-            Self::InVain(rejected) => Some(rejected.0),
+            Self::HeldTooLong(rejected) => Some(rejected.0),
             Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
         }
     }
@@ -72,17 +72,17 @@ pub(super) struct GateRequest<'a> {
     /// Cost of the request.
     cost: Cost,
     /// Whether a zone has admitted the request.
-    has_turn: bool,
+    is_admitted: bool,
     /// Time that the request spent as a follower, in milliseconds.
     followed: u32,
     /// Whether the leader had not passed the gate during that time.
     followed_in_queue: bool,
     /// Key and plan whose share of the gate the request uses. Computed when needed.
-    sharer: OnceCell<Sharer>,
+    key_and_plan: OnceCell<KeyAndPlan>,
 }
 
 /// Key and plan whose share of a gate a request uses.
-struct Sharer {
+struct KeyAndPlan {
     /// Empty if the origin has no `share` zone.
     key: Key,
     /// Index of the plan of the key in that zone, if it has one.
@@ -91,7 +91,7 @@ struct Sharer {
 
 /// A key that has a plan in the gate's `share` zone.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct GatePlan {
     /// Key of the request at the gate.
     pub(super) key: Key,
     /// Index of the plan.
@@ -113,10 +113,10 @@ impl<'a> GateRequest<'a> {
             to,
             info,
             cost,
-            has_turn: false,
+            is_admitted: false,
             followed: 0,
             followed_in_queue: false,
-            sharer: OnceCell::new(),
+            key_and_plan: OnceCell::new(),
         })
     }
 
@@ -131,13 +131,13 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Returns the key and its plan for the access log, if both exist.
-    pub(super) fn planned(&self) -> Option<Planned> {
+    pub(super) fn planned(&self) -> Option<GatePlan> {
         let has_plans = self.plans().is_some_and(|plans| !plans.is_empty());
         if !has_plans || self.gateway.access_log().is_none() {
             return None;
         }
-        let Sharer { key, plan } = self.sharer();
-        plan.map(|plan| Planned {
+        let KeyAndPlan { key, plan } = self.key_and_plan();
+        plan.map(|plan| GatePlan {
             key: Key::clone(key),
             plan,
         })
@@ -146,11 +146,11 @@ impl<'a> GateRequest<'a> {
     /// Predicts whether the gate would reject the request now. Returns the rejection.
     ///
     /// Called before the request joins a zone, so that a hopeless request is charged in no zone.
-    pub(super) fn foresee(&self) -> Option<GateRejection> {
+    pub(super) fn predict_rejection(&self) -> Option<GateRejection> {
         let limits = || self.wait_limits(self.most(Duration::ZERO));
-        let rejection = self.gate.foresee(|| self.share(), limits)?;
+        let rejection = self.gate.predict_rejection(|| self.share(), limits)?;
         self.note_client();
-        self.tell_rejection(rejection.reason);
+        self.record_rejection(rejection.reason);
         Some(rejection)
     }
 
@@ -163,7 +163,7 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Counts and logs a rejection by the gate.
-    fn tell_rejection(&self, reason: GateRejected) {
+    fn record_rejection(&self, reason: GateRejected) {
         self.gate.metrics().rejections.add(reason, 1);
         self.gate.events().rejected(|| RejectionAtGate {
             origin: self.settings().name.clone(),
@@ -176,7 +176,7 @@ impl<'a> GateRequest<'a> {
     /// Returns the name of the request's key at a shared gate, for quoted text.
     fn key_name(&self) -> Option<String> {
         let share = self.gateway.zone(self.settings().share?).settings();
-        Some(match &*self.sharer().key {
+        Some(match &*self.key_and_plan().key {
             // No flood of new keys shares this key, so an empty key is really empty.
             [] => String::new(),
             key => KeyNames::of(share).short_quoted(key),
@@ -184,14 +184,18 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Notes that zones have admitted the request, and the key that they have found.
-    pub(super) fn after(mut self, turns: &Turns, outcome: Option<&LimitOutcome>) -> Self {
-        self.has_turn = !turns.is_empty();
+    pub(super) fn after(
+        mut self,
+        admissions: &ZoneAdmissions,
+        outcome: Option<&LimitOutcome>,
+    ) -> Self {
+        self.is_admitted = !admissions.is_empty();
         let share = self.settings().share;
         let mut verdicts = outcome.iter().flat_map(|it| &it.verdicts);
         if verdicts.any(|it| it.is_flood && Some(it.limit.zone) == share) {
             // Requests that share the bucket of new keys also share one key here.
             let key = Key::from(NEW_KEYS);
-            self.sharer = OnceCell::from(Sharer { key, plan: None });
+            self.key_and_plan = OnceCell::from(KeyAndPlan { key, plan: None });
         }
         self
     }
@@ -226,7 +230,7 @@ impl<'a> GateRequest<'a> {
             || self.share(),
             self.cost,
             &self.wait_limits(self.most(waited)),
-            self.has_turn,
+            self.is_admitted,
             self.followed(),
         )
     }
@@ -240,15 +244,18 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Rejects the request after it has followed for `span`.
-    pub(super) fn give_up(&self, span: Duration) -> (GateRejection, AtGate) {
+    pub(super) fn give_up(&self, span: Duration) -> (GateRejection, GateProgress) {
         let reason = GateRejected::Timeout;
         let retry_after = self.gate.predicted_wait(&self.share());
         let rejection = GateRejection {
             reason,
             retry_after,
         };
-        self.tell_rejection(reason);
-        (rejection, AtGate::Rejected(Box::new((rejection, span))))
+        self.record_rejection(reason);
+        (
+            rejection,
+            GateProgress::Rejected(Box::new((rejection, span))),
+        )
     }
 
     /// Waits until the gate lets the request pass. `waited`: time waited before.
@@ -258,30 +265,30 @@ impl<'a> GateRequest<'a> {
         &self,
         worker: &Worker,
         waited: Duration,
-        at_gate: &mut Option<AtGate>,
+        at_gate: &mut Option<GateProgress>,
         join: impl FnOnce(&Self, Duration) -> Result<Admission, GateRejection>,
-    ) -> Result<Place, NoTurn> {
+    ) -> Result<Permit, WaitError> {
         let joined = join(self, waited);
         if !matches!(joined, Ok(Admission::Passed(_))) {
             self.note_client();
         }
         let (passed, span) = match joined {
-            Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
-            Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
+            Ok(Admission::Passed(permit)) => (Ok(permit), Duration::ZERO),
+            Err(rejection) => (Err(WaitError::Rejected(rejection)), Duration::ZERO),
             Ok(Admission::Waiting(waiting)) => {
                 let began = worker.pacer.now();
-                *at_gate = Some(AtGate::Waiting(began));
+                *at_gate = Some(GateProgress::Waiting(began));
                 let limits = self.wait_limits(self.most(waited));
                 // Boxed: most requests do not wait, and their state should be small.
                 let turn = Box::pin(waiting.turn(limits, &worker.pacer)).await;
                 (turn, worker.pacer.now().since(began))
             }
         };
-        if let Ok(place) = &passed {
+        if let Ok(permit) = &passed {
             self.count_class();
-            self.tell(place);
+            self.report_key(permit);
         }
-        *at_gate = Some(self.told(&passed, span));
+        *at_gate = Some(self.state_after(&passed, span));
         passed
     }
 
@@ -294,41 +301,47 @@ impl<'a> GateRequest<'a> {
         worker: &Worker,
         waiting: Result<Waiting, GateRejection>,
         asked: Moment,
-        at_gate: &mut Option<AtGate>,
-    ) -> Result<Place, NoTurn> {
+        at_gate: &mut Option<GateProgress>,
+    ) -> Result<Permit, WaitError> {
         let now = worker.pacer.now();
         let waited = at_gate.as_ref().map(|it| it.waited(|| now));
         let waited = waited.unwrap_or_default();
         let since = now.before(waited);
-        *at_gate = Some(AtGate::Held(since));
+        *at_gate = Some(GateProgress::Held(since));
         let passed = match waiting {
             Ok(waiting) => {
                 let before = waiting.since().since(asked);
                 let limits = self.wait_limits(self.most(before));
                 waiting.turn(limits, &worker.pacer).await
             }
-            Err(rejection) => Err(NoTurn::Rejected(rejection)),
+            Err(rejection) => Err(WaitError::Rejected(rejection)),
         };
-        if let Ok(place) = &passed {
-            self.tell(place);
+        if let Ok(permit) = &passed {
+            self.report_key(permit);
         }
         let span = worker.pacer.now().since(since);
-        *at_gate = Some(match self.told(&passed, span) {
-            AtGate::Rejected(rejected) => AtGate::InVain(Box::new((rejected.0.reason, rejected.1))),
-            told => told,
+        *at_gate = Some(match self.state_after(&passed, span) {
+            GateProgress::Rejected(rejected) => {
+                GateProgress::HeldTooLong(Box::new((rejected.0.reason, rejected.1)))
+            }
+            state_after => state_after,
         });
         passed
     }
 
     /// Returns the state after a wait of `span`. Counts and logs a rejection.
-    fn told(&self, passed: &Result<Place, NoTurn>, span: Duration) -> AtGate {
+    fn state_after(&self, passed: &Result<Permit, WaitError>, span: Duration) -> GateProgress {
         let at_gate = match passed {
-            Ok(_) => AtGate::Passed(span),
-            Err(NoTurn::Rejected(rejection)) => AtGate::Rejected(Box::new((*rejection, span))),
-            Err(NoTurn::Outage(_)) => AtGate::InVain(Box::new((GateRejected::Outage, span))),
+            Ok(_) => GateProgress::Passed(span),
+            Err(WaitError::Rejected(rejection)) => {
+                GateProgress::Rejected(Box::new((*rejection, span)))
+            }
+            Err(WaitError::Outage(_)) => {
+                GateProgress::HeldTooLong(Box::new((GateRejected::Outage, span)))
+            }
         };
         if let Some(reason) = at_gate.rejected() {
-            self.tell_rejection(reason);
+            self.record_rejection(reason);
         }
         at_gate
     }
@@ -361,7 +374,7 @@ impl<'a> GateRequest<'a> {
         let share = self.settings().share;
         KeyAtGate {
             zone: share.map(|zone| Arc::clone(self.gateway.zone(zone).name())),
-            key: Key::clone(&self.sharer().key),
+            key: Key::clone(&self.key_and_plan().key),
         }
     }
 
@@ -380,19 +393,19 @@ impl<'a> GateRequest<'a> {
             return;
         }
         let decides = self.plans().is_some_and(Plans::have_classes);
-        let plan = decides.then(|| self.sharer().plan).flatten();
+        let plan = decides.then(|| self.key_and_plan().plan).flatten();
         let class = plan.and_then(|plan| self.plans()?.get(plan)?.class.as_ref());
         let class = class.unwrap_or(&self.route().class);
         self.gateway.count_class(self.to.origin, class);
     }
 
     /// Reports the key of a departing request to the gate.
-    fn tell(&self, place: &Place) {
+    fn report_key(&self, permit: &Permit) {
         let Some(share) = self.settings().share else {
             return;
         };
-        place.tell_key(|| match self.sharer.get() {
-            Some(sharer) => stable_hash(&sharer.key),
+        permit.report_key(|| match self.key_and_plan.get() {
+            Some(key_and_plan) => stable_hash(&key_and_plan.key),
             None => key::shared_hash(self.gateway.zone(share).settings(), self.info, self.route()),
         });
     }
@@ -404,20 +417,23 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Returns the key of the request at the gate, and its plan. Computes them at the first call.
-    fn sharer(&self) -> &Sharer {
-        self.sharer.get_or_init(|| {
+    fn key_and_plan(&self) -> &KeyAndPlan {
+        self.key_and_plan.get_or_init(|| {
             let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
             let shared = |zone| key::shared(zone, self.info, self.route());
             let key = zone.map_or_else(Key::default, shared);
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
-            Sharer { key, plan }
+            KeyAndPlan { key, plan }
         })
     }
 
     /// Returns the share of the gate that the request uses.
     fn share(&self) -> Share<KeyAtGate> {
-        let plan = self.sharer().plan.and_then(|plan| self.plans()?.get(plan));
+        let plan = self
+            .key_and_plan()
+            .plan
+            .and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
             class: Arc::clone(class.unwrap_or(&self.route().class)),

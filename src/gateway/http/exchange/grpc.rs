@@ -107,15 +107,19 @@ mod tests {
             ("application/json", false),
             ("", false),
         ];
-        for (kind, wanted) in kinds {
-            assert_eq!(call(&[("content-type", kind)]).is_grpc(), wanted, "{kind}");
+        for (kind, expected) in kinds {
+            assert_eq!(
+                call(&[("content-type", kind)]).is_grpc(),
+                expected,
+                "{kind}"
+            );
         }
         assert!(!call(&[]).is_grpc());
     }
 
     #[test]
     fn a_deadline_has_up_to_eight_digits_and_a_unit() {
-        let told = [
+        let cases = [
             ("1H", Some(Duration::from_secs(3600))),
             ("2M", Some(Duration::from_secs(120))),
             ("99999999S", Some(Duration::from_secs(99_999_999))),
@@ -129,12 +133,12 @@ mod tests {
             ("1s", None),
             ("", None),
         ];
-        for (value, wanted) in told {
+        for (value, expected) in cases {
             let fields = [
                 ("content-type", "application/grpc"),
                 ("grpc-timeout", value),
             ];
-            assert_eq!(timeout(&call(&fields)), wanted, "{value}");
+            assert_eq!(timeout(&call(&fields)), expected, "{value}");
         }
         assert_eq!(timeout(&call(&[("grpc-timeout", "1S")])), None);
     }

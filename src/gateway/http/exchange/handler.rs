@@ -9,17 +9,17 @@ use futures_util::future::Either;
 use limit::Moment;
 
 use super::admit::admit;
-use super::arrive::{Arrival, Stop, arrive};
+use super::arrive::{Arrival, NotArrived, arrive};
 use super::buffered_client::{BufferedClient, size_for};
 use super::collapse;
 use super::forward::Forward;
-use super::onward::{Decision, Onward};
+use super::onward::{Decision, Proceed};
 use super::record::{RequestRecord, record_unreadable};
 use super::reply::{Reply, send};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::http::downstream::{
-    Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
+    Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_disconnected,
 };
 use crate::http::message::RequestHead;
 use crate::time::pacer::Priority;
@@ -52,8 +52,8 @@ impl RequestService for Worker {
             }
             let decision = {
                 let admission = pin!(admit(arrived, &mut record));
-                let decided = unless_gone(client, admission).await;
-                decided.map_err(|_| Aborted::ClientGone)?
+                let decided = unless_disconnected(client, admission).await;
+                decided.map_err(|_| Aborted::ClientDisconnected)?
             };
             finish(decision, client, &mut record, priority).await
         }
@@ -75,7 +75,7 @@ impl RequestService for Worker {
 /// The body is received first, and then the request joins its limits: a zone's slot is for the
 /// instant at which the request departs.
 async fn serve_buffered<'r>(
-    arrived: Result<Arrival<'r>, Stop<'r>>,
+    arrived: Result<Arrival<'r>, NotArrived<'r>>,
     size: NonZeroU64,
     client: &mut dyn ClientStream,
     record: &mut RequestRecord<'r>,
@@ -85,15 +85,15 @@ async fn serve_buffered<'r>(
     let most = gateway.settings().server.max_body_size;
     match client.receive(record.info.head, most).await {
         Ok(()) => {}
-        Err(ClientError::Gone) => return Err(Aborted::ClientGone),
+        Err(ClientError::Disconnected) => return Err(Aborted::ClientDisconnected),
         Err(error) => return send(Reply::client_error(error), &mut client, record).await,
     }
     record.body_received(pacer.now());
     let decided = {
         let admission = pin!(admit(arrived, record));
-        unless_gone(&client, admission).await
+        unless_disconnected(&client, admission).await
     };
-    let decision = decided.map_err(|_| Aborted::ClientGone)?;
+    let decision = decided.map_err(|_| Aborted::ClientDisconnected)?;
     finish(decision, &mut client, record, pacer.priority()).await
 }
 
@@ -101,13 +101,13 @@ async fn serve_buffered<'r>(
 ///
 /// `arrived` is passed through because the future of a request keeps borrowed values.
 fn with_buffer_size<'r>(
-    arrived: Result<Arrival<'r>, Stop<'r>>,
+    arrived: Result<Arrival<'r>, NotArrived<'r>>,
     record: &RequestRecord<'_>,
-) -> (Option<NonZeroU64>, Result<Arrival<'r>, Stop<'r>>) {
+) -> (Option<NonZeroU64>, Result<Arrival<'r>, NotArrived<'r>>) {
     let origin = match &arrived {
         // If the room admits the request, it goes to this origin.
-        Ok(Arrival { to, .. }) | Err(Stop::AtRoom(to)) => Some(to.origin),
-        Err(Stop::Reply(_)) => None,
+        Ok(Arrival { to, .. }) | Err(NotArrived::AtRoom(to)) => Some(to.origin),
+        Err(NotArrived::Reply(_)) => None,
     };
     let size = origin.and_then(|origin| {
         let settings = record.gateway.origin(origin).settings();
@@ -127,8 +127,8 @@ fn finish<'w, 'r: 'w>(
     priority: Priority,
 ) -> impl Future<Output = Result<(), Aborted>> {
     let rest: Rest<'w> = match decision {
-        Ok(Onward::Admitted(admitted)) => Box::pin(Forward::new(admitted, client, record).run()),
-        Ok(Onward::Leads(leading)) => Box::pin(collapse::lead(leading, Some(client), record)),
+        Ok(Proceed::Admitted(admitted)) => Box::pin(Forward::new(admitted, client, record).run()),
+        Ok(Proceed::Leads(leading)) => Box::pin(collapse::lead(leading, Some(client), record)),
         Err(reply) => return Either::Right(refuse(reply, client, record, priority)),
     };
     Either::Left(rest)

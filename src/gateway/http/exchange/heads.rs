@@ -22,7 +22,7 @@ use crate::http::message::{
 };
 
 /// A request, and everything that its head for the origin depends on.
-pub(super) struct RequestOnward<'a> {
+pub(super) struct OriginRequest<'a> {
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) route: &'a Route,
     /// Server that gets the request.
@@ -35,7 +35,7 @@ pub(super) struct RequestOnward<'a> {
     pub(super) request_id: Option<(&'a str, &'a str)>,
 }
 
-impl<'a> RequestOnward<'a> {
+impl<'a> OriginRequest<'a> {
     /// Returns the `Host` for the origin.
     fn host(&self) -> Cow<'a, [u8]> {
         match (self.host, self.info.head.named_host()) {
@@ -93,7 +93,7 @@ impl<'a> RequestOnward<'a> {
                 FieldName::Other if head.opens_websocket() => {
                     !name.eq_ignore_ascii_case(b"sec-websocket-key")
                 }
-                known if known.tells_origination() => trusted,
+                known if known.describes_origination() => trusted,
                 FieldName::Other if self.is_request_id(name) => false,
                 known => !known.is_of_one_hop(),
             };
@@ -137,7 +137,9 @@ impl<'a> RequestOnward<'a> {
     /// reads or sets. A field that limits or routes use is forwarded even if `Connection` lists it.
     fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
         let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
-        if self.info.fields().names_away(known, name) && !inputs.reads(name, underscores) {
+        if self.info.fields().is_listed_in_connection(known, name)
+            && !inputs.reads(name, underscores)
+        {
             return true;
         }
         match known {
@@ -178,14 +180,14 @@ fn is_odd(name: &[u8], underscores: bool) -> bool {
 }
 
 /// Writes the head of a request for the origin.
-pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
-    let head = onward.info.head;
+pub(super) fn write_request(out: &mut Buffer, origin_request: &OriginRequest<'_>) {
+    let head = origin_request.info.head;
     out.put(head.method());
     out.put(b" ");
-    onward.each_target_part(&mut |part| out.put(part));
+    origin_request.each_target_part(&mut |part| out.put(part));
     out.put(b" HTTP/1.1\r\n");
-    put_field(out, b"Host", &onward.host());
-    onward.each_field(|name, value| match value {
+    put_field(out, b"Host", &origin_request.host());
+    origin_request.each_field(|name, value| match value {
         [value] => put_field(out, name, value),
         parts => {
             out.put_all([name, b": "]);
@@ -215,23 +217,25 @@ pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
 /// # Errors
 ///
 /// Returns an error if the target or the host cannot be sent over HTTP/2.
-pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<()>, http::Error> {
-    let head = onward.info.head;
+pub(super) fn http2_request(
+    origin_request: &OriginRequest<'_>,
+) -> Result<http::Request<()>, http::Error> {
+    let head = origin_request.info.head;
     let mut target = Vec::new();
-    onward.each_target_part(&mut |part| target.extend_from_slice(part));
+    origin_request.each_target_part(&mut |part| target.extend_from_slice(part));
     let target = match (&*target, head.method()) {
         // A request for the whole server (RFC 9113, section 8.3.1).
         (b"*" | b"/", b"OPTIONS") if head.path_and_query() == b"*" => &b"*"[..],
         (target, _) => target,
     };
-    let scheme = if onward.server.is_encrypted() {
+    let scheme = if origin_request.server.is_encrypted() {
         "https"
     } else {
         "http"
     };
     let uri = http::Uri::builder()
         .scheme(scheme)
-        .authority(&*onward.host())
+        .authority(&*origin_request.host())
         .path_and_query(target)
         .build()?;
     let mut request = http::Request::builder()
@@ -240,7 +244,7 @@ pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<
         .version(http::Version::HTTP_2)
         .body(())?;
     let fields = request.headers_mut();
-    onward.each_field(|name, value| match value {
+    origin_request.each_field(|name, value| match value {
         [value] => append(fields, name, value),
         parts => append(fields, name, &parts.concat()),
     });
@@ -280,7 +284,7 @@ pub(super) fn each_passing(
             FieldName::Trailer => trailers,
             known => !known.is_of_one_hop() && !ends_here(known, name),
         };
-        if passes && !fields.names_away(known, name) {
+        if passes && !fields.is_listed_in_connection(known, name) {
             put(name, value);
         }
     }

@@ -13,8 +13,8 @@ use super::destination::Destination;
 use super::failure::Failure;
 use super::forward::Forward;
 use super::gate::GateRequest;
-use crate::gate::{NoTurn, Place};
-use crate::http::downstream::unless_gone;
+use crate::gate::{Permit, WaitError};
+use crate::http::downstream::unless_disconnected;
 use crate::origin::{Connection, InFlight, OriginError};
 
 /// Time between two attempts of a request while all servers are full.
@@ -75,8 +75,8 @@ impl<'r> Forward<'_, 'r> {
             return Err(Failure::Origin(error));
         }
         let held_since = self.held_since(error.is_full());
-        let place = in_flight.leave();
-        let (connection, found) = self.connect_when_back(place, error, held_since).await?;
+        let permit = in_flight.leave();
+        let (connection, found) = self.connect_when_back(permit, error, held_since).await?;
         *in_flight = found;
         Ok(connection)
     }
@@ -88,26 +88,26 @@ impl<'r> Forward<'_, 'r> {
     /// which the request first could not be sent.
     pub(super) async fn connect_when_back(
         &mut self,
-        place: Option<Box<Place>>,
+        permit: Option<Box<Permit>>,
         error: OriginError,
         held_since: Moment,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
         if self.settings().holds() && error.is_unreachable() && self.client.held() {
             return Err(Failure::Origin(error));
         }
-        let (mut place, mut error) = (place, error);
+        let (mut permit, mut error) = (permit, error);
         loop {
-            let again = self.wait_again(place, error, held_since).await?;
+            let again = self.wait_again(permit, error, held_since).await?;
             self.began = self.record.now();
             let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
             let mut in_flight = match picked {
                 Ok(picked) => picked,
                 Err(all_out) => {
-                    (place, error) = (Some(Box::new(again)), all_out);
+                    (permit, error) = (Some(Box::new(again)), all_out);
                     continue;
                 }
             };
-            in_flight.set_place(Some(Box::new(again)));
+            in_flight.set_permit(Some(Box::new(again)));
             self.record.server = Some(in_flight.server());
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
@@ -116,7 +116,7 @@ impl<'r> Forward<'_, 'r> {
                     self.client.resumed();
                     return Ok((connection, in_flight));
                 }
-                Err(Failure::Origin(again)) => (place, error) = (in_flight.leave(), again),
+                Err(Failure::Origin(again)) => (permit, error) = (in_flight.leave(), again),
                 Err(failure) => return Err(failure),
             }
         }
@@ -155,10 +155,10 @@ impl<'r> Forward<'_, 'r> {
     /// Returns the request to the gate, and waits there for a new permit.
     async fn wait_again(
         &mut self,
-        place: Option<Box<Place>>,
+        permit: Option<Box<Permit>>,
         error: OriginError,
         held_since: Moment,
-    ) -> Result<Place, Failure> {
+    ) -> Result<Permit, Failure> {
         if error.is_full() {
             // The gate learns that a server is full a little later than the request.
             sleep(FULL_PAUSE).await;
@@ -166,21 +166,23 @@ impl<'r> Forward<'_, 'r> {
         let (route, origin) = (self.route, self.origin);
         let (to, cost) = (Destination { route, origin }, self.record.cost);
         let gate = GateRequest::new(self.record.gateway, self.record.info, to, cost);
-        let (Some(gate), Some(place)) = (gate, place) else {
+        let (Some(gate), Some(permit)) = (gate, permit) else {
             return Err(Failure::Origin(error));
         };
-        let waiting = self.origin().hold(*place, || gate.key(), error, held_since);
+        let waiting = self
+            .origin()
+            .hold(*permit, || gate.key(), error, held_since);
         let waiting = waiting.map_err(Failure::Origin)?;
         let (asked, at_gate) = (self.record.began, &mut self.record.at_gate);
         let worker = self.record.worker;
         let passing = pin!(gate.pass_again(worker, waiting, asked, at_gate));
-        let passed = unless_gone(self.client, passing).await?;
+        let passed = unless_disconnected(self.client, passing).await?;
         passed.map_err(|why| match why {
-            NoTurn::Outage(error) => {
+            WaitError::Outage(error) => {
                 self.began = worker.pacer.now();
                 Failure::Origin(error)
             }
-            NoTurn::Rejected(rejection) => Failure::Rejected(rejection),
+            WaitError::Rejected(rejection) => Failure::Rejected(rejection),
         })
     }
 }

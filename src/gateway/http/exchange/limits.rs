@@ -3,14 +3,14 @@
 //! A limit is a zone with the burst and the waits that the route allows. The zone admits a request
 //! at once, after a wait, or rejects it.
 
+mod admissions;
 mod pending;
 mod several;
-mod turns;
 mod verdict;
 mod wait;
 
+pub(super) use self::admissions::{InFlightPermits, ZoneAdmissions};
 use self::pending::JoinedLimit;
-pub(super) use self::turns::{OccupiedPlaces, Turns};
 pub(super) use self::verdict::{AppliedLimit, LimitOutcome};
 pub(super) use self::wait::{Begun, begin, wait};
 use crate::zone::Key;

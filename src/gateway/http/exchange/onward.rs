@@ -4,22 +4,22 @@
 
 use std::pin::Pin;
 
-use super::cost::UsedTurns;
+use super::cost::UsedAdmissions;
 use super::destination::Destination;
 use super::gate::GateRequest;
-use super::limits::{OccupiedPlaces, Turns};
+use super::limits::{InFlightPermits, ZoneAdmissions};
 use super::reply::Reply;
 use crate::collapse::Leader;
-use crate::gate::Place;
+use crate::gate::Permit;
 
 /// Decision about a request: it continues to its origin, or gets this response.
-pub(super) type Decision<'a> = Result<Onward<'a>, Reply<'a>>;
+pub(super) type Decision<'a> = Result<Proceed<'a>, Reply<'a>>;
 
 /// Boxed future of a decision that takes time. Most requests need none.
 pub(super) type BoxedDecision<'w, 'a> = Pin<Box<dyn Future<Output = Decision<'a>> + 'w>>;
 
 /// A request that continues.
-pub(super) enum Onward<'a> {
+pub(super) enum Proceed<'a> {
     /// The request goes to its origin.
     Admitted(Admitted<'a>),
     /// The request leads: it joins the gate of its origin while followers wait for its answer.
@@ -32,7 +32,7 @@ pub(super) struct BeforeGate<'a> {
     /// Boxed: most origins have no gate.
     pub(super) gate: Option<Box<GateRequest<'a>>>,
     /// Admissions of the zones.
-    pub(super) turns: Turns<'a>,
+    pub(super) admissions: ZoneAdmissions<'a>,
 }
 
 /// A leader before the gate of its origin.
@@ -45,22 +45,26 @@ pub(super) struct Leading<'a> {
 pub(super) struct Admitted<'r> {
     pub(super) to: Destination<'r>,
     /// Permit of the gate, boxed, as most origins have no gate; `None` if there is none.
-    pub(super) place: Option<Box<Place>>,
+    pub(super) permit: Option<Box<Permit>>,
     /// Charges of its zones, if the response may change them.
-    pub(super) used: UsedTurns<'r>,
+    pub(super) used: UsedAdmissions<'r>,
     /// Permits (`in_flight`) that the request holds in its zones.
-    pub(super) occupied: OccupiedPlaces<'r>,
+    pub(super) in_flight_permits: InFlightPermits<'r>,
 }
 
 impl<'a> Admitted<'a> {
     /// Uses the admissions of a request.
-    pub(super) fn new(to: Destination<'a>, place: Option<Box<Place>>, turns: Turns<'a>) -> Self {
-        let (used, occupied) = turns.take(to.route);
+    pub(super) fn new(
+        to: Destination<'a>,
+        permit: Option<Box<Permit>>,
+        admissions: ZoneAdmissions<'a>,
+    ) -> Self {
+        let (used, in_flight_permits) = admissions.take(to.route);
         Self {
             to,
-            place,
+            permit,
             used,
-            occupied,
+            in_flight_permits,
         }
     }
 }

@@ -127,8 +127,8 @@ impl PageBody {
     fn text_of<'s>(&'s self, part: &'s PagePart) -> &'s str {
         match part {
             PagePart::Text(text) => text,
-            PagePart::Value(wanted) => {
-                let found = self.values.iter().find(|(value, _)| value == wanted);
+            PagePart::Value(placeholder) => {
+                let found = self.values.iter().find(|(value, _)| value == placeholder);
                 found.map_or("", |(_, text)| text)
             }
         }

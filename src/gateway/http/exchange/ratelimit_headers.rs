@@ -96,13 +96,13 @@ fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<
 fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let limiting = outcome.verdicts.iter().filter_map(|verdict| {
         let (quota, _) = quota(record, verdict.limit, &verdict.key)?;
-        Some((quota, verdict.outlook))
+        Some((quota, verdict.prediction))
     });
-    let tightest =
-        limiting.min_by_key(|(_, outlook)| (outlook.remaining, Reverse(outlook.one_more_in)));
-    if let Some((quota, outlook)) = tightest {
-        let retry_after = whole_seconds(outlook.retry_after());
-        x_ratelimit_fields(put, quota, outlook.remaining, retry_after);
+    let tightest = limiting
+        .min_by_key(|(_, prediction)| (prediction.remaining, Reverse(prediction.one_more_in)));
+    if let Some((quota, prediction)) = tightest {
+        let retry_after = whole_seconds(prediction.retry_after());
+        x_ratelimit_fields(put, quota, prediction.remaining, retry_after);
     }
 }
 
@@ -149,9 +149,9 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
         }
     } else {
         for verdict in &outcome.verdicts {
-            let outlook = verdict.outlook;
+            let prediction = verdict.prediction;
             let (limit, key) = (verdict.limit, &verdict.key);
-            add(limit, key, outlook.remaining, outlook.one_more_in);
+            add(limit, key, prediction.remaining, prediction.one_more_in);
         }
     }
     if !policies.is_empty() {

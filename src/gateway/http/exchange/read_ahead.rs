@@ -112,7 +112,7 @@ impl<'r> Forward<'_, 'r> {
             // The client gets the bytes that came before the response failed.
             Err(Failure::Broken) => {
                 *at_origin = None;
-                self.occupied.clear();
+                self.in_flight_permits.clear();
                 None
             }
             Err(_) => return broken,

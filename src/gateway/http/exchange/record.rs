@@ -1,7 +1,7 @@
 //! The record of a request: counted, logged and traced once the request has ended.
 
-mod gone;
-mod marks;
+mod disconnect;
+mod rare;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use config::{Plan, Route, ServerUrl, Zone};
 use limit::{Cost, Moment};
 
-use marks::Marks;
+use rare::RareProperties;
 
-use super::gate::{AtGate, Planned};
+use super::gate::{GatePlan, GateProgress};
 use super::limits::{LimitOutcome, Limited};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
@@ -25,7 +25,7 @@ use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 
 /// Status in log and metrics if the client disconnected before a response began, as in nginx.
-const CLIENT_GONE: u16 = 499;
+const CLIENT_DISCONNECTED: u16 = 499;
 
 /// Rare outcomes. A request has at most one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,11 @@ pub(super) struct RequestRecord<'r> {
     /// Progress of the request with its limits.
     pub(super) limited: Limited<'r>,
     /// `None` if the origin has no gate, or if the request ended before it.
-    pub(super) at_gate: Option<AtGate>,
+    pub(super) at_gate: Option<GateProgress>,
     /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
     /// Key of the request at the origin's gate, if it has a plan there.
-    pub(super) planned: Option<Box<Planned>>,
+    pub(super) planned: Option<Box<GatePlan>>,
     /// Server that got the request.
     pub(super) server: Option<&'r ServerUrl>,
     /// Time of the origin until the head of its response, once it ended.
@@ -70,7 +70,7 @@ pub(super) struct RequestRecord<'r> {
     /// Whether the status is that of the origin's response.
     is_answered: bool,
     /// Boxed: most requests have none, and a waiting request must be small.
-    marks: Option<Box<Marks<'r>>>,
+    rare: Option<Box<RareProperties<'r>>>,
     /// Status of the response; 499 until one begins.
     status: u16,
     /// Number of body bytes sent to the client.
@@ -103,8 +103,8 @@ impl<'r> RequestRecord<'r> {
             exception: Exception::None,
             shared: SharedOutcome::Alone,
             is_answered: false,
-            marks: Marks::of_new(gateway, info, began),
-            status: CLIENT_GONE,
+            rare: RareProperties::of_new(gateway, info, began),
+            status: CLIENT_DISCONNECTED,
             bytes: 0,
         }
     }
@@ -125,8 +125,8 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Records that the client disconnected before a response began.
-    pub(super) fn client_left(&mut self) {
-        (self.status, self.is_answered, self.bytes) = (CLIENT_GONE, false, 0);
+    pub(super) fn client_disconnected(&mut self) {
+        (self.status, self.is_answered, self.bytes) = (CLIENT_DISCONNECTED, false, 0);
     }
 
     /// Records that the wait for the origin has ended, after `took`.
@@ -169,7 +169,7 @@ impl<'r> RequestRecord<'r> {
     /// Returns the rejection by the origin's gate, if it rejected the request.
     pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
         match &self.at_gate {
-            Some(AtGate::Rejected(rejected)) => Some(&rejected.0),
+            Some(GateProgress::Rejected(rejected)) => Some(&rejected.0),
             _ => None,
         }
     }
@@ -217,9 +217,12 @@ impl<'r> RequestRecord<'r> {
         let verdict = self.outcome()?.decisive()?;
         // A request that did not pass the gate has returned its admissions.
         let status = match &self.at_gate {
-            Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
-            Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
-            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => verdict.status,
+            Some(GateProgress::Waiting(_)) => LimitStatus::Cancelled,
+            Some(GateProgress::Rejected(..)) => LimitStatus::RejectedElsewhere,
+            Some(
+                GateProgress::Passed(_) | GateProgress::Held(_) | GateProgress::HeldTooLong(..),
+            )
+            | None => verdict.status,
         };
         let (zone, excess) = (verdict.limit.zone, Some(verdict.excess));
         Some(limited(
@@ -260,9 +263,9 @@ impl<'r> RequestRecord<'r> {
     /// Returns the request's class at its origin's gate, if the origin has classes.
     fn class(&self, route: &Route, plan: Option<&Plan>) -> Option<&str> {
         let classes = &self.gateway.origin(route.origin()?).settings().classes;
-        let wanted = plan.and_then(|plan| plan.class.as_ref());
-        let wanted = wanted.unwrap_or(&route.class);
-        let known = classes.iter().find(|class| class.name == *wanted);
+        let requested = plan.and_then(|plan| plan.class.as_ref());
+        let requested = requested.unwrap_or(&route.class);
+        let known = classes.iter().find(|class| class.name == *requested);
         known.or(classes.first()).map(|class| &*class.name)
     }
 
@@ -294,7 +297,7 @@ impl<'r> RequestRecord<'r> {
             planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
                 let (zone, plan) = (of.0.name.as_str(), &*of.1.name);
                 let (names, key) = (KeyNames::of(of.0), &*planned.key);
-                access::Planned {
+                access::GatePlan {
                     zone,
                     key,
                     names,
@@ -393,7 +396,7 @@ impl Drop for RequestRecord<'_> {
         let duration = now.since(self.began) + self.receiving();
         self.gateway
             .count_request(self.route, self.status, duration);
-        self.count_gone(now);
+        self.count_disconnect(now);
         let is_logged = self.route().is_none_or(|route| route.access_log);
         if let Some(log) = self.gateway.access_log().filter(|_| is_logged) {
             log.write(&self.entry(duration, now));

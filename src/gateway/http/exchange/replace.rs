@@ -28,7 +28,7 @@ impl<'r> Forward<'_, 'r> {
         let reply = Reply::replacing(self.record.status(), retry_after);
         // The page is complete here, so only a disconnected client can make sending fail.
         let sent = send(reply, self.client, self.record).await;
-        sent.map_err(|_| Failure::Client(ClientError::Gone))
+        sent.map_err(|_| Failure::Client(ClientError::Disconnected))
     }
 
     /// Ends the exchange of a response that the client does not get.
@@ -44,7 +44,7 @@ impl<'r> Forward<'_, 'r> {
         if let Some((_, in_flight)) = &at_origin {
             self.end_work(in_flight, true);
         }
-        self.occupied.clear();
+        self.in_flight_permits.clear();
         if let Some((connection, in_flight)) = at_origin
             && keeps
             && self.upload.is_complete()

@@ -117,8 +117,8 @@ impl<'a> Reply<'a> {
             | Rejected::Stopping => Self::plain(503, "Service Unavailable\n"),
         };
         let when = match reason {
-            Rejected::Burst | Rejected::MaxWait => RetryAfter::Turn,
-            _ => RetryAfter::Guess,
+            Rejected::Burst | Rejected::MaxWait => RetryAfter::Exact,
+            _ => RetryAfter::Estimate,
         };
         Self {
             retry_after: retry_after.map(when),
@@ -136,7 +136,7 @@ impl<'a> Reply<'a> {
             | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
         };
         Self {
-            retry_after: Some(RetryAfter::Guess(rejection.retry_after)),
+            retry_after: Some(RetryAfter::Estimate(rejection.retry_after)),
             ..reply
         }
     }
@@ -144,7 +144,7 @@ impl<'a> Reply<'a> {
     /// Returns the response to a request that got none from the origin.
     pub(super) fn unanswered(error: &OriginError) -> Self {
         Self {
-            retry_after: error.retry_after().map(RetryAfter::Guess),
+            retry_after: error.retry_after().map(RetryAfter::Estimate),
             ..Self::of_status(error.status())
         }
     }
@@ -155,7 +155,7 @@ impl<'a> Reply<'a> {
     pub(super) fn replacing(status: u16, retry_after: u32) -> Self {
         let after = Duration::from_secs(retry_after.into());
         Self {
-            retry_after: (retry_after > 0).then_some(RetryAfter::Guess(after)),
+            retry_after: (retry_after > 0).then_some(RetryAfter::Estimate(after)),
             ..Self::of_status(status)
         }
     }
@@ -182,7 +182,7 @@ impl<'a> Reply<'a> {
     /// Returns the response of a route in maintenance, which ends after `left`.
     pub(super) fn maintenance(left: Duration) -> Self {
         Self {
-            retry_after: Some(RetryAfter::Turn(left)),
+            retry_after: Some(RetryAfter::Exact(left)),
             ..Self::of_status(503)
         }
     }
@@ -190,7 +190,7 @@ impl<'a> Reply<'a> {
     /// Adds a `Retry-After` to the response.
     pub(super) fn after(self, span: Duration) -> Self {
         Self {
-            retry_after: Some(RetryAfter::Turn(span)),
+            retry_after: Some(RetryAfter::Exact(span)),
             ..self
         }
     }

@@ -51,7 +51,7 @@ impl ReplyBody {
                 None => Then::End(None),
             };
             let sent = ready!(client.poll_send(cx, piece, then));
-            sent.map_err(|_| Aborted::ClientGone)?;
+            sent.map_err(|_| Aborted::ClientDisconnected)?;
             let Some(more) = rest else {
                 return Poll::Ready(Ok(()));
             };
@@ -92,7 +92,7 @@ impl SharedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted>> {
         // The head goes first: otherwise a slow client would keep the buffer that holds both.
-        ready!(client.poll_flush(cx)).map_err(|_| Aborted::ClientGone)?;
+        ready!(client.poll_flush(cx)).map_err(|_| Aborted::ClientDisconnected)?;
         loop {
             // The body has a known length, so its bytes are sent without framing. A second offer is
             // the rest of the first.
@@ -111,7 +111,7 @@ impl SharedBody {
                 self.left.start = end - piece.len();
                 self.piece = Some(piece.len());
             }
-            ready!(sent).map_err(|_| Aborted::ClientGone)?;
+            ready!(sent).map_err(|_| Aborted::ClientDisconnected)?;
             (self.left.start, self.piece) = (end, None);
             if is_last {
                 return Poll::Ready(Ok(()));

@@ -51,10 +51,10 @@ fn uuid(at: Moment, random: u128) -> [u8; 36] {
     let random_low = random & (u128::MAX >> 66);
     let value = millis << 80 | 7 << 76 | random_high << 64 | 0b10 << 62 | random_low;
     let mut text = [b'-'; 36];
-    let places = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
-    for (nth, place) in places.enumerate() {
+    let digit_indices = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
+    for (nth, index) in digit_indices.enumerate() {
         let digit = (value >> (124 - 4 * nth)) & 0xf;
-        text[place] = b"0123456789abcdef"[digit as usize];
+        text[index] = b"0123456789abcdef"[digit as usize];
     }
     text
 }

@@ -143,7 +143,7 @@ impl<'a> RequestInfo<'a> {
     /// of them.
     pub(super) fn as_forwarded(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         let known = FieldName::of(name.as_bytes());
-        if self.client.trusted || !known.tells_origination() {
+        if self.client.trusted || !known.describes_origination() {
             return self.joined(name);
         }
         match known {

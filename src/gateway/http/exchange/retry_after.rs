@@ -14,15 +14,15 @@ use crate::time::clock;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RetryAfter {
     /// The request will be admitted then, if no other request comes before it.
-    Turn(Duration),
+    Exact(Duration),
     /// An estimate: the request may be admitted then.
-    Guess(Duration),
+    Estimate(Duration),
 }
 
 impl RetryAfter {
     /// Returns whole seconds, as in `Retry-After`. At least 1.
     pub(super) fn seconds(self) -> u64 {
-        let (Self::Turn(span) | Self::Guess(span)) = self;
+        let (Self::Exact(span) | Self::Estimate(span)) = self;
         whole_seconds(span).max(1)
     }
 
@@ -32,8 +32,8 @@ impl RetryAfter {
     /// every few milliseconds.
     pub(super) fn millis(self) -> u128 {
         match self {
-            Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
-            Self::Guess(_) => u128::from(self.seconds()) * 1000,
+            Self::Exact(span) => span.as_nanos().div_ceil(1_000_000).max(1),
+            Self::Estimate(_) => u128::from(self.seconds()) * 1000,
         }
     }
 }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_delay_is_read_with_decimals_and_blanks() {
-        for (value, wanted) in [
+        for (value, expected) in [
             ("0", 0),
             ("20", 20),
             ("007", 7),
@@ -128,7 +128,7 @@ mod tests {
             ("18446744073709551615.5", u64::MAX),
             ("99999999999999999999999999", u64::MAX),
         ] {
-            assert_eq!(seconds(value), Some(wanted), "{value:?}");
+            assert_eq!(seconds(value), Some(expected), "{value:?}");
         }
     }
 

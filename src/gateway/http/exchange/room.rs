@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use config::{self, Draw, PageContent, PageValue, Route, SameSite, client_network};
-use limit::{Moment, Waiting};
+use limit::{Moment, WaitingVisitor};
 use smallvec::SmallVec;
 
 use super::cookies;
@@ -53,9 +53,9 @@ struct Visit<'a> {
     /// Value of `bind`.
     bind: Vec<u8>,
     /// Possible sessions of the visitor, from a field and from cookies.
-    sessions: Texts<'a>,
+    sessions: Candidates<'a>,
     /// Possible tickets of the visitor, from a field and from cookies.
-    tickets: Texts<'a>,
+    tickets: Candidates<'a>,
     /// Whether a ticket is in a cookie.
     has_ticket_cookie: bool,
 }
@@ -106,28 +106,28 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
 }
 
 /// Texts that may be a ticket or a session.
-type Texts<'a> = SmallVec<[&'a [u8]; 2]>;
+type Candidates<'a> = SmallVec<[&'a [u8]; 2]>;
 
 /// Maximum number of cookies to verify: other sites of the same domain may set some, too.
-const MAX_TEXTS: usize = 4;
+const MAX_CANDIDATES: usize = 4;
 
 /// Returns the values of the cookies of this name, and of the field of this name if it is unique.
 ///
 /// Also returns whether there are such cookies.
-fn texts<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Texts<'a>, bool) {
-    let (mut texts, mut named, mut count) = (Texts::new(), None, 0);
+fn candidates<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Candidates<'a>, bool) {
+    let (mut candidates, mut named, mut count) = (Candidates::new(), None, 0);
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
             (named, count) = (Some(value), count + 1);
         } else if known == FieldName::Cookie {
-            texts.extend(cookies::exact(value, cookie));
+            candidates.extend(cookies::exact(value, cookie));
         }
     }
-    texts.truncate(MAX_TEXTS);
-    let has_cookie = !texts.is_empty();
+    candidates.truncate(MAX_CANDIDATES);
+    let has_cookie = !candidates.is_empty();
     // Programs differ in which one of several fields they read.
-    texts.extend(named.filter(|_| count == 1));
-    (texts, has_cookie)
+    candidates.extend(named.filter(|_| count == 1));
+    (candidates, has_cookie)
 }
 
 /// Returns whether a request is for a page that a person sees.
@@ -143,14 +143,14 @@ impl<'a> Visit<'a> {
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
         let bind = settings.bind.as_ref();
-        let (tickets, has_ticket_cookie) = texts(info, b"drip-ticket", room.ticket_cookie());
+        let (tickets, has_ticket_cookie) = candidates(info, b"drip-ticket", room.ticket_cookie());
         Some(Self {
             room,
             settings,
             route,
             info,
             bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
-            sessions: texts(info, b"drip-session", room.session_cookie()).0,
+            sessions: candidates(info, b"drip-session", room.session_cookie()).0,
             tickets,
             has_ticket_cookie,
         })
@@ -234,8 +234,8 @@ impl<'a> Visit<'a> {
         let plan = zone.settings().plans.index_of(&key);
         let limit = zone.settings().limit_in(plan, draw.limit);
         match zone.join(Join::new(key, plan, limit)).await {
-            Ok(turn) => {
-                turn.take();
+            Ok(admission) => {
+                admission.take();
                 Ok(())
             }
             Err(rejection) => Err(self.draw_refused(rejection.retry_after)),
@@ -275,7 +275,12 @@ impl<'a> Visit<'a> {
     /// Returns the response to a waiting visitor.
     ///
     /// `text`: a new ticket. `kept`: the ticket that the visitor has.
-    fn waits(&self, waiting: &Waiting, text: Option<&TicketText>, kept: Option<&str>) -> Reply<'a> {
+    fn waits(
+        &self,
+        waiting: &WaitingVisitor,
+        text: Option<&TicketText>,
+        kept: Option<&str>,
+    ) -> Reply<'a> {
         let new = text.map(|TicketText(text)| text.as_str());
         let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
         let fields = RoomFields {
@@ -286,13 +291,13 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the response to a visitor that polls too often.
-    fn too_often(&self, waiting: &Waiting) -> Reply<'a> {
+    fn too_often(&self, waiting: &WaitingVisitor) -> Reply<'a> {
         self.reply(429, 429, waiting, RoomFields::default(), None)
     }
 
     /// Returns the response to a visitor whose ticket is not valid any more.
     fn sent_away(&self) -> Reply<'a> {
-        let waiting = Waiting {
+        let waiting = WaitingVisitor {
             position: None,
             wait: None,
             retry_after: 60,
@@ -309,7 +314,7 @@ impl<'a> Visit<'a> {
         &self,
         to_browser: u16,
         to_program: u16,
-        waiting: &Waiting,
+        waiting: &WaitingVisitor,
         mut fields: RoomFields,
         ticket: Option<&str>,
     ) -> Reply<'a> {
@@ -333,7 +338,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Returns the values for the waiting page.
-    fn values(&self, waiting: &Waiting) -> PageValues {
+    fn values(&self, waiting: &WaitingVisitor) -> PageValues {
         let opens = self.settings.opens.as_ref();
         let opens = opens.filter(|_| waiting.position.is_none());
         let wait = waiting.wait.filter(|_| waiting.position.is_some());
@@ -365,7 +370,7 @@ fn about(wait: Duration) -> Cow<'static, str> {
 }
 
 /// Builds the plain text for a waiting program.
-fn text(waiting: &Waiting) -> String {
+fn text(waiting: &WaitingVisitor) -> String {
     let mut text = String::with_capacity(64);
     text.push_str("Waiting");
     if let Some(position) = waiting.position {
@@ -381,7 +386,7 @@ fn text(waiting: &Waiting) -> String {
 }
 
 /// Builds the JSON for a waiting program.
-fn json(waiting: &Waiting, ticket: Option<&str>, word: Option<RoomWord>) -> String {
+fn json(waiting: &WaitingVisitor, ticket: Option<&str>, word: Option<RoomWord>) -> String {
     let wait = waiting.wait.map(|wait| wait.as_secs());
     let mut body = serde_json::json!({
         "position": waiting.position,

@@ -15,7 +15,7 @@ const HALF_CLOSED: Duration = Duration::from_secs(30);
 
 /// One direction of a tunnel. It holds a buffer only while there are bytes in it.
 #[derive(Default)]
-struct Way {
+struct Direction {
     /// Bytes that were read and not written yet.
     buffer: Option<Buffer>,
     /// Whether the end has arrived.
@@ -26,7 +26,7 @@ struct Way {
     bytes: u64,
 }
 
-impl Way {
+impl Direction {
     fn new(first: Option<Buffer>) -> Self {
         Self {
             buffer: first.filter(|first| !first.is_empty()),
@@ -92,7 +92,7 @@ pub(super) async fn carry(
     to_origin: Option<Buffer>,
     silence: Duration,
 ) -> u64 {
-    let (mut down, mut up) = (Way::new(to_client), Way::new(to_origin));
+    let (mut down, mut up) = (Direction::new(to_client), Direction::new(to_origin));
     let (mut quiet, mut alone) = (Deadline::default(), Deadline::default());
     poll_fn(|cx| {
         let mut moved = false;

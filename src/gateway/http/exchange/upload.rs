@@ -136,13 +136,13 @@ impl Upload {
                 Phase::Sending(piece) => {
                     let is_last = client.body_is_over();
                     let then = if is_last {
-                        let named_away = |name: &[u8]| {
-                            fields.names_away(FieldName::Other, name)
+                        let is_dropped = |name: &[u8]| {
+                            fields.is_listed_in_connection(FieldName::Other, name)
                                 || route.request_fields.has(name)
                                 || route.inputs.seem_to_read(name)
                         };
                         if let (None, Some(trailers)) = (&self.trailers, client.trailers()) {
-                            self.trailers = Some(trailers.filtered(|name| !named_away(name)));
+                            self.trailers = Some(trailers.filtered(|name| !is_dropped(name)));
                         }
                         Then::End(self.trailers.as_ref())
                     } else {

@@ -96,11 +96,11 @@ impl Maintenances {
         if self.routes.is_empty() {
             return Vec::new();
         }
-        let mut gone = std::mem::take(&mut self.routes);
+        let mut removed = std::mem::take(&mut self.routes);
         for route in routes.iter().filter(|route| route.origin().is_some()) {
-            self.routes.extend(gone.remove_entry(&route.name()));
+            self.routes.extend(removed.remove_entry(&route.name()));
         }
-        gone.into_keys().collect()
+        removed.into_keys().collect()
     }
 
     /// Sets the action of each route: maintenance or forwarding.

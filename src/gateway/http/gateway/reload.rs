@@ -74,23 +74,29 @@ impl Gateway {
         now: Moment,
     ) -> (Vec<Arc<Zone>>, Vec<Arc<Zone>>) {
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
-        for wanted in &settings.zones {
+        for configured in &settings.zones {
             let mut known = self.zones.iter();
             zones.push(Arc::new(
-                if let Some(index) = known.position(|it| it.carries_over_to(wanted)) {
+                if let Some(index) = known.position(|it| it.carries_over_to(configured)) {
                     kept.push(index);
-                    let in_flight = settings.in_flight_changes(&self.settings, &wanted.name);
-                    self.zones[index].retune(wanted.clone(), in_flight, store_health.cloned())
+                    let in_flight = settings.in_flight_changes(&self.settings, &configured.name);
+                    self.zones[index].retune(configured.clone(), in_flight, store_health.cloned())
                 } else {
-                    self.tell_of_a_fresh_start(wanted);
+                    self.log_fresh_start(configured);
                     let mut same = self
                         .zones_in_use()
-                        .filter(|it| it.settings().name == wanted.name);
+                        .filter(|it| it.settings().name == configured.name);
                     let metrics = same
                         .next()
                         .map(|it| Arc::clone(it.metrics()))
                         .unwrap_or_default();
-                    Zone::start(wanted.clone(), workers, now, store_health.cloned(), metrics)
+                    Zone::start(
+                        configured.clone(),
+                        workers,
+                        now,
+                        store_health.cloned(),
+                        metrics,
+                    )
                 },
             ));
         }
@@ -106,16 +112,16 @@ impl Gateway {
     }
 
     /// Creates the next version of an origin. A known origin keeps its state and its gate.
-    fn reload_origin(&self, wanted: &config::Origin) -> Origin {
-        let wanted = wanted.at_addresses(&self.addresses());
+    fn reload_origin(&self, configured: &config::Origin) -> Origin {
+        let configured = configured.at_addresses(&self.addresses());
         let mut known = self.origins.iter();
-        if let Some(known) = known.find(|origin| origin.settings().name == wanted.name) {
-            return known.reload(wanted);
+        if let Some(known) = known.find(|origin| origin.settings().name == configured.name) {
+            return known.reload(configured);
         }
         let mut retired = self.retired_gates.iter();
-        let gate = retired.find(|(name, _)| *name == wanted.name);
+        let gate = retired.find(|(name, _)| *name == configured.name);
         let gate = gate.map(|(_, gate)| gate);
-        Origin::behind(gate, wanted, &self.lifecycle.dialer)
+        Origin::behind(gate, configured, &self.lifecycle.dialer)
     }
 
     /// Retires the origins that were removed from the file.
@@ -146,16 +152,20 @@ impl Gateway {
     }
 
     /// Logs that a zone starts empty because its algorithm or its store has changed.
-    fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
+    fn log_fresh_start(&self, configured: &config::Zone) {
         let mut all = self.zones.iter().map(|zone| zone.settings());
-        let Some(known) = all.find(|known| known.name == wanted.name) else {
+        let Some(known) = all.find(|known| known.name == configured.name) else {
             return;
         };
-        if known.algorithm != wanted.algorithm {
-            let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
+        if known.algorithm != configured.algorithm {
+            let (zone, from, to) = (&configured.name, known.algorithm, configured.algorithm);
             tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
-        } else if known.store != wanted.store {
-            let (zone, from, to) = (&wanted.name, known.store.word(), wanted.store.word());
+        } else if known.store != configured.store {
+            let (zone, from, to) = (
+                &configured.name,
+                known.store.word(),
+                configured.store.word(),
+            );
             tracing::warn!(
                 zone,
                 from,

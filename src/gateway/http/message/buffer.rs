@@ -224,8 +224,8 @@ impl Buffer {
         }
         let mut room = &mut self.bytes[self.end..end];
         for piece in pieces {
-            let (place, after) = room.split_at_mut(piece.len());
-            place.copy_from_slice(piece);
+            let (target, after) = room.split_at_mut(piece.len());
+            target.copy_from_slice(piece);
             room = after;
         }
         self.end = end;

@@ -117,7 +117,7 @@ impl FieldName {
     /// Returns whether the field describes the origination of a request.
     ///
     /// Only trusted peers may set such a field.
-    pub(crate) fn tells_origination(self) -> bool {
+    pub(crate) fn describes_origination(self) -> bool {
         matches!(
             self,
             Self::Forwarded
@@ -135,7 +135,7 @@ impl FieldName {
         matches!(
             self,
             Self::Authorization | Self::ContentLength | Self::Cookie | Self::Host
-        ) || self.tells_origination()
+        ) || self.describes_origination()
     }
 
     /// Returns the bit of this name in a set of names.

@@ -215,7 +215,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns whether `Connection` lists this field, so that the field is not forwarded.
-    pub fn names_away(self, known: FieldName, name: &[u8]) -> bool {
+    pub fn is_listed_in_connection(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
             && !known.is_kept()
             && self

@@ -98,12 +98,12 @@ pub fn of_response(
     };
     let mut length = None;
     if !chunked {
-        for told in fields.elements(FieldName::ContentLength) {
-            let told = number(told).ok_or(InvalidResponse::Length)?;
-            if length.is_some_and(|before| before != told) {
+        for announced in fields.elements(FieldName::ContentLength) {
+            let announced = number(announced).ok_or(InvalidResponse::Length)?;
+            if length.is_some_and(|before| before != announced) {
                 return Err(InvalidResponse::Length);
             }
-            length = Some(told);
+            length = Some(announced);
         }
     }
     Ok(match (status, length) {

@@ -300,9 +300,9 @@ pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
     if !fields.has(FieldName::Connection) {
         return version != Version::Http10;
     }
-    let says = |wanted: &[u8]| {
+    let says = |expected: &[u8]| {
         let mut options = fields.elements(FieldName::Connection);
-        options.any(|option| option.eq_ignore_ascii_case(wanted))
+        options.any(|option| option.eq_ignore_ascii_case(expected))
     };
     !says(b"close") && (version != Version::Http10 || says(b"keep-alive"))
 }

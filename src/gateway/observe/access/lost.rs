@@ -43,7 +43,7 @@ pub(super) fn count() {
 }
 
 /// Records a failed write, and logs it at most once a second.
-pub(super) fn tell_failed(error: &io::Error) {
+pub(super) fn note_failure(error: &io::Error) {
     static FAILED: Throttle = Throttle::new();
     *ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
     IS_FAILING.store(true, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use limit::{Excess, Moment};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::backlog::{Backlog, Outcome, Waiting, stdout};
+use super::backlog::{Backlog, Outcome, PendingLines, stdout};
 use super::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 
@@ -34,12 +34,12 @@ const ACCESS: [&str; 2] = ["log", "access"];
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Lines that wait, in all access logs of the process.
-static WAITING: Waiting = Waiting::new(
+static WAITING: PendingLines = PendingLines::new(
     "access log",
     MAX_BYTES,
     Outcome {
         lost: lost::count,
-        failed: lost::tell_failed,
+        failed: lost::note_failure,
         caught_up: lost::note_written,
     },
 );
@@ -84,7 +84,7 @@ pub struct Entry<'a> {
     /// Result of the request's limits.
     pub limited: Option<Limited<'a>>,
     /// Key of the request at the origin's gate, if it has a plan there.
-    pub planned: Option<Planned<'a>>,
+    pub planned: Option<GatePlan<'a>>,
     /// Time that the request waited for its slot.
     pub queue: Option<Duration>,
     /// Time that the request waited at the origin's gate.
@@ -107,7 +107,7 @@ pub struct Entry<'a> {
 
 /// Key whose plan decides the request's share at the origin's gate.
 #[derive(Debug)]
-pub struct Planned<'a> {
+pub struct GatePlan<'a> {
     /// Name of the zone that shares the gate.
     pub zone: &'a str,
     /// The key; any bytes.
@@ -123,7 +123,7 @@ impl Entry<'_> {
     fn plan(&self) -> (Option<&str>, Option<&str>) {
         let of_limit = self.limited.as_ref().and_then(|limited| limited.plan);
         match &self.planned {
-            Some(Planned { zone, plan, .. }) if of_limit.is_none() => (Some(plan), Some(zone)),
+            Some(GatePlan { zone, plan, .. }) if of_limit.is_none() => (Some(plan), Some(zone)),
             _ => (of_limit, None),
         }
     }

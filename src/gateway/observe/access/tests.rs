@@ -57,7 +57,7 @@ fn text_is_nginx_combined_with_the_limit_after_it() {
 fn without_a_limit_there_is_the_plan_at_the_gate() {
     let at_gate = |limited| Entry {
         limited,
-        planned: Some(Planned {
+        planned: Some(GatePlan {
             zone: "z",
             key: b"alice",
             names: KeyNames::at_gate(None),
@@ -92,7 +92,7 @@ fn a_request_in_the_bucket_of_unknown_keys_says_so() {
 }
 
 #[test]
-fn what_ends_lines_or_turns_their_direction_is_escaped() {
+fn line_breaks_and_direction_marks_are_escaped() {
     let cases = [
         ("a\u{2028}b", "a\\xE2\\x80\\xA8b"),
         ("\u{202e}exe.txt", "\\xE2\\x80\\xAEexe.txt"),
@@ -106,7 +106,7 @@ fn what_ends_lines_or_turns_their_direction_is_escaped() {
 }
 
 #[test]
-fn json_has_the_fields_that_there_is_something_to_say_of() {
+fn json_has_only_fields_with_a_value() {
     let line: serde_json::Value = serde_json::from_str(&json(&entry())).unwrap();
     assert_eq!(line["time"], "2026-11-21T03:33:47.349286Z");
     assert_eq!(line["key"], "a\\x0A\\xFF\\\\");

@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_bytes_are_told_on_one_line_and_apart_from_others(bytes in bytes("bytes")) {
+    fn any_bytes_are_escaped_to_one_distinct_line(bytes in bytes("bytes")) {
         escape_holds(&bytes)?;
     }
 }

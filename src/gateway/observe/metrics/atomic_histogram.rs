@@ -107,11 +107,11 @@ impl Counts {
     /// was counted.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
-        let wanted = ((self.total() as f64 * q).ceil() as u64).max(1);
+        let rank = ((self.total() as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;
         let found = self.counts.iter().position(|count| {
             seen += count;
-            seen >= wanted
+            seen >= rank
         });
         found.map(|index| middle(self.first + index))
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_of_those_counted() {
+    fn quantiles_are_computed_from_the_counted_durations() {
         let atomic_histogram = AtomicHistogram::default();
         for millis in 1..=100 {
             atomic_histogram.record(Duration::from_millis(millis));

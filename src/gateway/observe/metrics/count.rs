@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_threads_add_is_counted() {
+    fn additions_of_all_threads_are_counted() {
         let count = Arc::new(Count::default());
         let threads: Vec<_> = (0..20)
             .map(|_| {

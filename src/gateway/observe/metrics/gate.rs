@@ -57,7 +57,7 @@ pub struct GateMetrics {
     /// Waits of requests.
     pub waits: Durations,
     /// Waits of requests whose clients disconnected.
-    pub lefts: AtomicHistogram,
+    pub disconnects: AtomicHistogram,
     /// Created by the first link to the store.
     claims: OnceLock<Arc<CountBy<StoreResult>>>,
     classes: Registry<Count>,

@@ -48,11 +48,11 @@ impl RoomMetrics {
         self.requests.add(request, 1);
     }
 
-    /// Records the wait of a visitor. `told`: the predicted wait.
-    pub fn waited(&self, span: Duration, told: Option<Duration>) {
+    /// Records the wait of a visitor. `predicted`: the predicted wait.
+    pub fn waited(&self, span: Duration, predicted: Option<Duration>) {
         self.wait.record(span);
-        if let Some(told) = told {
-            self.wait_error.record(span.abs_diff(told));
+        if let Some(predicted) = predicted {
+            self.wait_error.record(span.abs_diff(predicted));
         }
     }
 }

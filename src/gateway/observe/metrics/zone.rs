@@ -25,7 +25,7 @@ pub struct ZoneMetrics {
     /// Waits of requests for their slot.
     pub waits: Durations,
     /// Waits of requests whose clients disconnected.
-    pub lefts: Durations,
+    pub disconnects: Durations,
     /// Delay of departures after their due time.
     pub lateness: DurationHistogram,
     /// Effective rate in requests a second, as the bits of a float.

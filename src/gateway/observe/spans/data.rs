@@ -16,7 +16,7 @@ const METHODS: [&str; 9] = [
 ];
 
 /// Status in the log if the client disconnected before a response began.
-const CLIENT_GONE: u16 = 499;
+const CLIENT_DISCONNECTED: u16 = 499;
 
 /// Creates an id for a span; never zero.
 pub(super) fn new_id() -> u64 {
@@ -48,7 +48,7 @@ pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
     }
     if request.origin.is_none() {
         queued.attributes.push(status_code(status));
-        if status != CLIENT_GONE {
+        if status != CLIENT_DISCONNECTED {
             queued.status = Status::error(request.rejected.unwrap_or_default());
         }
     }
@@ -73,7 +73,7 @@ pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
 fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
     match (origin.is_answered, status) {
         (true, 500..) => Status::error(""),
-        (true, _) | (false, CLIENT_GONE) => Status::Unset,
+        (true, _) | (false, CLIENT_DISCONNECTED) => Status::Unset,
         (false, _) => Status::error("no response"),
     }
 }

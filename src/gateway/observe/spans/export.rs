@@ -44,12 +44,12 @@ pub struct Spans {
     queue: SyncSender<SpanData>,
     /// Requests the thread to send the waiting spans, to confirm that, and to end.
     end: SyncSender<oneshot::Sender<()>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<PendingSpans>,
 }
 
 /// Spans that the collector does not have yet.
 #[derive(Debug)]
-struct Waiting {
+struct PendingSpans {
     /// Number of waiting spans.
     count: AtomicUsize,
     /// Metric of lost spans.
@@ -69,7 +69,7 @@ impl Spans {
 
     /// Starts the thread that sends spans to this collector.
     fn to(collector: &Uri, name: &str) -> io::Result<Self> {
-        let waiting = Arc::new(Waiting {
+        let waiting = Arc::new(PendingSpans {
             count: AtomicUsize::new(0),
             dropped: dropped_spans(),
         });
@@ -109,10 +109,10 @@ impl Spans {
     ///
     /// From then on nothing is sent.
     pub async fn finish(&self) -> usize {
-        let (tell, told) = oneshot::channel();
-        if self.end.try_send(tell).is_ok() {
+        let (confirm, confirmed) = oneshot::channel();
+        if self.end.try_send(confirm).is_ok() {
             // The rest is lost, whether the time is over or the thread has ended.
-            let _done = tokio::time::timeout(LAST, told).await;
+            let _done = tokio::time::timeout(LAST, confirmed).await;
         }
         let lost = self.waiting.count.swap(0, Ordering::Relaxed);
         self.waiting.dropped.increment(lost as u64);
@@ -120,7 +120,7 @@ impl Spans {
     }
 }
 
-impl Waiting {
+impl PendingSpans {
     /// Counts lost spans.
     fn lose(&self, count: usize) {
         if self.settle(count) {
@@ -144,14 +144,14 @@ impl Waiting {
 struct Exporter {
     otlp: opentelemetry_otlp::SpanExporter,
     collector: Collector,
-    waiting: Arc<Waiting>,
+    waiting: Arc<PendingSpans>,
     failures: Throttle,
     /// Number of spans lost since the log reported that the collector fails.
     lost: Option<usize>,
 }
 
 impl Exporter {
-    fn new(collector: &Uri, name: &str, waiting: Arc<Waiting>) -> io::Result<Self> {
+    fn new(collector: &Uri, name: &str, waiting: Arc<PendingSpans>) -> io::Result<Self> {
         let url = format!("{}/v1/traces", collector.to_string().trim_end_matches('/'));
         let collector = Collector::default();
         let mut otlp = opentelemetry_otlp::SpanExporter::builder()

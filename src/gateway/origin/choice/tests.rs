@@ -24,7 +24,7 @@ fn servers(weights: &[u64]) -> Vec<Candidate> {
 
 /// Returns the servers chosen for `requests` requests, one after the other.
 fn sequence(servers: &[Candidate], requests: usize) -> Vec<usize> {
-    let mut turns = Turns::new(servers.len());
+    let mut turns = RoundRobin::new(servers.len());
     let choose = |_| turns.choose(servers, None).unwrap();
     (0..requests).map(choose).collect()
 }
@@ -43,7 +43,7 @@ fn a_backup_is_chosen_only_if_nothing_else_can_be() {
     all[2].is_backup = true;
     all[0].max_in_flight = Some(1);
     all[1].max_in_flight = Some(1);
-    let mut turns = Turns::new(3);
+    let mut turns = RoundRobin::new(3);
     for hash in [None, Some(7)] {
         for it in &mut all {
             (it.in_flight, it.is_in) = (0, true);
@@ -68,7 +68,7 @@ fn a_backup_is_chosen_only_if_nothing_else_can_be() {
 #[test]
 fn a_key_whose_server_is_full_goes_to_the_next_in_its_order() {
     let mut all = servers(&[1, 1, 1]);
-    let mut turns = Turns::new(3);
+    let mut turns = RoundRobin::new(3);
     let mut order = Vec::new();
     for _ in 0..3 {
         let chosen = turns.choose(&all, Some(42)).unwrap();
@@ -79,9 +79,9 @@ fn a_key_whose_server_is_full_goes_to_the_next_in_its_order() {
         it.max_in_flight = None;
     }
     // Servers go out one after the other: the order is the same.
-    for wanted in order {
-        assert_eq!(turns.choose(&all, Some(42)), Ok(wanted));
-        all[wanted].is_in = false;
+    for expected in order {
+        assert_eq!(turns.choose(&all, Some(42)), Ok(expected));
+        all[expected].is_in = false;
     }
 }
 
@@ -91,7 +91,7 @@ fn a_hash_is_the_same_for_ever() {
     assert_eq!(stable_hash(b""), mixed(0xcbf2_9ce4_8422_2325));
     assert_eq!(stable_hash(b"alice"), 14_254_268_223_963_220_572);
     let all = servers(&[1, 2, 3, 4]);
-    let of = |key: &str| Turns::new(4).choose(&all, Some(stable_hash(key.as_bytes())));
+    let of = |key: &str| RoundRobin::new(4).choose(&all, Some(stable_hash(key.as_bytes())));
     let chosen = ["a", "b", "c", "d", "e", "f", "g", "h"].map(of);
     assert_eq!(chosen, [3, 3, 1, 2, 3, 1, 2, 0].map(Ok));
 }
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn many_at_once_are_within_2_percent_of_the_weights(weights in weights()) {
         let mut all = servers(&weights);
-        let mut turns = Turns::new(all.len());
+        let mut turns = RoundRobin::new(all.len());
         let requests = 20_000;
         for _ in 0..requests {
             let chosen = turns.choose(&all, None).unwrap();
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_keys_of_a_server_that_goes_move_and_a_heavier_one_only_gains_keys(
+    fn keys_move_only_from_a_removed_server_or_to_a_heavier_one(
         weights in weights(),
         one in any::<prop::sample::Index>(),
         keys in prop::collection::vec(any::<u64>(), 200),
@@ -150,7 +150,7 @@ proptest! {
         let one = one.index(all.len());
         fewer[one].is_in = false;
         more[one].weight *= 2;
-        let mut turns = Turns::new(all.len());
+        let mut turns = RoundRobin::new(all.len());
         for key in keys {
             let key = stable_hash(&key.to_be_bytes());
             let before = turns.choose(&all, Some(key)).unwrap();
@@ -173,8 +173,8 @@ proptest! {
             it.max_in_flight = Some(most[nth]);
             it.is_backup = backups[nth];
         }
-        let mut turns = Turns::new(all.len());
-        let places: usize = most[..all.len()].iter().sum();
+        let mut turns = RoundRobin::new(all.len());
+        let permits: usize = most[..all.len()].iter().sum();
         for (sent, hash) in hashes.into_iter().enumerate() {
             match turns.choose(&all, hash) {
                 Ok(chosen) => {
@@ -185,7 +185,7 @@ proptest! {
                 }
                 Err(why) => {
                     prop_assert_eq!(why, NoServer::Full);
-                    prop_assert!(sent >= places);
+                    prop_assert!(sent >= permits);
                 }
             }
         }
@@ -196,7 +196,7 @@ proptest! {
 fn keys_are_spread_within_2_percent_of_the_weights() {
     for weights in [&[1, 1, 1][..], &[5, 3, 2], &[10, 1]] {
         let all = servers(weights);
-        let mut turns = Turns::new(all.len());
+        let mut turns = RoundRobin::new(all.len());
         let keys = 400_000;
         let of = |key: usize| {
             let key = stable_hash(format!("session-{key}").as_bytes());

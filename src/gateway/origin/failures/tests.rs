@@ -64,7 +64,7 @@ fn are_in(servers: &[Arc<Server>], now: Moment) -> Vec<bool> {
 }
 
 #[test]
-fn failures_in_doubt_count_once_nobody_was_answered_for_fail_timeout() {
+fn failures_in_doubt_count_after_fail_timeout_without_good_answers() {
     for error in [broken(), invalid()] {
         for (fail_timeout, works_for) in [("4s", 4000), ("10s", 10_000), ("1h", 10_000)] {
             let (failures, servers) = origin(2, fail_timeout);
@@ -80,7 +80,7 @@ fn failures_in_doubt_count_once_nobody_was_answered_for_fail_timeout() {
 }
 
 #[test]
-fn failures_to_connect_count_whoever_was_answered_and_timeouts_of_the_only_client() {
+fn failed_connections_and_timeouts_of_the_only_client_always_count() {
     for error in [late(), refused()] {
         let (failures, servers) = origin(2, "10s");
         for server in &servers {
@@ -109,7 +109,7 @@ fn a_server_that_is_in_again_has_a_tenth_of_the_time_for_its_first_answer() {
 }
 
 #[test]
-fn failures_in_doubt_take_out_no_more_than_half_and_others_do() {
+fn failures_in_doubt_take_out_at_most_half_of_the_servers() {
     for (count, out) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         let (failures, servers) = origin(count, "10s");
         for server in servers.iter().chain(&servers) {
@@ -165,7 +165,7 @@ fn failing_answers_and_timeouts_count_once_for_a_client_while_others_are_answere
 }
 
 #[test]
-fn failures_of_one_client_count_once_no_other_one_was_answered_for_fail_timeout() {
+fn failures_of_one_client_count_after_fail_timeout_without_answers_to_others() {
     for fails in FAILS {
         // Good answers to a client say nothing about the failures of the same client.
         assert_eq!(out_after(1, fails, &[100]), Some(1));

@@ -51,19 +51,19 @@ fn fail(server: &Server, now: Moment) {
 const TWO: &str = "{ url = \"http://a\", weight = 2, max_in_flight = 10 }, \"http://b\"";
 
 #[test]
-fn weight_and_places_of_a_server_that_comes_back_grow_evenly() {
+fn weight_and_limit_of_a_recovered_server_grow_evenly() {
     let (group, servers) = group(TWO, "slow_start = \"10s\"");
     assert_eq!(strengths(&group, at(0)), [(2000, Some(10)), (1000, None)]);
     servers[0].health.note_return(at(0));
-    for (seconds, weight, places) in [(0, 2, 1), (1, 200, 1), (5, 1000, 5), (9, 1800, 9)] {
-        let expected = [(weight, Some(places)), (1000, None)];
+    for (seconds, weight, limit) in [(0, 2, 1), (1, 200, 1), (5, 1000, 5), (9, 1800, 9)] {
+        let expected = [(weight, Some(limit)), (1000, None)];
         assert_eq!(strengths(&group, at(seconds)), expected, "{seconds}");
     }
     assert_eq!(strengths(&group, at(10)), [(2000, Some(10)), (1000, None)]);
 }
 
 #[test]
-fn while_all_came_back_lately_none_has_fewer_places() {
+fn limits_are_full_while_all_servers_recovered_recently() {
     let (group, servers) = group(TWO, "slow_start = \"10s\"");
     servers[0].health.note_return(at(0));
     servers[1].health.note_return(at(4));

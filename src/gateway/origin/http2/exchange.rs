@@ -10,7 +10,7 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
 use super::ahead::Ahead;
-use super::{MAX_UNSENT, StreamPlace, into_io};
+use super::{MAX_UNSENT, StreamPermit, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{
@@ -23,7 +23,7 @@ const COALESCED: usize = 1000;
 
 /// Request on a stream of a shared connection. Dropping it early resets the stream.
 pub struct Http2Exchange {
-    /// Declared before `place`, so that the stream has ended before its permit is free.
+    /// Declared before `permit`, so that the stream has ended before its permit is free.
     request: Request,
     /// Sent part of the request's body, until a head arrives; `None` if it is large.
     ///
@@ -36,7 +36,7 @@ pub struct Http2Exchange {
     response: Response,
     /// Part of the body that has arrived and was not taken yet.
     ahead: Ahead,
-    place: StreamPlace,
+    permit: StreamPermit,
     /// Text of the fields of the present head.
     text: Vec<u8>,
     is_over: bool,
@@ -66,15 +66,15 @@ enum Response {
 }
 
 impl Http2Exchange {
-    pub(super) fn new(place: StreamPlace) -> Self {
+    pub(super) fn new(permit: StreamPermit) -> Self {
         Self {
             request: Request::None,
             sent: Some(Vec::new()),
             again: None,
             interims: VecDeque::new(),
             response: Response::None,
-            ahead: Ahead::new(place.connection.undelivered.clone()),
-            place,
+            ahead: Ahead::new(permit.connection.undelivered.clone()),
+            permit,
             text: Vec::new(),
             is_over: false,
             trailers: None,
@@ -93,7 +93,7 @@ impl Http2Exchange {
     ///
     /// False if only the stream was reset.
     pub(in super::super) fn is_reused(&self) -> bool {
-        self.place.is_reused && !self.is_reset
+        self.permit.is_reused && !self.is_reset
     }
 
     /// Returns whether only the stream was reset, after the server may have processed the request.
@@ -134,7 +134,7 @@ impl Http2Exchange {
 
     /// Stops using the connection for further requests: it may be dead.
     pub(in super::super) fn distrust(&self) {
-        self.place.connection.is_leaving.set(true);
+        self.permit.connection.is_leaving.set(true);
     }
 
     /// Sends the head, if it is not sent yet. `is_last`: no body follows.
@@ -144,7 +144,7 @@ impl Http2Exchange {
         };
         let request = std::mem::take(&mut **request);
         // Each handle has its own position in h2's queue of streams to open.
-        let mut send = self.place.connection.send.clone();
+        let mut send = self.permit.connection.send.clone();
         match send.send_request(request, is_last) {
             Ok((response, stream)) => {
                 self.response = Response::Awaited(response);
@@ -194,15 +194,15 @@ impl Http2Exchange {
         let Request::Sending(stream) = &mut self.request else {
             return Poll::Ready(Ok(()));
         };
-        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        let to_broken_pipe = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         let had_bytes = !piece.is_empty();
         let note = |data: &[u8]| note_sent(&mut self.sent, data);
         let sent = http2::poll_send_noting(stream, cx, piece, is_last, note);
-        ready!(sent).map_err(gone)?;
+        ready!(sent).map_err(to_broken_pipe)?;
         piece.clear_for_body();
         if let Then::End(trailers) = then {
             if !(had_bytes && is_last) {
-                http2::send_end(stream, trailers).map_err(gone)?;
+                http2::send_end(stream, trailers).map_err(to_broken_pipe)?;
             }
             self.request = Request::Over;
         }
@@ -235,7 +235,7 @@ impl Http2Exchange {
     /// Removes the received head. `length`: length of the body that follows.
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
         if self.interims.pop_front().is_some() {
-            self.place.connection.budget.note_read();
+            self.permit.connection.budget.note_read();
             return;
         }
         self.response = match std::mem::replace(&mut self.response, Response::None) {
@@ -314,7 +314,7 @@ impl Http2Exchange {
         };
         if !self.is_over && !self.ahead.is_empty() {
             piece.clear_for_body();
-            release(&self.place, body, self.ahead.take(&mut piece));
+            release(&self.permit, body, self.ahead.take(&mut piece));
             self.is_over = self.ahead.is_empty() && body.is_end_stream();
             return Poll::Ready(Ok(piece));
         }
@@ -326,7 +326,7 @@ impl Http2Exchange {
                 break;
             };
             let data = data.map_err(into_io)?;
-            release(&self.place, body, data.len());
+            release(&self.permit, body, data.len());
             if !data.is_empty() {
                 piece.clear_for_body();
                 piece.put(&data);
@@ -336,7 +336,7 @@ impl Http2Exchange {
                 && (1..COALESCED).contains(&piece.len())
                 && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
             {
-                release(&self.place, body, data.len());
+                release(&self.permit, body, data.len());
                 piece.put(&data);
                 self.is_over = body.is_end_stream();
             }
@@ -366,7 +366,7 @@ impl Http2Exchange {
 impl Drop for Http2Exchange {
     fn drop(&mut self) {
         if let Response::Body(body) = &self.response {
-            self.place.is_whole = self.is_over && self.ahead.is_empty() && body.is_end_stream();
+            self.permit.is_whole = self.is_over && self.ahead.is_empty() && body.is_end_stream();
         }
     }
 }
@@ -383,8 +383,8 @@ fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
 }
 
 /// Gives the server a new window of `count` bytes of the body.
-fn release(place: &StreamPlace, body: &mut RecvStream, count: usize) {
-    place.connection.budget.note_released(count);
+fn release(permit: &StreamPermit, body: &mut RecvStream, count: usize) {
+    permit.connection.budget.note_released(count);
     // Fails for a stream that was reset, as it has no window any more.
     let _reset = body.flow_control().release_capacity(count);
 }

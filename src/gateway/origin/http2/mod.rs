@@ -55,11 +55,11 @@ const MAX_UNSENT: usize = 64 * 1024;
 /// Late frames of further cancelled requests are each answered by a reset.
 const MAX_CANCELLED: usize = 1024;
 /// Value that stands for an unknown stream limit: the server has not sent its settings yet.
-const UNTOLD: usize = u32::MAX as usize + 1;
+const UNKNOWN_STREAM_LIMIT: usize = u32::MAX as usize + 1;
 /// Stream limit of a connection whose server never sends its settings.
 ///
 /// RFC 9113, section 6.5.2, recommends at least this.
-const USUAL: usize = 100;
+const DEFAULT_STREAM_LIMIT: usize = 100;
 /// Time to wait for the server's stream limit before other requests share its connection.
 const SETTINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -100,7 +100,7 @@ struct SharedConnection {
     /// Whether the server has not answered a ping yet.
     is_suspect: Cell<bool>,
     /// Whether the server has not sent its stream limit in time.
-    is_untelling: Cell<bool>,
+    has_default_limit: Cell<bool>,
     /// Whether the connection takes no more requests.
     is_leaving: Cell<bool>,
 }
@@ -109,8 +109,8 @@ impl SharedConnection {
     /// Returns whether the server takes another request on this connection.
     fn has_room(&self) -> bool {
         let most = match self.send.current_max_send_streams() {
-            UNTOLD if self.is_untelling.get() => USUAL,
-            UNTOLD => 1,
+            UNKNOWN_STREAM_LIMIT if self.has_default_limit.get() => DEFAULT_STREAM_LIMIT,
+            UNKNOWN_STREAM_LIMIT => 1,
             most => most.min(MAX_STREAMS),
         };
         self.in_use.get() < most
@@ -123,8 +123,8 @@ impl SharedConnection {
 
     /// Returns whether the server may still send its stream limit.
     fn is_awaited(&self) -> bool {
-        let is_untold = self.send.current_max_send_streams() == UNTOLD;
-        is_untold && !self.is_untelling.get() && !self.is_leaving.get()
+        let is_limit_unknown = self.send.current_max_send_streams() == UNKNOWN_STREAM_LIMIT;
+        is_limit_unknown && !self.has_default_limit.get() && !self.is_leaving.get()
     }
 
     /// Returns whether the connection still takes requests, now or later.
@@ -167,14 +167,14 @@ impl SharedConnection {
 }
 
 /// Permit for one request on a connection. Dropping it gives the permit back.
-struct StreamPlace {
+struct StreamPermit {
     connection: Rc<SharedConnection>,
     is_reused: bool,
     /// Whether the whole response arrived and was taken.
     is_whole: bool,
 }
 
-impl StreamPlace {
+impl StreamPermit {
     /// Takes a permit on this connection, and counts the request.
     fn on(connection: &Rc<SharedConnection>) -> Self {
         connection.in_use.set(connection.in_use.get() + 1);
@@ -191,7 +191,7 @@ impl StreamPlace {
     }
 }
 
-impl Drop for StreamPlace {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let left = self.connection.in_use.get().saturating_sub(1);
         self.connection.in_use.set(left);
@@ -242,7 +242,7 @@ impl Http2Connections {
         open.retain(|connection| connection.is_open() && connection.may_carry(&limits, now));
         let mut with_room = open.iter().filter(|connection| connection.has_room());
         let found = with_room.find(|connection| suits(connection))?;
-        Some(Http2Exchange::new(StreamPlace::on(found)))
+        Some(Http2Exchange::new(StreamPermit::on(found)))
     }
 
     /// Returns the right to open a connection, unless another request is opening one.
@@ -260,7 +260,7 @@ impl Http2Connections {
             if timeout(SETTINGS_TIMEOUT, opened).await.is_err() {
                 let open = self.open.borrow();
                 let awaited = open.iter().filter(|connection| connection.is_awaited());
-                awaited.for_each(|connection| connection.is_untelling.set(true));
+                awaited.for_each(|connection| connection.has_default_limit.set(true));
             }
             return None;
         }
@@ -290,7 +290,7 @@ impl Http2Connections {
     ) -> io::Result<Http2Exchange> {
         let shared = self.handshake(stream, settings).await?;
         self.is_unused.set(false);
-        let first = Http2Exchange::new(StreamPlace::on(&shared));
+        let first = Http2Exchange::new(StreamPermit::on(&shared));
         self.open.borrow_mut().push(shared);
         Ok(first)
     }
@@ -306,7 +306,7 @@ impl Http2Connections {
         settings: &Origin,
     ) -> io::Result<Http2Exchange> {
         let own = self.handshake(stream, settings).await?;
-        Ok(Http2Exchange::new(StreamPlace::on(&own)))
+        Ok(Http2Exchange::new(StreamPermit::on(&own)))
     }
 
     /// Begins HTTP/2 on a stream, and starts the task that moves its frames.
@@ -322,7 +322,7 @@ impl Http2Connections {
             .max_header_list_size(u32::try_from(settings.max_header_size).unwrap_or(u32::MAX))
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .initial_max_send_streams(UNTOLD)
+            .initial_max_send_streams(UNKNOWN_STREAM_LIMIT)
             .max_send_buffer_size(MAX_UNSENT)
             // h2 counts small pieces of bodies, including late ones of cancelled requests, and
             // never reduces that count. `Watched` limits them instead.
@@ -350,7 +350,7 @@ impl Http2Connections {
             pings: RefCell::new(connection.ping_pong()),
             task: OnceCell::new(),
             is_suspect: Cell::new(false),
-            is_untelling: Cell::new(false),
+            has_default_limit: Cell::new(false),
             is_leaving: Cell::new(false),
         });
         // The task ends when the server closes the connection, or when no request can use it any
@@ -368,18 +368,18 @@ impl Http2Connections {
 
     /// Retires unsuitable connections and ends lost ones. Returns the number of lost connections.
     ///
-    /// A connection gets no more requests if it is too old, idle for too long, or `has_left` is
+    /// A connection gets no more requests if it is too old, idle for too long, or `is_outdated` is
     /// true for its address: the server's name has dropped it. A connection is lost if its server
     /// is silent.
-    pub(super) fn sweep(&self, now: Moment, has_left: impl Fn(IpAddr) -> bool) -> usize {
+    pub(super) fn sweep(&self, now: Moment, is_outdated: impl Fn(IpAddr) -> bool) -> usize {
         let limits = self.limits.get();
         let mut running = self.running.borrow_mut();
         running.retain(|connection| connection.strong_count() > 0);
         let lost = running.iter().filter_map(Weak::upgrade);
         let lost = lost.filter(|connection| connection.check(now)).count();
         self.open.borrow_mut().retain(|connection| {
-            let is_left = connection.address.is_some_and(&has_left);
-            !is_left && connection.is_open() && connection.may_carry(&limits, now)
+            let goes_to_outdated = connection.address.is_some_and(&is_outdated);
+            !goes_to_outdated && connection.is_open() && connection.may_carry(&limits, now)
         });
         lost
     }
@@ -400,7 +400,7 @@ impl Http2Connections {
 
 /// Moves the frames of a connection until it ends.
 async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
-    let tell = || {
+    let notify = || {
         let all = shared.upgrade().and_then(|shared| shared.all.upgrade());
         all.inspect(|all| all.opened.notify_waiters());
     };
@@ -410,7 +410,7 @@ async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
         let ended = connection.as_mut().poll(cx);
         if is_awaited && !shared.upgrade().is_some_and(|shared| shared.is_awaited()) {
             is_awaited = false;
-            tell();
+            notify();
         }
         ended
     })
@@ -418,7 +418,7 @@ async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
     if let Some(shared) = shared.upgrade() {
         shared.is_leaving.set(true);
     }
-    tell();
+    notify();
 }
 
 fn into_io(error: h2::Error) -> io::Error {

@@ -3,7 +3,7 @@
 use std::io;
 
 use config::OriginTls;
-use config::tls::{CertificateRefused, Refused};
+use config::tls::{CertificateRefused, RefusalContext};
 use tokio_rustls::rustls::{AlertDescription, Error};
 
 /// Explains the error of a handshake, with a remedy, if it is about a certificate.
@@ -24,8 +24,8 @@ pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
 }
 
 /// Returns the terms in which to explain an error about a server's certificate.
-fn of_server(settings: &OriginTls) -> Refused<'_> {
-    Refused {
+fn of_server(settings: &OriginTls) -> RefusalContext<'_> {
+    RefusalContext {
         of: "server",
         field: "ca",
         ca: settings.authorities.as_ref().map(|it| &*it.file),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_about_no_certificate_stays_as_it_is() {
+    fn other_tls_errors_stay_unchanged() {
         let settings = OriginTls::default();
         let other = io::Error::new(io::ErrorKind::InvalidData, Error::DecryptError);
         let explained = explained(other, &settings);

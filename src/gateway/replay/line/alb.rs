@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::spans::seconds;
-use super::{Line, LineError, Recorded, address, asked, said, shown, time, without_port};
+use super::{
+    Line, LineError, Recorded, address, field_value, request_parts, time, truncated, without_port,
+};
 
 /// Types of requests: the first word of each line.
 const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
@@ -28,24 +30,24 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let [_, ended, _, client, _, head, target, response, ..] = words[..] else {
         return Err(LineError::Alb);
     };
-    let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(shown(ended)))?;
+    let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(truncated(ended)))?;
     // -1 is no duration: that phase was not reached.
     let [head, target, response] = [head, target, response].map(seconds);
     let spans = [head, target, response].into_iter().flatten();
-    let told = spans.fold(Duration::ZERO, Duration::saturating_add);
+    let total = spans.fold(Duration::ZERO, Duration::saturating_add);
     // The trace, the domain and the certificate are between the agent and the creation time.
     let created = quoted
         .nth(6)
         .and_then(|rest| rest.split_whitespace().nth(1));
     let created = created.and_then(time::any).map(|(created, _)| created);
     let came = created.filter(|created| *created <= ended);
-    let came = came.unwrap_or_else(|| ended.before(told));
-    let (method, asked_for) = asked(request);
+    let came = came.unwrap_or_else(|| ended.before(total));
+    let (method, asked_for) = request_parts(request);
     let recorded = Recorded {
         client: address(without_port(client).trim_matches(['[', ']'])),
         method: method.into(),
         target: asked_for.into(),
-        user_agent: said(Some(agent)),
+        user_agent: field_value(Some(agent)),
         took: ended.since(came),
         at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),
         ..Recorded::default()
@@ -62,14 +64,14 @@ mod tests {
     const LINE: &str = "https 2026-11-21T03:33:47.500000Z app/edge/0123456789abcdef 192.0.2.7:2817 198.51.100.1:80 0.001 0.200 0.050 200 200 34 366 \"GET https://www.example:443/a?b=1 HTTP/2.0\" \"curl/8\" TLS_AES_128_GCM_SHA256 TLSv1.3 arn:aws:elasticloadbalancing:eu:1:targetgroup/app/1 \"Root=1-1-1\" \"www.example\" \"arn:aws:acm:eu:1:certificate/1\" 0 2026-11-21T03:33:47.100000Z \"forward\" \"-\" \"-\" \"198.51.100.1:80\" \"200\" \"-\" \"-\"";
 
     #[test]
-    fn a_request_came_when_it_was_created() {
+    fn the_arrival_is_the_creation_time() {
         assert_eq!(Form::of(LINE), Form::Alb);
         let expected = get_of_agent("curl/8", 1_795_232_027_100_000_000, 400, 250);
         assert_eq!(read(LINE), Ok(expected));
     }
 
     #[test]
-    fn without_the_time_of_its_creation_the_spans_tell_when_it_came() {
+    fn without_a_creation_time_the_arrival_is_computed_from_durations() {
         let old = LINE.split(" TLS_").next().unwrap();
         let line = read(old).unwrap();
         assert_eq!(line.time.as_nanos(), 1_795_232_027_249_000_000);

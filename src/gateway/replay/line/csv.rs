@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use limit::{Cost, Moment};
 
-use super::{Line, LineError, shown, time};
+use super::{Line, LineError, time, truncated};
 
 /// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (time, rest) = field(line);
     let rest = rest.ok_or(LineError::Csv)?;
-    let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
+    let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(truncated(&time)))?;
     let (key, rest) = field(rest);
     let rest = rest.map(str::trim).unwrap_or_default();
     let (path, cost) = if rest.starts_with('"') {
@@ -26,7 +26,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let cost = cost.map(str::trim).filter(|cost| !cost.is_empty());
     let cost = cost.map(|cost| {
         let number = cost.parse().ok().and_then(Cost::new);
-        number.ok_or_else(|| LineError::Cost(shown(cost)))
+        number.ok_or_else(|| LineError::Cost(truncated(cost)))
     });
     Ok(Line {
         time: Moment::from_nanos(nanos),

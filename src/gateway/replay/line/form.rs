@@ -101,7 +101,7 @@ impl Form {
     /// Returns whether the times of this format are the ends of responses.
     ///
     /// In the other formats, the times are arrivals, or the lines have the duration of a request.
-    pub fn is_of_ends(self) -> bool {
+    pub fn has_end_times(self) -> bool {
         self == Self::Combined
     }
 

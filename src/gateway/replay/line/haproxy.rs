@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Line, LineError, Recorded, address, asked, shown, time, without_port};
+use super::{Line, LineError, Recorded, address, request_parts, time, truncated, without_port};
 
 /// Length of a time such as `21/Nov/2026:03:33:47.349`.
 const TIME: usize = 24;
@@ -35,7 +35,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let nanos = time::seconds(&format!("0{millis}"));
     // HAProxy writes no time zone.
     let read = time::local(&format!("{whole} +0000")).zip(nanos);
-    let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(shown(begun)))?;
+    let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(truncated(begun)))?;
     // Fields: frontend, backend/server, TR/Tw/Tc/Tr/Ta.
     let timers = rest.split_whitespace().nth(2).ok_or(LineError::Haproxy)?;
     let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
@@ -47,7 +47,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let at_origin = connect.map(|_| took.saturating_sub(queue.unwrap_or_default()));
     let (_, quoted) = rest.split_once('"').ok_or(LineError::Haproxy)?;
     let request = quoted.split('"').next().unwrap_or_default();
-    let (method, target) = asked(request);
+    let (method, target) = request_parts(request);
     let recorded = Recorded {
         client: address(without_port(client)),
         method: method.into(),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_an_error() {
+    fn a_truncated_line_is_an_error() {
         assert_eq!(read("192.0.2.7:1 [x] http-in"), Err(LineError::Haproxy));
         assert_eq!(read(&LINE[..60]), Err(LineError::Haproxy));
         let odd = LINE.replace("Nov/2026", "Nix/2026");

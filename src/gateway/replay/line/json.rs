@@ -8,10 +8,12 @@ use std::time::Duration;
 use limit::{Cost, Moment};
 use serde_json::Value;
 
-use super::{Line, LineError, Recorded, address, asked, bare_target, shown, spans, time};
+use super::{
+    Line, LineError, Recorded, address, bare_target, request_parts, spans, time, truncated,
+};
 
 /// JSON pointers to the data of a request. Of several, the first one with a value counts.
-struct Places {
+struct FieldPaths {
     time: &'static [&'static str],
     client: &'static [&'static str],
     method: &'static [&'static str],
@@ -19,7 +21,7 @@ struct Places {
 }
 
 /// The gateway's own log, and nginx's. The most precise time comes first.
-const OWN: Places = Places {
+const OWN: FieldPaths = FieldPaths {
     time: &[
         "/msec",
         "/time",
@@ -34,7 +36,7 @@ const OWN: Places = Places {
 };
 
 /// Caddy's log.
-const CADDY: Places = Places {
+const CADDY: FieldPaths = FieldPaths {
     time: &["/ts"],
     client: &["/request/client_ip", "/request/remote_ip"],
     method: &["/request/method"],
@@ -42,25 +44,25 @@ const CADDY: Places = Places {
 };
 
 /// Traefik's log.
-const TRAEFIK: Places = Places {
+const TRAEFIK: FieldPaths = FieldPaths {
     time: &["/StartUTC"],
     client: &["/ClientHost"],
     method: &["/RequestMethod"],
     target: &["/RequestPath"],
 };
 
-impl Places {
+impl FieldPaths {
     /// Parses a line. Also returns its time.
     fn read(&self, line: &str) -> Result<(Value, Moment, Recorded<'static>), LineError> {
         let log: Value = serde_json::from_str(line)
-            .map_err(|error| LineError::Json(shown(&error.to_string())))?;
+            .map_err(|error| LineError::Json(truncated(&error.to_string())))?;
         let logged = first(&log, self.time).ok_or_else(|| {
-            let names = self.time.iter().map(|place| &place[1..]);
+            let names = self.time.iter().map(|path| &path[1..]);
             let names = names.collect::<Vec<_>>().join(", ");
             LineError::Json(format!("it has none of these times: {names}"))
         })?;
         let read = time::any(&logged).or_else(|| time::wall(&logged));
-        let (at, ahead) = read.ok_or_else(|| LineError::Time(shown(&logged)))?;
+        let (at, ahead) = read.ok_or_else(|| LineError::Time(truncated(&logged)))?;
         let recorded = Recorded {
             client: first(&log, self.client).and_then(|client| address(&client)),
             method: first(&log, self.method).unwrap_or_default().into(),
@@ -79,7 +81,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     if recorded.target.is_empty()
         && let Some(request) = first(&log, &["/request"])
     {
-        let (method, target) = asked(&request);
+        let (method, target) = request_parts(&request);
         (recorded.method, recorded.target) = (method.to_owned().into(), target.to_owned().into());
     }
     let of = |name: &str| log.get(name).and_then(span);
@@ -87,8 +89,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     recorded.took = own.or(request_time).unwrap_or_default();
     recorded.at_origin = if text(&log["origin_seconds"]).is_some() {
         spans::own(own, [of("queue_seconds"), of("origin_queue_seconds")])
-    } else if let Some(told) = text(&log["upstream_response_time"]) {
-        spans::upstream(&told)
+    } else if let Some(times) = text(&log["upstream_response_time"]) {
+        spans::upstream(&times)
     } else {
         request_time
     };
@@ -122,7 +124,7 @@ pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
     if !log["request"].is_object() {
         return Err(LineError::Json("it has no request".to_owned()));
     }
-    let header = |place| Cow::from(first(&log, &[place]).unwrap_or_default());
+    let header = |path| Cow::from(first(&log, &[path]).unwrap_or_default());
     recorded.referer = header("/request/headers/Referer/0");
     recorded.user_agent = header("/request/headers/User-Agent/0");
     recorded.at_origin = span(&log["duration"]);
@@ -136,15 +138,15 @@ pub(super) fn read_traefik(line: &str) -> Result<Line<'_>, LineError> {
     let nanos = |name: &str| log[name].as_u64().map(Duration::from_nanos);
     recorded.took = nanos("Duration").unwrap_or_default();
     recorded.at_origin = nanos("OriginDuration").filter(|it| !it.is_zero());
-    let header = |place| Cow::from(first(&log, &[place]).unwrap_or_default());
+    let header = |path| Cow::from(first(&log, &[path]).unwrap_or_default());
     recorded.referer = header("/request_Referer");
     recorded.user_agent = header("/request_User-Agent");
     Ok(Line::logged(came, recorded))
 }
 
 /// Returns the first value at these pointers. `-` and an empty text are no value.
-fn first(log: &Value, places: &[&str]) -> Option<String> {
-    let found = places.iter().filter_map(|place| text(log.pointer(place)?));
+fn first(log: &Value, paths: &[&str]) -> Option<String> {
+    let found = paths.iter().filter_map(|path| text(log.pointer(path)?));
     found.into_iter().find(|text| !matches!(&**text, "" | "-"))
 }
 
@@ -181,7 +183,7 @@ mod tests {
     use crate::replay::line::tests::get_of_agent;
 
     #[test]
-    fn json_tells_when_the_request_came_not_when_it_ended() {
+    fn arrivals_are_computed_from_the_ends_in_json() {
         for line in [
             "{\"time\":\"2026-11-21T03:33:47.5Z\",\"target\":\"/a?b\",\"duration_seconds\":0.5}",
             "{\"msec\":1795232027.5,\"request\":\"GET /a?b HTTP/1.1\",\"request_time\":\"0.500\"}",
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nginx_names_are_known_and_what_is_unknown_is_no_matter() {
+    fn nginx_names_are_known_and_unknown_fields_are_ignored() {
         let line = read(
             "{\"time_local\":\"21/Nov/2026:04:33:47 +0100\",\"msec\":\"1795232027.349\",\
              \"time_iso8601\":\"2026-11-21T04:33:47+01:00\",\"remote_addr\":\"192.0.2.1\",\
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_how_long_a_request_was_at_its_origin() {
+    fn json_has_the_time_of_a_request_at_its_origin() {
         let at_origin = |fields: &str| {
             let line = format!("{{\"msec\":5,{fields}}}");
             let recorded = read(&line).unwrap().recorded.unwrap();
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_could_not_be_read_came_too() {
+    fn an_unparsable_request_counts_too() {
         let line = read("{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"unix:\",\"status\":408}");
         let line = line.unwrap();
         assert_eq!(line.path, "/");
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_it_is_none() {
+    fn a_line_without_a_time_is_an_error() {
         let lines = "{}|{\"time\":\"\"}|{\"target\":\"/\"}|{\"time\":[]}|[]|{";
         for line in lines.split('|') {
             assert!(matches!(read(line), Err(LineError::Json(_))), "{line}");
@@ -255,7 +257,7 @@ mod tests {
     const CADDY_LINE: &str = "{\"level\":\"info\",\"ts\":1795232027.5,\"logger\":\"http.log.access\",\"msg\":\"handled request\",\"request\":{\"remote_ip\":\"198.51.100.9\",\"remote_port\":\"41342\",\"client_ip\":\"192.0.2.7\",\"proto\":\"HTTP/2.0\",\"method\":\"GET\",\"host\":\"www.example\",\"uri\":\"/a?b=1\",\"headers\":{\"User-Agent\":[\"curl/8\"]}},\"bytes_read\":0,\"user_id\":\"\",\"duration\":0.25,\"size\":10,\"status\":200,\"resp_headers\":{\"Server\":[\"Caddy\"]}}";
 
     #[test]
-    fn with_caddy_a_request_came_its_duration_before_the_time_of_the_line() {
+    fn the_arrival_of_caddy_is_the_logged_time_minus_the_duration() {
         assert_eq!(Form::of(CADDY_LINE), Form::Caddy);
         let expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
         assert_eq!(read_caddy(CADDY_LINE), Ok(expected));

@@ -7,8 +7,8 @@ use super::*;
 
 /// Converts seconds to nanoseconds by moving the decimal point. A simple second implementation.
 fn naive(text: &str) -> Option<u64> {
-    let mut places = text.splitn(2, '.');
-    let (whole, decimals) = (places.next()?, places.next().unwrap_or_default());
+    let mut parts = text.splitn(2, '.');
+    let (whole, decimals) = (parts.next()?, parts.next().unwrap_or_default());
     if whole.is_empty() || format!("{whole}{decimals}").contains(|c: char| !c.is_ascii_digit()) {
         return None;
     }

@@ -45,7 +45,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn the_own_text_log_tells_the_time_behind_the_queue() {
+    fn the_own_text_log_has_the_time_after_the_queue() {
         let line = r#"x "curl" zone="z" key="origin=9" limit_status=delayed excess=1.000"#;
         let with = |fields: &str| of_text(&format!("{line} {fields}"));
         let found = with("queue=0.95 origin=0.012 duration=0.963");

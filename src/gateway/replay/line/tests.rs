@@ -96,7 +96,7 @@ fn a_number_behind_the_path_is_the_cost() {
 }
 
 #[test]
-fn the_form_shows_in_the_first_line() {
+fn the_format_is_detected_by_the_first_line() {
     assert_eq!(Form::of("{\"time\":\"x\"}"), Form::Json);
     assert_eq!(Form::of(COMBINED), Form::Combined);
     assert_eq!(Form::of("time,key"), Form::Csv);

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_short_way_is_the_long_way() {
+    fn the_fast_path_matches_the_general_parser() {
         for text in [
             "21/Nov/2026:03:33:47 +0000",
             "29/Feb/2024:23:59:59 -1130",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_of_the_wall_is_read_as_utc() {
+    fn a_wall_time_of_caddy_is_read_as_utc() {
         let nine = 1_793_523_600_000_000_000;
         for (text, nanos) in [
             ("2026/11/01 09:00:00", nine),

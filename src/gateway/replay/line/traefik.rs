@@ -44,7 +44,7 @@ mod tests {
     const JSON: &str = "{\"ClientAddr\":\"192.0.2.7:58310\",\"ClientHost\":\"192.0.2.7\",\"DownstreamStatus\":200,\"Duration\":250000000,\"OriginDuration\":240000000,\"Overhead\":10000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a?b=1\",\"RouterName\":\"app@docker\",\"StartLocal\":\"2026-11-21T04:33:47.1+01:00\",\"StartUTC\":\"2026-11-21T03:33:47.1Z\",\"request_User-Agent\":\"curl/8\",\"level\":\"info\",\"msg\":\"\",\"time\":\"2026-11-21T03:33:47Z\"}";
 
     #[test]
-    fn both_forms_tell_when_the_request_began() {
+    fn both_forms_have_the_arrival_of_the_request() {
         let whole = 1_795_232_027_000_000_000;
         for (text, nanos, at_origin) in [(COMMON, whole, 250), (JSON, whole + 100_000_000, 240)] {
             assert_eq!(Form::of(text), Form::Traefik, "{text}");
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_no_service_took_was_not_at_an_origin() {
+    fn a_request_without_a_service_has_no_time_at_an_origin() {
         let json = JSON.replace("\"OriginDuration\":240000000,", "");
         assert_eq!(read(&json).unwrap().recorded.unwrap().at_origin, None);
         assert_eq!(read("192.0.2.7 - -"), Err(LineError::Traefik));

@@ -7,7 +7,7 @@
 //! A *permit* is the right to run one request at an origin or of a key. A *charge* is what a zone
 //! has counted for a request.
 
-mod key_places;
+mod key_permits;
 mod onward;
 mod origin_gates;
 mod zone_queues;
@@ -24,7 +24,7 @@ use config::{Origin, Route, Settings};
 use foldhash::fast::RandomState;
 use limit::{Cost, Excess, Moment, Share, Verdict};
 
-use self::key_places::{KeyPlaces, PlaceRequest};
+use self::key_permits::{PermitRequest, SimulatedKeyPermits};
 use self::onward::{rejected, released};
 use self::origin_gates::OriginGates;
 use self::zone_queues::{Charged, ZoneQueues};
@@ -37,7 +37,7 @@ use crate::observe::metrics::{GateRejected, LimitStatus};
 pub struct Simulator<'a> {
     requests: RequestKeys<'a>,
     zones: ZoneQueues<'a>,
-    places: KeyPlaces,
+    permits: SimulatedKeyPermits,
     gates: OriginGates<'a>,
     /// Whether outcomes depend on later requests, so that they are known only at the departure.
     is_eventual: bool,
@@ -96,7 +96,7 @@ impl<'a> Simulator<'a> {
         Self {
             requests: RequestKeys::new(settings),
             zones: ZoneQueues::new(settings),
-            places: KeyPlaces::default(),
+            permits: SimulatedKeyPermits::default(),
             gates: OriginGates::new(settings),
             is_eventual: settings.origins.iter().any(has_gate)
                 || limits.any(|it| it.limit.in_flight.is_some()),
@@ -111,8 +111,8 @@ impl<'a> Simulator<'a> {
     /// Returns the variables that keys need but no line contained.
     ///
     /// A request whose key was empty without such a variable was not limited.
-    pub fn untold(&self) -> impl Iterator<Item = &str> {
-        self.requests.untold()
+    pub fn missing_variables(&self) -> impl Iterator<Item = &str> {
+        self.requests.missing_variables()
     }
 
     /// Returns the number of requests that need permits but have no time at the origin.
@@ -123,7 +123,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Adds the next request of the trace. `number` must differ from the numbers of all waiters.
-    pub fn judge(&mut self, number: u64, line: &Line) -> ReplayAdmission {
+    pub fn submit(&mut self, number: u64, line: &Line) -> ReplayAdmission {
         let now = self.now.max(line.time);
         self.run_until(now);
         self.now = now;
@@ -148,7 +148,7 @@ impl<'a> Simulator<'a> {
             joined,
             since: self.now,
         };
-        if request.joined.turns == 0 {
+        if request.joined.pending_zones == 0 {
             let outcome = self.go_on(number, request);
             self.run_granted();
             return outcome.map_or(ReplayAdmission::Waits, ReplayAdmission::Known);
@@ -192,8 +192,8 @@ impl<'a> Simulator<'a> {
     fn holds(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
-        let has_places = |origin| self.gates.has_places(origin);
-        if !is_bounded && !route.origin().is_some_and(has_places) {
+        let limits_in_flight = |origin| self.gates.limits_in_flight(origin);
+        if !is_bounded && !route.origin().is_some_and(limits_in_flight) {
             return Duration::ZERO;
         }
         let recorded = line.recorded.as_ref();
@@ -209,52 +209,54 @@ impl<'a> Simulator<'a> {
             let outcome = Outcome::rejected(route.dry_run, excess, now);
             (outcome, ZonesJoined::default())
         };
-        let (mut asked, mut places) = (Vec::with_capacity(route.limits.len()), Vec::new());
+        let (mut asked, mut permits) = (Vec::with_capacity(route.limits.len()), Vec::new());
         let mut refused = None;
-        for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
-            let zone = self.zones.zone(wanted.zone);
+        for mut requested in route.limits.iter().map(|it| it.costing(line.cost)) {
+            let zone = self.zones.zone(requested.zone);
             let Some(key) = self.requests.limited(zone, route, line) else {
                 continue;
             };
-            wanted.limit = zone.limit_of(&key, wanted.limit);
-            if !self.zones.remember(wanted.zone, &key, now) {
+            requested.limit = zone.limit_of(&key, requested.limit);
+            if !self.zones.remember(requested.zone, &key, now) {
                 return rejected(Excess::default());
             }
-            let refusal = self.zones.refuses(wanted, &key, now);
+            let refusal = self.zones.refuses(requested, &key, now);
             refused = refused.or(refusal);
             let key = Rc::from(key);
             // A dry run takes no permits: see the documentation of `simulate`.
-            let place =
-                PlaceRequest::of(wanted.zone, &key, wanted.limit).filter(|_| !route.dry_run);
-            if let Some(place) = place {
-                let (waits, queued, excess) = self.zones.outlook(wanted, &key, now);
-                let is_refused = self.places.refuses(&place, wanted.limit, waits, queued);
+            let permit =
+                PermitRequest::of(requested.zone, &key, requested.limit).filter(|_| !route.dry_run);
+            if let Some(permit) = permit {
+                let (waits, queued, excess) = self.zones.predict_join(requested, &key, now);
+                let is_refused = self
+                    .permits
+                    .refuses(&permit, requested.limit, waits, queued);
                 refused = refused.or(is_refused.then_some(excess));
-                places.push(place);
+                permits.push(permit);
             }
-            asked.push((wanted, key));
+            asked.push((requested, key));
         }
         // All zones accept, or none is charged.
         if let Some(excess) = refused {
             return rejected(excess);
         }
         let (mut verdicts, mut charges) = (Vec::new(), Vec::new());
-        for (wanted, key) in &asked {
-            let joined = self.zones.join(*wanted, key, number, route.dry_run, now);
+        for (requested, key) in &asked {
+            let joined = self.zones.join(*requested, key, number, route.dry_run, now);
             if let Some((verdict, charged)) = joined {
                 verdicts.push(verdict);
                 charges.push(charged);
             }
         }
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
-        let turns = verdicts.iter().filter(waits).count();
-        let name = |place: &PlaceRequest| self.zones.zone(place.owner.0).name.as_str();
+        let pending_zones = verdicts.iter().filter(waits).count();
+        let name = |permit: &PermitRequest| self.zones.zone(permit.owner.0).name.as_str();
         // Permits are taken from the end, so in the order of the zones' names, as in the gateway.
-        places.sort_by(|one, other| name(other).cmp(name(one)));
+        permits.sort_by(|one, other| name(other).cmp(name(one)));
         let joined = ZonesJoined {
             charges,
-            turns: if route.dry_run { 0 } else { turns },
-            wanted: places,
+            pending_zones: if route.dry_run { 0 } else { pending_zones },
+            requested: permits,
         };
         (Outcome::accepted(route.dry_run, &verdicts, now), joined)
     }
@@ -265,18 +267,18 @@ impl<'a> Simulator<'a> {
     /// are rejected, zones admit requests.
     fn run_until(&mut self, until: Moment) {
         loop {
-            let next = [self.places.due(), self.gates.due(), self.zones.due()];
+            let next = [self.permits.due(), self.gates.due(), self.zones.due()];
             let next = next.into_iter().flatten();
             let Some(next) = next.min().filter(|next| *next <= until) else {
                 return;
             };
             self.now = self.now.max(next);
             let now = self.now;
-            self.granted.extend(self.places.take_ended(now));
+            self.granted.extend(self.permits.take_ended(now));
             self.run_granted();
             while let Some(number) = self.gates.take(now) {
                 if let Some(request) = self.waiting.remove(&number) {
-                    self.places.end_at(number, now + request.holds);
+                    self.permits.end_at(number, now + request.holds);
                     self.known.push((number, released(&request, now)));
                 }
             }
@@ -286,7 +288,7 @@ impl<'a> Simulator<'a> {
                     self.known.push((number, outcome));
                 }
             }
-            while let Some(number) = self.places.take_expired(now) {
+            while let Some(number) = self.permits.take_expired(now) {
                 if let Some(request) = self.waiting.remove(&number) {
                     self.give_back(number, &request);
                     let Outcome { time, excess, .. } = request.outcome;
@@ -295,7 +297,7 @@ impl<'a> Simulator<'a> {
                 }
             }
             for number in self.zones.take_due(now) {
-                self.turn(number);
+                self.count_admission(number);
             }
             self.run_granted();
         }
@@ -307,7 +309,7 @@ impl<'a> Simulator<'a> {
 struct ZonesJoined {
     charges: Vec<Charged>,
     /// Number of zones that have not admitted the request yet.
-    turns: usize,
+    pending_zones: usize,
     /// Permits that the request still needs. It waits for the last one.
-    wanted: Vec<PlaceRequest>,
+    requested: Vec<PermitRequest>,
 }

@@ -1,6 +1,6 @@
 //! The steps of a request from its zones to its origin: admissions, permits, gate.
 //!
-//! `zone_queues`, `key_places` and `origin_gates` have the state of the three.
+//! `zone_queues`, `key_permits` and `origin_gates` have the state of the three.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::replay::outcome::{AtGate, Outcome};
 
 impl<'a> Simulator<'a> {
     /// Handles the admission by one zone. After the last one, the request continues.
-    pub(super) fn turn(&mut self, number: u64) {
+    pub(super) fn count_admission(&mut self, number: u64) {
         let Some(request) = self.waiting.get_mut(&number) else {
             return;
         };
-        request.joined.turns -= 1;
-        if request.joined.turns > 0 {
+        request.joined.pending_zones -= 1;
+        if request.joined.pending_zones > 0 {
             return;
         }
         let Some(request) = self.waiting.remove(&number) else {
@@ -35,16 +35,16 @@ impl<'a> Simulator<'a> {
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
-                if let Some(place) = request.joined.wanted.pop()
+                if let Some(permit) = request.joined.requested.pop()
                     && !request
                         .joined
-                        .wanted
+                        .requested
                         .iter()
-                        .all(|it| self.places.is_free(it))
+                        .all(|it| self.permits.is_free(it))
                 {
                     // A request takes all its permits or none.
-                    self.granted.extend(self.places.give_back(&place, number));
-                    request.joined.wanted.insert(0, place);
+                    self.granted.extend(self.permits.give_back(&permit, number));
+                    request.joined.requested.insert(0, permit);
                 }
                 let outcome = self.go_on(number, request);
                 self.known.extend(outcome.map(|outcome| (number, outcome)));
@@ -57,18 +57,18 @@ impl<'a> Simulator<'a> {
     /// Returns the outcome unless the request waits.
     pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
-        let wanted = &mut request.joined.wanted;
+        let requested = &mut request.joined.requested;
         // A permit that is not free is moved to the end, and is taken first: the request then waits
         // for it without holding another one.
-        if let Some(full) = wanted.iter().rposition(|it| !self.places.is_free(it)) {
-            wanted[full..].rotate_left(1);
+        if let Some(full) = requested.iter().rposition(|it| !self.permits.is_free(it)) {
+            requested[full..].rotate_left(1);
         }
-        while let Some(place) = wanted.last() {
-            if !self.places.take(place, number, time) {
+        while let Some(permit) = requested.last() {
+            if !self.permits.take(permit, number, time) {
                 self.waiting.insert(number, request);
                 return None;
             }
-            wanted.pop();
+            requested.pop();
         }
         let span = self.now.since(time);
         if !span.is_zero() && request.outcome.status == LimitStatus::Passed {
@@ -103,7 +103,7 @@ impl<'a> Simulator<'a> {
         let now = self.now;
         let origin = request.route.origin();
         let Some(origin) = origin.filter(|origin| self.gates.has_gate(*origin)) else {
-            self.places.end_at(number, now + request.holds);
+            self.permits.end_at(number, now + request.holds);
             return Some(request.outcome);
         };
         let joined = self.gates.join(
@@ -116,7 +116,7 @@ impl<'a> Simulator<'a> {
         );
         match joined {
             Ok(Joined::Passed) => {
-                self.places.end_at(number, now + request.holds);
+                self.permits.end_at(number, now + request.holds);
                 Some(released(&request, now))
             }
             Ok(Joined::Waits) => {
@@ -141,7 +141,7 @@ impl<'a> Simulator<'a> {
     /// Refunds the charges of a request, and frees its permits.
     pub(super) fn give_back(&mut self, number: u64, request: &Waiting) {
         self.zones.refund(&request.joined.charges, self.now);
-        self.granted.extend(self.places.end(number));
+        self.granted.extend(self.permits.end(number));
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use config::{Origin, Settings};
-use limit::{Admission, Cost, Full, Gate, GatePosition, InVain, Moment, Share, WaitLimits};
+use limit::{Admission, Cost, Full, Gate, GatePosition, Moment, Share, WaitLimits, WaitRejection};
 
 use crate::observe::metrics::GateRejected;
 
@@ -65,8 +65,8 @@ impl<'a> OriginGates<'a> {
     }
 
     /// Returns whether an origin has a limit of concurrent requests.
-    pub(super) fn has_places(&self, origin: usize) -> bool {
-        self.origins[origin].places().is_some()
+    pub(super) fn limits_in_flight(&self, origin: usize) -> bool {
+        self.origins[origin].permits().is_some()
     }
 
     /// Returns an error if a request that may wait for `most` would not pass the gate in time.
@@ -87,9 +87,9 @@ impl<'a> OriginGates<'a> {
         };
         let checked = gate.check_wait(share, &limits, now);
         checked.map_err(|in_vain| match in_vain {
-            InVain::Full(full) => reason(full),
-            InVain::MaxWait(_) => GateRejected::MaxWait,
-            InVain::QueueTimeout(_) => GateRejected::Timeout,
+            WaitRejection::Full(full) => reason(full),
+            WaitRejection::MaxWait(_) => GateRejected::MaxWait,
+            WaitRejection::QueueTimeout(_) => GateRejected::Timeout,
         })
     }
 
@@ -130,8 +130,8 @@ impl<'a> OriginGates<'a> {
         let gates = self.gates.iter().flatten().filter_map(Gate::due);
         let timeout = self.timeouts.first_key_value();
         let timeout = timeout.map(|((gives_up, _), _)| *gives_up);
-        let place = self.returns.peek().map(|Reverse((at, _))| *at);
-        gates.chain(timeout).chain(place).min()
+        let permit = self.returns.peek().map(|Reverse((at, _))| *at);
+        gates.chain(timeout).chain(permit).min()
     }
 
     /// Takes the number of the next request that departs by `now`.
@@ -168,7 +168,7 @@ impl<'a> OriginGates<'a> {
 
     /// Holds the permit of a departed request for the duration `holds`.
     fn hold(&mut self, origin: usize, holds: Duration, now: Moment) {
-        if holds.is_zero() || !self.has_places(origin) {
+        if holds.is_zero() || !self.limits_in_flight(origin) {
             self.give_back(origin, now);
         } else {
             self.returns.push(Reverse((now + holds, origin)));

@@ -45,7 +45,7 @@ fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
     let mut simulator = Simulator::new(settings);
     let mut outcomes = vec![None; lines.len()];
     for (number, line) in lines.iter().enumerate() {
-        if let ReplayAdmission::Known(outcome) = simulator.judge(number as u64, line) {
+        if let ReplayAdmission::Known(outcome) = simulator.submit(number as u64, line) {
             outcomes[number] = Some(outcome);
         }
     }
@@ -60,7 +60,7 @@ fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
 struct Model {
     /// Time between two departures.
     interval: u64,
-    places: usize,
+    permits: usize,
     queue: usize,
     max_queue: usize,
     timeout: u64,
@@ -75,7 +75,7 @@ struct Model {
     tags: BTreeMap<u8, (u64, u64)>,
     sets: u64,
     /// Result of each request: its wait, or the reason of its rejection.
-    told: Vec<Result<u64, GateRejected>>,
+    decided: Vec<Result<u64, GateRejected>>,
 }
 
 struct Waiter {
@@ -112,7 +112,7 @@ impl Model {
         self.next = now + self.interval;
         self.at_origin.push(now + holds);
         self.at_origin.retain(|end| *end > now);
-        self.told[number] = Ok(now - at);
+        self.decided[number] = Ok(now - at);
     }
 
     /// Returns the key whose request departs next.
@@ -122,7 +122,7 @@ impl Model {
     }
 
     fn is_open(&self, now: u64) -> bool {
-        self.next <= now && self.at_origin.len() < self.places
+        self.next <= now && self.at_origin.len() < self.permits
     }
 
     /// Runs all events that are due now.
@@ -142,7 +142,7 @@ impl Model {
             .position(|waiter| waiter.request.0 + self.timeout <= now)
         {
             let waiter = self.waiting.remove(late);
-            self.told[waiter.number] = Err(GateRejected::Timeout);
+            self.decided[waiter.number] = Err(GateRejected::Timeout);
         }
     }
 
@@ -156,7 +156,7 @@ impl Model {
         let of_key = of_key.count();
         if of_key >= self.queue.min(left) {
             let is_full = left == 0;
-            self.told[number] = Err(if is_full {
+            self.decided[number] = Err(if is_full {
                 GateRejected::MaxQueue
             } else {
                 GateRejected::Queue
@@ -180,7 +180,7 @@ impl Model {
                 self.settle(now);
             }
         }
-        self.told
+        self.decided
     }
 }
 
@@ -197,14 +197,14 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn each_request_leaves_when_a_look_at_every_millisecond_says(
+    fn each_request_departs_as_in_the_model_of_every_millisecond(
         requests in requests(),
         interval in prop_oneof![Just(0), Just(10), Just(50), Just(100)],
-        places in prop_oneof![Just(0), 1..4usize],
+        permits in prop_oneof![Just(0), 1..4usize],
         (queue, max_queue) in (1..9usize, 1..25usize),
         timeout in prop_oneof![Just(0), 1..900u64],
     ) {
-        prop_assume!(interval > 0 || places > 0);
+        prop_assume!(interval > 0 || permits > 0);
         // The timeout is long enough that no request is rejected on arrival: the model does not
         // predict waits.
         let timeout = timeout + interval * max_queue as u64;
@@ -213,12 +213,12 @@ proptest! {
             interval => format!("{}r/s", 1000 / interval),
         };
         let origin = format!(
-            "rate = \"{rate}\"\nmax_in_flight = {places}\nshare = \"key\"\nqueue = {queue}\n\
+            "rate = \"{rate}\"\nmax_in_flight = {permits}\nshare = \"key\"\nqueue = {queue}\n\
              max_queue = {max_queue}\nqueue_timeout = \"{timeout}ms\""
         );
         let model = Model {
             interval,
-            places: if places == 0 { usize::MAX } else { places },
+            permits: if permits == 0 { usize::MAX } else { permits },
             queue,
             max_queue,
             timeout,
@@ -229,23 +229,23 @@ proptest! {
             newcomers: 0,
             tags: BTreeMap::new(),
             sets: 0,
-            told: vec![Ok(0); requests.len()],
+            decided: vec![Ok(0); requests.len()],
         };
         let expected = model.run(&requests);
         let settings = settings(&origin, "[[routes]]\npath = \"/\"\norigin = \"app\"");
         let lines: Vec<Line> = requests.iter().map(|request| line(*request, "/")).collect();
         for ((outcome, expected), request) in replay(&settings, &lines).iter().zip(expected).zip(&requests) {
             let outcome = outcome.unwrap();
-            let told = match (outcome.delay(), outcome.at_gate.unwrap().rejected) {
+            let decided = match (outcome.delay(), outcome.at_gate.unwrap().rejected) {
                 (Some(delay), None) => Ok(u64::try_from(delay.as_micros()).unwrap()),
                 (_, rejected) => Err(rejected.unwrap()),
             };
-            prop_assert_eq!(told, expected.map(|millis| millis * 1000), "{:?}", request);
+            prop_assert_eq!(decided, expected.map(|millis| millis * 1000), "{:?}", request);
         }
     }
 
     #[test]
-    fn a_gate_that_never_closes_changes_nothing(
+    fn a_gate_with_free_permits_changes_no_outcome(
         requests in requests(),
         paths in prop::collection::vec(0..4usize, 80),
         (burst, delay) in (0..9u32, 0..3u32),
@@ -275,7 +275,7 @@ proptest! {
         for ((number, line), outcome) in (0..).zip(&lines).zip(replay(&open, &lines)) {
             let gated = outcome.map(|outcome| Outcome { at_gate: None, ..outcome });
             // Without a gate, the outcome is known at once.
-            prop_assert_eq!(gated, simulator.judge(number, line).outcome());
+            prop_assert_eq!(gated, simulator.submit(number, line).outcome());
         }
         simulator.end();
         prop_assert_eq!(simulator.take_known().count(), 0);

@@ -68,28 +68,28 @@ impl<'a> ZoneQueues<'a> {
     }
 
     /// Returns the level at which a request would be rejected; `None` if it would be accepted.
-    pub(super) fn refuses(&self, wanted: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
-        let rate = self.zones[wanted.zone].rate_of(key);
-        let refusal = match &self.keys[wanted.zone].peek(key)?.counter {
-            Counter::Queue(queue) => queue.bucket().refuses(rate, wanted.limit, now),
-            Counter::Account(account) => account.refuses(rate, wanted.limit, now),
+    pub(super) fn refuses(&self, requested: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
+        let rate = self.zones[requested.zone].rate_of(key);
+        let refusal = match &self.keys[requested.zone].peek(key)?.counter {
+            Counter::Queue(queue) => queue.bucket().refuses(rate, requested.limit, now),
+            Counter::Account(account) => account.refuses(rate, requested.limit, now),
         };
         refusal.map(|refusal| refusal.excess)
     }
 
     /// Predicts a join: whether the request would wait, the queue's length, and the level.
-    pub(super) fn outlook(
+    pub(super) fn predict_join(
         &self,
-        wanted: RouteLimit,
+        requested: RouteLimit,
         key: &[u8],
         now: Moment,
     ) -> (bool, usize, Excess) {
-        let known = self.keys[wanted.zone].peek(key);
+        let known = self.keys[requested.zone].peek(key);
         let Some(Counter::Queue(queue)) = known.map(|known| &known.counter) else {
             return (false, 0, Excess::default());
         };
-        let rate = self.zones[wanted.zone].rate_of(key);
-        let (waits, excess) = match queue.bucket().decide(rate, wanted.limit, now) {
+        let rate = self.zones[requested.zone].rate_of(key);
+        let (waits, excess) = match queue.bucket().decide(rate, requested.limit, now) {
             Verdict::Pass { excess } => (false, excess),
             Verdict::Delay { excess, .. } => (true, excess),
             Verdict::Reject(refusal) => (true, refusal.excess),
@@ -100,13 +100,13 @@ impl<'a> ZoneQueues<'a> {
     /// Charges an accepted request. It waits for its slot unless `passes`.
     pub(super) fn join(
         &mut self,
-        wanted: RouteLimit,
+        requested: RouteLimit,
         key: &Rc<[u8]>,
         number: u64,
         passes: bool,
         now: Moment,
     ) -> Option<(Verdict, Charged)> {
-        let RouteLimit { zone, limit } = wanted;
+        let RouteLimit { zone, limit } = requested;
         let rate = self.zones[zone].rate_of(key);
         let known = self.keys[zone].peek_mut(key)?;
         let (verdict, charge) = match &mut known.counter {

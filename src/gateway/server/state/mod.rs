@@ -57,13 +57,13 @@ impl StateFile {
     /// is logged.
     pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
         let path = path?;
-        let checked = check_state_file(path).map_err(|error| tell_unusable(path, &error));
+        let checked = check_state_file(path).map_err(|error| log_unusable(path, &error));
         let path = checked.ok()?;
         let lock = Lock::take(&path, PREDECESSOR).await;
-        let lock = lock.map_err(|error| tell_unusable(&path, &error)).ok()?;
+        let lock = lock.map_err(|error| log_unusable(&path, &error)).ok()?;
         let left = if lock.is_some() {
             Reader::open(&path, clock::now() + CHECKING)
-                .inspect_err(|why| restore::tell_ignored(&path, why))
+                .inspect_err(|why| restore::log_ignored(&path, why))
                 .unwrap_or_default()
         } else {
             tracing::warn!(
@@ -82,7 +82,7 @@ impl StateFile {
     }
 }
 
-fn tell_unusable(path: &Path, error: &impl Display) {
+fn log_unusable(path: &Path, error: &impl Display) {
     tracing::error!(
         file = %path.display(),
         %error,

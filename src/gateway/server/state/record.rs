@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_knows_its_start() {
+    fn the_start_of_the_machine_is_known() {
         let (one, other) = (Stamp::now(), Stamp::now());
         assert!(!one.boot.is_empty());
         assert!(one.age_at(&other).unwrap() < Duration::from_secs(5));

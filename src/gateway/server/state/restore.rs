@@ -44,15 +44,15 @@ impl StateFile {
             return;
         };
         match restore(left, gateway, clock::now() + READING) {
-            Ok(restored) => restored.tell(&self.path),
-            Err(why) => tell_ignored(&self.path, &why),
+            Ok(restored) => restored.log(&self.path),
+            Err(why) => log_ignored(&self.path, &why),
         }
     }
 }
 
 impl Restored {
     /// Logs a summary of the restored state.
-    fn tell(&self, path: &Path) {
+    fn log(&self, path: &Path) {
         let file = path.display();
         let Self {
             keys, zones, gates, ..
@@ -74,7 +74,7 @@ impl Restored {
 }
 
 /// Logs why the state file is not used.
-pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
+pub(super) fn log_ignored(path: &Path, why: &Unusable) {
     tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
 }
 

@@ -64,10 +64,10 @@ impl RoomsFile {
         match read(&self.path) {
             Ok(Some(content)) => self.restore_from(content, gateway, clock::now()),
             Ok(None) => {}
-            Err(error) => self.tell_unread(&error),
+            Err(error) => self.log_unread(&error),
         }
         if let Err(error) = self.write(gateway, BLOCK, 1) {
-            self.tell_unwritten(&error);
+            self.log_unwritten(&error);
         }
     }
 
@@ -78,7 +78,7 @@ impl RoomsFile {
                 continue;
             };
             if !saved.room.is_sound() {
-                self.tell_unread(&io::Error::other("a number is out of range"));
+                self.log_unread(&io::Error::other("a number is out of range"));
                 continue;
             }
             let sessions = saved.room.sessions.len();
@@ -142,7 +142,7 @@ impl RoomsFile {
     pub(super) fn finish(&self, gateway: &Gateway) {
         gateway.rooms().for_each(|room| room.hand_over());
         if let Err(error) = self.write(gateway, 0, u64::MAX) {
-            self.tell_unwritten(&error);
+            self.log_unwritten(&error);
         }
     }
 
@@ -151,12 +151,12 @@ impl RoomsFile {
         let (file, gateway) = (self.clone(), Arc::clone(gateway));
         let written = tokio::task::spawn_blocking(move || file.write(&gateway, BLOCK, nth)).await;
         if let Ok(Err(error)) = written {
-            self.tell_unwritten(&error);
+            self.log_unwritten(&error);
         }
     }
 
     /// Logs that the file could not be read.
-    fn tell_unread(&self, error: &io::Error) {
+    fn log_unread(&self, error: &io::Error) {
         tracing::error!(
             file = %self.path.display(),
             %error,
@@ -165,7 +165,7 @@ impl RoomsFile {
     }
 
     /// Logs that the file could not be written.
-    fn tell_unwritten(&self, error: &io::Error) {
+    fn log_unwritten(&self, error: &io::Error) {
         tracing::error!(
             file = %self.path.display(),
             %error,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_rooms_is_an_error() {
+    fn an_invalid_file_of_rooms_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rooms");
         fs::write(&path, "{\"rooms\": [{}]}").unwrap();

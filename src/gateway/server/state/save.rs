@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
-use limit::{Onward, Ticket, ToCome};
+use limit::{DestinationId, ExpectedRequest, Ticket};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -16,7 +16,7 @@ use super::{LAST_JOINS, StateFile, WRITING};
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::time::clock;
-use crate::zone::TurnToCome;
+use crate::zone::ExpectedDeparture;
 
 /// Maximum number of parts that wait for the disk.
 const AHEAD: usize = 16;
@@ -39,18 +39,18 @@ struct Saved {
 impl StateFile {
     /// Stops accepting requests, and writes the state for the next process.
     ///
-    /// Before that, open connections may send their first request, at most until `all_gone` or
+    /// Before that, open connections may send their first request, at most until `all_closed` or
     /// `in_haste`. When this completes, the next process may read the state, while waiters still
     /// depart here.
     pub(in crate::server) async fn hand_over(
         mut self,
         gateway: &Gateway,
-        all_gone: impl Future<Output = ()>,
+        all_closed: impl Future<Output = ()>,
         in_haste: impl Future<Output = ()>,
     ) {
         let _last_joins = timeout(LAST_JOINS, async {
             tokio::select! {
-                () = all_gone => {}
+                () = all_closed => {}
                 () = in_haste => {}
             }
         })
@@ -152,18 +152,21 @@ fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
 
 /// Requests that wait in zones and will join a gate after their slot.
 #[derive(Debug, Default)]
-pub(super) struct GateArrivals(HashMap<Onward, Vec<ToCome>>);
+pub(super) struct GateArrivals(HashMap<DestinationId, Vec<ExpectedRequest>>);
 
 impl GateArrivals {
     /// Collects the requests of all zones.
     pub(super) async fn of(gateway: &Gateway) -> Self {
-        let zones = gateway.zones().iter().map(|zone| zone.turns_to_come());
+        let zones = gateway
+            .zones()
+            .iter()
+            .map(|zone| zone.expected_departures());
         Self::from_turns(join_all(zones).await.into_iter().flatten())
     }
 
     /// A request with slots in several zones arrives with the last one.
-    fn from_turns(turns: impl Iterator<Item = TurnToCome>) -> Self {
-        let mut requests: HashMap<Ticket, TurnToCome> = HashMap::new();
+    fn from_turns(turns: impl Iterator<Item = ExpectedDeparture>) -> Self {
+        let mut requests: HashMap<Ticket, ExpectedDeparture> = HashMap::new();
         for turn in turns {
             let known = requests.entry(turn.ticket).or_insert(turn);
             if turn.to_come.due > known.to_come.due {
@@ -171,7 +174,7 @@ impl GateArrivals {
             }
         }
         let mut arrivals = Self::default();
-        for TurnToCome {
+        for ExpectedDeparture {
             onward, to_come, ..
         } in requests.into_values()
         {
@@ -181,7 +184,7 @@ impl GateArrivals {
     }
 
     /// Requests that will arrive at this gate.
-    pub(super) fn at(&self, gate: &OriginGate) -> &[ToCome] {
+    pub(super) fn at(&self, gate: &OriginGate) -> &[ExpectedRequest] {
         let arrivals = gate.onward().and_then(|onward| self.0.get(&onward));
         arrivals.map_or(&[], Vec::as_slice)
     }
@@ -196,11 +199,11 @@ mod tests {
 
     #[test]
     fn a_request_comes_with_the_last_of_its_turns_to_its_own_gate() {
-        let onward = |number| Onward(NonZeroU16::new(number).unwrap());
-        let turn = |ticket, gate, due| TurnToCome {
+        let onward = |number| DestinationId(NonZeroU16::new(number).unwrap());
+        let turn = |ticket, gate, due| ExpectedDeparture {
             ticket: Ticket(ticket),
             onward: onward(gate),
-            to_come: ToCome {
+            to_come: ExpectedRequest {
                 due: Moment::from_nanos(due),
                 cost: Cost::ONE,
             },

@@ -44,7 +44,7 @@ fn write(path: &Path, records: &[Record]) {
 }
 
 /// Creates a folder. Returns it with the path of the file in it.
-fn place() -> (tempfile::TempDir, PathBuf) {
+fn folder_and_path() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drip.state");
     (folder, path)
@@ -64,8 +64,8 @@ fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
 }
 
 #[test]
-fn what_is_written_is_read_and_only_this_user_may() {
-    let (folder, path) = place();
+fn a_written_state_is_read_back_and_readable_by_this_user_only() {
+    let (folder, path) = folder_and_path();
     assert!(Reader::open(&path, later()).unwrap().is_none());
     let records = records();
     for _twice in 0..2 {
@@ -84,7 +84,7 @@ const GATES: [&str; 2] = [
 ];
 
 #[test]
-fn the_form_of_a_gate_stays() {
+fn the_state_file_format_of_a_gate_is_stable() {
     let [whole, short] = GATES.map(|form| serde_json::from_str::<Record>(form).unwrap());
     assert_eq!(serde_json::to_string(&whole).unwrap(), GATES[0]);
     assert!(matches!(short, Record::Gate(gate) if gate.saved.backoff.is_none()));
@@ -92,7 +92,7 @@ fn the_form_of_a_gate_stays() {
 
 #[test]
 fn a_file_that_was_not_finished_leaves_the_one_before() {
-    let (folder, path) = place();
+    let (folder, path) = folder_and_path();
     write(&path, &records());
     let before = fs::read(&path).unwrap();
     let mut writer = Writer::begin(&path).unwrap();
@@ -103,8 +103,8 @@ fn a_file_that_was_not_finished_leaves_the_one_before() {
 }
 
 #[test]
-fn a_file_that_cannot_have_its_place_leaves_nothing_behind() {
-    let (folder, path) = place();
+fn a_state_file_that_cannot_be_moved_leaves_no_temporary_file() {
+    let (folder, path) = folder_and_path();
     let mut writer = Writer::begin(&path).unwrap();
     writer.write(&records()[0]).unwrap();
     fs::create_dir(&path).unwrap();
@@ -116,7 +116,7 @@ fn a_file_that_cannot_have_its_place_leaves_nothing_behind() {
 
 #[test]
 fn a_file_with_any_other_byte_or_length_is_ignored() {
-    let (_folder, path) = place();
+    let (_folder, path) = folder_and_path();
     write(&path, &records());
     let whole = fs::read(&path).unwrap();
     assert!(read(&path).is_ok());
@@ -135,16 +135,16 @@ fn a_file_with_any_other_byte_or_length_is_ignored() {
 }
 
 #[test]
-fn a_file_whose_check_takes_too_long_is_told() {
-    let (_folder, path) = place();
+fn a_state_file_whose_check_takes_too_long_is_an_error() {
+    let (_folder, path) = folder_and_path();
     write(&path, &records());
     let late = Reader::open(&path, Moment::default());
     assert!(matches!(late, Err(Unusable::Slow)));
 }
 
 #[test]
-fn what_is_no_state_file_of_this_version_is_told() {
-    let (folder, path) = place();
+fn another_version_or_format_of_a_state_file_is_an_error() {
+    let (folder, path) = folder_and_path();
     write(&path, &records());
     let text = fs::read_to_string(&path).unwrap();
     let why = |text: &str| {
@@ -166,7 +166,7 @@ fn what_is_no_state_file_of_this_version_is_told() {
 
 #[tokio::test]
 async fn one_process_at_a_time_has_the_lock() {
-    let (folder, path) = place();
+    let (folder, path) = folder_and_path();
     let lock = Lock::try_take(&path).unwrap().expect("nobody has it");
     // Another handle is another holder, as in another process.
     assert!(Lock::try_take(&path).unwrap().is_none());

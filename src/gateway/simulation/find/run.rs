@@ -109,13 +109,13 @@ pub(super) fn run(
     // Levels change only in a tick.
     let mut set = it.levels();
     while !it.is_over() && now < MAX_RUN {
-        let has_place = set
-            .places
-            .is_none_or(|places| pending.len() < places as usize);
+        let has_permit = set
+            .permits
+            .is_none_or(|permits| pending.len() < permits as usize);
         let next_answer = pending
             .peek()
             .map_or(f64::MAX, |Reverse((at, ..))| seconds(*at));
-        let departs = if has_place {
+        let departs = if has_permit {
             next_departure.max(now)
         } else {
             f64::MAX

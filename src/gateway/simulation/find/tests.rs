@@ -33,7 +33,7 @@ fn run(kind: &Kind, settings: FindSettings, demand: &mut Demand, seed: u64) -> R
 fn number(level: Level) -> f64 {
     match level {
         Level::Rate(rate) => rate.per_second(),
-        Level::Places(places) => f64::from(places),
+        Level::Permits(permits) => f64::from(permits),
     }
 }
 
@@ -207,10 +207,10 @@ fn no_more_wait_at_the_gate_than_at_the_first_rate() {
 /// Four servers of 20 ms answer a request that finds 65 others in 400 ms at the 95th percentile: 62
 /// services at 200 per second and its own, 330 ms on average with a deviation of 44 ms.
 #[test]
-fn places_are_found_as_rates_are() {
+fn permits_are_found_like_rates() {
     for seed in known_seeds(1, 0..5, 40).range() {
         let mut settings = settings(&KINDS[0]);
-        settings.target = Target::Places { from: 20, to: 200 };
+        settings.target = Target::Permits { from: 20, to: 200 };
         let run = run(&KINDS[0], settings, &mut Demand::Endless, seed);
         let level = found(&run).map(|it| number(it.level));
         assert!(

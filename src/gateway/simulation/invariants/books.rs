@@ -65,7 +65,7 @@ impl Books {
         for (zone, plan) in self.scenario.zones.iter().enumerate() {
             let of = |book: &BTreeMap<usize, i64>| book.get(&zone).copied().unwrap_or(0);
             let (charged, used) = (of(&self.charged), of(&self.used));
-            let is_lost = charged > used && plan.leases_may_lapse();
+            let is_lost = charged > used && plan.leases_may_expire();
             if charged != used && !is_lost && !plan.has_mixed_costs() {
                 let name = &plan.name;
                 return Err(format!(

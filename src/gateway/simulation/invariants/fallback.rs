@@ -35,14 +35,14 @@ impl Fallback {
     }
 
     fn falls_back_to(&self, request: &Request, what: OnStoreFailure) -> Checked {
-        let wanted = self.0.zones[request.zone].on_store_failure;
+        let expected = self.0.zones[request.zone].on_store_failure;
         if self.0.is_calm() {
             return Err(format!(
                 "request {} was decided without the store",
                 request.id
             ));
         }
-        if wanted != what {
+        if expected != what {
             return Err(format!(
                 "request {} was decided as for {what:?}",
                 request.id

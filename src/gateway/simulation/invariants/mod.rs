@@ -6,7 +6,7 @@ mod fallback;
 mod gates;
 mod order;
 mod pace;
-mod places;
+mod schedule_slots;
 mod sharing;
 
 use std::cell::{Cell, RefCell};
@@ -30,7 +30,7 @@ pub(super) use gates::ClaimId;
 use gates::Gates;
 use order::Order;
 use pace::Pace;
-use places::Places;
+use schedule_slots::ScheduleSlots;
 use sharing::Sharing;
 
 /// A request of a client.
@@ -58,7 +58,7 @@ pub(super) struct Invariants {
     fallback: Fallback,
     order: RefCell<Order>,
     pace: RefCell<Pace>,
-    places: RefCell<Places>,
+    schedule_slots: RefCell<ScheduleSlots>,
     books: RefCell<Books>,
     sharing: RefCell<Sharing>,
     gates: RefCell<Gates>,
@@ -78,7 +78,7 @@ impl Invariants {
             fallback: Fallback::new(scenario),
             order: RefCell::new(Order::new(scenario)),
             pace: RefCell::new(Pace::new(scenario)),
-            places: RefCell::new(Places::new(scenario)),
+            schedule_slots: RefCell::new(ScheduleSlots::new(scenario)),
             books: RefCell::new(Books::new(scenario)),
             sharing: RefCell::new(Sharing::new(scenario)),
             gates: RefCell::new(Gates::new(scenario)),
@@ -114,7 +114,7 @@ impl Invariants {
         self.check(self.answers.borrow_mut().answered(request, now));
         self.check(self.fallback.departed(request, grant.charge));
         self.check(self.order.borrow_mut().departed(request, grant));
-        self.check(self.places.borrow_mut().departed(request, grant));
+        self.check(self.schedule_slots.borrow_mut().departed(request, grant));
         self.books.borrow_mut().departed(request);
         let sharing = &mut *self.sharing.borrow_mut();
         self.check(sharing.departed(request, grant.charge, now));
@@ -139,7 +139,7 @@ impl Invariants {
     pub(super) fn settled(&self, request: &Request, cost: Option<Cost>) {
         self.note(request, format_args!("costs {cost:?}"));
         self.answers.borrow_mut().settled(request, cost);
-        self.places.borrow_mut().settled(request, cost);
+        self.schedule_slots.borrow_mut().settled(request, cost);
         self.books.borrow_mut().settled(request, cost);
         let now = self.world.now();
         self.pace.borrow_mut().settled(request, cost, now);
@@ -169,14 +169,17 @@ impl Invariants {
         {
             for key in keys.iter().map(|key| String::from_utf8_lossy(key)) {
                 self.world.note(format_args!("store: {key} is deleted"));
-                self.places.borrow_mut().deleted(&key);
+                self.schedule_slots.borrow_mut().deleted(&key);
             }
         }
         match ScriptCall::read(command, reply) {
             Ok(None) => {}
             Ok(Some(call)) => {
                 self.world.note(format_args!("store: {call:?}"));
-                let ran = self.places.borrow_mut().store_ran(&call, self.world.now());
+                let ran = self
+                    .schedule_slots
+                    .borrow_mut()
+                    .store_ran(&call, self.world.now());
                 self.check(ran);
                 self.books.borrow_mut().store_ran(&call);
                 self.pace.borrow_mut().store_ran(&call, self.world.now());
@@ -188,7 +191,7 @@ impl Invariants {
     /// Records that the store has lost data, or that an operator made it forget a key.
     pub(super) fn store_forgot(&self) {
         self.world.note(format_args!("store: has forgotten"));
-        self.places.borrow_mut().store_forgot();
+        self.schedule_slots.borrow_mut().store_forgot();
         self.pace.borrow_mut().store_forgot(self.world.now());
         let gates = &mut *self.gates.borrow_mut();
         gates.grid.store_forgot();
@@ -230,15 +233,15 @@ impl Invariants {
             self.look_at_gates(gateway);
             let mut sharing = (0..).map_while(|origin| gateway.sharing(origin));
             if gateway.is_out() || sharing.any(|sharing| sharing.is_alone) {
-                self.stays(&format!("gateway {} is alone", gateway.number));
+                self.remains(&format!("gateway {} is alone", gateway.number));
             }
         }
         self.check(self.books.borrow().check());
-        self.check(self.places.borrow().check());
+        self.check(self.schedule_slots.borrow().check());
     }
 
     /// Fails because something was not forgotten.
-    pub(super) fn stays(&self, what: &str) {
+    pub(super) fn remains(&self, what: &str) {
         self.check(Err(format!("{what} long after all is over")));
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::run::Pool;
 use crate::gate::{Admission, KeyAtGate};
-use crate::simulation::client::patiently;
+use crate::simulation::client::within_patience;
 use crate::simulation::random::Random;
 use crate::simulation::world::HostId;
 use crate::time::pacer::Pacer;
@@ -53,17 +53,17 @@ impl Pool {
             most: None,
         };
         let share = || Share::of(KeyAtGate::default());
-        let place = match gate.join(false, share, Cost::ONE, &limits, true, Duration::ZERO) {
+        let permit = match gate.join(false, share, Cost::ONE, &limits, true, Duration::ZERO) {
             Err(_) => return,
-            Ok(Admission::Passed(place)) => place,
+            Ok(Admission::Passed(permit)) => permit,
             Ok(Admission::Waiting(waiting)) => {
                 let (waits, since) = (self.origin.waits(gateway), world.now());
                 let pacer = Pacer::here();
-                let turn = patiently(world, waiting.turn(limits, &pacer), leaves).await;
+                let turn = within_patience(world, waiting.turn(limits, &pacer), leaves).await;
                 drop(waits);
                 self.note_wait(gateway, world.now() - since);
                 match turn {
-                    Some(Ok(place)) => place,
+                    Some(Ok(permit)) => permit,
                     None | Some(Err(_)) => return,
                 }
             }
@@ -73,15 +73,15 @@ impl Pool {
             let _connects = self.origin.connects(gateway);
             world.sleep(random.millis(0..20)).await;
         }
-        if !place.may_start() {
+        if !permit.may_start() {
             return;
         }
-        if there.places().is_some_and(|it| it.alone.is_some()) {
+        if there.permits().is_some_and(|it| it.alone.is_some()) {
             self.origin.may_exceed();
         }
         self.origin.starts(gateway, takes);
         world.sleep(takes).await;
-        drop(place);
+        drop(permit);
     }
 
     fn takes(&self, random: &mut Random) -> Duration {

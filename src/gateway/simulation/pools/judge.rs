@@ -11,7 +11,7 @@ use super::run::Pool;
 /// Interval between samples.
 const LOOKS: Duration = Duration::from_millis(2);
 /// Length of a span whose use is checked. Requests must wait all the time.
-const JUDGED: Duration = Duration::from_secs(2);
+const CHECKED_SPAN: Duration = Duration::from_secs(2);
 /// Time after a fault in which nothing is checked.
 ///
 /// Leases end, the store learns the holders, and other gateways are informed of a new one.
@@ -61,10 +61,10 @@ impl Pool {
     }
 
     /// Returns the number of permits that are not withheld, as last reported to a gateway.
-    fn free_places(&self) -> usize {
+    fn available_permits(&self) -> usize {
         let gateways = self.simulation.gateways.borrow();
-        let told = gateways.iter().filter_map(|it| it.places()?.pool);
-        let withheld = told.map(|pool| pool.withheld).max();
+        let received = gateways.iter().filter_map(|it| it.permits()?.pool);
+        let withheld = received.map(|pool| pool.withheld).max();
         self.origin
             .most
             .get()
@@ -83,7 +83,7 @@ impl Pool {
             return 0.95;
         }
         let (least, most) = self.simulation.scenario.delay;
-        let travels = if all > self.free_places() as u64 {
+        let travels = if all > self.available_permits() as u64 {
             (least + most).as_secs_f64() * 2500.0
         } else {
             0.0
@@ -103,7 +103,7 @@ impl Pool {
             takes
         };
         let clients: u64 = self.plan.clients.iter().sum();
-        let rounds = clients.div_ceil(self.free_places().max(1) as u64);
+        let rounds = clients.div_ceil(self.available_permits().max(1) as u64);
         takes * 2 * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
@@ -116,19 +116,19 @@ impl Pool {
             world.sleep(LOOKS).await;
             let now = world.now();
             // While all permits are withheld, no request can start.
-            if !self.is_quiet(now) || self.free_places() == 0 {
+            if !self.is_quiet(now) || self.available_permits() == 0 {
                 quiet_since = now;
             }
             if quiet_since == now || self.origin.waiting() == 0 {
                 (span, since) = (Use::default(), now);
                 continue;
             }
-            let (used, free) = (self.origin.used(), self.free_places());
-            let mut all = self.judged.all.get();
+            let (used, free) = (self.origin.used(), self.available_permits());
+            let mut all = self.checked.all.get();
             all.add(used, free);
-            self.judged.all.set(all);
+            self.checked.all.set(all);
             span.add(used, free);
-            if now >= since + JUDGED {
+            if now >= since + CHECKED_SPAN {
                 self.judge_span(span.part());
                 (span, since) = (Use::default(), now);
             }
@@ -144,7 +144,7 @@ impl Pool {
     }
 
     fn judge_span(&self, part: f64) {
-        self.judged.spans.set(self.judged.spans.get() + 1);
+        self.checked.spans.set(self.checked.spans.get() + 1);
         let world = &self.simulation.world;
         world.note(format_args!("{part:.3} of the places are used"));
         if part < self.least_use() {

@@ -23,7 +23,7 @@ pub(super) struct Outcome {
     /// Number of requests that were at the origin.
     pub(super) started: u64,
     /// Number of checks of the use of permits.
-    pub(super) judged: u64,
+    pub(super) checked: u64,
     /// Share of the permits that was used while requests waited and nothing failed.
     pub(super) used: f64,
     /// Longest wait at each gateway.
@@ -37,7 +37,7 @@ pub(super) struct Pool {
     pub(super) simulation: Rc<Simulation>,
     pub(super) plan: PoolPlan,
     pub(super) origin: CountingOrigin,
-    pub(super) judged: UseTotals,
+    pub(super) checked: UseTotals,
     waits: RefCell<Vec<Duration>>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn run_plan(
         let scenario = &simulation.scenario;
         let pool = Rc::new(Pool {
             origin: CountingOrigin::new(&simulation.world, &scenario.origins[0]),
-            judged: UseTotals::default(),
+            checked: UseTotals::default(),
             waits: RefCell::new(vec![Duration::ZERO; scenario.clocks.len()]),
             simulation,
             plan,
@@ -79,8 +79,8 @@ pub(super) fn run_plan(
     Outcome {
         digest: ran.digest,
         started: pool.map_or(0, |pool| pool.origin.started.get()),
-        judged: pool.map_or(0, |pool| pool.judged.spans.get()),
-        used: pool.map_or(1.0, |pool| pool.judged.all.get().part()),
+        checked: pool.map_or(0, |pool| pool.checked.spans.get()),
+        used: pool.map_or(1.0, |pool| pool.checked.all.get().part()),
         waits: pool.map_or_else(Vec::new, |pool| pool.waits.borrow().clone()),
         failure,
     }
@@ -146,7 +146,7 @@ impl Pool {
         world.sleep(self.orphan() + Duration::from_secs(4)).await;
         let gateways = self.simulation.gateways.borrow().clone();
         for gateway in &gateways {
-            let sharing = gateway.places();
+            let sharing = gateway.permits();
             let pool = sharing.as_ref().and_then(|it| it.pool);
             let is_whole = pool.is_some_and(|it| it.withheld == 0 && it.in_use == 0);
             if !is_whole || sharing.is_some_and(|it| it.is_out) {
@@ -159,7 +159,7 @@ impl Pool {
             let ends = Rc::clone(&done);
             world.spawn(gateway.host, async move {
                 if let Some(gate) = its.gate(0) {
-                    gate.give_back_places().await;
+                    gate.give_back_permits().await;
                 }
                 ends.set(true);
             });

@@ -20,18 +20,18 @@ fn is_short(seed: u64) -> bool {
 }
 
 #[test]
-fn every_seed_keeps_the_invariants_of_shared_places() {
+fn every_seed_keeps_the_invariants_of_shared_permits() {
     let seeds = seeds(1, 1000);
     let run = |seed| run(seed, str::to_owned);
     let outcomes = search(everyday_seeds(&seeds, is_short), run, |outcome| {
         outcome.failure.as_deref()
     });
     let started: u64 = outcomes.iter().map(|it| it.started).sum();
-    let judged: u64 = outcomes.iter().map(|it| it.judged).sum();
-    println!("{started} requests were at the origin, use was judged {judged} times");
+    let checked: u64 = outcomes.iter().map(|it| it.checked).sum();
+    println!("{started} requests were at the origin, use was judged {checked} times");
     assert!(seeds.is_single() || started > 0);
     if seeds.are_many() {
-        assert!(started > seeds.count() * 100 && judged > seeds.count() / 4);
+        assert!(started > seeds.count() * 100 && checked > seeds.count() / 4);
     }
 }
 
@@ -39,7 +39,7 @@ fn every_seed_keeps_the_invariants_of_shared_places() {
 ///
 /// The second seed takes six seconds, so only long runs include it.
 #[test]
-fn seeds_that_have_failed_keep_the_invariants_of_shared_places() {
+fn seeds_that_have_failed_keep_the_invariants_of_shared_permits() {
     let seeds: &[u64] = if is_long_run() {
         &[1201, 1867]
     } else {
@@ -67,7 +67,7 @@ const TURN: Duration = Duration::from_millis(40);
 /// Each gateway has one client. No client waits longer than twice the fair time, and nearly all
 /// permits are used.
 #[test]
-fn places_go_round() {
+fn permits_move_between_gateways() {
     const PLANS: [(usize, usize, u64); 8] = [
         (4, 1, 50),
         (4, 1, 100),

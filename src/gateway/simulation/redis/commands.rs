@@ -37,8 +37,8 @@ impl Database {
             }
             (b"SET", [key, value, options @ ..]) => self.set(key, value, options),
             (b"UNLINK" | b"DEL", keys) => {
-                let gone = keys.iter().filter(|key| self.keys.remove(key));
-                number(gone.count())
+                let removed = keys.iter().filter(|key| self.keys.remove(key));
+                number(removed.count())
             }
             (b"PEXPIRE", [key, millis]) => match whole(millis) {
                 Some(millis) => {
@@ -81,8 +81,8 @@ impl Database {
                 number(hash.len() - before)
             }
             (b"HDEL", [_, ..]) => {
-                let gone = args.iter().filter(|field| hash.remove(**field).is_some());
-                number(gone.count())
+                let removed = args.iter().filter(|field| hash.remove(**field).is_some());
+                number(removed.count())
             }
             (b"HLEN", []) => number(hash.len()),
             _ => Reply::error("ERR unknown command"),

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::super::network::words;
 use super::super::random::Random;
 use super::{FakeRedis, answer_with};
-use crate::store::{Charge, Claim, Join, Pace, Refund, Store};
+use crate::store::{Charge, Claim, Join, Refund, Store, StoreRate};
 
 /// A real Redis without persistence, on its own socket.
 struct RealRedis {
@@ -112,10 +112,10 @@ fn clock(micros: u64, most: u64, random: &mut Random) -> Moment {
     Moment::from_nanos((micros - back) * 1000)
 }
 
-fn pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> Pace {
+fn pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> StoreRate {
     let rate = random.pick(rates).parse().expect("a rate");
     let since = Moment::from_nanos(random.number(1..4) * 1_000_000_000);
-    Pace::new(rate, algorithm, since).expect("a rate for Redis")
+    StoreRate::new(rate, algorithm, since).expect("a rate for Redis")
 }
 
 /// Sends the commands of one gateway for a zone.
@@ -140,9 +140,9 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
                 charge,
                 at,
             };
-            let _told = store.refund(&[refund, refund]).await;
+            let _reply = store.refund(&[refund, refund]).await;
             if algorithm.queues() && random.chance(20) {
-                let _told = store.forget_behind(&refund).await;
+                let _reply = store.forget_behind(&refund).await;
             }
             continue;
         }
@@ -165,8 +165,8 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
         };
         let many = usize::try_from(random.number(1..5)).unwrap_or(1);
         let answers = store.decide(&vec![join; many]).await;
-        let told = answers.into_iter().filter_map(Result::ok);
-        charges.extend(told.filter_map(|answer| answer.charge));
+        let received = answers.into_iter().filter_map(Result::ok);
+        charges.extend(received.filter_map(|answer| answer.charge));
     }
 }
 
@@ -208,10 +208,10 @@ async fn claim(store: &Store, random: &mut Random) {
             keys: random.chance(95).then_some(&*report),
             at,
         };
-        if let Ok(told) = store.call(&claim).await {
+        if let Ok(received) = store.call(&claim).await {
             let report = &mut reports[gateway];
             if random.chance(90) {
-                report.generation = told.keys.generation;
+                report.generation = received.keys.generation;
                 report.answered = report.claim;
             }
         }

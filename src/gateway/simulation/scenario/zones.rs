@@ -110,7 +110,7 @@ impl ZonePlan {
     ///
     /// Requests of a sliding window can always be returned, because they count in the next window,
     /// too.
-    pub(in crate::simulation) fn leases_may_lapse(&self) -> bool {
+    pub(in crate::simulation) fn leases_may_expire(&self) -> bool {
         !self.lease.is_zero() && self.algorithm != Algorithm::SlidingWindowCounter
     }
 

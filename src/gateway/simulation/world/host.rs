@@ -32,7 +32,7 @@ pub(super) struct Hosts {
     threads: RefCell<Vec<Thread>>,
     /// Stopped hosts: their tasks do not run.
     stopped: RefCell<BTreeSet<usize>>,
-    stirred: Arc<Stirred>,
+    wait_until_woken: Arc<WakeFlag>,
 }
 
 /// State that a real gateway has per thread, and the simulation per host.
@@ -52,7 +52,7 @@ impl Thread {
 
 /// Whether a task was woken.
 #[derive(Default)]
-struct Stirred {
+struct WakeFlag {
     is_set: AtomicBool,
     runtime: Mutex<Option<Waker>>,
 }
@@ -73,7 +73,7 @@ impl Hosts {
             // This is the host that runs.
             tokio::task::spawn_local(task);
         }
-        self.stirred.is_set.store(true, Ordering::Relaxed);
+        self.wait_until_woken.is_set.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn remove(&self, host: HostId) {
@@ -91,7 +91,7 @@ impl Hosts {
             self.stopped.borrow_mut().insert(host.0);
         } else {
             self.stopped.borrow_mut().remove(&host.0);
-            Wake::wake_by_ref(&self.stirred);
+            Wake::wake_by_ref(&self.wait_until_woken);
         }
     }
 
@@ -108,8 +108,8 @@ impl Hosts {
         // The runtime wakes tasks that have yielded, so it gets a turn before the end.
         let mut turns = 0;
         poll_fn(|cx| {
-            self.stirred.report_to(cx.waker());
-            while self.stirred.take() {
+            self.wait_until_woken.report_to(cx.waker());
+            while self.wait_until_woken.take() {
                 turns = 0;
                 self.poll();
             }
@@ -124,10 +124,10 @@ impl Hosts {
     }
 
     /// Waits until a task was woken.
-    pub(super) async fn stirred(&self) {
+    pub(super) async fn wait_until_woken(&self) {
         poll_fn(|cx| {
-            self.stirred.report_to(cx.waker());
-            if self.stirred.is_set.load(Ordering::Relaxed) {
+            self.wait_until_woken.report_to(cx.waker());
+            if self.wait_until_woken.is_set.load(Ordering::Relaxed) {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -137,7 +137,7 @@ impl Hosts {
     }
 
     fn poll(&self) {
-        let waker = Waker::from(Arc::clone(&self.stirred));
+        let waker = Waker::from(Arc::clone(&self.wait_until_woken));
         let mut cx = Context::from_waker(&waker);
         let count = self.tasks.borrow().len();
         for index in 0..count {
@@ -157,7 +157,7 @@ impl Hosts {
     }
 }
 
-impl Stirred {
+impl WakeFlag {
     fn take(&self) -> bool {
         self.is_set.swap(false, Ordering::Relaxed)
     }
@@ -170,7 +170,7 @@ impl Stirred {
     }
 }
 
-impl Wake for Stirred {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

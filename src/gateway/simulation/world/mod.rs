@@ -80,7 +80,7 @@ impl World {
             next => {
                 let until = next.map_or(now + Duration::from_secs(1), whole_millis);
                 let sleep = pin!(tokio::time::sleep_until(self.began + until));
-                select(pin!(self.hosts.stirred()), sleep).await;
+                select(pin!(self.hosts.wait_until_woken()), sleep).await;
             }
         }
     }

@@ -4,10 +4,10 @@ use config::Origin;
 use limit::Rate;
 
 use super::table::{Series, Table, labels};
-use crate::gate::{BlockedBy, GateOverride, GateSharing, GateState, OriginGate, PlaceSharing};
+use crate::gate::{BlockedBy, GateOverride, GateSharing, GateState, OriginGate, PermitSharing};
 use crate::http::gateway::Gateway;
 use crate::status::gates;
-use crate::status::views::FileAndNow;
+use crate::status::views::ConfiguredAndEffective;
 
 /// A gate with its state at one instant.
 struct GateNow<'g> {
@@ -33,10 +33,10 @@ pub(super) fn write(out: &mut String, gateway: &Gateway) {
         .iter()
         .filter_map(|(name, it)| Some((name.clone(), it.state.sharing.as_ref()?)));
     write_sharing(&mut Table::new(out, sharing));
-    let places = gates
+    let permits = gates
         .iter()
-        .filter_map(|(name, it)| Some((name.clone(), it.state.places.as_ref()?)));
-    write_places(&mut Table::new(out, places));
+        .filter_map(|(name, it)| Some((name.clone(), it.state.permits.as_ref()?)));
+    write_permits(&mut Table::new(out, permits));
     let mut table = Table::new(out, gates);
     write_queue(&mut table);
     write_limits(&mut table);
@@ -61,10 +61,10 @@ fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
 /// Writes the limits of gates.
 fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
     table.write("drip_origin_rate", |it, series| {
-        file_and_now(series, gates::rate(it.origin, &it.state, Rate::per_second));
+        configured_and_effective(series, gates::rate(it.origin, &it.state, Rate::per_second));
     });
     table.write("drip_origin_in_flight_limit", |it, series| {
-        file_and_now(series, gates::max_in_flight(it.origin, &it.state));
+        configured_and_effective(series, gates::max_in_flight(it.origin, &it.state));
     });
     table.each("drip_origin_override", "kind", |it| {
         let has = |part: fn(&GateOverride) -> bool| it.state.overridden.as_ref().is_some_and(part);
@@ -78,7 +78,10 @@ fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
 }
 
 /// Writes the configured and the effective value of a setting.
-fn file_and_now<V: std::fmt::Display>(series: &mut Series, setting: FileAndNow<V>) {
+fn configured_and_effective<V: std::fmt::Display>(
+    series: &mut Series,
+    setting: ConfiguredAndEffective<V>,
+) {
     let both = [("file", setting.file), ("now", setting.now)];
     series.each(
         "of",
@@ -118,12 +121,12 @@ fn write_sharing(table: &mut Table<'_, &GateSharing>) {
     table.some("drip_origin_gateways", |it| it.gateways);
     table.value("drip_origin_part", |it| it.part);
     table.each("drip_origin_slots_total", "result", |it| {
-        [("used", it.slots.used), ("lapsed", it.slots.lapsed)]
+        [("used", it.slots.used), ("lapsed", it.slots.expired)]
     });
 }
 
 /// Writes the metrics of origin permits that gateways share.
-fn write_places(table: &mut Table<'_, &PlaceSharing>) {
+fn write_permits(table: &mut Table<'_, &PermitSharing>) {
     table.value("drip_origin_places_shared", |it| u8::from(!it.is_out));
     table.value("drip_origin_places_held", |it| it.held);
     table.some("drip_origin_places_gateways", |it| {

@@ -200,7 +200,10 @@ mod tests {
             "drip_store_duration_seconds_bucket{le=\"0.0001\"} 1",
             "drip_store_duration_seconds_sum 102.5003",
         ] {
-            assert!(out.lines().any(|told| told == line), "{line}\n{out}");
+            assert!(
+                out.lines().any(|written_line| written_line == line),
+                "{line}\n{out}"
+            );
         }
     }
 

@@ -101,7 +101,7 @@ fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
         &it.zone.metrics().waits.histogram
     });
     table.durations("drip_zone_cancelled_after_seconds", |it| {
-        &it.zone.metrics().lefts.histogram
+        &it.zone.metrics().disconnects.histogram
     });
     table.durations("drip_zone_drain_lateness_seconds", |it| {
         &it.zone.metrics().lateness

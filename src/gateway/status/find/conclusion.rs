@@ -46,7 +46,7 @@ fn kept(held: Option<Level>) -> String {
 pub fn held_back(it: &HeldBack) -> String {
     let (other, searched) = match it.level {
         Level::Rate(_) => ("max_in_flight", "the pace"),
-        Level::Places(_) => ("rate", "max_in_flight"),
+        Level::Permits(_) => ("rate", "max_in_flight"),
     };
     let value = it.by.map_or(String::new(), |by| format!(" = {by}"));
     format!("{other}{value} held requests back before {searched} did: raise it")

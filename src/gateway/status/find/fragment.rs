@@ -17,7 +17,7 @@ pub struct Facts<'a> {
     /// Name of the origin in the file.
     pub origin: &'a str,
     /// Current settings of the origin in the file.
-    pub file: InFile,
+    pub file: ConfiguredLimits,
     /// Requested objective.
     pub objective: &'a Objective,
     /// End of the experiment, for people: `2026-12-01 14:20`.
@@ -26,7 +26,7 @@ pub struct Facts<'a> {
 
 /// Settings of the origin in the file that the result replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InFile {
+pub struct ConfiguredLimits {
     /// Rate of the gate.
     pub rate: Option<Rate>,
     /// Maximum number of requests in flight at the gate.
@@ -35,7 +35,7 @@ pub struct InFile {
     pub backoff: Option<Option<Duration>>,
 }
 
-impl InFile {
+impl ConfiguredLimits {
     /// Reads the settings of an origin.
     pub fn of(origin: &Origin) -> Self {
         Self {
@@ -51,8 +51,8 @@ impl InFile {
     fn is_changed_by(&self, found: &Found) -> bool {
         let is_lower = match found.level {
             Level::Rate(rate) => (self.rate).is_some_and(|it| rate.per_second() < it.per_second()),
-            Level::Places(places) => {
-                (self.max_in_flight).is_some_and(|it| (places as usize) < it.get())
+            Level::Permits(permits) => {
+                (self.max_in_flight).is_some_and(|it| (permits as usize) < it.get())
             }
         };
         !(found.is_upper_bound && is_lower)
@@ -75,7 +75,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     let range = range(found, &measured);
     let mut lines = Lines::default();
     let file = &facts.file;
-    let places_in_file = file.max_in_flight.map(|it| it.to_string());
+    let permits_in_file = file.max_in_flight.map(|it| it.to_string());
     let table = format!("[origins.{}]", key(facts.origin));
     match found.level {
         Level::Rate(rate) => {
@@ -86,13 +86,13 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
             if let Some(edge) = found.at_edge.filter(|edge| held < *edge) {
                 let why =
                     format!("the origin had {held} at once at this rate, {edge} where it broke");
-                let places = ("max_in_flight", &*held.to_string());
-                lines.add(&table, places, places_in_file, &why);
+                let permits = ("max_in_flight", &*held.to_string());
+                lines.add(&table, permits, permits_in_file, &why);
             }
         }
-        Level::Places(places) => {
-            let places = ("max_in_flight", &*places.to_string());
-            lines.add(&table, places, places_in_file, &range);
+        Level::Permits(permits) => {
+            let permits = ("max_in_flight", &*permits.to_string());
+            lines.add(&table, permits, permits_in_file, &range);
         }
     }
     // Back-off lowers the permits when responses take longer than the objective allows.
@@ -147,7 +147,7 @@ fn range(it: &Found, measured: &str) -> String {
         return format!("at least: the upper bound held, {measured}");
     }
     match (it.low, it.high) {
-        (Level::Places(low), Level::Places(high)) => format!("{low} to {high}, {measured}"),
+        (Level::Permits(low), Level::Permits(high)) => format!("{low} to {high}, {measured}"),
         (low, high) => format!("{} to {}, {measured}", level(low), level(high)),
     }
 }

@@ -29,7 +29,7 @@ pub fn line(step: &StepRecord) -> String {
 pub(super) fn level(level: Level) -> String {
     match level {
         Level::Rate(rate) => rate.to_string(),
-        Level::Places(places) => format!("{places} at once"),
+        Level::Permits(permits) => format!("{permits} at once"),
     }
 }
 
@@ -64,7 +64,7 @@ fn remark(step: &StepRecord) -> String {
         (_, StepVerdict::Idle) => "too few requests waited".to_owned(),
         (_, StepVerdict::HeldBack) => match step.level {
             Level::Rate(_) => "max_in_flight held requests back".to_owned(),
-            Level::Places(_) => "rate held requests back".to_owned(),
+            Level::Permits(_) => "rate held requests back".to_owned(),
         },
         _ => String::new(),
     }
@@ -74,7 +74,7 @@ fn remark(step: &StepRecord) -> String {
 fn back(to: Level) -> String {
     match to {
         Level::Rate(rate) => format!("back to {rate} at once"),
-        Level::Places(places) => format!("at once back to {places} places"),
+        Level::Permits(permits) => format!("at once back to {permits} places"),
     }
 }
 

@@ -7,5 +7,5 @@ mod line;
 mod tests;
 
 pub use conclusion::{abort_reason, conclusion, ending, held_back};
-pub use fragment::{Facts, InFile, fragment};
+pub use fragment::{ConfiguredLimits, Facts, fragment};
 pub use line::line;

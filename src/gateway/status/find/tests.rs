@@ -70,11 +70,11 @@ fn a_step_is_one_line() {
     broke.took = Duration::from_secs(3);
     broke.broken = Some("p95<400ms".to_owned());
     broke.back_to = Some(rate("201r/s"));
-    let mut back = step(Level::Places(3), StepVerdict::Broke, 53, 0.0);
-    back.back_to = Some(Level::Places(2));
-    let mut places = step(Level::Places(24), StepVerdict::Good, 190, 0.0001);
-    places.purpose = Purpose::Confirm;
-    places.took = Duration::from_secs(60);
+    let mut back = step(Level::Permits(3), StepVerdict::Broke, 53, 0.0);
+    back.back_to = Some(Level::Permits(2));
+    let mut permits = step(Level::Permits(24), StepVerdict::Good, 190, 0.0001);
+    permits.purpose = Purpose::Confirm;
+    permits.took = Duration::from_secs(60);
     let mut nothing = step(rate("52.5r/s"), StepVerdict::Idle, 1, 0.0);
     nothing.figures[0].value = None;
     nothing.waited = None;
@@ -82,7 +82,7 @@ fn a_step_is_one_line() {
     recovered.purpose = Purpose::Recover;
     let mut late = step(rate("50r/s"), StepVerdict::Good, 811, 0.0);
     late.purpose = Purpose::Recover;
-    let all = [good, broke, back, places, nothing, recovered, late];
+    let all = [good, broke, back, permits, nothing, recovered, late];
     let lines: Vec<String> = all.iter().map(line).collect();
     let expected = [
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
@@ -97,7 +97,7 @@ fn a_step_is_one_line() {
 }
 
 /// Returns the lines for a file with these settings, after a search at `origin`.
-fn advice(origin: &str, file: InFile, found: Found) -> String {
+fn advice(origin: &str, file: ConfiguredLimits, found: Found) -> String {
     let facts = Facts {
         origin,
         file,
@@ -117,8 +117,8 @@ fn top() -> Found {
 }
 
 #[test]
-fn what_was_found_is_lines_that_say_what_they_replace() {
-    let file = InFile {
+fn the_result_is_written_as_lines_that_name_replaced_settings() {
+    let file = ConfiguredLimits {
         rate: Some("40r/s".parse().unwrap()),
         max_in_flight: NonZeroUsize::new(64),
         backoff: Some(Some(Duration::from_secs(1))),
@@ -136,9 +136,9 @@ slow = \"400ms\"           # back-off: fewer at once while more than 10 % of ans
     );
     let with_backoff = |slow| {
         let backoff = Some(slow);
-        let file = InFile {
+        let file = ConfiguredLimits {
             backoff,
-            ..InFile::default()
+            ..ConfiguredLimits::default()
         };
         advice("app", file, found())
     };
@@ -154,7 +154,7 @@ slow = \"400ms\"           # back-off: fewer at once while more than 10 % of ans
     assert!(!text.contains("backoff"), "{text}");
     let facts = Facts {
         origin: "app",
-        file: InFile::default(),
+        file: ConfiguredLimits::default(),
         objective: &objective(),
         when: "",
     };
@@ -164,25 +164,25 @@ slow = \"400ms\"           # back-off: fewer at once while more than 10 % of ans
 
 #[test]
 fn a_table_that_the_file_does_not_have_is_written_whole() {
-    let text = advice("app", InFile::default(), found());
+    let text = advice("app", ConfiguredLimits::default(), found());
     let table =
         "# At the end of the configuration file, add:\n[origins.app.backoff]\nslow = \"400ms\" ";
     assert!(text.contains(table), "{text}");
-    let text = advice("a.b", InFile::default(), found());
+    let text = advice("a.b", ConfiguredLimits::default(), found());
     let parsed: toml::Table = text.parse().unwrap();
     let slow = &parsed["origins"]["a.b"]["backoff"]["slow"];
     assert_eq!(slow.as_str(), Some("400ms"));
 }
 
 #[test]
-fn places_that_broke_are_not_advised() {
+fn a_number_in_flight_that_broke_the_objective_is_not_advised() {
     let advised = |at_once, at_edge| {
         let found = Found {
             at_once,
             at_edge,
             ..found()
         };
-        let text = advice("app", InFile::default(), found);
+        let text = advice("app", ConfiguredLimits::default(), found);
         let line = text.lines().find(|it| it.starts_with("max_in_flight"));
         let value = line.and_then(|it| it.split_whitespace().nth(2));
         value.map(|it| it.parse::<u32>().unwrap())
@@ -192,37 +192,37 @@ fn places_that_broke_are_not_advised() {
     for (at_once, at_edge) in [(60, Some(60)), (70, Some(60)), (18, None)] {
         assert_eq!(advised(at_once, at_edge), None, "{at_once} {at_edge:?}");
     }
-    let places = Found {
-        level: Level::Places(12),
-        low: Level::Places(11),
-        high: Level::Places(13),
+    let permits = Found {
+        level: Level::Permits(12),
+        low: Level::Permits(11),
+        high: Level::Permits(13),
         ..found()
     };
-    let text = advice("app", InFile::default(), places);
-    let is_of_places = text.contains("max_in_flight = 12 ") && !text.contains("rate = ");
-    assert!(is_of_places, "{text}");
+    let text = advice("app", ConfiguredLimits::default(), permits);
+    let is_of_permits = text.contains("max_in_flight = 12 ") && !text.contains("rate = ");
+    assert!(is_of_permits, "{text}");
 }
 
 #[test]
 fn an_upper_bound_that_held_is_at_least_and_lowers_nothing() {
-    for (rate, is_told) in [("300r/s", false), ("212r/s", true), ("100r/s", true)] {
-        let file = InFile {
+    for (rate, is_advised) in [("300r/s", false), ("212r/s", true), ("100r/s", true)] {
+        let file = ConfiguredLimits {
             rate: Some(rate.parse().unwrap()),
-            ..InFile::default()
+            ..ConfiguredLimits::default()
         };
         let text = advice("app", file, top());
-        assert_eq!(text.contains("rate = "), is_told, "{rate}: {text}");
+        assert_eq!(text.contains("rate = "), is_advised, "{rate}: {text}");
         // These lines depend on the settings of the file, not on the result.
         let text = advice("app", file, found());
         assert!(text.contains("rate = "), "{rate}: {text}");
     }
-    let level = Level::Places(30);
+    let level = Level::Permits(30);
     let measured = "at least: the upper bound held, 2026-12-01 14:20, 9 minutes, 41,200 requests";
     for (found, line) in [
         (top(), "rate = \"212r/s\"          # "),
         (Found { level, ..top() }, "max_in_flight = 30       # "),
     ] {
-        let text = advice("app", InFile::default(), found);
+        let text = advice("app", ConfiguredLimits::default(), found);
         let line = format!("{line}{measured}\n");
         assert!(text.contains(&line) && !text.contains(" to "), "{text}");
     }
@@ -243,11 +243,11 @@ fn a_conclusion_says_what_holds_and_what_helps() {
             "at least 180r/s; nobody asked for more",
         ),
         (
-            held_back(rate("76r/s"), Some(Level::Places(4))),
+            held_back(rate("76r/s"), Some(Level::Permits(4))),
             "at least 76r/s; max_in_flight = 4 held requests back before the pace did: raise it",
         ),
         (
-            held_back(Level::Places(5), Some(rate("20r/s"))),
+            held_back(Level::Permits(5), Some(rate("20r/s"))),
             "at least 5 at once; rate = 20r/s held requests back before max_in_flight did: raise it",
         ),
         (

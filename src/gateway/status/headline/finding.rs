@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_in_the_docs_in_its_place_and_there_are_few() {
+    fn each_cause_is_documented_in_its_order() {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
         let docs = std::fs::read_to_string(docs).unwrap();
         let table = docs.split("| cause | when |").nth(1).unwrap();

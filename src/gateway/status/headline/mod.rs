@@ -21,7 +21,7 @@ pub(crate) mod words;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::past::{Past, Turn};
+use self::past::{Past, WarningChange};
 use self::recent::Recent;
 use super::views::{self, ChangeSample, Headline, Sample};
 
@@ -81,7 +81,7 @@ impl Headlines {
             state.present = Some(headline.clone());
             turns
         };
-        turns.iter().for_each(Turn::log);
+        turns.iter().for_each(WarningChange::log);
     }
 
     /// Returns the present headline and the earlier warnings, the newest first.

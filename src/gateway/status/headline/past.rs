@@ -30,7 +30,7 @@ pub(super) struct Past {
 
 /// Change of a warning: it began, became bad, or ended for good.
 #[derive(Debug, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum WarningChange {
     Began(Headline),
     Worsened(Headline),
     Ended(PastHeadline),
@@ -72,7 +72,7 @@ impl Past {
         time: f64,
         headline: &mut Headline,
         change: Option<&ChangeSample>,
-    ) -> Vec<Turn> {
+    ) -> Vec<WarningChange> {
         let mut turns = Vec::new();
         for it in self.history.iter_mut().filter(|it| !it.has_ended) {
             if headline.found.contains(&topic(&it.headline)) {
@@ -82,7 +82,7 @@ impl Past {
             let until = *it.until.get_or_insert(time);
             if time - until >= MAX_GAP {
                 it.has_ended = true;
-                turns.push(Turn::Ended(it.clone()));
+                turns.push(WarningChange::Ended(it.clone()));
             }
         }
         if headline.is_warning() {
@@ -99,11 +99,11 @@ impl Past {
             }
             if let Some(known) = known {
                 known.after = after;
-                if known.go_on(headline) {
-                    turns.push(Turn::Worsened(headline.clone()));
+                if known.prolong(headline) {
+                    turns.push(WarningChange::Worsened(headline.clone()));
                 }
             } else {
-                turns.push(Turn::Began(headline.clone()));
+                turns.push(WarningChange::Began(headline.clone()));
                 self.history.push_front(PastHeadline {
                     since: time,
                     until: None,
@@ -129,7 +129,7 @@ fn topic(headline: &Headline) -> Topic {
 
 impl PastHeadline {
     /// Prolongs the warning by one second. Returns whether it has become bad.
-    fn go_on(&mut self, headline: &Headline) -> bool {
+    fn prolong(&mut self, headline: &Headline) -> bool {
         self.until = None;
         self.count += headline.count;
         let was_bad = self.headline.is_bad();
@@ -154,7 +154,7 @@ macro_rules! log_warning {
     };
 }
 
-impl Turn {
+impl WarningChange {
     /// Writes the log line.
     pub(super) fn log(&self) {
         match self {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     /// Records a headline in a second without a change before it.
-    fn note(past: &mut Past, time: f64, headline: &Headline) -> Vec<Turn> {
+    fn note(past: &mut Past, time: f64, headline: &Headline) -> Vec<WarningChange> {
         past.note(time, &mut headline.clone(), None)
     }
 
@@ -230,9 +230,9 @@ mod tests {
         for second in seconds {
             for turn in note(past, f64::from(second), &headline(second)) {
                 let text = match turn {
-                    Turn::Began(headline) => format!("began {}", headline.cause),
-                    Turn::Worsened(headline) => format!("worse {}", headline.cause),
-                    Turn::Ended(past) => format!("ended {}", past.headline.cause),
+                    WarningChange::Began(headline) => format!("began {}", headline.cause),
+                    WarningChange::Worsened(headline) => format!("worse {}", headline.cause),
+                    WarningChange::Ended(past) => format!("ended {}", past.headline.cause),
                 };
                 turns.push((second, text));
             }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_begins_and_ends_once() {
+    fn an_intermittent_warning_begins_and_ends_once() {
         let mut past = Past::default();
         let came = play(&mut past, 0..60, |second| match second % 3 {
             0 => of("rejecting", "warn", 1.0),
@@ -332,26 +332,26 @@ mod tests {
     fn a_warning_says_since_when_and_for_a_while_that_it_has_ended() {
         let mut past = Past::default();
         let (bad, fine) = (of("rejecting", "bad", 1.0), of("fine", "fine", 0.0));
-        let mut told = |time, headline: &Headline| {
+        let mut reported = |time, headline: &Headline| {
             note(&mut past, time, headline);
             let ended = past.ended(time, headline);
             let ended = ended.map(|it| (it.at, it.title.to_string()));
             (past.since(headline), ended)
         };
         let ended = |at| (None, Some((at, "rejecting".to_owned())));
-        assert_eq!(told(1.0, &fine), (None, None));
-        assert_eq!(told(2.0, &bad), (Some(2.0), None));
-        assert_eq!(told(3.0, &fine), ended(3.0));
+        assert_eq!(reported(1.0, &fine), (None, None));
+        assert_eq!(reported(2.0, &bad), (Some(2.0), None));
+        assert_eq!(reported(3.0, &fine), ended(3.0));
         // The same warning again.
-        assert_eq!(told(9.0, &bad), (Some(2.0), None));
-        assert_eq!(told(10.0, &fine), ended(10.0));
-        assert_eq!(told(13.0, &fine), ended(10.0));
+        assert_eq!(reported(9.0, &bad), (Some(2.0), None));
+        assert_eq!(reported(10.0, &fine), ended(10.0));
+        assert_eq!(reported(13.0, &fine), ended(10.0));
         let other = of("store_out", "bad", 1.0);
-        assert_eq!(told(14.0, &other), (Some(14.0), None));
-        assert_eq!(told(30.0, &other), (Some(14.0), None));
-        assert_eq!(told(50.0, &bad), (Some(50.0), None));
-        assert_eq!(told(60.0, &fine), ended(60.0));
-        assert_eq!(told(700.0, &fine), (None, None));
+        assert_eq!(reported(14.0, &other), (Some(14.0), None));
+        assert_eq!(reported(30.0, &other), (Some(14.0), None));
+        assert_eq!(reported(50.0, &bad), (Some(50.0), None));
+        assert_eq!(reported(60.0, &fine), ended(60.0));
+        assert_eq!(reported(700.0, &fine), (None, None));
     }
 
     #[test]

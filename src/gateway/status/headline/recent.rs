@@ -6,18 +6,18 @@ use super::words::{count, whole};
 use crate::status::views::{Codes, Keyless, OriginSample, Plain, Sample, ZoneSample};
 
 /// Kind of named thing in a sample, such as a zone or an origin.
-pub(super) trait Noun: 'static {
+pub(super) trait NamedItem: 'static {
     /// Finds the thing of the same name in another second.
     fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
 }
 
-impl Noun for ZoneSample {
+impl NamedItem for ZoneSample {
     fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
         second.zone(&self.name)
     }
 }
 
-impl Noun for OriginSample {
+impl NamedItem for OriginSample {
     fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
         second.origin(&self.name)
     }
@@ -49,7 +49,7 @@ impl<'a> Recent<'a> {
     }
 
     /// Last known value of a zone or an origin in these seconds.
-    pub(super) fn latest<T: Noun, R>(
+    pub(super) fn latest<T: NamedItem, R>(
         &self,
         of: &T,
         what: impl Fn(&'a T) -> Option<R>,
@@ -62,7 +62,7 @@ impl<'a> Recent<'a> {
     ///
     /// The cause of rejections is known only in the second in which they happen. In the second in
     /// which the cause ends, it may no longer be known.
-    pub(super) fn latest_or_before<T: Noun, R>(
+    pub(super) fn latest_or_before<T: NamedItem, R>(
         &self,
         of: &T,
         what: impl Fn(&'a T) -> Option<R>,
@@ -88,12 +88,12 @@ impl<'a> Recent<'a> {
     }
 
     /// A zone or an origin in each second whose counts are known.
-    fn each<T: Noun>(&self, of: &T) -> impl Iterator<Item = &'a T> {
+    fn each<T: NamedItem>(&self, of: &T) -> impl Iterator<Item = &'a T> {
         self.counted().iter().filter_map(|second| of.at(second))
     }
 
     /// Sum of a count of a zone or an origin.
-    pub(super) fn total<T: Noun>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
+    pub(super) fn total<T: NamedItem>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
         self.each(of).map(count).sum()
     }
 
@@ -104,12 +104,16 @@ impl<'a> Recent<'a> {
     }
 
     /// Maximum of a duration of a zone or an origin.
-    pub(super) fn longest<T: Noun>(&self, of: &T, time: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    pub(super) fn longest<T: NamedItem>(
+        &self,
+        of: &T,
+        time: impl Fn(&T) -> Option<f64>,
+    ) -> Option<f64> {
         self.each(of).filter_map(time).max_by(f64::total_cmp)
     }
 
     /// Sum of each labelled count of a zone or an origin.
-    pub(super) fn counts<T: Noun>(
+    pub(super) fn counts<T: NamedItem>(
         &self,
         of: &T,
         counts: impl Fn(&T) -> Option<&BTreeMap<Plain, u64>>,

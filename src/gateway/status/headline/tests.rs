@@ -10,7 +10,7 @@ mod hanging;
 mod leaving;
 mod origins;
 mod overrides;
-mod places;
+mod permits;
 mod rooms;
 mod store;
 mod time;
@@ -23,7 +23,8 @@ use super::recent::Recent;
 use super::rules::headline;
 use super::*;
 use crate::status::views::{
-    FileAndNow, GateSample, HeavyKey, OriginSample, Plain, RateAdvice, Replayed, ZoneSample,
+    ConfiguredAndEffective, GateSample, HeavyKey, OriginSample, Plain, RateAdvice, Replayed,
+    ZoneSample,
 };
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
@@ -55,8 +56,8 @@ fn fine() -> Sample {
 }
 
 /// A setting whose configured value is effective.
-fn both<T: Copy>(value: T) -> FileAndNow<T> {
-    FileAndNow {
+fn both<T: Copy>(value: T) -> ConfiguredAndEffective<T> {
+    ConfiguredAndEffective {
         file: Some(value),
         now: Some(value),
     }
@@ -101,13 +102,13 @@ fn after_all(seconds: impl IntoIterator<Item = Sample>) -> Headline {
 }
 
 /// An editor and the headlines that it returned.
-struct Fed {
+struct EditorFixture {
     headlines: Headlines,
     editor: Editor,
     seq: u64,
 }
 
-impl Fed {
+impl EditorFixture {
     fn new() -> Self {
         let headlines = Headlines::default();
         Self {
@@ -171,26 +172,29 @@ const MORE: &[&str] = &["raise `rate`", "Raise"];
 ///
 /// The label is the severity, the cause and the subject.
 #[track_caller]
-fn told(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
+fn reported(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();
     change(&mut second);
-    let told = after(&second);
-    let about = told.about.as_ref().map(Plain::as_str);
+    let reported = after(&second);
+    let about = reported.about.as_ref().map(Plain::as_str);
     let parts = [
-        Some(told.severity.as_str()),
-        Some(told.cause.as_str()),
+        Some(reported.severity.as_str()),
+        Some(reported.cause.as_str()),
         about,
     ];
-    let also = told.also.iter().map(|it| format!("\nAlso: {it}"));
-    let text = format!("{}\n{}\n{}", told.title, told.evidence, told.remedy);
+    let also = reported.also.iter().map(|it| format!("\nAlso: {it}"));
+    let text = format!(
+        "{}\n{}\n{}",
+        reported.title, reported.evidence, reported.remedy
+    );
     let text = text + &also.collect::<String>();
     let found: Vec<_> = parts.into_iter().flatten().collect();
     assert_eq!(found.join(" "), label, "{text}");
-    let told = Reported(text);
+    let reported = Reported(text);
     if about == Some("per_client") || found[1] == "connections_full" {
-        told
+        reported
     } else {
-        told.not(MORE)
+        reported.not(MORE)
     }
 }
 
@@ -219,15 +223,15 @@ impl Reported {
 }
 
 #[test]
-fn slow_paces_are_told_by_the_minute() {
+fn rates_below_one_in_ten_seconds_are_shown_a_minute() {
     use super::words::pace;
-    let told = [0.0, 1.0 / 60.0, 0.1, 9.94, 10.4].map(pace);
-    let wanted = [
+    let reported = [0.0, 1.0 / 60.0, 0.1, 9.94, 10.4].map(pace);
+    let expected = [
         "0.0 a second",
         "1.0 a minute",
         "0.1 a second",
         "9.9 a second",
         "10 a second",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(reported, expected);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use limit::Rate;
 
+use super::disconnects::Disconnects;
 use super::growth::Before;
-use super::lefts::Lefts;
 use super::seconds;
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
@@ -45,10 +45,10 @@ impl Gates {
             gates::rejections(gate),
             gates::blocked_seconds(&state.blocked),
             gate.metrics().waits.counts(),
-            gate.metrics().lefts.counts(),
+            gate.metrics().disconnects.counts(),
         );
-        let (rejected, blocked, waits, lefts) = self.0.since(settings.name.clone(), now);
-        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let (rejected, blocked, waits, disconnects) = self.0.since(settings.name.clone(), now);
+        let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         GateSample {
             depth: state.depth as u64,
             departures: Some(state.departures),
@@ -65,7 +65,10 @@ impl Gates {
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
             refused: gates::refused(settings, &state),
-            places: state.places.as_ref().map(|it| gates::places(settings, it)),
+            places: state
+                .permits
+                .as_ref()
+                .map(|it| gates::permits(settings, it)),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

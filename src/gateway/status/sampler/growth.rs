@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_not_grown_is_left_out_and_a_restart_counts_from_zero() {
+    fn unchanged_counts_are_left_out_and_a_restart_counts_from_zero() {
         let counts = |a: u64, b| BTreeMap::from([("a".into(), a), ("b".into(), b)]);
         let seen = counts(7, 2).since(&counts(4, 2));
         assert_eq!(seen, BTreeMap::from([("a".into(), 3)]));

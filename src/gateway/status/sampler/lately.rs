@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use limit::Moment;
 
-use crate::status::views::Lately;
+use crate::status::views::RecentRequests;
 
 /// Maximum number of requests in the sum, if they came within a few seconds.
 const REQUESTS: u64 = 100;
@@ -15,7 +15,7 @@ const MAX_SECONDS: usize = 600;
 
 /// Requests of the last minutes, by zone.
 #[derive(Default)]
-pub(super) struct LatelyByZone(HashMap<String, Seconds>);
+pub(super) struct RecentRequestsByZone(HashMap<String, Seconds>);
 
 /// Requests without a key, and all requests, in each of the last seconds of a zone.
 struct Seconds {
@@ -25,14 +25,14 @@ struct Seconds {
     sum: (u64, u64),
 }
 
-impl LatelyByZone {
+impl RecentRequestsByZone {
     /// Adds the requests of one more second. Returns the sum of the last ones.
-    pub fn add(&mut self, zone: &str, started: Moment, no_key: u64, all: u64) -> Lately {
+    pub fn add(&mut self, zone: &str, started: Moment, no_key: u64, all: u64) -> RecentRequests {
         if !self.0.contains_key(zone) {
             self.0.insert(zone.to_owned(), Seconds::new(started));
         }
         let Some(seconds) = self.0.get_mut(zone) else {
-            return Lately::default();
+            return RecentRequests::default();
         };
         if seconds.started != started {
             *seconds = Seconds::new(started);
@@ -61,7 +61,7 @@ impl Seconds {
     }
 
     /// Adds a second and drops old ones. Returns the sum.
-    fn add(&mut self, no_key: u64, all: u64) -> Lately {
+    fn add(&mut self, no_key: u64, all: u64) -> RecentRequests {
         self.counts.push_back((no_key, all));
         self.sum = (self.sum.0 + no_key, self.sum.1 + all);
         while let Some((old_no_key, old_all)) = self.counts.front().copied() {
@@ -72,7 +72,7 @@ impl Seconds {
             self.counts.pop_front();
             self.sum = (self.sum.0 - old_no_key, self.sum.1 - old_all);
         }
-        Lately {
+        RecentRequests {
             no_key: self.sum.0,
             all: self.sum.1,
             span: self.counts.len() as f64,
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn few_requests_are_looked_at_for_ten_minutes_and_many_for_seconds() {
-        let mut zones = LatelyByZone::default();
-        let mut last = Lately::default();
+        let mut zones = RecentRequestsByZone::default();
+        let mut last = RecentRequests::default();
         for _ in 0..1_000 {
             last = zones.add("slow", at(1), 0, 1);
         }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_zone_with_another_key_begins_anew() {
-        let mut zones = LatelyByZone::default();
+        let mut zones = RecentRequestsByZone::default();
         assert_eq!(zones.add("z", at(1), 20, 20).no_key, 20);
         assert_eq!(zones.add("z", at(2), 0, 5).no_key, 0);
         zones.keep(|_| false);

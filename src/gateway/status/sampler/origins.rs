@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use limit::Moment;
 
+use super::disconnects::Disconnects;
 use super::gate::Gates;
 use super::growth::Before;
-use super::lefts::Lefts;
 use super::rooms::Rooms;
 use super::shared::Shared;
 use super::unanswered::Past;
@@ -15,7 +15,7 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Origin};
 use crate::status::counts::{self, Labelled};
-use crate::status::minute::{Of, latency};
+use crate::status::minute::{LatencySource, latency};
 use crate::status::views::{Codes, FailureSample, OriginSample, Plain, SharedAnswers};
 use crate::time::clock;
 
@@ -26,12 +26,12 @@ const RECENT: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Origins {
     /// Responses, errors and latencies.
-    servers: Before<Of, (Codes, Labelled, Counts)>,
+    servers: Before<LatencySource, (Codes, Labelled, Counts)>,
     gates: Gates,
     rooms: Rooms,
     shared: Shared,
     /// Clients that disconnected before the origin responded, by origin.
-    lefts: Before<String, Counts>,
+    disconnects: Before<String, Counts>,
     /// Values of the last ten minutes at each origin.
     past: HashMap<String, Past>,
 }
@@ -44,7 +44,7 @@ impl Origins {
         self.rooms.begin();
         self.shared.begin();
         self.servers.begin();
-        self.lefts.begin();
+        self.disconnects.begin();
         let all = &gateway.settings().origins;
         if self.past.len() > all.len() {
             (self.past).retain(|name, _| all.iter().any(|it| it.name == *name));
@@ -72,8 +72,10 @@ impl Origins {
     fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
         let gate = origin.gate();
-        let lefts = self.lefts.since(settings.name.clone(), origin.lefts());
-        let Lefts { left, left_after } = Lefts::of(&lefts);
+        let disconnects = self
+            .disconnects
+            .since(settings.name.clone(), origin.disconnects());
+        let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         let mut sample = OriginSample {
             name: Plain::new(&settings.name),
             max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
@@ -115,7 +117,7 @@ impl Origins {
                 counts::errors(server.metrics),
                 server.metrics.latencies(),
             );
-            let of = Of::server(&settings.name, server.url);
+            let of = LatencySource::server(&settings.name, server.url);
             let (codes, errors, more) = self.servers.since(of, now);
             counts::add(&mut sample.codes, &codes);
             counts::add(&mut sample.errors, &errors);

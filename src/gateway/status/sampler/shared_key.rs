@@ -60,7 +60,7 @@ pub(super) fn full_key<'s>(
     states: impl Iterator<Item = &'s KeyState>,
 ) -> Option<FullKey> {
     let shared = states.filter_map(|state| Some((state, state.elsewhere?)));
-    let shared: Vec<_> = shared.filter(|(_, it)| it.places > 0).collect();
+    let shared: Vec<_> = shared.filter(|(_, it)| it.permits > 0).collect();
     if shared.is_empty() {
         return None;
     }
@@ -68,18 +68,18 @@ pub(super) fn full_key<'s>(
     let limits = routes.iter().flat_map(|route| &route.limits);
     let limits = limits.filter(|limit| limit.zone == zone);
     let of = limits.filter_map(|it| it.limit.in_flight).min()?.get();
-    let count = |places: u32| u64::from(places);
+    let count = |permits: u32| u64::from(permits);
     let full = shared
         .into_iter()
-        .filter(|(state, it)| state.in_flight as u64 + count(it.places) >= count(of));
+        .filter(|(state, it)| state.in_flight as u64 + count(it.permits) >= count(of));
     // Of equal ones the first counts, which is rejected most.
-    let (state, elsewhere) = full.rev().max_by_key(|(_, it)| (it.withheld, it.places))?;
+    let (state, elsewhere) = full.rev().max_by_key(|(_, it)| (it.withheld, it.permits))?;
     let zone = gateway.zone(zone).settings();
     Some(FullKey {
         key: Plain::new(&KeyNames::of(zone).short(&state.key)),
         of: count(of),
         here: state.in_flight as u64,
-        elsewhere: count(elsewhere.places),
+        elsewhere: count(elsewhere.permits),
         withheld: count(elsewhere.withheld),
         orphan: Plain::new(&show_duration(zone.orphan)),
     })

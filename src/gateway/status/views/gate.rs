@@ -31,7 +31,7 @@ pub struct GateOverride {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateRefused {
     /// Refused operation.
-    pub asks_for: GateAsks,
+    pub asks_for: RefusedOperation,
     /// Share of the gate in the rate or in the permits, from 0 to 1.
     pub part: f64,
     /// Reason.
@@ -43,7 +43,7 @@ pub struct GateRefused {
 /// Operation that gates sharing an origin request from the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GateAsks {
+pub enum RefusedOperation {
     /// Slots of the rate.
     #[default]
     Slots,
@@ -55,7 +55,7 @@ pub enum GateAsks {
 
 /// Configured and effective value of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FileAndNow<T> {
+pub struct ConfiguredAndEffective<T> {
     /// Configured value.
     pub file: Option<T>,
     /// Effective value.
@@ -118,12 +118,12 @@ pub struct GateSample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub departures: Option<u64>,
     /// Rate, in requests a second, or in units if there are costs; `None`: no rate.
-    pub rate: FileAndNow<f64>,
+    pub rate: ConfiguredAndEffective<f64>,
     /// Whether requests may cost more than 1, so that the rate counts units.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub costs: bool,
     /// Maximum number of requests in flight; `None`: unbounded.
-    pub max_in_flight: FileAndNow<u64>,
+    pub max_in_flight: ConfiguredAndEffective<u64>,
     /// Rejections in this second, by reason, without zeros.
     pub rejected: BTreeMap<Plain, u64>,
     /// Seconds of this second in which any request waited, by cause, without zeros.
@@ -148,7 +148,7 @@ pub struct GateSample {
     pub refused: Option<GateRefused>,
     /// Shared permits. Left out if they are not shared, or not yet reported by the store.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub places: Option<Places>,
+    pub places: Option<PermitsStatus>,
     /// Classes that share the gate, in the order of the file.
     pub classes: Vec<GateClass>,
     /// Keys with the most waiters, deepest first.
@@ -174,7 +174,7 @@ pub struct GateKeySample {
 ///
 /// The store's counts are those of its last reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Places {
+pub struct PermitsStatus {
     /// Total number of permits, as the store counts them.
     pub of: u64,
     /// Permits of this gateway.

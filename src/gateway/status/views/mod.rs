@@ -10,10 +10,10 @@ mod room;
 mod sample;
 mod zone;
 
-pub use gate::Places;
+pub use gate::PermitsStatus;
 pub use gate::{
-    BackingOff, FileAndNow, GateAsks, GateClass, GateKeySample, GateOutage, GateOverride,
-    GateRefused, GateSample,
+    BackingOff, ConfiguredAndEffective, GateClass, GateKeySample, GateOutage, GateOverride,
+    GateRefused, GateSample, RefusedOperation,
 };
 pub use headline::{After, EndedHeadline, Headline, Headlines, PastHeadline, Suspicion, Topic};
 pub use origin::{FailureSample, Holder, OriginSample, Unanswered, Usual};
@@ -29,5 +29,5 @@ pub use sample::{Codes, Latency, RouteSample};
 pub use sample::{StoreRefuses, StoreSample};
 pub use zone::{ChangedKey, RateAdvice, Replayed, WhatIf};
 pub use zone::{
-    FullKey, HeavyKey, KeySample, Keyless, Lately, OnlyKey, Override, Totals, ZoneSample,
+    FullKey, HeavyKey, KeySample, Keyless, OnlyKey, Override, RecentRequests, Totals, ZoneSample,
 };

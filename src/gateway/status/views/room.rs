@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{FileAndNow, Plain};
+use super::{ConfiguredAndEffective, Plain};
 
 /// Waiting room of an origin.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -16,9 +16,9 @@ pub struct Room {
     /// Visitors with a session.
     pub inside: u64,
     /// Maximum number of sessions; `None`: unbounded.
-    pub sessions: FileAndNow<u64>,
+    pub sessions: ConfiguredAndEffective<u64>,
     /// Pace of calls, such as `10r/s`; `None`: as fast as sessions become free.
-    pub admit: FileAndNow<Plain>,
+    pub admit: ConfiguredAndEffective<Plain>,
     /// Measured calls a second; `None` while nothing bounds them.
     pub pace: Option<f64>,
     /// Predicted wait of a visitor who comes now, in seconds.

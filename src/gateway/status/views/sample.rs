@@ -241,7 +241,7 @@ impl From<config::Problem> for Problem {
 
 impl Problem {
     /// Formats the location: `line 3`, or `conf.d/a.toml, line 3`; empty if there is none.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         let file = self.file.as_ref().map(ToString::to_string);
         let line = self.line.map(|line| format!("line {line}"));
         let parts: Vec<String> = file.into_iter().chain(line).collect();

@@ -74,7 +74,7 @@ pub struct ZoneSample {
     pub keyless: Option<Keyless>,
     /// The last hundred requests of at most ten minutes.
     #[serde(skip)]
-    pub lately: Lately,
+    pub lately: RecentRequests,
     /// Requests that would have waited or been rejected without a dry run.
     pub dry_run: u64,
     /// Rejections by reason, without zeros.
@@ -152,7 +152,7 @@ pub struct Keyless {
 
 /// Requests of a zone in a duration that is long enough for a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Lately {
+pub struct RecentRequests {
     /// Requests without a key.
     pub no_key: u64,
     /// All requests.

@@ -62,7 +62,7 @@ impl OtherNumbers {
                 "{name}: the zone counts by {algorithm}, which makes nothing wait; leave {name} out"
             ));
         }
-        let wanted = Self {
+        let requested = Self {
             rate: body.rate.map(|text| rate(&text, zone)).transpose()?,
             burst: body.burst.map(|it| burst(it, zone)).transpose()?,
             delay: match (body.delay, body.nodelay) {
@@ -79,19 +79,19 @@ impl OtherNumbers {
             },
             max_wait: body.max_wait.map(|it| max_wait(&it)).transpose()?,
         };
-        if let (Some(delay), Some(burst)) = (body.delay, wanted.burst)
+        if let (Some(delay), Some(burst)) = (body.delay, requested.burst)
             && delay > burst
         {
             return Err(format!(
                 "delay: {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, or raise burst"
             ));
         }
-        if wanted == Self::default() {
+        if requested == Self::default() {
             return Err(format!(
                 "the body has no number to try; write at least one of rate, burst, delay, nodelay and max_wait, such as {EXAMPLE}"
             ));
         }
-        Ok(wanted)
+        Ok(requested)
     }
 
     /// Returns the zone with these numbers.
@@ -185,13 +185,13 @@ mod tests {
 
     fn tried(zone: &str, body: &str, old: Limit) -> (String, Limit) {
         let settings = settings(zone);
-        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap();
-        let zone = wanted.zone(&settings.zones[0]);
-        (zone.rate.to_string(), wanted.limit(&zone, old))
+        let requested = OtherNumbers::read(body.as_bytes(), &settings.zones[0]).unwrap();
+        let zone = requested.zone(&settings.zones[0]);
+        (zone.rate.to_string(), requested.limit(&zone, old))
     }
 
     #[test]
-    fn what_is_given_changes_and_the_rest_stays() {
+    fn given_numbers_change_and_the_others_stay() {
         let old = limit(10, Delay::Above(4));
         let same = |body| tried("rate = \"10r/s\"", body, old);
         assert_eq!(same(r#"{"rate": "20r/s"}"#), ("20r/s".to_owned(), old));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_remedy() {
+    fn an_error_in_a_body_is_named_with_its_remedy() {
         let of_queue = [
             ("", "the body must be a JSON object such as"),
             ("[]", "the body must be a JSON object such as"),

@@ -67,9 +67,9 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         return None;
     }
     let tried = |rate: Rate| {
-        let wanted = OtherNumbers::of_rate(rate);
-        let zone = wanted.zone(asked);
-        let mut side = Side::new(&zone, &wanted);
+        let requested = OtherNumbers::of_rate(rate);
+        let zone = requested.zone(asked);
+        let mut side = Side::new(&zone, &requested);
         let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
         let requests = each(arrivals(), deadline, |arrival| {
             let is_limited = side.is_limited(&arrival);
@@ -262,8 +262,8 @@ mod tests {
             let arrivals = arrivals_of(Duration::from_millis(250), span, 20);
             let advice = advice_on(&arrivals, "1r/s", span, NEVER).unwrap();
             let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
-            let wanted: &[_] = if seconds < 5 { &[] } else { &["4r/s"] };
-            assert_eq!(rates, wanted, "after {seconds} s");
+            let requested: &[_] = if seconds < 5 { &[] } else { &["4r/s"] };
+            assert_eq!(rates, requested, "after {seconds} s");
         }
     }
 
@@ -292,20 +292,20 @@ mod tests {
 
     #[test]
     fn the_rates_that_are_tried_are_round_and_rise() {
-        let told = |rate: &str| {
+        let tried_rates = |rate: &str| {
             let all = faster(rate.parse().unwrap());
             all.iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(told("1r/s"), "2r/s 3r/s 5r/s 10r/s 20r/s 50r/s");
-        assert_eq!(told("1r/m"), "2r/m 3r/m 5r/m 10r/m 20r/m 50r/m");
-        let found = told("97r/s");
+        assert_eq!(tried_rates("1r/s"), "2r/s 3r/s 5r/s 10r/s 20r/s 50r/s");
+        assert_eq!(tried_rates("1r/m"), "2r/m 3r/m 5r/m 10r/m 20r/m 50r/m");
+        let found = tried_rates("97r/s");
         assert_eq!(
             found,
             "130r/s 150r/s 200r/s 300r/s 490r/s 970r/s 1940r/s 4850r/s"
         );
-        assert_eq!(told("1000000r/s"), "");
+        assert_eq!(tried_rates("1000000r/s"), "");
     }
 }

@@ -28,21 +28,21 @@ pub(crate) fn replay<'a>(
     arrivals: impl ExactSizeIterator<Item = Arrival<'a>>,
     settings: &Settings,
     zone: usize,
-    wanted: &OtherNumbers,
+    requested: &OtherNumbers,
     deadline: Moment,
 ) -> Option<WhatIf> {
     let asked = &settings.zones[zone];
     let same = OtherNumbers::default();
-    let then = wanted.zone(asked);
-    let (mut now, mut then) = (Side::new(asked, &same), Side::new(&then, wanted));
-    let mut keys: HashMap<&[u8], Fate, RandomState> = HashMap::default();
+    let then = requested.zone(asked);
+    let (mut now, mut then) = (Side::new(asked, &same), Side::new(&then, requested));
+    let mut keys: HashMap<&[u8], KeyOutcomes, RandomState> = HashMap::default();
     let mut has_in_flight = false;
     let requests = each(arrivals, deadline, |arrival| {
         has_in_flight |= arrival.limit.in_flight.is_some();
         let fate = keys.entry(arrival.key).or_default();
         fate.requests += 1;
-        fate.now += u64::from(now.judge(&arrival));
-        fate.then += u64::from(then.judge(&arrival));
+        fate.now += u64::from(now.is_rejected(&arrival));
+        fate.then += u64::from(then.is_rejected(&arrival));
     })?;
     Some(WhatIf {
         zone: Plain::new(&asked.name),
@@ -58,7 +58,7 @@ pub(crate) fn replay<'a>(
 /// Replay with one set of numbers.
 pub(crate) struct Side<'a> {
     zone: &'a Zone,
-    wanted: &'a OtherNumbers,
+    requested: &'a OtherNumbers,
     keys: ZoneKeys<KeyState>,
     counts: Replayed,
     waits: Spread,
@@ -73,17 +73,17 @@ struct KeyState {
 
 /// Requests of a key, and its rejections with either set of numbers.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fate {
+struct KeyOutcomes {
     requests: u64,
     now: u64,
     then: u64,
 }
 
 impl<'a> Side<'a> {
-    pub(crate) fn new(zone: &'a Zone, wanted: &'a OtherNumbers) -> Self {
+    pub(crate) fn new(zone: &'a Zone, requested: &'a OtherNumbers) -> Self {
         Self {
             zone,
-            wanted,
+            requested,
             keys: ZoneKeys::new(zone),
             counts: Replayed {
                 rate: Plain::new(&zone.rate.to_string()),
@@ -97,12 +97,12 @@ impl<'a> Side<'a> {
     /// Decides on the next arrival. Returns whether it is delayed or rejected.
     pub(crate) fn is_limited(&mut self, arrival: &Arrival) -> bool {
         let passed = self.counts.passed;
-        self.judge(arrival);
+        self.is_rejected(arrival);
         self.counts.passed == passed
     }
 
     /// Decides on the next arrival. Returns whether it is rejected.
-    fn judge(&mut self, arrival: &Arrival) -> bool {
+    fn is_rejected(&mut self, arrival: &Arrival) -> bool {
         let outcome = self.outcome(arrival);
         self.count(&outcome)
     }
@@ -112,7 +112,7 @@ impl<'a> Side<'a> {
         let Arrival {
             time, key, dry_run, ..
         } = *arrival;
-        let limit = self.wanted.limit(self.zone, arrival.limit);
+        let limit = self.requested.limit(self.zone, arrival.limit);
         let limit = Limit {
             in_flight: None,
             ..self.zone.limit_of(key, limit)
@@ -203,11 +203,11 @@ fn most_in_a_second(moments: &mut [u64]) -> u64 {
 }
 
 /// Keys whose rejections change most.
-fn changed(keys: &HashMap<&[u8], Fate, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
+fn changed(keys: &HashMap<&[u8], KeyOutcomes, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
     let changed = keys.iter().filter(|(_, fate)| fate.now != fate.then);
     let mut changed: Vec<_> = changed.collect();
     changed.sort_unstable_by_key(|(key, fate)| (Reverse(fate.now.abs_diff(fate.then)), **key));
-    let view = |(key, fate): (&&[u8], &Fate)| ChangedKey {
+    let view = |(key, fate): (&&[u8], &KeyOutcomes)| ChangedKey {
         key: Plain::new(&KeyNames::of(zone).full(key)),
         plan: zone.plans.name_of(key).map(Plain::new),
         requests: fate.requests,
@@ -234,7 +234,7 @@ fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> 
     }
     let is_limited = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
     let routes = || settings.routes.iter().filter(is_limited);
-    if routes().any(Route::settles) {
+    if routes().any(Route::charge_depends_on_response) {
         ignored.push("costs and refunds that an answer decides on".to_owned());
     }
     let origins: HashSet<usize> = routes().filter_map(Route::origin).collect();
@@ -278,17 +278,17 @@ mod tests {
         }
     }
 
-    fn told(settings: &Settings, arrivals: &[Arrival], body: &str) -> WhatIf {
-        let wanted = OtherNumbers::read(body.as_bytes(), &settings.zones[1]).unwrap();
+    fn result_of(settings: &Settings, arrivals: &[Arrival], body: &str) -> WhatIf {
+        let requested = OtherNumbers::read(body.as_bytes(), &settings.zones[1]).unwrap();
         let never = Moment::from_nanos(u64::MAX);
-        replay(arrivals.iter().copied(), settings, 1, &wanted, never).unwrap()
+        replay(arrivals.iter().copied(), settings, 1, &requested, never).unwrap()
     }
 
     #[test]
-    fn both_numbers_are_told_of_the_same_arrivals() {
+    fn both_sets_of_numbers_are_replayed_with_the_same_arrivals() {
         let settings = settings("rate = \"2r/s\"", "burst = 3");
         let arrivals: Vec<_> = (0..10).map(|n| arrival(n, "a", 3, false)).collect();
-        let view = told(&settings, &arrivals, r#"{"rate": "4r/s", "burst": 5}"#);
+        let view = result_of(&settings, &arrivals, r#"{"rate": "4r/s", "burst": 5}"#);
         assert_eq!(view.arrivals, 10);
         let (now, then) = (&view.now, &view.then);
         assert_eq!((now.passed, now.delayed, now.rejected), (1, 3, 6));
@@ -319,7 +319,7 @@ mod tests {
         let mut arrivals = vec![arrival(0, "tried", 0, true), arrival(1, "tried", 0, true)];
         arrivals.extend((2..6).map(|n| arrival(n, "gold", 1, false)));
         arrivals.extend((6..9).map(|n| arrival(n, "bronze", 0, false)));
-        let view = told(&settings, &arrivals, r#"{"rate": "1000r/s", "burst": 9}"#);
+        let view = result_of(&settings, &arrivals, r#"{"rate": "1000r/s", "burst": 9}"#);
         assert_eq!((view.now.rejected, view.now.rejected_dry_run), (2 + 2, 1));
         assert_eq!(view.now.most_in_a_second, 2 + 1 + 1, "{view:?}");
         let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_five_keys_that_change_most_are_told() {
+    fn the_five_keys_with_the_largest_change_are_listed() {
         let settings = settings("rate = \"1r/m\"", "burst = 0");
         let keys: Vec<String> = (0..9).map(|n| format!("k{n}")).collect();
         let of = |n: u64| (0..=n).map(move |nth| (n * 10 + nth, n));
@@ -336,7 +336,7 @@ mod tests {
             .flat_map(of)
             .map(|(millis, n)| arrival(millis, &keys[usize::try_from(n).unwrap()], 0, false))
             .collect();
-        let view = told(&settings, &arrivals, r#"{"burst": 99}"#);
+        let view = result_of(&settings, &arrivals, r#"{"burst": 99}"#);
         let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
         assert_eq!(names, ["k8", "k7", "k6", "k5", "k4"]);
         assert_eq!(
@@ -348,15 +348,15 @@ mod tests {
     #[test]
     fn a_replay_ends_at_its_deadline() {
         let settings = settings("rate = \"1r/m\"", "burst = 0");
-        let wanted = OtherNumbers::read(br#"{"burst": 1}"#, &settings.zones[1]).unwrap();
+        let requested = OtherNumbers::read(br#"{"burst": 1}"#, &settings.zones[1]).unwrap();
         let arrivals = [arrival(0, "a", 0, false)];
         let past = clock::now();
-        let found = replay(arrivals.into_iter(), &settings, 1, &wanted, past);
+        let found = replay(arrivals.into_iter(), &settings, 1, &requested, past);
         assert_eq!(found, None);
     }
 
     #[test]
-    fn a_second_has_no_more_than_what_left_in_it() {
+    fn the_maximum_in_a_second_counts_departures_in_that_second() {
         let s = SECOND;
         for (mut moments, most) in [
             (vec![], 0),

@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// Number of reminders below which none is removed before it is due.
-const FEW: usize = 64;
+const MIN_REMINDERS: usize = 64;
 
 /// Timer and clock of one worker.
 pub struct Pacer {
@@ -149,7 +149,7 @@ impl Pacer {
             timer,
             armed: Cell::new(None),
             alarms: RefCell::default(),
-            crowded: Cell::new(FEW),
+            crowded: Cell::new(MIN_REMINDERS),
             rings: Cell::default(),
         }
     }
@@ -180,7 +180,7 @@ impl Pacer {
         let mut alarms = self.alarms.borrow_mut();
         if alarms.len() >= self.crowded.get() {
             alarms.retain(|Reverse(pending)| pending.setting.needs(pending.due));
-            self.crowded.set(FEW.max(2 * alarms.len()));
+            self.crowded.set(MIN_REMINDERS.max(2 * alarms.len()));
         }
         alarms.push(Reverse(Pending {
             due,
@@ -243,13 +243,13 @@ async fn drive(driven: &Weak<Pacer>, timer: Option<&Timer>) {
         && let Some(pacer) = driven.upgrade()
     {
         pacer.ring();
-        others_first().await;
+        yield_to_others().await;
         pacer.arm_for_next();
     }
 }
 
 /// Lets the woken tasks of this thread run once, without waiting for anything else.
-async fn others_first() {
+async fn yield_to_others() {
     let mut first = true;
     poll_fn(|cx| {
         if !std::mem::take(&mut first) {

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_long_ago_holds_nobody_up() {
+    fn an_old_ring_delays_no_task() {
         let pacer = overdue();
         gives_way(&pacer, &mut Priority::default());
         set(&pacer, START + MICROSECOND + RECENT + MICROSECOND);

@@ -54,7 +54,7 @@ fn setting_again_replaces_what_was_set() {
 }
 
 #[test]
-fn setting_an_alarm_back_again_and_again_takes_one_place_in_the_heap() {
+fn setting_an_alarm_later_repeatedly_takes_one_heap_entry() {
     let pacer = Pacer::standing_at(START);
     let (alarm, _bell) = pacer.alarm();
     for later in 1..10_000 {
@@ -105,7 +105,7 @@ fn median_lateness() -> Duration {
 }
 
 #[test]
-fn alarms_that_were_dropped_or_set_earlier_take_no_room() {
+fn dropped_or_earlier_alarms_take_no_memory() {
     let pacer = Pacer::standing_at(START);
     let (kept, mut bell) = pacer.alarm();
     kept.set(Some(at(1_000_000)));
@@ -113,7 +113,7 @@ fn alarms_that_were_dropped_or_set_earlier_take_no_room() {
         let (dropped, _bell) = pacer.alarm();
         dropped.set(Some(at(2_000_000 + nth)));
         dropped.set(Some(at(1_000_000 + nth)));
-        assert!(pacer.alarms.borrow().len() <= super::FEW, "{nth}");
+        assert!(pacer.alarms.borrow().len() <= super::MIN_REMINDERS, "{nth}");
     }
     pacer.advance(at(1_000_000));
     assert_eq!(rings(&mut bell), Poll::Ready(Some(())));

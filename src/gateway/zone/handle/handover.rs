@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Zone;
 use super::queries::MIN_PAUSE;
 use crate::time::clock;
-use crate::zone::join::{SavedKey, TurnToCome};
+use crate::zone::join::{ExpectedDeparture, SavedKey};
 use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {
@@ -33,12 +33,12 @@ impl Zone {
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
         let living = self.shards.living();
         // A supervisor that has ended has already returned its leases.
-        let told = living.filter(|_| self.sharing.is_some()).map(|it| {
-            let (done, told) = oneshot::channel();
+        let completion = living.filter(|_| self.sharing.is_some()).map(|it| {
+            let (done, completion) = oneshot::channel();
             it.post(|zone| zone.give_back_leases(done));
-            told
+            completion
         });
-        all_done(told.collect())
+        all_done(completion.collect())
     }
 
     /// Returns the waiters that go on to a gate; in a zone in Redis only those of this gateway.
@@ -46,12 +46,12 @@ impl Zone {
     /// Afterwards, [`save`](Self::save) stores a paused key with waiters in its present state.
     ///
     /// Waiters for a permit are left out, because their departure time is unknown.
-    pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
+    pub async fn expected_departures(&self) -> Vec<ExpectedDeparture> {
         // At most one part for each key that has waiters.
         let (to, mut parts) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
             let to = to.clone();
-            supervisor.post(move |zone| zone.list_turns_to_come(&to));
+            supervisor.post(move |zone| zone.list_expected_departures(&to));
         }
         drop(to);
         let mut all = Vec::new();
@@ -99,8 +99,8 @@ impl Zone {
 }
 
 /// Waits until every supervisor has answered or ended.
-async fn all_done(told: Vec<oneshot::Receiver<()>>) {
-    for told in told {
-        let _ended = told.await;
+async fn all_done(completion: Vec<oneshot::Receiver<()>>) {
+    for completion in completion {
+        let _ended = completion.await;
     }
 }

@@ -1,10 +1,10 @@
 //! Handle of a zone, usable from any thread.
 //!
-//! `asking` joins and probes, `queries` reads the state of all supervisors, `handover` saves and
+//! `joins` joins and probes, `queries` reads the state of all supervisors, `handover` saves and
 //! restores, `tuning` computes each supervisor's share of the settings.
 
-mod asking;
 mod handover;
+mod joins;
 mod queries;
 mod tuning;
 
@@ -22,7 +22,7 @@ use super::join::{Key, Waiters};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
-use super::steering::{CurrentNumbers, Steering};
+use super::steering::{PublishedParameters, Steering};
 use super::store_link::{Paces, RateDivergence, Sharing};
 #[cfg(test)]
 use super::supervisor::Crash;
@@ -167,17 +167,17 @@ impl Zone {
             divergence.start_again();
         }
         let new = sharing(&settings, since, store_health, divergence);
-        let mut told = self.steering.told();
-        told.settings = settings.clone();
-        told.sharing.clone_from(&new);
+        let mut published = self.steering.published();
+        published.settings = settings.clone();
+        published.sharing.clone_from(&new);
         if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
-            self.tell(&told, &in_flight.into());
+            self.publish(&published, &in_flight.into());
         }
         // Otherwise keep the displayed rate: the rate of another gateway may be in force.
         if is_retuned {
-            self.metrics().show_rate(told.rate());
+            self.metrics().show_rate(published.rate());
         }
-        drop(told);
+        drop(published);
         Self {
             // Keys carry over only to a zone of the same name.
             name: Arc::clone(&self.name),
@@ -191,12 +191,17 @@ impl Zone {
     }
 
     /// Sends the effective settings to all supervisors.
-    fn tell(&self, told: &CurrentNumbers, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
+    fn publish(
+        &self,
+        published: &PublishedParameters,
+        in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
+    ) {
         let supervisors = self.shards.supervisors();
         let shards = supervisors.len();
         for (shard, supervisor) in supervisors.iter().enumerate() {
-            let (sharing, overrides) = (told.sharing.clone(), Arc::clone(&told.overrides));
-            let (settings, of_shard) = (&told.settings, (shard, shards));
+            let (sharing, overrides) =
+                (published.sharing.clone(), Arc::clone(&published.overrides));
+            let (settings, of_shard) = (&published.settings, (shard, shards));
             let tuning = tuning(settings, of_shard, sharing, &self.new_keys, overrides);
             let in_flight = Arc::clone(in_flight);
             supervisor.post(move |zone| zone.retune(tuning, &in_flight));
@@ -212,15 +217,15 @@ impl Zone {
     ///
     /// Waiters get new departure times at once.
     pub fn change_overrides<T>(&self, change: impl FnOnce(&mut Overrides) -> T) -> T {
-        let mut told = self.steering.told();
-        let mut overrides = Overrides::clone(&told.overrides);
+        let mut published = self.steering.published();
+        let mut overrides = Overrides::clone(&published.overrides);
         let result = change(&mut overrides);
-        if overrides != *told.overrides {
-            self.steering.set_overrides(&mut told, overrides);
-            self.tell(&told, &[].into());
+        if overrides != *published.overrides {
+            self.steering.set_overrides(&mut published, overrides);
+            self.publish(&published, &[].into());
             // In a shared zone an override never changes the rate.
-            if told.sharing.is_none() {
-                self.metrics().show_rate(told.rate());
+            if published.sharing.is_none() {
+                self.metrics().show_rate(published.rate());
             }
         }
         result
@@ -273,7 +278,7 @@ impl Zone {
 
     /// Rejects all waiters and all later requests.
     pub fn reject_all(&self) {
-        self.shards.tell_all(ZoneSupervisor::reject_all);
+        self.shards.call_all(ZoneSupervisor::reject_all);
     }
 
     /// Returns the metrics of the plan with this index.

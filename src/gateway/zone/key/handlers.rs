@@ -4,16 +4,16 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use actix::{ActorContext, AsyncContext, Context, Handler, Message};
-use limit::{Cost, Moment, Rate, Ticket, ToCome};
+use limit::{Cost, ExpectedRequest, Moment, Rate, Ticket};
 use tokio::sync::{mpsc, oneshot};
 
 use super::KeyActor;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
 use crate::zone::answer::{Answer, Charge};
-use crate::zone::join::TurnToCome;
+use crate::zone::join::ExpectedDeparture;
 use crate::zone::join::{Join, Waiters};
-use crate::zone::store_link::{Bill, Decision, NoReply};
+use crate::zone::store_link::{Decision, ExtraCharge, NoReply};
 
 /// Message to a key's actor: a function that the actor calls at its present instant.
 ///
@@ -67,7 +67,7 @@ impl KeyActor {
         if let Some(charge) = self.pause.leave(ticket) {
             self.queue.refund(charge, now);
         }
-        if let Some(due) = self.places.leave(ticket) {
+        if let Some(due) = self.permits.leave(ticket) {
             self.queue.refund(due.charge, now);
         }
     }
@@ -97,30 +97,35 @@ impl KeyActor {
         }
         if let Some(more) = cost.above(charge.cost()) {
             let delay = queue.next_delay();
-            let bill = Bill {
+            let extra_charge = ExtraCharge {
                 charge,
                 more,
                 delay,
             };
             let zone = Rc::clone(queue.zone());
             let reply = self.reply(ctx.address(), move |actor, decision, now, _| {
-                actor.billed(bill, decision, now);
+                actor.extra_charge_decided(extra_charge, decision, now);
             });
-            zone.charge(&self.snapshot.key, bill.limit(), Some(reply));
+            zone.charge(&self.snapshot.key, extra_charge.limit(), Some(reply));
         }
     }
 
     /// Handles the store's reply to a charge for a cost that was higher than expected.
-    fn billed(&mut self, bill: Bill, decision: Result<Decision, NoReply>, now: Moment) {
+    fn extra_charge_decided(
+        &mut self,
+        extra_charge: ExtraCharge,
+        decision: Result<Decision, NoReply>,
+        now: Moment,
+    ) {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
         if let Ok(decision) = decision {
             queue.learn(&decision, now);
-            queue.move_back(bill, &decision, now);
+            queue.move_back(extra_charge, &decision, now);
         } else {
             // Without the store only this gateway's level counts, and no waiter moves.
-            queue.decide(bill.limit(), now);
+            queue.decide(extra_charge.limit(), now);
         }
     }
 
@@ -139,7 +144,7 @@ impl KeyActor {
             KeyQueue::Own(queue) => queue.waiters_mut().for_each(change),
             KeyQueue::Shared(queue) => queue.waiters_mut().for_each(change),
         }
-        self.places.change(changes);
+        self.permits.change(changes);
     }
 
     /// Stops the key: rejects all waiters, and lets no request wait any more.
@@ -163,33 +168,36 @@ impl KeyActor {
         self.queue.forget(now);
         let rejected = self.reject_waiters(waiters, now);
         // The caller may have been dropped.
-        let _gone = reply.send(Some(rejected));
+        let _unsent = reply.send(Some(rejected));
     }
 
     /// Sends the waiters that go on to a gate, if there are any.
     ///
     /// While the key is paused, they are due when the pause ends.
-    pub(in crate::zone) fn list_turns_to_come(&self, to: &mpsc::UnboundedSender<Vec<TurnToCome>>) {
-        let turn = |due: Moment, waiter: &Waiter| {
-            let to_come = ToCome {
+    pub(in crate::zone) fn list_expected_departures(
+        &self,
+        to: &mpsc::UnboundedSender<Vec<ExpectedDeparture>>,
+    ) {
+        let departure = |due: Moment, waiter: &Waiter| {
+            let to_come = ExpectedRequest {
                 due: self.pause.real(due, self.shard.pacer.now()),
                 cost: waiter.limit.cost,
             };
-            Some(TurnToCome {
+            Some(ExpectedDeparture {
                 ticket: waiter.ticket,
                 onward: waiter.onward?,
                 to_come,
             })
         };
         let schedule = self.queue.schedule().into_iter();
-        let turns: Vec<_> = schedule
+        let departures: Vec<_> = schedule
             .chain(self.pause.paused())
             .filter(|(_, waiter)| !waiter.reply.is_closed())
-            .filter_map(|(due, waiter)| turn(due, waiter))
+            .filter_map(|(due, waiter)| departure(due, waiter))
             .collect();
-        if !turns.is_empty() {
+        if !departures.is_empty() {
             // The caller may have been dropped.
-            let _gone = to.send(turns);
+            let _unsent = to.send(departures);
         }
     }
 }

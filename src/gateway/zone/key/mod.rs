@@ -1,13 +1,13 @@
 //! Actor of one key: its bucket, its queue, its permits and its pause.
 //!
 //! `handlers` are its messages. `queue` keeps the waiters, `shared_queue` those of a key in the
-//! store. `places` bounds the requests in flight, `shared_places` those at all gateways.
+//! store. `permits` bounds the requests in flight, `shared_permits` those at all gateways.
 
 mod handlers;
 mod pause;
-mod places;
+mod permits;
 mod queue;
-mod shared_places;
+mod shared_permits;
 mod shared_queue;
 mod store_reply;
 mod waiter;
@@ -15,7 +15,7 @@ mod waiter;
 use std::rc::Rc;
 
 use actix::{Actor, Context, StreamHandler, Supervised};
-use limit::{Delay, Departure, Moment, Places, Queue, Rate, Verdict};
+use limit::{Delay, Departure, Moment, Permits, Queue, Rate, Verdict};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Rejection};
@@ -28,7 +28,7 @@ use crate::time::pacer::Alarm;
 pub(super) use handlers::{End, KeyCall};
 use pause::Pause;
 use queue::KeyQueue;
-use shared_places::SharedPlaces;
+use shared_permits::SharedPermits;
 use shared_queue::SharedQueue;
 use waiter::{DueWaiter, Waiter, WaitsFor};
 
@@ -36,9 +36,9 @@ use waiter::{DueWaiter, Waiter, WaitsFor};
 pub(super) struct KeyActor {
     queue: KeyQueue,
     /// Permits in use, and waiters that are due but need a permit.
-    places: Places<DueWaiter>,
+    permits: Permits<DueWaiter>,
     /// Set while the store may count permits of this key for this gateway.
-    shared_places: Option<Box<SharedPlaces>>,
+    shared_permits: Option<Box<SharedPermits>>,
     pause: Pause,
     shard: Rc<Shard>,
     snapshot: Rc<Snapshot>,
@@ -69,8 +69,8 @@ impl KeyActor {
         pause.set(paused_until, now);
         Self {
             queue,
-            places: Places::default(),
-            shared_places: None,
+            permits: Permits::default(),
+            shared_permits: None,
             pause,
             shard,
             snapshot,
@@ -85,10 +85,10 @@ impl KeyActor {
         if let Some(rejection) = self.refuses_in_pause(pending.join.limit, dry_run) {
             return self.reject(pending.reply, rejection, dry_run);
         }
-        if let Some(refusal) = self.refuses_place(pending.join.limit, dry_run, now) {
+        if let Some(refusal) = self.refuses_permit(pending.join.limit, dry_run, now) {
             return self.reject(pending.reply, Rejection::of(refusal, now), dry_run);
         }
-        if pending.join.places_later {
+        if pending.join.takes_permits_later {
             pending.join.limit.in_flight = None;
         }
         let (limit, since) = (pending.join.limit, self.real(now));
@@ -96,7 +96,7 @@ impl KeyActor {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
                 let zone = Rc::clone(queue.zone());
-                self.expect_place(ticket, limit, now, ctx);
+                self.expect_permit(ticket, limit, now, ctx);
                 return self.ask(&zone, pending, since, ctx);
             }
         };
@@ -117,12 +117,12 @@ impl KeyActor {
                 self.ensure_alarm(ctx);
             }
             _ if dry_run => {
-                let waits = until.or_else(|| self.lacks_place(limit).then_some(now));
+                let waits = until.or_else(|| self.lacks_permit(limit).then_some(now));
                 self.grant(waiter, Charge::Own(charge), waits, now);
             }
             _ => {
                 self.pass(waiter.charged(Charge::Own(charge)), until, now);
-                self.ensure_alarm_for_places(ctx);
+                self.ensure_alarm_for_permits(ctx);
             }
         }
     }
@@ -148,7 +148,7 @@ impl KeyActor {
             self.pass(waiter.charged(charge), Some(due), now);
         }
         self.release_paused(now);
-        self.drain_places(now);
+        self.drain_permit_waiters(now);
     }
 
     /// Admits a request, with a permit if the limit has `in_flight`.
@@ -163,25 +163,25 @@ impl KeyActor {
             reply,
             ..
         } = waiter;
-        let mut place = limit.in_flight.map(|_| ticket);
-        if waits_for == WaitsFor::Time {
-            place = Some(ticket);
-            self.places.sleep(ticket);
-        } else if place.is_some() {
-            self.places.take(ticket);
+        let mut permit = limit.in_flight.map(|_| ticket);
+        if waits_for == WaitsFor::Slot {
+            permit = Some(ticket);
+            self.permits.sleep(ticket);
+        } else if permit.is_some() {
+            self.permits.take(ticket);
         }
         let grant = Grant {
             charge,
             due,
             at: self.real(now),
             excess,
-            outlook: self.outlook(limit, now),
-            place,
+            prediction: self.prediction(limit, now),
+            permit,
         };
-        if reply.send(Answer::Turn(grant)).is_err() {
+        if reply.send(Answer::ZoneAdmission(grant)).is_err() {
             self.queue.refund(charge, now);
-            self.places.wake(ticket);
-            self.free_place(ticket);
+            self.permits.wake(ticket);
+            self.free_permit(ticket);
         }
     }
 
@@ -194,11 +194,11 @@ impl KeyActor {
         self.drain(now);
         event(self, now);
         self.drain(now);
-        let call_at = self.ask_for_places(now);
+        let call_at = self.request_permits(now);
         // Read the clock again: the event may have stopped or started it.
         let clock = self.pause.clock;
         if let Some(alarm) = &self.alarm {
-            let next = self.queue.due().into_iter().chain(self.places.expires());
+            let next = self.queue.due().into_iter().chain(self.permits.expires());
             let next = next.min().and_then(|next| clock.real(next));
             alarm.set(next.into_iter().chain(call_at).min());
         }
@@ -235,26 +235,26 @@ impl KeyActor {
         let lag = self.real(now).since(now);
         let bucket = bucket.later(self.queue.rate_of_file(), lag);
         self.snapshot.bucket.set(bucket);
-        let due = self.places.first_waiters().map(|it| it.waiter.since);
+        let due = self.permits.first_waiters().map(|it| it.waiter.since);
         let oldest = self.queue.oldest().into_iter().chain(due);
         let oldest = oldest.chain(self.pause.oldest());
         self.snapshot.oldest.set(oldest.min());
         self.snapshot.costs.set(self.queue.costs());
-        let (waiting, running) = (self.depth(), self.places.running());
+        let (waiting, running) = (self.depth(), self.permits.running());
         self.shard.count(&self.snapshot, waiting, running);
     }
 
     /// Returns the number of requests that wait for their slot or for a permit.
     fn depth(&self) -> usize {
-        let places = self.places.depth() + self.places.asleep();
-        self.queue.depth() + places + self.pause.depth()
+        let permits = self.permits.depth() + self.permits.asleep();
+        self.queue.depth() + permits + self.pause.depth()
     }
 
     /// Removes and returns all waiters. Their charges stay.
     fn take_waiters(&mut self) -> Vec<Waiter> {
         let mut waiters = self.queue.reject_all();
         waiters.extend(self.pause.reject_all());
-        let due = self.places.reject_all().into_iter();
+        let due = self.permits.reject_all().into_iter();
         waiters.extend(due.map(|due| due.waiter));
         waiters
     }
@@ -273,8 +273,8 @@ impl KeyActor {
             // In a dry run no request waits.
             let key = &self.snapshot.key;
             let real = self.shard.pacer.now();
-            let is_there = self.shard.reject(key, waiter.reply, rejection, false, real);
-            usize::from(is_there)
+            let is_connected = self.shard.reject(key, waiter.reply, rejection, false, real);
+            usize::from(is_connected)
         });
         rejected.sum()
     }
@@ -297,11 +297,11 @@ impl Supervised for KeyActor {
         let (shard, snapshot) = (Rc::clone(&self.shard), Rc::clone(&self.snapshot));
         *self = Self {
             rejects_all: self.rejects_all,
-            places: std::mem::take(&mut self.places).without_waiters(),
-            shared_places: self.shared_places.take(),
+            permits: std::mem::take(&mut self.permits).without_waiters(),
+            shared_permits: self.shared_permits.take(),
             ..Self::new(rate, now, paused_until, shard, snapshot)
         };
-        if self.shared_places.is_some() {
+        if self.shared_permits.is_some() {
             self.ensure_alarm(ctx);
         }
         self.publish(now);

@@ -124,6 +124,6 @@ impl KeyActor {
         self.pause.set(until, self.shard.pacer.now());
         // Released requests may wait for permits now.
         self.drain(now);
-        self.ensure_alarm_for_places(ctx);
+        self.ensure_alarm_for_permits(ctx);
     }
 }

@@ -10,7 +10,7 @@ use limit::{
 
 use super::super::answer::Charge;
 use super::super::join::Key;
-use super::super::store_link::{Bill, Decision, InForce, StoreLink};
+use super::super::store_link::{Decision, ExtraCharge, InForce, StoreLink};
 use super::waiter::Waiter;
 use crate::store;
 
@@ -33,11 +33,11 @@ pub(super) struct SharedQueue {
     /// Whether any waiter may have a slot that was assigned while the store was unavailable.
     alone: bool,
     /// Number of such slots that the store is being asked to replace.
-    placing: usize,
+    rescheduling: usize,
 }
 
 /// Upper bound of the slots that the store is asked to replace at the same time.
-const MAX_PLACED: usize = 32;
+const MAX_RESCHEDULED: usize = 32;
 
 impl SharedQueue {
     pub(super) fn new(zone: Rc<StoreLink>, key: Key, rate: Rate, bucket: Bucket) -> Self {
@@ -50,7 +50,7 @@ impl SharedQueue {
             own: rate,
             rate,
             alone: false,
-            placing: 0,
+            rescheduling: 0,
         }
     }
 
@@ -121,12 +121,12 @@ impl SharedQueue {
 
     /// Adds a waiter with its slot. If it has disconnected meanwhile, it leaves at once.
     pub(super) fn seat(&mut self, delay: u32, waiter: Waiter, due: Moment, charge: Charge) {
-        let (ticket, has_gone) = (waiter.ticket, waiter.reply.is_closed());
+        let (ticket, is_disconnected) = (waiter.ticket, waiter.reply.is_closed());
         self.costs += charged(&charge);
         self.alone |= matches!(charge, Charge::Alone(_)) && self.zone.is_out();
         self.line
             .seat(delay, ticket, waiter.since, waiter, (due, charge));
-        if has_gone {
+        if is_disconnected {
             self.leave(ticket);
         }
     }
@@ -135,26 +135,26 @@ impl SharedQueue {
     ///
     /// Until these waiters have slots on the shared schedule, they leave in addition to the waiters
     /// that have.
-    pub(super) fn take_unplaced(&mut self) -> Vec<(u32, Cost)> {
-        if !self.alone || self.placing > 0 || self.zone.is_out() {
+    pub(super) fn take_unscheduled(&mut self) -> Vec<(u32, Cost)> {
+        if !self.alone || self.rescheduling > 0 || self.zone.is_out() {
             return Vec::new();
         }
         let alone = self.line.times();
         let alone = alone.filter(|(.., charge)| matches!(charge, Charge::Alone(_)));
-        let unplaced = alone.map(|(delay, _, charge)| (delay, charge.cost()));
-        let unplaced: Vec<_> = unplaced.take(MAX_PLACED).collect();
-        self.placing = unplaced.len();
-        self.alone = !unplaced.is_empty();
-        unplaced
+        let unscheduled = alone.map(|(delay, _, charge)| (delay, charge.cost()));
+        let unscheduled: Vec<_> = unscheduled.take(MAX_RESCHEDULED).collect();
+        self.rescheduling = unscheduled.len();
+        self.alone = !unscheduled.is_empty();
+        unscheduled
     }
 
     /// Notes that the store has replied to one of the requests for a slot, or failed to.
-    pub(super) fn placed(&mut self) {
-        self.placing = self.placing.saturating_sub(1);
+    pub(super) fn rescheduled(&mut self) {
+        self.rescheduling = self.rescheduling.saturating_sub(1);
     }
 
     /// Ends the requests for slots, unless the store fails again and comes back.
-    pub(super) fn stays_alone(&mut self) {
+    pub(super) fn stop_rescheduling(&mut self) {
         self.alone = self.zone.is_out();
     }
 
@@ -170,11 +170,11 @@ impl SharedQueue {
     /// Forgets all charges but those of the waiters, which keep their slots. Later requests follow.
     pub(super) fn forget(&mut self, now: Moment) {
         let times = self.line.times();
-        let told = times.filter_map(|(delay, due, charge)| match charge {
+        let own_charges = times.filter_map(|(delay, due, charge)| match charge {
             Charge::Store(charge) => Some((due, delay, *charge)),
             _ => None,
         });
-        let last = told.max_by_key(|(due, ..)| *due);
+        let last = own_charges.max_by_key(|(due, ..)| *due);
         self.bucket = last.map_or_else(Bucket::new, |(due, delay, charge)| {
             let rate = self.rate;
             let waits = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
@@ -201,12 +201,12 @@ impl SharedQueue {
 
     /// Removes and returns all waiters, and refunds their charges.
     pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
-        let (gone, charges) = self.line.reject_all();
+        let (waiters, charges) = self.line.reject_all();
         self.costs = 0;
         for charge in charges {
             self.refund(charge);
         }
-        gone
+        waiters
     }
 
     /// Removes a waiter that leaves before its slot. Refunds the last slot that is then free.
@@ -226,14 +226,20 @@ impl SharedQueue {
     /// Moves waiters back behind a request that cost more than expected and was charged the rest.
     ///
     /// Their first slots stay unused. They take the slots of the additional charge.
-    pub(super) fn move_back(&mut self, bill: Bill, decision: &Decision, now: Moment) {
+    pub(super) fn move_back(
+        &mut self,
+        extra_charge: ExtraCharge,
+        decision: &Decision,
+        now: Moment,
+    ) {
         let Some(charge) = decision.charge else {
             return;
         };
         let (due, rate) = (decision.due(now), self.rate);
         let stays = |other: &store::Charge| {
             let is_before = |billed: &store::Charge| !other.is_behind(billed);
-            other.is_behind(&charge) || matches!(&bill.charge, Charge::Store(it) if is_before(it))
+            other.is_behind(&charge)
+                || matches!(&extra_charge.charge, Charge::Store(it) if is_before(it))
         };
         let cost_of = |other: &Charge| match other {
             Charge::Store(other) if stays(other) => None,
@@ -243,7 +249,8 @@ impl SharedQueue {
             let due = due + rate.time_for(from.into());
             (due, Charge::Store(charge.part(from, cost)))
         };
-        self.line.postpone(bill.delay, bill.more, cost_of, later);
+        self.line
+            .postpone(extra_charge.delay, extra_charge.more, cost_of, later);
         // A slot without a charge may have been replaced by a charged one.
         self.costs = self.line.times().map(|(.., charge)| charged(charge)).sum();
     }

@@ -21,10 +21,10 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (unplaced, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
-        for (delay, cost) in unplaced {
+        let (unscheduled, zone) = (queue.take_unscheduled(), Rc::clone(queue.zone()));
+        for (delay, cost) in unscheduled {
             let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
-                actor.place(delay, decision, now, ctx);
+                actor.reschedule(delay, decision, now, ctx);
             });
             // The request is already accepted, so nothing may reject it.
             let limit = Limit::unlimited(Delay::Above(delay), cost);
@@ -97,7 +97,7 @@ impl KeyActor {
     }
 
     /// Moves a waiter that was accepted without the store to a slot on the store's schedule.
-    fn place(
+    fn reschedule(
         &mut self,
         delay: u32,
         decision: Result<Decision, NoReply>,
@@ -107,9 +107,9 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        queue.placed();
+        queue.rescheduled();
         let Ok(decision) = decision else {
-            return queue.stays_alone();
+            return queue.stop_rescheduling();
         };
         queue.learn(&decision, now);
         let due = decision.due(now);
@@ -131,7 +131,7 @@ impl KeyActor {
         ctx: &mut Context<Self>,
     ) {
         let (limit, dry_run) = (pending.join.limit, pending.join.dry_run);
-        self.place_is_decided(pending.join.ticket);
+        self.forget_expected_permit(pending.join.ticket);
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
@@ -175,8 +175,8 @@ impl KeyActor {
             }
             _ if dry_run => self.pass_in_dry_run(waiter.charged(charge), due, now),
             _ if limit.in_flight.is_some() => {
-                self.pass_or_judge(waiter.charged(charge), due, now);
-                self.ensure_alarm_for_places(ctx);
+                self.pass_or_await_reply(waiter.charged(charge), due, now);
+                self.ensure_alarm_for_permits(ctx);
             }
             _ => self.grant(waiter, charge, due, now),
         }

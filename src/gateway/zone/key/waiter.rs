@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use limit::{self, Excess, Limit, Moment, Onward, Ticket};
+use limit::{self, DestinationId, Excess, Limit, Moment, Ticket};
 use tokio::sync::oneshot;
 
 use crate::zone::answer::{Answer, Charge};
@@ -14,7 +14,7 @@ pub(super) struct Waiter {
     pub(super) limit: Limit,
     pub(super) excess: Excess,
     pub(super) ticket: Ticket,
-    pub(super) onward: Option<Onward>,
+    pub(super) onward: Option<DestinationId>,
     pub(super) waits_for: WaitsFor,
     pub(super) reply: oneshot::Sender<Answer>,
 }
@@ -23,11 +23,11 @@ pub(super) struct Waiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitsFor {
     /// Waits for its slot, and then for a permit if its limit has `in_flight`.
-    Turn,
+    SlotAndPermit,
     /// Waits for its slot, and asks for a permit later.
-    Time,
+    Slot,
     /// Waits for a permit since it joined at `joined`. `at_once`: is answered if none is free.
-    Place { joined: Moment, at_once: bool },
+    Permit { joined: Moment, at_once: bool },
 }
 
 impl Waiter {
@@ -45,10 +45,10 @@ impl Waiter {
         excess: Excess,
         since: Moment,
     ) -> Self {
-        let waits_for = if join.places_later {
-            WaitsFor::Time
+        let waits_for = if join.takes_permits_later {
+            WaitsFor::Slot
         } else {
-            WaitsFor::Turn
+            WaitsFor::SlotAndPermit
         };
         Self {
             since,

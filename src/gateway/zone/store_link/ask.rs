@@ -35,7 +35,7 @@ impl<T> Drop for Reply<T> {
 }
 
 /// Join or other charge for the store to decide.
-pub(super) struct Ask {
+pub(super) struct ChargeRequest {
     pub(super) key: SharedKey,
     pub(super) limit: Limit,
     /// Time of the join.
@@ -45,12 +45,12 @@ pub(super) struct Ask {
     /// Receiver of the answer; `None` once it is answered, or if the charge stays in any case.
     reply: Cell<Option<Reply<Decision>>>,
     /// Number of slots that it takes together.
-    pub(super) places: usize,
+    pub(super) slots: usize,
     /// Refill of the key's lease, completed after the reply.
     refill: Cell<Option<Refill>>,
 }
 
-impl Ask {
+impl ChargeRequest {
     /// Creates a join, with the slots that its key's lease takes ahead.
     pub(super) fn join(
         key: SharedKey,
@@ -62,7 +62,7 @@ impl Ask {
         let ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
         Self {
             is_join: true,
-            places: 1 + usize::try_from(ahead).unwrap_or(0),
+            slots: 1 + usize::try_from(ahead).unwrap_or(0),
             refill: Cell::new(refill),
             ..Self::charge(key, limit, since, Some(reply))
         }
@@ -81,7 +81,7 @@ impl Ask {
             since,
             is_join: false,
             reply: Cell::new(reply),
-            places: 1,
+            slots: 1,
             refill: Cell::default(),
         }
     }
@@ -100,7 +100,7 @@ impl Ask {
     }
 
     /// Answers it, unless it was answered before. A refill that is still here gets no slots.
-    pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
+    pub(super) fn respond(&self, decision: Result<Decision, NoReply>) {
         if let Some(reply) = self.reply.take() {
             reply.send(decision);
         }

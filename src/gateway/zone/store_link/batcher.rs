@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::ask::{Ask, Reply};
+use super::ask::{ChargeRequest, Reply};
 use super::carried::Carried;
-use super::key_places::{PlacesAsk, PlacesCalls};
+use super::key_permits::{PermitsCalls, PermitsRequest};
 use super::refill::Refilled;
 use super::{Decision, InForce, NoReply, SharedKey, StoreLink};
 use crate::observe::metrics::StoreResult;
@@ -26,14 +26,14 @@ use crate::store::{
 };
 use crate::time::pacer::Pacer;
 
-/// Number of batches in flight from which on a new batch waits for a reply, or for `GATHERED`.
+/// Number of batches in flight from which on a new batch waits for a reply, or for `MAX_GATHER_TIME`.
 const ENOUGH_UNDER_WAY: usize = 4;
 /// Time for which a batch waits while enough batches are in flight.
-const GATHERED: Duration = Duration::from_millis(1);
+const MAX_GATHER_TIME: Duration = Duration::from_millis(1);
 /// Upper bound of one kind's operations in a batch, so that it does not block Redis for long.
 const MAX_OPERATIONS: usize = 256;
 /// Upper bound of the slots that a batch takes, including slots taken ahead.
-const MAX_PLACES: usize = 2048;
+const MAX_SLOTS: usize = 2048;
 /// Upper bound of the refunds, and of the retunes, that wait for a batch. More are dropped.
 const MAX_WAITING: usize = 65_536;
 
@@ -49,11 +49,11 @@ pub(super) struct Batcher {
     clock: Rc<StoreClock>,
     pacer: Rc<Pacer>,
     /// Charges that wait for their batch.
-    joins: RefCell<Vec<Ask>>,
+    joins: RefCell<Vec<ChargeRequest>>,
     /// Batches in flight.
     carried: Carried,
     /// Calls for permits.
-    places: PlacesCalls,
+    permits: PermitsCalls,
     /// Refunds that wait for their batch.
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
     /// Retunes that wait for their batch.
@@ -78,7 +78,7 @@ impl Batcher {
             pacer: Rc::clone(pacer),
             joins: RefCell::default(),
             carried: Carried::default(),
-            places: PlacesCalls::new(),
+            permits: PermitsCalls::new(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -98,18 +98,18 @@ impl Batcher {
     }
 
     /// Adds a charge to the next batch. Answers it at once if the store is unavailable.
-    pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
+    pub(super) fn ask(self: &Rc<Self>, ask: ChargeRequest) {
         if self.is_out() {
             ask.key.zone.count(StoreResult::Skipped);
-            return ask.tell(Err(NoReply));
+            return ask.respond(Err(NoReply));
         }
         self.joins.borrow_mut().push(ask);
         self.gather();
     }
 
     /// Makes a call for the permits of a key. It is sent with the joins of the same moment.
-    pub(super) fn call_for_places(self: &Rc<Self>, ask: PlacesAsk) {
-        let waiting = self.places.waiting();
+    pub(super) fn call_for_permits(self: &Rc<Self>, ask: PermitsRequest) {
+        let waiting = self.permits.waiting();
         if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
             return ask.zone.count(StoreResult::Skipped);
         }
@@ -152,13 +152,13 @@ impl Batcher {
                 None => store.forget(&key.name).await,
                 Some(charge) => store.forget_behind(&key.refund(charge)).await,
             };
-            batcher.tell_of(&key.zone, done.as_ref().err());
+            batcher.note_result(&key.zone, done.as_ref().err());
         });
     }
 
     /// Sends the next batch after all operations of this moment have arrived.
     fn gather(self: &Rc<Self>) {
-        let is_idle = self.joins.borrow().is_empty() && self.places.waiting().borrow().is_empty();
+        let is_idle = self.joins.borrow().is_empty() && self.permits.waiting().borrow().is_empty();
         if is_idle || self.gathering.replace(true) {
             return;
         }
@@ -166,7 +166,7 @@ impl Batcher {
         actix_rt::spawn(async move {
             yield_now().await;
             if batcher.under_way.get() >= ENOUGH_UNDER_WAY {
-                let _either = timeout(GATHERED, batcher.back.notified()).await;
+                let _either = timeout(MAX_GATHER_TIME, batcher.back.notified()).await;
             }
             batcher.gathering.set(false);
             batcher.under_way.set(batcher.under_way.get() + 1);
@@ -174,16 +174,16 @@ impl Batcher {
             let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
             batcher.under_way.set(batcher.under_way.get() - 1);
             batcher.back.notify_one();
-            batcher.carried.note_told();
+            batcher.carried.notify_answered();
             batcher.gather();
         });
     }
 
     /// Sends a batch of joins and calls for permits, and passes on the answers.
     async fn carry_batch(self: &Rc<Self>) {
-        let places = |ask: &Ask| ask.places;
-        let batch: Rc<[Ask]> = some_of(&self.joins, places).into();
-        let places = some_of(self.places.waiting(), |_| 1);
+        let slots = |ask: &ChargeRequest| ask.slots;
+        let batch: Rc<[ChargeRequest]> = some_of(&self.joins, slots).into();
+        let permits = some_of(self.permits.waiting(), |_| 1);
         self.gather();
         // A join that waited for slots of a lease may be behind a join that came later.
         let since = batch.iter().map(|ask| ask.since).min();
@@ -194,47 +194,54 @@ impl Batcher {
         let left = most.checked_sub(self.now().since(since)).unwrap_or(most);
         let asked = batch
             .iter()
-            .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.places));
+            .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.slots));
         let asked: Vec<_> = asked.collect();
         let (answers, trip) = {
-            let both = join(store.decide(&asked), self.places.carry(store, &places));
+            let both = join(store.decide(&asked), self.permits.carry(store, &permits));
             self.link.run(within(left, pin!(both))).await
         };
-        let (answers, of_places) = answers.unwrap_or_else(|_| {
+        let (answers, permit_replies) = answers.unwrap_or_else(|_| {
             store.hang_up();
             let late = |count: usize| vec![Err(Error::Late); count];
-            (late(asked.len()), vec![Err(Error::Late); places.len()])
+            (late(asked.len()), vec![Err(Error::Late); permits.len()])
         });
         let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
-        let mut errors = errors.chain(of_places.iter().filter_map(|reply| reply.as_ref().err()));
+        let mut errors = errors.chain(
+            permit_replies
+                .iter()
+                .filter_map(|reply| reply.as_ref().err()),
+        );
         let outage = errors.find(|error| error.is_outage()).cloned();
         // Before the decisions, so that a request knows at once whether it has a permit.
-        for (ask, reply) in places.into_iter().zip(of_places) {
+        for (ask, reply) in permits.into_iter().zip(permit_replies) {
             self.count(&ask.zone, reply.as_ref().err());
             ask.reply.send(reply.map_err(|_| NoReply));
         }
         let mut rest = &answers[..];
-        let of_asks = batch.iter().map(|ask| {
-            let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
+        let request_answers = batch.iter().map(|ask| {
+            let (answers, behind) = rest.split_at(ask.slots.min(rest.len()));
             rest = behind;
             answers
         });
-        let of_asks = of_asks.collect();
-        let tell = |ask: &Ask, answers: &[_]| self.tell(ask, answers, trip);
+        let request_answers = request_answers.collect();
+        let respond = |ask: &ChargeRequest, answers: &[_]| self.respond(ask, answers, trip);
         let Some(error) = outage else {
-            return self.carried.tell_in_order(&batch, of_asks, tell).await;
+            return self
+                .carried
+                .respond_in_order(&batch, request_answers, respond)
+                .await;
         };
         // First in, first out: earlier batches fall back first, later ones last.
         self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
         batch
             .iter()
-            .zip(of_asks)
-            .for_each(|(ask, answers)| tell(ask, answers));
+            .zip(request_answers)
+            .for_each(|(ask, answers)| respond(ask, answers));
         self.link.lose(&error);
     }
 
     /// Answers an ask from the store's answers, then hands the slots ahead to the key's lease.
-    fn tell(&self, ask: &Ask, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
+    fn respond(&self, ask: &ChargeRequest, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
         let Some(answer) = answers.first() else {
             return;
         };
@@ -248,22 +255,22 @@ impl Batcher {
         }
         let refill = ask.take_refill();
         let refilled = refill.as_ref().and_then(|_| {
-            let told = answers.iter().map_while(|it| it.as_ref().ok());
-            let told = told.map(|answer| self.decision(&ask.key, answer, trip));
+            let reported = answers.iter().map_while(|it| it.as_ref().ok());
+            let reported = reported.map(|answer| self.decision(&ask.key, answer, trip));
             decision.is_ok().then(|| Refilled {
                 asked: trip.sent,
-                decisions: told.collect(),
+                decisions: reported.collect(),
             })
         });
-        ask.tell(decision);
+        ask.respond(decision);
         if let Some(refill) = refill {
-            refill.tell(refilled);
+            refill.respond(refilled);
         }
     }
 
     /// Returns whether refunds or retunes are on their way to the store.
     pub(super) fn is_tidying(&self) -> bool {
-        self.tidying.get() || self.places.are_waiting()
+        self.tidying.get() || self.permits.are_waiting()
     }
 
     /// Sends refunds and retunes, one batch after another.
@@ -296,7 +303,7 @@ impl Batcher {
         let asked: Vec<_> = batch.iter().map(|(key, it)| key.refund(*it)).collect();
         let (answers, _) = self.link.run(self.link.store().refund(&asked)).await;
         for ((key, _), answer) in batch.iter().zip(answers) {
-            self.tell_of(&key.zone, answer.as_ref().err());
+            self.note_result(&key.zone, answer.as_ref().err());
         }
         true
     }
@@ -311,7 +318,7 @@ impl Batcher {
         let (answers, trip) = self.link.run(self.link.store().retune(&asked)).await;
         drop(asked);
         for ((key, reply), answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&key.zone, answer.as_ref().err());
+            self.note_result(&key.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
                 let at = self.at(answer.now, trip);
                 key.follows(answer.in_force, answer.now, at)
@@ -322,9 +329,9 @@ impl Batcher {
     }
 
     /// Converts a time that the store reported on this trip to the gateway's clock.
-    fn at(&self, told: Moment, trip: Trip) -> Moment {
-        self.clock.note(trip, told);
-        self.clock.latest(told)
+    fn at(&self, reported: Moment, trip: Trip) -> Moment {
+        self.clock.note(trip, reported);
+        self.clock.latest(reported)
     }
 
     /// Converts an answer of the store to the gateway's clock.
@@ -341,7 +348,7 @@ impl Batcher {
     }
 
     /// Counts an operation, and begins an outage if it failed because the store is unavailable.
-    fn tell_of(&self, zone: &StoreLink, error: Option<&Error>) {
+    fn note_result(&self, zone: &StoreLink, error: Option<&Error>) {
         self.count(zone, error);
         if let Some(error) = error.filter(|error| error.is_outage()) {
             self.link.lose(error);
@@ -371,8 +378,8 @@ impl LinkUser for Batcher {
         // Callers that expect an answer get `NoReply` when their operation is dropped.
         let joins = self.joins.take().into_iter();
         joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
-        let places = self.places.waiting().take().into_iter();
-        places.for_each(|it| it.zone.count(StoreResult::Skipped));
+        let permits = self.permits.waiting().take().into_iter();
+        permits.for_each(|it| it.zone.count(StoreResult::Skipped));
         let refunds = self.refunds.take().into_iter();
         refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
         let retunes = self.retunes.take().into_iter();
@@ -382,13 +389,13 @@ impl LinkUser for Batcher {
 
 /// Takes the first gathered operations: as many as fit in a batch, and at least one.
 ///
-/// `places` returns the number of slots of an operation.
-fn some_of<T>(gathered: &RefCell<Vec<T>>, places: impl Fn(&T) -> usize) -> Vec<T> {
+/// `slots` returns the number of slots of an operation.
+fn some_of<T>(gathered: &RefCell<Vec<T>>, slots: impl Fn(&T) -> usize) -> Vec<T> {
     let mut gathered = gathered.borrow_mut();
     let mut taken = 0;
     let fits = |it: &&T| {
-        taken += places(it);
-        taken <= MAX_PLACES
+        taken += slots(it);
+        taken <= MAX_SLOTS
     };
     let count = gathered
         .iter()

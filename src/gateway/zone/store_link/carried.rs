@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 use super::NoReply;
-use super::ask::Ask;
+use super::ask::ChargeRequest;
 
 /// Batches of joins in flight, in the order in which they were sent.
 ///
@@ -17,65 +17,65 @@ use super::ask::Ask;
 /// first in, first out.
 #[derive(Default)]
 pub(super) struct Carried {
-    batches: RefCell<Vec<Weak<[Ask]>>>,
+    batches: RefCell<Vec<Weak<[ChargeRequest]>>>,
     /// Wakes answers that wait for earlier ones.
-    told: Notify,
+    answered: Notify,
 }
 
 /// Requests of a batch with their answers.
-type Answered<'a, T> = Vec<(&'a Ask, T)>;
+type Answered<'a, T> = Vec<(&'a ChargeRequest, T)>;
 
 impl Carried {
     /// Adds a batch in flight.
-    pub fn add(&self, batch: &Rc<[Ask]>) {
+    pub fn add(&self, batch: &Rc<[ChargeRequest]>) {
         let mut batches = self.batches.borrow_mut();
         batches.retain(|other| other.strong_count() > 0);
         batches.push(Rc::downgrade(batch));
     }
 
     /// Notifies that requests of earlier batches may be answered, or that a batch has ended.
-    pub(super) fn note_told(&self) {
-        self.told.notify_waiters();
+    pub(super) fn notify_answered(&self) {
+        self.answered.notify_waiters();
     }
 
     /// Answers the batches in flight with [`NoReply`], in order, while `is_abandoned` returns true.
-    pub(super) fn abandon(&self, is_abandoned: impl Fn(&Rc<[Ask]>) -> bool) {
+    pub(super) fn abandon(&self, is_abandoned: impl Fn(&Rc<[ChargeRequest]>) -> bool) {
         let carried = self.batches.borrow().clone();
         let batches = carried.iter().filter_map(Weak::upgrade);
         for batch in batches.take_while(is_abandoned) {
-            batch.iter().for_each(|ask| ask.tell(Err(NoReply)));
+            batch.iter().for_each(|ask| ask.respond(Err(NoReply)));
         }
-        self.note_told();
+        self.notify_answered();
     }
 
-    /// Calls `tell` for each request and its answer once its key's earlier requests are answered.
+    /// Calls `respond` for each request and its answer once its key's earlier requests are answered.
     ///
     /// This never delays an answer too long: a key's requests are sent in the order of their joins,
     /// so an earlier request is answered or given up before a later one times out.
-    pub(super) async fn tell_in_order<'a, T>(
+    pub(super) async fn respond_in_order<'a, T>(
         &self,
-        batch: &'a Rc<[Ask]>,
+        batch: &'a Rc<[ChargeRequest]>,
         answers: Vec<T>,
-        tell: impl Fn(&'a Ask, T),
+        respond: impl Fn(&'a ChargeRequest, T),
     ) {
         let mut waiting: Answered<'_, T> = batch.iter().zip(answers).collect();
         loop {
             // Before looking at earlier requests, so that no notification is missed.
-            let told = self.told.notified();
+            let answered = self.answered.notified();
             let (behind, next) = self.behind_others(batch, waiting);
-            let has_told = !next.is_empty();
+            let has_answered = !next.is_empty();
             for (ask, answer) in next {
-                tell(ask, answer);
+                respond(ask, answer);
             }
             if behind.is_empty() {
                 return;
             }
             waiting = behind;
-            if has_told {
+            if has_answered {
                 // Later batches may wait for these answers.
-                self.note_told();
+                self.notify_answered();
             } else {
-                told.await;
+                answered.await;
             }
         }
     }
@@ -83,7 +83,7 @@ impl Carried {
     /// Splits requests of a batch by whether an earlier request of the same key is unanswered.
     fn behind_others<'a, T>(
         &self,
-        batch: &Rc<[Ask]>,
+        batch: &Rc<[ChargeRequest]>,
         asks: Answered<'a, T>,
     ) -> (Answered<'a, T>, Answered<'a, T>) {
         let batches = self.batches.borrow();

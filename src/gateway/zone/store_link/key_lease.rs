@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};
+use limit::{Algorithm, Lease, LeaseAnswer, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
 use super::Decision;
 use super::ask::Reply;
@@ -55,14 +55,14 @@ impl KeyLease {
 
     /// Returns whether the key has no slots, no waiting joins and no joins at the store.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
+        self.under_way == 0 && self.waiting.is_empty() && self.lease.slots() == 0
     }
 
     /// Decides a join at `now` from the lease; `None` if the store must decide.
     pub(super) fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
         let decision = match self.lease.take(limit, now)? {
-            FromLease::Refused(decision) => return Some(decision),
-            FromLease::Place(decision) => decision,
+            LeaseAnswer::Refused(decision) => return Some(decision),
+            LeaseAnswer::Slot(decision) => decision,
         };
         let verdict = match decision.verdict {
             Verdict::Delay { until, excess } if until <= now => Verdict::Pass { excess },
@@ -81,16 +81,20 @@ impl KeyLease {
     }
 
     /// Adds slots from the store, and its refusal. Returns the slots to give back.
-    pub(super) fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
+    pub(super) fn add_refill(
+        &mut self,
+        refill: &Refill,
+        reported: Refilled,
+    ) -> Vec<Leased<Decision>> {
         let (link, mut stale) = (&refill.link, Vec::new());
         let is_stale = refill.version != self.version;
-        for (nth, decision) in told.decisions.into_iter().enumerate() {
+        for (nth, decision) in reported.decisions.into_iter().enumerate() {
             self.rate = Some(decision.in_force.rate);
             let Some(usable_until) = decision.usable_until else {
                 if let Verdict::Reject(_) = decision.verdict
                     && !is_stale
                 {
-                    self.refuse(refill, decision, told.asked);
+                    self.refuse(refill, decision, reported.asked);
                 }
                 break;
             };
@@ -101,17 +105,17 @@ impl KeyLease {
             // Tokens cannot be given back: others may have a later slot that depends on this one.
             let ends = match link.algorithm {
                 Algorithm::TokenBucket => usable_until,
-                _ => usable_until.min(told.asked + link.lease),
+                _ => usable_until.min(reported.asked + link.lease),
             };
-            let place = Leased {
-                place: decision,
+            let slot = Leased {
+                slot: decision,
                 usable_until,
                 ends,
             };
             if is_stale {
-                stale.push(place);
+                stale.push(slot);
             } else {
-                self.lease.add(place);
+                self.lease.add(slot);
             }
         }
         if refill.version < self.forgotten {
@@ -135,12 +139,12 @@ impl KeyLease {
         let drains_in = drains_in.unwrap_or(Duration::MAX);
         let (lease, retry_at) = (&mut self.lease, refusal.retry_at);
         let until = lease.refuses_until(&terms, asked, retry_at, drains_in);
-        let told = Verdict::Reject(Refusal {
+        let reported = Verdict::Reject(Refusal {
             retry_at: retry_at.max(until),
             ..refusal
         });
         let decision = Decision {
-            verdict: told,
+            verdict: reported,
             ..decision
         };
         lease.refuse(refill.limit, decision, until);

@@ -20,7 +20,7 @@ use crate::zone::join::Key;
 /// A busy key soon gets a lease, because unused keys are forgotten.
 const MAX_KEYS: usize = 1024;
 /// Upper bound of the leased slots of a zone on one worker.
-const MAX_PLACES: usize = 32_768;
+const MAX_SLOTS: usize = 32_768;
 /// Time after which an unused key is forgotten, as a multiple of the lease's length.
 const FORGOTTEN_AFTER: u32 = 4;
 /// Least time between two searches for expired leases.
@@ -34,7 +34,7 @@ pub(super) struct Leases {
     /// Leases of the keys.
     keys: RefCell<HashMap<Key, KeyLease, RandomState>>,
     /// Number of leased slots of all keys.
-    places: Cell<usize>,
+    slots: Cell<usize>,
     /// Time of the last search for unused keys.
     swept: Cell<Moment>,
     /// Number of the settings in force.
@@ -71,11 +71,11 @@ impl Leases {
         if leased.is_refilled {
             return leased.waiting.push_back(pending);
         }
-        let before = leased.lease.places();
+        let before = leased.lease.slots();
         // Joins that the store is deciding go first, so that the order of arrival is kept.
         let is_first = leased.under_way == 0;
         let decision = is_first.then(|| leased.take(limit, now)).flatten();
-        self.counted(before, leased.lease.places());
+        self.update_slot_count(before, leased.lease.slots());
         if let Some(decision) = decision {
             drop(keys);
             link.count(StoreResult::Leased);
@@ -98,7 +98,7 @@ impl Leases {
         let ahead = leased
             .lease
             .ahead(&link.terms(key, leased.rate), limit, now);
-        let room = MAX_PLACES.saturating_sub(self.places.get());
+        let room = MAX_SLOTS.saturating_sub(self.slots.get());
         let ahead = ahead.min(u32::try_from(room).unwrap_or(u32::MAX));
         leased.under_way += 1;
         leased.is_refilled |= ahead > 0;
@@ -108,24 +108,24 @@ impl Leases {
             limit,
             ahead,
             version: leased.version,
-            is_told: false,
+            is_answered: false,
         }
     }
 
     /// Updates the number of leased slots after that of one key has changed.
-    fn counted(&self, before: usize, after: usize) {
-        self.places.set(self.places.get() + after - before);
+    fn update_slot_count(&self, before: usize, after: usize) {
+        self.slots.set(self.slots.get() + after - before);
     }
 
     /// Adds the slots from the store's answer, and decides the joins that waited for them.
-    pub(super) fn refilled(&self, refill: &Refill, told: Option<Refilled>) {
+    pub(super) fn refilled(&self, refill: &Refill, reported: Option<Refilled>) {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
         let mut keys = self.keys.borrow_mut();
         let Some(leased) = keys.get_mut(key) else {
             return;
         };
-        let before = leased.lease.places();
+        let before = leased.lease.slots();
         // Done after the leases are no longer borrowed.
         let (mut decided, mut given_back) = (Vec::new(), Vec::new());
         let mut asks: Vec<(LeasingJoin, Refill)> = Vec::new();
@@ -133,8 +133,8 @@ impl Leases {
         if refill.ahead > 0 {
             leased.is_refilled = false;
         }
-        if let Some(told) = told {
-            given_back = leased.take_in(refill, told);
+        if let Some(reported) = reported {
+            given_back = leased.add_refill(refill, reported);
         }
         if !leased.is_refilled {
             while let Some(first) = leased.waiting.pop_front() {
@@ -155,7 +155,7 @@ impl Leases {
             }
             leased.is_refilled = asks.last().is_some_and(|(_, it)| it.ahead > 0);
         }
-        self.counted(before, leased.lease.places());
+        self.update_slot_count(before, leased.lease.slots());
         drop(keys);
         for (pending, decision) in decided {
             link.count(StoreResult::Leased);
@@ -183,21 +183,21 @@ impl Leases {
         let Some(leased) = keys.get_mut(&key) else {
             return;
         };
-        let before = leased.lease.places();
-        let places = leased.lease.clear();
+        let before = leased.lease.slots();
+        let slots = leased.lease.clear();
         leased.rate = Some(rate);
-        self.counted(before, 0);
+        self.update_slot_count(before, 0);
         drop(keys);
-        link.give_back(&key, places, link.batcher.now());
+        link.give_back(&key, slots, link.batcher.now());
     }
 
     /// Removes a key's slots, because the store has forgotten its charges.
     pub(super) fn forget(&self, key: &[u8]) {
         if let Some(leased) = self.keys.borrow_mut().get_mut(key) {
-            let before = leased.lease.places();
+            let before = leased.lease.slots();
             leased.clear();
             leased.forgotten = leased.version;
-            self.counted(before, 0);
+            self.update_slot_count(before, 0);
         }
     }
 
@@ -208,11 +208,11 @@ impl Leases {
         let all: Vec<_> = leased
             .map(|(key, leased)| (Key::clone(key), leased.clear()))
             .collect();
-        self.places.set(0);
+        self.slots.set(0);
         drop(keys);
         let now = link.batcher.now();
-        for (key, places) in all {
-            link.give_back(&key, places, now);
+        for (key, slots) in all {
+            link.give_back(&key, slots, now);
         }
     }
 
@@ -221,17 +221,17 @@ impl Leases {
         let mut keys = self.keys.borrow_mut();
         let (mut all, mut next) = (Vec::new(), None::<Moment>);
         for (key, leased) in keys.iter_mut() {
-            let before = leased.lease.places();
+            let before = leased.lease.slots();
             let ended = leased.lease.end(now);
-            self.counted(before, leased.lease.places());
+            self.update_slot_count(before, leased.lease.slots());
             if !ended.is_empty() {
                 all.push((Key::clone(key), ended));
             }
             next = next.into_iter().chain(leased.lease.next_end()).min();
         }
         drop(keys);
-        for (key, places) in all {
-            link.give_back(&key, places, now);
+        for (key, slots) in all {
+            link.give_back(&key, slots, now);
         }
         next
     }
@@ -272,15 +272,15 @@ impl StoreLink {
     }
 
     /// Gives back unused slots of a key. Slots whose time has passed are lost.
-    fn give_back(self: &Rc<Self>, key: &Key, places: Vec<Leased<Decision>>, now: Moment) {
-        for place in places {
+    fn give_back(self: &Rc<Self>, key: &Key, slots: Vec<Leased<Decision>>, now: Moment) {
+        for slot in slots {
             let counts = match self.algorithm {
                 Algorithm::TokenBucket => false,
                 // The count of a window also matters in the next window.
                 Algorithm::SlidingWindowCounter => true,
-                _ => now < place.usable_until,
+                _ => now < slot.usable_until,
             };
-            if let Some(charge) = place.place.charge.filter(|_| counts) {
+            if let Some(charge) = slot.slot.charge.filter(|_| counts) {
                 self.refund(key, charge);
             }
         }
@@ -302,7 +302,7 @@ impl StoreLink {
 
     /// Starts a task that gives slots back when their lease expires. It ends with the last slot.
     fn watch_leases(self: &Rc<Self>) {
-        if self.leases.places.get() == 0 || self.watches_leases.replace(true) {
+        if self.leases.slots.get() == 0 || self.watches_leases.replace(true) {
             return;
         }
         let link = Rc::downgrade(self);

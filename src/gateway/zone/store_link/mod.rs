@@ -15,7 +15,7 @@ mod ask;
 mod batcher;
 mod carried;
 mod key_lease;
-mod key_places;
+mod key_permits;
 mod leases;
 mod paces;
 mod rate_divergence;
@@ -35,7 +35,7 @@ use super::join::Key;
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, StoreHealth};
 use crate::time::pacer::Pacer;
-use ask::Ask;
+use ask::ChargeRequest;
 pub(super) use ask::Reply;
 use batcher::Batcher;
 use key_lease::LeasingJoin;
@@ -123,7 +123,7 @@ pub(super) struct NoReply;
 
 /// Additional cost of an admitted request, above its charge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bill {
+pub(super) struct ExtraCharge {
     /// Charge at the join.
     pub(super) charge: Charge,
     /// Cost above that charge.
@@ -132,7 +132,7 @@ pub(super) struct Bill {
     pub(super) delay: u32,
 }
 
-impl Bill {
+impl ExtraCharge {
     /// Returns the limit for the additional cost, which is charged in full whatever the level.
     pub(super) fn limit(&self) -> Limit {
         Limit::unlimited(Delay::Above(self.delay), self.more)
@@ -148,7 +148,7 @@ pub(super) struct StoreLink {
     /// Contains algorithm and version of the scripts, because each may store another kind of state.
     name: Vec<u8>,
     /// Prefix of the names under which the store keeps the permits of its keys.
-    places_name: Vec<u8>,
+    permits_name: Vec<u8>,
     algorithm: Algorithm,
     paces: Paces,
     pub(super) on_store_failure: OnStoreFailure,
@@ -183,7 +183,7 @@ impl StoreLink {
             batcher,
             zone: zone.to_owned(),
             name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
-            places_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
+            permits_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
             on_store_failure: sharing.on_store_failure,
@@ -223,7 +223,7 @@ impl StoreLink {
         } = pending;
         let key = SharedKey::new(self, &key);
         self.batcher
-            .ask(Ask::join(key, limit, since, reply, refill));
+            .ask(ChargeRequest::join(key, limit, since, reply, refill));
     }
 
     /// Returns whether the store is unavailable and not called at present.
@@ -245,7 +245,8 @@ impl StoreLink {
     /// Makes a charge that no request waits for. Without `reply` it stays whatever the decision.
     pub(super) fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply: Option<Reply<Decision>>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
-        self.batcher.ask(Ask::charge(key, limit, since, reply));
+        self.batcher
+            .ask(ChargeRequest::charge(key, limit, since, reply));
     }
 
     /// Refunds a charge or a part of it.

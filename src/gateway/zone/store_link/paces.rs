@@ -5,13 +5,13 @@ use std::sync::Arc;
 use config::{Plans, Zone};
 use limit::{Moment, Rate};
 
-use crate::store::{Pace, UnsupportedRate};
+use crate::store::{StoreRate, UnsupportedRate};
 
 /// Pace of each key of a shared zone: the pace of its plan or of the zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::zone) struct Paces {
     /// Pace of the zone, then the paces of the plans in the order of the file.
-    paces: Arc<[Pace]>,
+    paces: Arc<[StoreRate]>,
     plans: Plans,
 }
 
@@ -27,7 +27,7 @@ impl Paces {
     pub(in crate::zone) fn new(zone: &Zone, since: Moment) -> Result<Self, UnsupportedRate> {
         let of_plans = zone.plans.iter().map(|plan| plan.rate.unwrap_or(zone.rate));
         let rates = std::iter::once(zone.rate).chain(of_plans);
-        let paces = rates.map(|rate| Pace::new(rate, zone.algorithm, since));
+        let paces = rates.map(|rate| StoreRate::new(rate, zone.algorithm, since));
         Ok(Self {
             paces: paces.collect::<Result<_, _>>()?,
             plans: zone.plans.clone(),
@@ -45,7 +45,7 @@ impl Paces {
     }
 
     /// Returns the pace of a key.
-    pub(super) fn of(&self, key: &[u8]) -> &Pace {
+    pub(super) fn of(&self, key: &[u8]) -> &StoreRate {
         &self.paces[self.plans.index_of(key).map_or(0, |plan| plan + 1)]
     }
 }

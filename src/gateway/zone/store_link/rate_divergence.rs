@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_alternate_are_told_once() {
+    fn alternating_answers_are_reported_once() {
         let divergence = RateDivergence::default();
         assert_eq!(divergence.note(false, at(0)), None);
         let found = divergence.note(true, at(0));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_saved_agrees_with_the_first_answer() {
+    fn a_saved_file_agrees_with_the_first_answer() {
         let divergence = RateDivergence::default();
         divergence.start_again();
         assert_eq!(divergence.note(false, at(0)), None);

@@ -17,7 +17,7 @@ pub(super) struct Refill {
     /// Version of the key's lease when the refill was requested.
     pub(super) version: u64,
     /// Whether the refill is complete.
-    pub(super) is_told: bool,
+    pub(super) is_answered: bool,
 }
 
 /// Store's answer to a refill: the decision on the join, then one for each requested slot.
@@ -30,16 +30,16 @@ pub(super) struct Refilled {
 
 impl Refill {
     /// Completes the refill with the store's answer; `None` if there is none.
-    pub(super) fn tell(mut self, told: Option<Refilled>) {
-        self.is_told = true;
-        self.link.leases.refilled(&self, told);
+    pub(super) fn respond(mut self, reported: Option<Refilled>) {
+        self.is_answered = true;
+        self.link.leases.refilled(&self, reported);
     }
 }
 
 /// Completes the refill in any case, so that no join waits for slots that never come.
 impl Drop for Refill {
     fn drop(&mut self) {
-        if !self.is_told {
+        if !self.is_answered {
             self.link.leases.refilled(self, None);
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use limit::{Limit, Moment};
 
 use super::{InForce, StoreLink};
-use crate::store::{self, Charge, Join, Pace, Refund, Retune};
+use crate::store::{self, Charge, Join, Refund, Retune, StoreRate};
 
 /// Key of a shared zone, with its name in the store.
 pub(super) struct SharedKey {
@@ -28,7 +28,7 @@ impl SharedKey {
     }
 
     /// Returns the pace that this gateway's file has for the key.
-    pub(super) fn pace(&self) -> &Pace {
+    pub(super) fn pace(&self) -> &StoreRate {
         self.zone.paces.of(self.key())
     }
 
@@ -63,12 +63,12 @@ impl SharedKey {
     }
 
     /// Records the rate in force. `at` on the gateway's clock corresponds to `now` on the store's.
-    pub(super) fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
+    pub(super) fn follows(&self, reported: store::InForce, now: Moment, at: Moment) -> InForce {
         let own = self.pace().rate();
-        self.zone.compare(own, told.rate, told.differs, at);
+        self.zone.compare(own, reported.rate, reported.differs, at);
         InForce {
-            rate: told.rate,
-            since: told.since.map(|since| since.on_clock(now, at)),
+            rate: reported.rate,
+            since: reported.since.map(|since| since.on_clock(now, at)),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Actor for SupervisorActor {
         if let Some(bell) = supervisor.bell.take() {
             Self::add_stream(bell, ctx);
         }
-        let next = supervisor.shard.pacer.now() + sweep::EVERY;
+        let next = supervisor.shard.pacer.now() + sweep::SWEEP_INTERVAL;
         supervisor.alarm.set(Some(next));
         supervisor.actor = Some(ctx.address());
         self.here.is_open.set(true);

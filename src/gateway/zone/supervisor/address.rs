@@ -96,7 +96,7 @@ impl SupervisorAddress {
         let (reply, answer) = oneshot::channel();
         self.post(move |it| {
             // The caller may have been dropped.
-            let _gone = reply.send(call(it));
+            let _unsent = reply.send(call(it));
         });
         answer
     }

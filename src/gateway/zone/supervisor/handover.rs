@@ -5,7 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::zone::join::{SavedKey, TurnToCome};
+use crate::zone::join::{ExpectedDeparture, SavedKey};
 
 /// Number of keys that one step of saving visits. A step takes a fraction of a millisecond.
 const STEP: usize = 1000;
@@ -32,17 +32,20 @@ impl ZoneSupervisor {
                 link.all_given_back().await;
             }
             // The receiver may have been dropped.
-            let _gone = done.send(());
+            let _unsent = done.send(());
         });
     }
 
     /// Sends the waiters that go on to a gate, in one part for each key that has some.
-    pub(in crate::zone) fn list_turns_to_come(&self, to: &mpsc::UnboundedSender<Vec<TurnToCome>>) {
+    pub(in crate::zone) fn list_expected_departures(
+        &self,
+        to: &mpsc::UnboundedSender<Vec<ExpectedDeparture>>,
+    ) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
             if snapshot.pending.get() > 0 || snapshot.depth.get() > 0 {
                 let to = to.clone();
-                active.send(move |actor, _, _| actor.list_turns_to_come(&to));
+                active.send(move |actor, _, _| actor.list_expected_departures(&to));
             }
         }
     }
@@ -99,22 +102,22 @@ impl ZoneSupervisor {
         }
         let algorithm = self.tuning.algorithm;
         let account = account.filter(|account| account.algorithm() == algorithm);
-        let wanted = self.rates.wanted(&key);
+        let effective = self.rates.effective(&key);
         let account = account.map_or_else(
             || Account::new(algorithm),
             |account| {
                 let mut account = Account::restored(&account, rate, at);
-                if rate != wanted {
-                    account.retune(rate, wanted, counted);
+                if rate != effective {
+                    account.retune(rate, effective, counted);
                 }
                 account
             },
         );
-        if account.drained_at(wanted) <= counted && self.tuning.new_keys.is_none() {
+        if account.drained_at(effective) <= counted && self.tuning.new_keys.is_none() {
             return;
         }
         if !self.rates.are_all_the_same() {
-            self.rates.set(&key, wanted);
+            self.rates.set(&key, effective);
         }
         self.keys.add(&key, State::Parked(account), now);
     }

@@ -10,7 +10,7 @@ use super::keys::{Known, State};
 use super::{Phase, ZoneSupervisor};
 use crate::observe::metrics::Rejected;
 use crate::time::clock;
-use crate::zone::answer::{Charge, Grant, Outlook, Rejection};
+use crate::zone::answer::{Charge, Grant, Prediction, Rejection};
 use crate::zone::join::{Join, Key};
 use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
@@ -28,7 +28,7 @@ impl ZoneSupervisor {
                 ..Rejection::in_pause()
             });
         }
-        let rate = self.rates.wanted(key);
+        let rate = self.rates.effective(key);
         let counted = self.counted_at(now);
         let account = self.account(key, now);
         let account = account.ok_or_else(|| Rejection::soon(Rejected::Keys))?;
@@ -58,7 +58,7 @@ impl ZoneSupervisor {
         let on_store_failure = self.shard.sharing().map(|zone| zone.on_store_failure);
         // The settings may have changed since the join was sent to the store.
         self.follow_plan(&join.key, now);
-        let own = self.rates.wanted(&join.key);
+        let own = self.rates.effective(&join.key);
         let answer = match (decision, on_store_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
@@ -179,8 +179,8 @@ fn answer(
     match verdict {
         Verdict::Reject(refusal) => Err(Rejection::of(refusal, counted)),
         Verdict::Pass { excess } | Verdict::Delay { excess, .. } => {
-            let outlook = Outlook::of(account, rate, limit, counted);
-            Ok(Grant::at_once(charge, excess, outlook, now))
+            let prediction = Prediction::of(account, rate, limit, counted);
+            Ok(Grant::at_once(charge, excess, prediction, now))
         }
     }
 }

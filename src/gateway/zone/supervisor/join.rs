@@ -42,8 +42,8 @@ impl ZoneSupervisor {
             self.shard.count_request(key, now);
             return Some(Answer::Rejected(Rejection::soon(Rejected::Stopping)));
         }
-        if self.is_one_too_many(key, now) {
-            return Some(Answer::OneTooMany(join.clone()));
+        if self.exceeds_new_keys(key, now) {
+            return Some(Answer::UseNewKeysBucket(join.clone()));
         }
         self.shard.count_request(key, now);
         self.shard.arrivals.borrow_mut().record(join.arrival(now));
@@ -54,7 +54,7 @@ impl ZoneSupervisor {
         }
         let known = self.keys.find(key);
         if let Some(grant) = self.pass_at_once(join, known, now) {
-            return Some(Answer::Turn(grant));
+            return Some(Answer::ZoneAdmission(grant));
         }
         let index = known?;
         let refusal = self.refuses(key, index, join.limit, now)?;
@@ -90,8 +90,8 @@ impl ZoneSupervisor {
     pub(super) fn answer(&mut self, pending: PendingJoin, answer: Answer, now: Moment) {
         let PendingJoin { join, reply } = pending;
         match answer {
-            Answer::Turn(grant) => {
-                if reply.send(Answer::Turn(grant)).is_err() {
+            Answer::ZoneAdmission(grant) => {
+                if reply.send(Answer::ZoneAdmission(grant)).is_err() {
                     self.refund(&join.key, grant.charge);
                 }
             }
@@ -101,7 +101,7 @@ impl ZoneSupervisor {
             }
             other => {
                 // The caller may have been dropped.
-                let _gone = reply.send(other);
+                let _unsent = reply.send(other);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::zone::join::{Key, Waiters};
 use crate::zone::stats::{KeyState, ZoneStats};
 
 /// Number of keys that one step of a query visits. A step takes a fraction of a millisecond.
-const WALK_MOST: usize = 500;
+const WALK_STEP: usize = 500;
 
 impl ZoneSupervisor {
     /// Runs a step of collecting statistics, from just before an index to the front.
@@ -27,7 +27,7 @@ impl ZoneSupervisor {
             (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
         }
         let mut waiting = Vec::new();
-        let next = self.shard.walk(before, WALK_MOST, |snapshot| {
+        let next = self.shard.walk(before, WALK_STEP, |snapshot| {
             waiting.push(snapshot.state(self.rates.of(&snapshot.key), now));
         });
         ((stats, waiting), next)
@@ -36,7 +36,7 @@ impl ZoneSupervisor {
     /// Runs a step of listing all keys.
     pub(in crate::zone) fn list(&mut self, before: usize) -> (Vec<KeyState>, usize) {
         let now = self.shard.pacer.now();
-        let (keys, next) = self.keys.walk(before, WALK_MOST);
+        let (keys, next) = self.keys.walk(before, WALK_STEP);
         let states = keys.map(|(key, known)| self.state_of(key, known, now));
         (states.collect(), next)
     }
@@ -48,7 +48,7 @@ impl ZoneSupervisor {
         zone: &config::Zone,
         name: &str,
     ) -> (Vec<Key>, usize) {
-        let (keys, next) = self.keys.walk(before, WALK_MOST);
+        let (keys, next) = self.keys.walk(before, WALK_STEP);
         let has_name = |key: &&[u8]| zone.masked(key).as_deref() == Some(name);
         let found = keys.map(|(key, _)| key).filter(has_name);
         (found.map(Key::from).collect(), next)
@@ -94,7 +94,7 @@ impl ZoneSupervisor {
         let elsewhere = self.shard.sharing().map(|zone| zone.forget(key, None));
         let parked = known.and_then(|index| self.remove(index));
         // The caller may have been dropped.
-        let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
+        let _unsent = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }
 
     /// Returns the present state of a key, if the key is known and its name is whole.
@@ -119,8 +119,8 @@ impl ZoneSupervisor {
                 active: false,
             },
         };
-        let lately = || self.shard.lately_elsewhere(key, now);
-        state.elsewhere = state.elsewhere.or_else(lately);
+        let recent = || self.shard.recent_elsewhere(key, now);
+        state.elsewhere = state.elsewhere.or_else(recent);
         state
     }
 }

@@ -32,7 +32,7 @@ use super::answer::Answer;
 use super::arrivals::{ArrivalLog, Arrivals};
 use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
-use super::pending::AskPlace;
+use super::pending::PermitRequest;
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
@@ -136,7 +136,7 @@ impl ZoneSupervisor {
         let snapshot = Rc::new(Snapshot::new(Key::clone(key), bucket));
         let rate = match known {
             Some(_) => self.rates.of(key),
-            None => self.rates.wanted(key),
+            None => self.rates.effective(key),
         };
         let paused_until = self.tuning.overrides.paused_until(key);
         let (shard, its) = (Rc::clone(&self.shard), Rc::clone(&snapshot));
@@ -248,16 +248,16 @@ impl ZoneSupervisor {
         let now = self.shard.pacer.now();
         if self.shard.is_shared() {
             // The local state of a shared zone may be outdated and reject what the store accepts.
-            let _gone = reply.send(None);
+            let _unsent = reply.send(None);
             return;
         }
-        if self.would_be_one_too_many(&join.key, now) {
-            let _gone = reply.send(Some(Answer::OneTooMany(join)));
+        if self.would_exceed_new_keys(&join.key, now) {
+            let _unsent = reply.send(Some(Answer::UseNewKeysBucket(join)));
             return;
         }
         self.follow_plan(&join.key, now);
         let known = self.keys.find(&join.key);
-        let rate = self.rates.wanted(&join.key);
+        let rate = self.rates.effective(&join.key);
         let counted = self.counted_at(now);
         let refuses = |account: &Account| account.refuses(rate, join.limit, counted);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
@@ -281,16 +281,18 @@ impl ZoneSupervisor {
     /// Gives a permit to an admitted request.
     ///
     /// A key with a sleeping request has an actor. If not, the key was forgotten in a panic.
-    pub(super) fn offer_place(&self, key: &Key, ask: AskPlace) {
-        self.if_active(key, move |actor, now, ctx| actor.offer_place(ask, now, ctx));
+    pub(super) fn offer_permit(&self, key: &Key, ask: PermitRequest) {
+        self.if_active(key, move |actor, now, ctx| {
+            actor.offer_permit(ask, now, ctx)
+        });
     }
 
     /// Frees the permit of a request that has ended or did not use it.
     ///
     /// `stays`: the request still needs the permit, but first waits for one of another key.
-    pub(super) fn free_place(&self, key: &Key, ticket: Ticket, stays: bool) {
+    pub(super) fn free_permit(&self, key: &Key, ticket: Ticket, stays: bool) {
         // A key without an actor has no requests in flight.
-        self.if_active(key, move |actor, _, _| actor.give_place_back(ticket, stays));
+        self.if_active(key, move |actor, _, _| actor.return_permit(ticket, stays));
     }
 
     /// Returns the arrivals of the last ten minutes.

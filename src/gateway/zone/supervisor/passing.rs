@@ -2,7 +2,7 @@
 
 use limit::{self, Account, Bucket, Cost, Moment, Verdict};
 
-use super::super::answer::{Charge, Grant, Outlook};
+use super::super::answer::{Charge, Grant, Prediction};
 use super::ZoneSupervisor;
 use super::keys::State;
 use crate::zone::join::Join;
@@ -28,7 +28,7 @@ impl ZoneSupervisor {
             return None;
         }
         let (mut bucket, rate) = match known.map(|index| &self.keys[index]) {
-            None => (Bucket::new(), self.rates.wanted(key)),
+            None => (Bucket::new(), self.rates.effective(key)),
             Some(known) => match known.parked() {
                 Some(Account::Bucket(bucket)) => (*bucket, self.rates.of(key)),
                 _ => return None,
@@ -42,7 +42,7 @@ impl ZoneSupervisor {
         };
         let account = Account::Bucket(bucket);
         // The next request may not use the extra waiters that `above_burst` allows.
-        let outlook = Outlook::of(&account, rate, limit.with_above_burst(0), now);
+        let prediction = Prediction::of(&account, rate, limit.with_above_burst(0), now);
         let state = State::Passing(account);
         match known {
             Some(index) => {
@@ -55,6 +55,6 @@ impl ZoneSupervisor {
             None => return None,
         }
         let charge = Charge::Own(limit::Charge::of_passing(now, limit.cost));
-        Some(Grant::at_once(charge, excess, outlook, now))
+        Some(Grant::at_once(charge, excess, prediction, now))
     }
 }

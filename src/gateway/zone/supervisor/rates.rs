@@ -56,7 +56,7 @@ impl Rates {
     }
 
     /// Returns the rate that a key should have.
-    pub(super) fn wanted(&self, key: &[u8]) -> Rate {
+    pub(super) fn effective(&self, key: &[u8]) -> Rate {
         let plan = || self.plans.of(key)?.rate;
         let own = self.overrides.rate_of(key).or_else(plan);
         own.unwrap_or(self.of_zone)

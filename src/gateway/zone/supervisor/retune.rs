@@ -45,14 +45,16 @@ impl ZoneSupervisor {
             }
         }
         for (had, key) in active {
-            let wanted = self.rates.wanted(&key);
-            self.rates.set(&key, wanted);
+            let effective = self.rates.effective(&key);
+            self.rates.set(&key, effective);
             self.pause_or_resume(&before.overrides, &key);
             // Actors of a shared zone also adopt other changes of its settings.
-            if had == wanted && self.tuning.sharing.is_none() {
+            if had == effective && self.tuning.sharing.is_none() {
                 continue;
             }
-            self.if_active(&key, move |actor, now, ctx| actor.retune(wanted, now, ctx));
+            self.if_active(&key, move |actor, now, ctx| {
+                actor.retune(effective, now, ctx)
+            });
         }
         while self.keys.len() > max_keys && self.evict() {}
     }
@@ -60,7 +62,7 @@ impl ZoneSupervisor {
     /// Adds an unknown key, at the rate of its plan.
     pub(super) fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
         if !self.rates.are_all_the_same() {
-            let rate = self.rates.wanted(key);
+            let rate = self.rates.effective(key);
             self.rates.set(key, rate);
         }
         if **key != *NEW_KEYS {
@@ -95,18 +97,18 @@ impl ZoneSupervisor {
         let Some(known) = self.keys.get_mut(key) else {
             return;
         };
-        let (had, wanted) = (self.rates.of(key), self.rates.wanted(key));
-        if had == wanted {
+        let (had, effective) = (self.rates.of(key), self.rates.effective(key));
+        if had == effective {
             return;
         }
         match &mut known.state {
             State::Parked(account) | State::Passing(account) => {
-                account.retune(had, wanted, now);
+                account.retune(had, effective, now);
             }
             State::Active(active) => {
-                active.send(move |actor, now, ctx| actor.retune(wanted, now, ctx));
+                active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));
             }
         }
-        self.rates.set(key, wanted);
+        self.rates.set(key, effective);
     }
 }

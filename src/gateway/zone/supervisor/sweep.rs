@@ -13,11 +13,11 @@ const PARK_AFTER: Duration = Duration::from_secs(2);
 /// Number of actors above which the longest idle ones are parked whenever another wakes.
 ///
 /// An actor takes about 1.5 KB; waking one costs less than a microsecond.
-const MANY: usize = 4_000;
+const MANY_ACTORS: usize = 4_000;
 /// Interval of the search for keys to park and to forget.
-pub(super) const EVERY: Duration = Duration::from_secs(1);
+pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause before the next sweep if there was more work than one sweep does.
-const AGAIN: Duration = Duration::from_millis(5);
+const RESWEEP_PAUSE: Duration = Duration::from_millis(5);
 /// Upper bound of the keys that one sweep parks, and of the keys that it examines to forget.
 ///
 /// Bounds the time that a sweep takes on the worker. A zone with slow rates may have more old keys
@@ -98,7 +98,7 @@ impl ZoneSupervisor {
     /// the actors that wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {
         for _ in 0..2 {
-            if self.keys.active() > MANY {
+            if self.keys.active() > MANY_ACTORS {
                 self.park_oldest(now);
             }
         }
@@ -174,9 +174,9 @@ impl ZoneSupervisor {
             self.end_all();
         }
         let pause = if all_parked && all_forgotten {
-            EVERY
+            SWEEP_INTERVAL
         } else {
-            AGAIN
+            RESWEEP_PAUSE
         };
         self.alarm.set(Some(now + pause));
         is_over

@@ -48,13 +48,13 @@ impl ZoneSupervisor {
     /// Returns whether a request of this key must use the bucket of [`NEW_KEYS`].
     ///
     /// If not, and the key is unknown, takes a new key from the zone's budget.
-    pub(super) fn is_one_too_many(&self, key: &[u8], now: Moment) -> bool {
+    pub(super) fn exceeds_new_keys(&self, key: &[u8], now: Moment) -> bool {
         let bounded = self.bound_of(key);
         bounded.is_some_and(|NewKeys { rate, budget }| !budget.take(*rate, now))
     }
 
     /// Returns whether a request of this key would have to use the bucket of [`NEW_KEYS`].
-    pub(super) fn would_be_one_too_many(&self, key: &[u8], now: Moment) -> bool {
+    pub(super) fn would_exceed_new_keys(&self, key: &[u8], now: Moment) -> bool {
         let bounded = self.bound_of(key);
         bounded.is_some_and(|NewKeys { rate, budget }| !budget.has_room(*rate, now))
     }

@@ -5,11 +5,11 @@ use super::*;
 /// Returns the answer to a join: the remaining requests, or the reason of the rejection.
 ///
 /// Returns `None` if the request waits.
-async fn told(joining: &mut Joining<'static>) -> Option<Result<u32, Rejected>> {
+async fn answer_of(joining: &mut Joining<'static>) -> Option<Result<u32, Rejected>> {
     let answer = peek(joining).await?;
     Some(match answer {
         Ok(turn) => {
-            let remaining = turn.grant().outlook.remaining;
+            let remaining = turn.grant().prediction.remaining;
             turn.take();
             Ok(remaining)
         }
@@ -17,16 +17,16 @@ async fn told(joining: &mut Joining<'static>) -> Option<Result<u32, Rejected>> {
     })
 }
 
-async fn all_told(joins: &mut [Joining<'static>]) -> Vec<Option<Result<u32, Rejected>>> {
+async fn all_answers(joins: &mut [Joining<'static>]) -> Vec<Option<Result<u32, Rejected>>> {
     let mut all = Vec::new();
     for joining in joins {
-        all.push(told(joining).await);
+        all.push(answer_of(joining).await);
     }
     all
 }
 
 #[actix::test]
-async fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
+async fn requests_within_delay_pass_and_the_rest_is_paced_while_others_are_refused() {
     let bench = Bench::new("10r/s", 10);
     // One request less passes at once than may wait, so that requests above `burst` have a queue.
     let delayed = Limit {
@@ -37,33 +37,33 @@ async fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
     let mut joins: Vec<_> = (0..7).map(|_| bench.join("a", held)).collect();
     let mut plain = bench.join("a", delayed);
     Bench::settle().await;
-    let first = all_told(&mut joins[..3]).await;
+    let first = all_answers(&mut joins[..3]).await;
     assert_eq!(first, [Some(Ok(3)), Some(Ok(2)), Some(Ok(1))]);
-    assert_eq!(all_told(&mut joins[3..6]).await, [None; 3]);
-    assert_eq!(told(&mut joins[6]).await, Some(Err(Rejected::Burst)));
-    assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
+    assert_eq!(all_answers(&mut joins[3..6]).await, [None; 3]);
+    assert_eq!(answer_of(&mut joins[6]).await, Some(Err(Rejected::Burst)));
+    assert_eq!(answer_of(&mut plain).await, Some(Err(Rejected::Burst)));
     for (nth, held) in joins[3..6].iter_mut().enumerate() {
         bench.advance(Duration::from_millis(99)).await;
-        assert_eq!(told(held).await, None, "{nth} is early");
+        assert_eq!(answer_of(held).await, None, "{nth} is early");
         bench.advance(Duration::from_millis(1)).await;
         // Waiters above `burst` do not count as remaining.
         let remaining = u32::from(nth == 2);
-        assert_eq!(told(held).await, Some(Ok(remaining)), "{nth}");
+        assert_eq!(answer_of(held).await, Some(Ok(remaining)), "{nth}");
     }
 }
 
 #[actix::test]
-async fn they_wait_for_a_place_too() {
+async fn requests_above_burst_wait_for_a_permit_too() {
     let bench = Bench::without_rate();
     let limit = at_most(1, 1);
     let running = bench.pass("a", limit).await.expect("a place");
     let mut held = bench.joins(4, "a", limit.with_above_burst(2)).await;
-    assert_eq!(all_told(&mut held[..3]).await, [None; 3]);
-    assert_eq!(told(&mut held[3]).await, Some(Err(Rejected::InFlight)));
+    assert_eq!(all_answers(&mut held[..3]).await, [None; 3]);
+    assert_eq!(answer_of(&mut held[3]).await, Some(Err(Rejected::InFlight)));
     let mut plain = bench.join("a", limit);
     Bench::settle().await;
-    assert_eq!(told(&mut plain).await, Some(Err(Rejected::InFlight)));
+    assert_eq!(answer_of(&mut plain).await, Some(Err(Rejected::InFlight)));
     drop(running);
     Bench::settle().await;
-    assert_eq!(told(&mut held[0]).await, Some(Ok(0)));
+    assert_eq!(answer_of(&mut held[0]).await, Some(Ok(0)));
 }

@@ -5,16 +5,16 @@ use super::*;
 /// Returns the time since the start, key, cost and dry run of each recorded arrival.
 async fn recorded(bench: &Bench) -> Vec<(Duration, String, u32, bool)> {
     let arrivals = bench.zone.arrivals().await;
-    let told = arrivals.in_order().map(|arrival| {
+    let entries = arrivals.in_order().map(|arrival| {
         let key = String::from_utf8_lossy(arrival.key).into_owned();
         let (since, cost) = (arrival.time.since(START), arrival.limit.cost.get());
         (since, key, cost, arrival.dry_run)
     });
-    told.collect()
+    entries.collect()
 }
 
 #[actix::test]
-async fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
+async fn each_join_and_each_rejected_probe_is_recorded_once() {
     let bench = Bench::new("1r/s", 100);
     let probe = |key: &str, limit, dry_run| {
         bench.zone.probe(Join {

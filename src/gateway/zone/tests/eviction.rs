@@ -20,7 +20,7 @@ async fn a_key_gets_an_actor_when_a_request_finds_a_level() {
 }
 
 #[actix::test]
-async fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not() {
+async fn the_least_recently_used_key_is_evicted_with_or_without_an_actor() {
     for has_actor in [true, false] {
         let bench = Bench::new("1r/s", 2);
         bench.pass("a", burst(1)).await;
@@ -40,7 +40,7 @@ async fn the_least_recently_used_key_makes_room_whether_it_has_an_actor_or_not()
 }
 
 #[actix::test]
-async fn a_flood_of_keys_is_no_flood_of_actors() {
+async fn many_new_keys_create_few_actors() {
     let bench = Bench::new("1r/d", 100_000);
     let limit = nodelay(burst(1));
     // A key with a waiter keeps its actor, however many other keys arrive.
@@ -51,7 +51,7 @@ async fn a_flood_of_keys_is_no_flood_of_actors() {
             let joined = bench.join(&key.to_string(), limit).await;
             // The charge is remembered, whether the key is parked or not.
             assert_eq!(joined.is_ok(), round < 2, "{key}");
-            joined.ok().map(Turn::take);
+            joined.ok().map(ZoneAdmission::take);
         }
     }
     let stats = bench.zone.stats(1).await;
@@ -63,7 +63,7 @@ async fn a_flood_of_keys_is_no_flood_of_actors() {
 }
 
 #[actix::test]
-async fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
+async fn many_new_keys_create_few_actors_while_many_keys_have_waiters() {
     let bench = Bench::new("1r/d", 100_000);
     let limit = nodelay(burst(1));
     let mut waiting = Vec::new();
@@ -75,7 +75,7 @@ async fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
     }
     for key in 0..30_000 {
         let joined = bench.join(&key.to_string(), limit).await;
-        joined.ok().map(Turn::take);
+        joined.ok().map(ZoneAdmission::take);
     }
     let stats = bench.zone.stats(1).await;
     assert!(stats.active < 9_200, "{}", stats.active);

@@ -1,6 +1,6 @@
 //! Tests of the handover of a zone to the next process.
 
-use limit::{Onward, ToCome};
+use limit::{DestinationId, ExpectedRequest};
 
 use super::*;
 use crate::zone::SavedKey;
@@ -35,7 +35,7 @@ async fn wait(bench: &Bench, key: &str) -> f64 {
 }
 
 #[actix::test]
-async fn newcomers_wait_behind_those_who_still_wait_in_the_process_before() {
+async fn new_requests_wait_behind_the_waiters_of_the_previous_process() {
     let old = Bench::new("1r/s", 10);
     old.pass("a", burst(9)).await;
     let mut waiting: Vec<_> = (0..4).map(|_| old.join("a", burst(9))).collect();
@@ -53,7 +53,7 @@ async fn newcomers_wait_behind_those_who_still_wait_in_the_process_before() {
 }
 
 #[actix::test]
-async fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
+async fn after_the_handover_no_request_is_accepted_and_waiters_leave() {
     let bench = Bench::new("1r/s", 10);
     bench.pass("a", burst(9)).await;
     let mut waiting = bench.join("a", burst(9));
@@ -72,7 +72,7 @@ async fn after_the_handover_nobody_is_accepted_and_those_who_wait_leave() {
 }
 
 #[actix::test]
-async fn only_keys_that_have_not_drained_are_kept_and_no_more_than_there_is_room_for() {
+async fn only_undrained_keys_are_restored_up_to_max_keys() {
     let old = Bench::new("1r/s", 100);
     let limit = nodelay(burst(9));
     for key in 0..20 {
@@ -94,7 +94,7 @@ async fn only_keys_that_have_not_drained_are_kept_and_no_more_than_there_is_room
 }
 
 #[actix::test]
-async fn another_rate_in_the_file_is_as_a_reload() {
+async fn a_new_rate_at_the_handover_acts_like_a_reload() {
     let old = Bench::new("1r/s", 10);
     for _request in 0..6 {
         let _excess = wait(&old, "a").await;
@@ -108,9 +108,9 @@ async fn another_rate_in_the_file_is_as_a_reload() {
 }
 
 #[actix::test]
-async fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
+async fn waiters_that_go_on_to_a_gate_are_listed_with_their_times() {
     let bench = Bench::new("1r/s", 10);
-    let onward = Onward(std::num::NonZeroU16::MIN);
+    let onward = DestinationId(std::num::NonZeroU16::MIN);
     let join = |key: &str, onward, limit| {
         let request = bench.request(key, limit);
         bench.zone.join(Join { onward, ..request })
@@ -135,12 +135,12 @@ async fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
     .map(|(key, onward, limit)| Some(join(key, onward, limit)))
     .into();
     let listed = async || {
-        let turns = bench.zone.turns_to_come().await;
+        let turns = bench.zone.expected_departures().await;
         assert!(turns.iter().all(|turn| turn.onward == onward));
         let mut listed: Vec<_> = turns
             .iter()
             .map(|turn| {
-                let ToCome { due, cost } = turn.to_come;
+                let ExpectedRequest { due, cost } = turn.to_come;
                 (due.since(START).as_millis(), cost.get())
             })
             .collect();

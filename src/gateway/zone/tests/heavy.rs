@@ -13,7 +13,7 @@ impl Bench {
     }
 
     /// Returns requests, rejections and waited seconds of the last minute's keys, by requests.
-    async fn told(&self) -> Vec<(String, u64, u64, u64)> {
+    async fn summary(&self) -> Vec<(String, u64, u64, u64)> {
         let heavy = self.heavy(Measure::Requests).await;
         assert_eq!(heavy.error, 0, "few keys are counted exactly");
         let keys = heavy.keys.into_iter();
@@ -33,7 +33,7 @@ async fn requests_rejections_and_waits_count_for_their_key() {
     once.take();
     Bench::settle().await;
     assert_eq!(
-        bench.told().await,
+        bench.summary().await,
         [("a".to_owned(), 5, 2, 0), ("b".to_owned(), 1, 0, 0)],
         "a wait counts when it ends"
     );
@@ -42,9 +42,9 @@ async fn requests_rejections_and_waits_count_for_their_key() {
     for (nth, joining) in of_a.iter_mut().enumerate() {
         let turn = peek(joining).await.expect("an answer");
         assert_eq!(turn.is_ok(), nth < 3);
-        turn.map(Turn::take).ok();
+        turn.map(ZoneAdmission::take).ok();
     }
-    assert_eq!(bench.told().await[0], ("a".to_owned(), 5, 2, 3));
+    assert_eq!(bench.summary().await[0], ("a".to_owned(), 5, 2, 3));
     let waits = bench.heavy(Measure::Waits).await;
     assert_eq!((waits.keys.len(), waits.total), (1, 3_000_000_000));
     let state = waits.keys[0].state.as_ref().expect("it is remembered");
@@ -54,7 +54,7 @@ async fn requests_rejections_and_waits_count_for_their_key() {
 }
 
 #[actix::test]
-async fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
+async fn disconnects_and_dry_runs_do_not_count_as_rejections() {
     let bench = Bench::new("1r/m", 10);
     let first = bench.join("a", burst(1)).await.unwrap();
     first.take();
@@ -66,32 +66,35 @@ async fn who_leaves_or_only_would_be_rejected_is_no_rejection() {
     let probed = bench.zone.probe(bench.dry_run("a", burst(0))).await;
     assert!(probed.is_some());
     Bench::settle().await;
-    assert_eq!(bench.told().await, [("a".to_owned(), 5, 0, 0)]);
+    assert_eq!(bench.summary().await, [("a".to_owned(), 5, 0, 0)]);
     let probed = bench.zone.probe(bench.request("a", burst(1))).await;
     assert!(probed.is_some(), "such a request does not join any more");
     let probed = bench.zone.probe(bench.request("b", burst(1))).await;
     assert!(probed.is_none(), "such a request joins, and counts then");
-    assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
+    assert_eq!(bench.summary().await, [("a".to_owned(), 6, 1, 0)]);
     drop(waiting);
     Bench::settle().await;
-    assert_eq!(bench.told().await, [("a".to_owned(), 6, 1, 0)]);
+    assert_eq!(bench.summary().await, [("a".to_owned(), 6, 1, 0)]);
 }
 
 #[actix::test]
-async fn of_a_long_key_the_beginning_is_kept_and_others_count_apart() {
+async fn a_long_key_is_kept_by_its_beginning_and_counted_apart_from_others() {
     let bench = Bench::new("1r/s", 10);
     let long = "x".repeat(128);
     for key in [long.clone() + "1", long.clone() + "2", long.clone()] {
         bench.pass(&key, burst(0)).await;
     }
     let heavy = bench.heavy(Measure::Requests).await;
-    let mut told: Vec<_> = heavy
+    let mut summary: Vec<_> = heavy
         .keys
         .iter()
         .map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()))
         .collect();
-    told.sort_unstable();
-    assert_eq!(told, [(false, 1, true), (true, 1, false), (true, 1, false)]);
+    summary.sort_unstable();
+    assert_eq!(
+        summary,
+        [(false, 1, true), (true, 1, false), (true, 1, false)]
+    );
     let mut begins = heavy.keys.iter().map(|it| it.name.begin());
     assert!(begins.all(|it| it == long.as_bytes()));
 }

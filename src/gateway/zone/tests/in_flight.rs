@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the permit of a join that was admitted.
-async fn runs(joining: &mut Joining<'static>) -> OccupiedPlace<'static> {
+async fn runs(joining: &mut Joining<'static>) -> InFlightPermit<'static> {
     used(joining).await.expect("a place")
 }
 
@@ -16,7 +16,7 @@ impl Bench {
 }
 
 #[actix::test]
-async fn as_many_run_as_may_and_the_others_wait_in_their_order() {
+async fn in_flight_requests_run_and_the_others_wait_in_order() {
     let bench = Bench::without_rate();
     let limit = at_most(2, 2);
     let mut joins: Vec<_> = (0..5).map(|_| bench.join("a", limit)).collect();
@@ -43,7 +43,7 @@ async fn as_many_run_as_may_and_the_others_wait_in_their_order() {
 }
 
 #[actix::test]
-async fn a_request_waits_for_its_time_and_then_for_a_place() {
+async fn a_request_waits_for_its_slot_and_then_for_a_permit() {
     let bench = Bench::new("10r/s", 10);
     let limit = at_most(1, 3);
     let mut joins = bench.joins(4, "a", limit).await;
@@ -66,23 +66,23 @@ async fn a_request_waits_for_its_time_and_then_for_a_place() {
 }
 
 #[actix::test]
-async fn a_request_that_is_rejected_for_a_place_is_not_charged() {
+async fn a_request_rejected_for_in_flight_is_not_charged() {
     let bench = Bench::new("1r/m", 10);
     let nodelay = nodelay(at_most(1, 0));
-    let place = bench.pass("a", nodelay).await.expect("a place");
+    let permit = bench.pass("a", nodelay).await.expect("a place");
     bench.advance(Duration::from_secs(60)).await;
     for _ in 0..3 {
         let rejection = bench.join("a", nodelay).await.err().expect("no place");
         assert_eq!(rejection.reason, Rejected::InFlight);
         assert_eq!(rejection.retry_after, Duration::from_secs(1));
     }
-    drop(place);
+    drop(permit);
     Bench::settle().await;
     assert!(bench.join("a", nodelay).await.is_ok());
 }
 
 #[actix::test]
-async fn a_waiter_that_leaves_and_a_turn_that_is_not_used_give_their_places_back() {
+async fn a_waiter_that_leaves_and_an_unused_admission_return_their_permits() {
     let bench = Bench::without_rate();
     let limit = at_most(1, 5);
     let mut joins = bench.joins(4, "a", limit).await;
@@ -105,7 +105,7 @@ async fn a_key_is_neither_parked_nor_evicted_while_its_requests_run() {
     let mut bench = Bench::new("1r/s", 1);
     bench.retune(Rate::UNLIMITED);
     let limit = at_most(1, 0);
-    let place = bench.pass("a", limit).await.expect("a place");
+    let permit = bench.pass("a", limit).await.expect("a place");
     for _ in 0..90 {
         bench.advance(Duration::from_secs(1)).await;
     }
@@ -113,29 +113,29 @@ async fn a_key_is_neither_parked_nor_evicted_while_its_requests_run() {
     assert_eq!(newcomer.err().expect("no room").reason, Rejected::Keys);
     let again = bench.join("a", limit).await;
     assert_eq!(again.err().expect("no place").reason, Rejected::InFlight);
-    drop(place);
+    drop(permit);
     Bench::settle().await;
     assert!(bench.join("b", limit).await.is_ok());
 }
 
 #[actix::test]
-async fn a_key_that_panics_still_counts_what_runs() {
+async fn a_key_that_panics_still_counts_its_requests_in_flight() {
     let bench = Bench::without_rate();
     let limit = at_most(1, 1);
     let mut joins = bench.joins(2, "a", limit).await;
-    let place = runs(&mut joins[0]).await;
+    let permit = runs(&mut joins[0]).await;
     bench.crash_key("a").await;
     assert_eq!(rejected(&mut joins[1]).await, Some(Rejected::Restart));
     let mut next = bench.join("a", limit);
     Bench::settle().await;
     assert!(peek(&mut next).await.is_none());
-    drop(place);
+    drop(permit);
     Bench::settle().await;
     runs(&mut next).await;
 }
 
 #[test]
-fn places_of_a_supervisor_that_panicked_free_nobody_elses() {
+fn permits_from_before_a_panic_do_not_free_later_permits() {
     let _counted = crate::observe::metrics::count_alone();
     run(async {
         let bench = Bench::without_rate();
@@ -167,7 +167,7 @@ async fn a_dry_run_counts_what_would_wait_and_what_would_be_rejected() {
 }
 
 #[actix::test]
-async fn a_rate_that_comes_and_goes_paces_those_who_come_after_it() {
+async fn a_rate_that_is_added_and_removed_paces_later_requests() {
     let mut bench = Bench::without_rate();
     for _ in 0..100 {
         bench.pass("a", burst(0)).await;
@@ -187,7 +187,7 @@ async fn a_rate_that_comes_and_goes_paces_those_who_come_after_it() {
 }
 
 #[actix::test]
-async fn a_zone_that_leaves_the_file_ends_once_nothing_runs() {
+async fn a_removed_zone_ends_once_nothing_runs() {
     let bench = Bench::without_rate();
     let limit = at_most(1, 1);
     let mut joins = bench.joins(2, "a", limit).await;
@@ -209,10 +209,10 @@ async fn a_zone_that_leaves_the_file_ends_once_nothing_runs() {
 }
 
 #[actix::test]
-async fn a_new_number_applies_to_those_who_wait() {
+async fn a_new_in_flight_applies_to_waiters() {
     let mut bench = Bench::new("10r/s", 10);
     let mut joins = bench.joins(5, "a", at_most(1, 9)).await;
-    let mut places = vec![runs(&mut joins[0]).await];
+    let mut permits = vec![runs(&mut joins[0]).await];
     bench.advance(Duration::from_millis(200)).await;
     assert_eq!(bench.state("a").await, (1, 4), "two are due");
     let changes = vec![(NonZeroU32::MIN, NonZeroU32::new(4).unwrap())];
@@ -220,15 +220,15 @@ async fn a_new_number_applies_to_those_who_wait() {
     bench.zone = Box::leak(Box::new(bench.zone.retune(settings, changes, None)));
     Bench::settle().await;
     for joining in &mut joins[1..3] {
-        places.push(runs(joining).await);
+        permits.push(runs(joining).await);
     }
     bench.advance(Duration::from_millis(200)).await;
-    places.push(runs(&mut joins[3]).await);
+    permits.push(runs(&mut joins[3]).await);
     assert!(peek(&mut joins[4]).await.is_none());
 }
 
 #[actix::test]
-async fn a_request_that_comes_when_nothing_is_left_of_its_zone_goes_on() {
+async fn a_request_to_an_ended_zone_is_admitted() {
     let bench = Bench::without_rate();
     bench.zone.retire();
     for _ in 0..3 {

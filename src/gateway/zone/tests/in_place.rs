@@ -11,11 +11,11 @@ impl Bench {
 }
 
 #[actix::test]
-async fn a_request_that_need_not_wait_is_decided_before_the_event_loop_turns() {
+async fn a_request_that_need_not_wait_is_decided_without_the_event_loop() {
     let bench = Bench::new("1r/s", 9);
     assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
     Bench::settle().await;
-    let Joined::Turn(turn) = bench.ask("b", burst(0)) else {
+    let Joined::ZoneAdmission(turn) = bench.ask("b", burst(0)) else {
         panic!("the bucket is empty");
     };
     turn.take();
@@ -37,7 +37,7 @@ async fn no_request_overtakes_a_message_that_was_sent_before_it() {
     bench.retune("2r/s".parse().unwrap());
     assert!(matches!(bench.ask("a", burst(0)), Joined::Waiting(_)));
     Bench::settle().await;
-    let Joined::Turn(turn) = bench.ask("b", burst(1)) else {
+    let Joined::ZoneAdmission(turn) = bench.ask("b", burst(1)) else {
         panic!("nothing is unhandled any more");
     };
     turn.take();
@@ -50,7 +50,7 @@ async fn no_request_overtakes_a_message_that_was_sent_before_it() {
 }
 
 #[test]
-fn after_a_panic_nobody_is_answered_before_the_supervisor_has_started_again() {
+fn after_a_panic_no_request_is_answered_before_the_restart() {
     let _counted = crate::observe::metrics::count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);

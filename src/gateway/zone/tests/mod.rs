@@ -30,7 +30,7 @@ use proptest::prelude::*;
 use super::answer::Rejection;
 
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
-use super::{Join, Joining, Key, OccupiedPlace, Order, Turn, Waiters, Zone};
+use super::{InFlightPermit, Join, Joining, Key, Order, Waiters, Zone, ZoneAdmission};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
@@ -86,7 +86,7 @@ impl Bench {
     }
 
     /// Admits a request that need not wait. Returns its permit.
-    async fn pass(&self, key: &str, limit: Limit) -> Option<OccupiedPlace<'static>> {
+    async fn pass(&self, key: &str, limit: Limit) -> Option<InFlightPermit<'static>> {
         self.join(key, limit).await.expect("a turn").take()
     }
 
@@ -185,7 +185,7 @@ fn at_most(in_flight: u32, waiting: u32) -> Limit {
 }
 
 /// Returns the result of a join so far.
-async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejection>> {
+async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<ZoneAdmission<'z>, Rejection>> {
     poll_fn(|cx| {
         Poll::Ready(match Pin::new(&mut *joining).poll(cx) {
             Poll::Ready(answer) => Some(answer),
@@ -196,7 +196,7 @@ async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejectio
 }
 
 /// Uses the admission of a join, if there is one by now. Returns its permit.
-async fn used<'z>(joining: &mut Joining<'z>) -> Option<OccupiedPlace<'z>> {
+async fn used<'z>(joining: &mut Joining<'z>) -> Option<InFlightPermit<'z>> {
     peek(joining)
         .await
         .expect("an answer")

@@ -63,17 +63,23 @@ struct Model {
 
 /// Answer of the model to a join.
 #[derive(Debug, PartialEq)]
-enum Said {
+enum ModelAnswer {
     Passed(Excess),
     Waits,
     Rejected(Rejected, Duration),
 }
 
 impl Model {
-    fn join(&mut self, key: usize, limit: Limit, id: u64, now: Moment) -> (Said, Option<Charge>) {
+    fn join(
+        &mut self,
+        key: usize,
+        limit: Limit,
+        id: u64,
+        now: Moment,
+    ) -> (ModelAnswer, Option<Charge>) {
         let soon = Duration::from_secs(1);
         if self.stopped {
-            return (Said::Rejected(Rejected::Stopping, soon), None);
+            return (ModelAnswer::Rejected(Rejected::Stopping, soon), None);
         }
         if !self.queues.contains_key(&key) && self.queues.len() == self.max_keys {
             // The model knows which key is evicted only if there is one candidate, that is, one
@@ -84,7 +90,7 @@ impl Model {
                 .find(|(_, queue)| queue.depth() == 0)
                 .map(|(key, _)| *key);
             let Some(idle) = idle else {
-                return (Said::Rejected(Rejected::Keys, soon), None);
+                return (ModelAnswer::Rejected(Rejected::Keys, soon), None);
             };
             self.queues.remove(&idle);
         }
@@ -94,14 +100,14 @@ impl Model {
             .entry(key)
             .or_insert_with(|| Queue::new(rate, Bucket::new(), now));
         let (verdict, charge) = queue.join(limit, Ticket(id), now, || id);
-        let said = match verdict {
-            Verdict::Pass { excess } => Said::Passed(excess),
-            Verdict::Delay { .. } => Said::Waits,
+        let answer = match verdict {
+            Verdict::Pass { excess } => ModelAnswer::Passed(excess),
+            Verdict::Delay { .. } => ModelAnswer::Waits,
             Verdict::Reject(refusal) => {
-                Said::Rejected(refusal.reason.into(), refusal.retry_at.since(now))
+                ModelAnswer::Rejected(refusal.reason.into(), refusal.retry_at.since(now))
             }
         };
-        (said, charge)
+        (answer, charge)
     }
 
     fn refund(&mut self, key: usize, charge: Option<Charge>, now: Moment) {
@@ -131,7 +137,7 @@ proptest! {
 
     /// Checks that the actors answer each join exactly once, with the model's verdict and instant.
     #[test]
-    fn the_actors_add_nothing_to_the_arithmetic(
+    fn the_actors_match_the_model(
         steps in prop::collection::vec(step(), 1..80),
         max_keys in prop_oneof![Just(1usize), Just(100)],
     ) {
@@ -225,26 +231,26 @@ impl Comparison {
         let mut joining = self.bench.join(&key.to_string(), limit);
         Bench::settle().await;
         let (expected, charge) = self.model.join(key, limit, id, now);
-        let said = match peek(&mut joining).await {
+        let answer = match peek(&mut joining).await {
             None => {
                 self.waiting.push((id, key, joining));
-                Said::Waits
+                ModelAnswer::Waits
             }
-            Some(Err(rejection)) => Said::Rejected(rejection.reason, rejection.retry_after),
+            Some(Err(rejection)) => ModelAnswer::Rejected(rejection.reason, rejection.retry_after),
             Some(Ok(turn)) if used => {
                 let excess = turn.grant().excess;
                 turn.take();
-                Said::Passed(excess)
+                ModelAnswer::Passed(excess)
             }
             Some(Ok(turn)) => {
                 drop(turn);
                 self.model.refund(key, charge, now);
-                let passes = matches!(expected, Said::Passed(_));
+                let passes = matches!(expected, ModelAnswer::Passed(_));
                 prop_assert!(passes, "passed where the queue says {expected:?}");
                 return Ok(());
             }
         };
-        prop_assert_eq!(said, expected);
+        prop_assert_eq!(answer, expected);
         Ok(())
     }
 
@@ -261,15 +267,15 @@ impl Comparison {
             prop_assert_eq!(forgotten, None);
             return Ok(());
         };
-        let gone = if reject_all {
+        let removed = if reject_all {
             queue.reject_all()
         } else {
             Vec::new()
         };
         queue.forget(now);
         // The model remembers keys for longer, so this key may be unknown to the actors.
-        prop_assert_eq!(forgotten.unwrap_or(0), gone.len());
-        for id in gone {
+        prop_assert_eq!(forgotten.unwrap_or(0), removed.len());
+        for id in removed {
             let index = self.waiting.iter().position(|(other, ..)| *other == id);
             let (_, _, mut joining) = self.waiting.remove(index.unwrap());
             let answer = peek(&mut joining).await.and_then(Result::err);

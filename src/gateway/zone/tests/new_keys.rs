@@ -15,7 +15,7 @@ impl Bench {
 }
 
 /// Returns the state of a join: waits, or passed or rejected, by its own or the shared bucket.
-async fn told(joining: &mut Joining<'static>) -> &'static str {
+async fn state_of(joining: &mut Joining<'static>) -> &'static str {
     // The first poll may send it to the shared bucket.
     if let Some(answer) = peek(joining).await {
         return name(answer);
@@ -24,7 +24,7 @@ async fn told(joining: &mut Joining<'static>) -> &'static str {
     peek(joining).await.map_or("waits", name)
 }
 
-fn name(answer: Result<Turn<'static>, Rejection>) -> &'static str {
+fn name(answer: Result<ZoneAdmission<'static>, Rejection>) -> &'static str {
     match answer {
         Ok(turn) => {
             let is_flood = turn.is_flood();
@@ -47,13 +47,13 @@ async fn flood(bench: &Bench, keys: std::ops::Range<usize>) -> Vec<Joining<'stat
 async fn count(joins: &mut [Joining<'static>]) -> HashMap<&'static str, usize> {
     let mut counts = HashMap::new();
     for joining in joins {
-        *counts.entry(told(joining).await).or_default() += 1;
+        *counts.entry(state_of(joining).await).or_default() += 1;
     }
     counts
 }
 
 #[actix::test]
-async fn past_the_budget_unknown_keys_share_a_bucket_and_known_ones_do_not() {
+async fn above_the_budget_unknown_keys_share_a_bucket_and_known_ones_do_not() {
     let mut bench = Bench::new("1r/s", 1_000);
     bench.pass("known", burst(0)).await;
     bench.bound("10r/s");
@@ -94,7 +94,7 @@ async fn past_the_budget_unknown_keys_share_a_bucket_and_known_ones_do_not() {
 }
 
 #[actix::test]
-async fn who_leaves_the_shared_bucket_gives_its_place_back() {
+async fn a_waiter_that_leaves_the_shared_bucket_is_refunded() {
     let mut bench = Bench::new("1r/s", 1_000);
     bench.bound("1r/m");
     let mut all = flood(&bench, 0..4).await;
@@ -102,10 +102,10 @@ async fn who_leaves_the_shared_bucket_gives_its_place_back() {
     assert_eq!(count(&mut all).await, HashMap::from(expected));
     drop(all.remove(2));
     bench.advance(SECOND).await;
-    assert_eq!(told(&mut all[2]).await, "shared", "it has moved up");
+    assert_eq!(state_of(&mut all[2]).await, "shared", "it has moved up");
     // An unused admission is given back, too.
     let mut next = flood(&bench, 10..11).await;
-    assert_eq!(told(&mut next[0]).await, "waits");
+    assert_eq!(state_of(&mut next[0]).await, "waits");
     bench.advance(SECOND).await;
     let turn = peek(&mut next[0])
         .await
@@ -114,22 +114,22 @@ async fn who_leaves_the_shared_bucket_gives_its_place_back() {
     drop(turn);
     Bench::settle().await;
     let mut last = flood(&bench, 20..21).await;
-    assert_eq!(told(&mut last[0]).await, "shared");
+    assert_eq!(state_of(&mut last[0]).await, "shared");
 }
 
 #[actix::test]
-async fn who_leaves_before_it_learns_of_the_shared_bucket_was_charged_nowhere() {
+async fn a_request_that_leaves_before_its_redirection_is_charged_nowhere() {
     let mut bench = Bench::new("1r/s", 1_000);
     bench.bound("1r/m");
     let all = flood(&bench, 0..9).await;
     drop(all);
     Bench::settle().await;
     let mut next = flood(&bench, 10..11).await;
-    assert_eq!(told(&mut next[0]).await, "shared");
+    assert_eq!(state_of(&mut next[0]).await, "shared");
 }
 
 #[actix::test]
-async fn a_probe_asks_the_shared_bucket_and_takes_no_new_key() {
+async fn a_probe_uses_the_shared_bucket_and_takes_no_new_key() {
     let mut bench = Bench::new("1r/m", 1_000);
     bench.bound("2r/m");
     let zone = bench.zone;
@@ -148,7 +148,7 @@ async fn a_probe_asks_the_shared_bucket_and_takes_no_new_key() {
 }
 
 #[actix::test]
-async fn a_new_bound_and_none_hold_at_once() {
+async fn a_changed_or_removed_bound_applies_at_once() {
     let mut bench = Bench::new("1r/m", 1_000);
     bench.bound("1r/h");
     let mut all = flood(&bench, 0..3).await;

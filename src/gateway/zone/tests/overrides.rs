@@ -1,6 +1,6 @@
 //! Tests of overrides.
 
-use limit::{Account, Onward};
+use limit::{Account, DestinationId};
 
 use super::super::{Override, Overrides, SavedKey};
 use super::*;
@@ -42,7 +42,7 @@ impl Bench {
 }
 
 #[actix::test]
-async fn a_pause_holds_everything_and_the_queue_goes_on_as_if_no_time_had_passed() {
+async fn a_pause_stops_the_queue_as_if_no_time_passed() {
     let bench = Bench::new("10r/s", 10);
     let mut joins = bench.joins(4, "a", burst(9)).await;
     assert_eq!(passed(&mut joins).await, 1);
@@ -67,9 +67,9 @@ async fn a_pause_holds_everything_and_the_queue_goes_on_as_if_no_time_had_passed
 }
 
 #[actix::test]
-async fn a_key_that_is_saved_in_a_pause_has_lost_nothing_and_its_requests_come_after_it() {
+async fn a_key_saved_in_a_pause_keeps_its_level_and_its_waiters_follow_the_pause() {
     let bench = Bench::new("1r/s", 10);
-    let onward = Some(Onward(std::num::NonZeroU16::MIN));
+    let onward = Some(DestinationId(std::num::NonZeroU16::MIN));
     let mut joins: Vec<_> = (0..4)
         .map(|_| {
             let request = bench.request("a", burst(9));
@@ -80,7 +80,7 @@ async fn a_key_that_is_saved_in_a_pause_has_lost_nothing_and_its_requests_come_a
     assert_eq!(passed(&mut joins).await, 1);
     bench.pause_zone().await;
     bench.advance(Duration::from_secs(20)).await;
-    let turns = bench.zone.turns_to_come().await;
+    let turns = bench.zone.expected_departures().await;
     let mut dues: Vec<_> = turns.iter().map(|turn| turn.to_come.due).collect();
     dues.sort_unstable();
     let end = pause().until;
@@ -103,7 +103,7 @@ async fn a_key_that_is_saved_in_a_pause_has_lost_nothing_and_its_requests_come_a
 }
 
 #[actix::test]
-async fn a_request_that_would_pass_waits_for_the_end_of_the_pause_and_may_leave() {
+async fn a_request_waits_for_the_end_of_the_pause_and_may_leave() {
     let bench = Bench::new("10r/s", 10);
     bench.pause_zone().await;
     let mut stays = vec![bench.join("a", burst(9))];
@@ -122,7 +122,7 @@ async fn a_request_that_would_pass_waits_for_the_end_of_the_pause_and_may_leave(
 }
 
 #[actix::test]
-async fn a_paused_key_does_not_hold_others() {
+async fn a_paused_key_does_not_delay_others() {
     let bench = Bench::new("10r/s", 10);
     bench
         .change(|it| {
@@ -139,7 +139,7 @@ async fn a_paused_key_does_not_hold_others() {
 }
 
 #[actix::test]
-async fn a_full_queue_rejects_in_a_pause_and_names_its_end() {
+async fn a_full_queue_rejects_in_a_pause_and_reports_its_end() {
     let mut bench = Bench::new("10r/s", 10);
     bench.pause_zone().await;
     let mut joins = bench.joins(4, "a", burst(2)).await;
@@ -157,7 +157,7 @@ async fn a_full_queue_rejects_in_a_pause_and_names_its_end() {
 }
 
 #[actix::test]
-async fn a_new_rate_of_the_file_in_a_pause_counts_after_it() {
+async fn a_new_configured_rate_in_a_pause_applies_after_it() {
     let mut bench = Bench::new("10r/s", 10);
     let mut joins = bench.joins(3, "a", burst(9)).await;
     assert_eq!(passed(&mut joins).await, 1);
@@ -173,7 +173,7 @@ async fn a_new_rate_of_the_file_in_a_pause_counts_after_it() {
 }
 
 #[actix::test]
-async fn a_rate_of_the_zone_or_of_a_key_takes_effect_at_once_and_ends() {
+async fn an_overridden_rate_applies_at_once_and_expires() {
     let bench = Bench::new("1r/s", 10);
     let faster = |rate: &str| Override {
         rate: Some(rate.parse().unwrap()),
@@ -198,7 +198,7 @@ async fn a_rate_of_the_zone_or_of_a_key_takes_effect_at_once_and_ends() {
 }
 
 #[actix::test]
-async fn a_bucket_that_parks_after_a_pause_has_leaked_no_more_than_time_has_passed() {
+async fn a_bucket_parked_after_a_pause_has_leaked_only_outside_the_pause() {
     let bench = Bench::new("1r/s", 10);
     let limit = nodelay(burst(9));
     let mut joins = bench.joins(5, "a", limit).await;
@@ -217,7 +217,7 @@ async fn a_bucket_that_parks_after_a_pause_has_leaked_no_more_than_time_has_pass
 }
 
 #[actix::test]
-async fn a_pause_frees_no_place_and_max_wait_for_a_place_counts_after_it() {
+async fn a_pause_frees_no_permit_and_max_wait_counts_after_it() {
     let bench = Bench::new("1000r/s", 10);
     let limit = Limit {
         max_wait: Some(Duration::from_secs(1)),
@@ -226,12 +226,12 @@ async fn a_pause_frees_no_place_and_max_wait_for_a_place_counts_after_it() {
     let mut running = bench.join("a", limit);
     Bench::settle().await;
     let running = peek(&mut running).await.expect("runs").expect("a turn");
-    let place = running.take().expect("a place");
+    let permit = running.take().expect("a place");
     let mut waits = vec![bench.join("a", limit)];
     bench.advance(500 * MS).await;
     bench.pause_zone().await;
     let mut late = bench.join("a", limit);
-    drop(place);
+    drop(permit);
     bench.advance(Duration::from_secs(30)).await;
     assert_eq!(passed(&mut waits).await, 0, "in the pause");
     bench.resume_zone().await;
@@ -239,7 +239,7 @@ async fn a_pause_frees_no_place_and_max_wait_for_a_place_counts_after_it() {
         .await
         .expect("its place")
         .expect("a turn");
-    let _place = first.take();
+    let _permit = first.take();
     assert!(peek(&mut late).await.is_none(), "it waits for the place");
     bench.advance(1_001 * MS).await;
     let rejection = peek(&mut late).await.expect("an answer").err();
@@ -247,7 +247,7 @@ async fn a_pause_frees_no_place_and_max_wait_for_a_place_counts_after_it() {
 }
 
 #[actix::test]
-async fn a_zone_that_leaves_the_file_is_not_paused_any_more() {
+async fn a_removed_zone_is_not_paused_any_more() {
     let bench = Bench::new("10r/s", 10);
     bench.pause_zone().await;
     let mut joins = vec![bench.join("a", burst(9))];
@@ -259,7 +259,7 @@ async fn a_zone_that_leaves_the_file_is_not_paused_any_more() {
 }
 
 #[actix::test]
-async fn the_longest_wait_counts_the_time_before_and_in_a_pause() {
+async fn the_longest_wait_includes_the_pause() {
     let bench = Bench::new("1r/s", 10);
     let _joins = bench.joins(3, "a", burst(9)).await;
     bench.advance(500 * MS).await;
@@ -274,7 +274,7 @@ async fn the_longest_wait_counts_the_time_before_and_in_a_pause() {
 }
 
 #[test]
-fn what_is_over_ends_and_the_rest_stays() {
+fn expired_overrides_end_and_the_rest_stays() {
     let until = |seconds| Override {
         until: START + Duration::from_secs(seconds),
         ..pause()

@@ -23,7 +23,7 @@ impl Bench {
 }
 
 #[actix::test]
-async fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_at_its_rate() {
+async fn waiters_of_a_key_that_panics_are_answered_and_the_key_keeps_its_rate() {
     let bench = Bench::new("1r/s", 9);
     let mut passed = bench.join("a", burst(5));
     let mut waiting: Vec<_> = (0..4).map(|_| bench.join("a", burst(5))).collect();
@@ -48,7 +48,7 @@ async fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_
 }
 
 #[actix::test]
-async fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_costs() {
+async fn waiters_of_a_shared_key_that_panics_are_refunded_in_full() {
     let _network = simulated::set_network(Rc::new(simulated::NoStore));
     let (settings, tuning) = settings("1r/s", 9);
     let store_health = Arc::new(StoreHealth::new(config::Redis::default()));
@@ -84,7 +84,7 @@ async fn what_waits_at_a_shared_key_that_panics_is_given_back_with_all_that_it_c
 }
 
 #[actix::test]
-async fn a_key_panics_again_and_again_and_no_message_stays_pending() {
+async fn repeated_panics_of_a_key_leave_no_message_pending() {
     let bench = Bench::new("1r/s", 1);
     bench.pass("a", burst(5)).await;
     for _ in 0..20 {
@@ -98,7 +98,7 @@ async fn a_key_panics_again_and_again_and_no_message_stays_pending() {
 }
 
 #[test]
-fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
+fn a_supervisor_that_panics_answers_all_waiters_and_restarts_empty() {
     let _counted = count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);
@@ -126,7 +126,7 @@ fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
 }
 
 #[test]
-fn messages_that_wait_at_a_supervisor_that_panics_are_not_lost() {
+fn pending_messages_survive_a_panic_of_the_supervisor() {
     let _counted = count_alone();
     run(async {
         let bench = Bench::new("1r/s", 9);

@@ -22,7 +22,7 @@ const GOLD: &str = "plans.gold = { keys = [\"a\"], rate = \"10r/s\" }";
 const SECOND: Duration = Duration::from_secs(1);
 
 #[actix::test]
-async fn a_key_that_waits_gets_the_pace_of_its_new_plan_and_no_other_moves() {
+async fn a_key_with_waiters_gets_the_rate_of_its_new_plan() {
     let mut bench = Bench::new("1r/s", 10);
     let mut of_a: Vec<_> = (0..7).map(|_| bench.join("a", burst(9))).collect();
     let mut of_b = bench.joins(7, "b", burst(9)).await;
@@ -76,7 +76,7 @@ async fn a_parked_key_follows_its_plan_when_it_is_used_again() {
 }
 
 #[actix::test]
-async fn a_key_that_is_forgotten_leaves_nothing_behind() {
+async fn a_forgotten_key_leaves_no_state() {
     let mut bench = Bench::new("1r/h", 1);
     bench.set_plans(GOLD);
     Bench::settle().await;

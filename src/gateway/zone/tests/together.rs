@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::task::JoinHandle;
 
-use super::super::{next_ticket, take_places};
+use super::super::{next_ticket, take_permits};
 use super::*;
 
 const KEY: &str = "k";
@@ -18,10 +18,10 @@ impl Bench {
     }
 }
 
-type Places = Vec<OccupiedPlace<'static>>;
+type InFlightPermits = Vec<InFlightPermit<'static>>;
 
 /// Starts a request that needs a permit in each of these zones, under their limits.
-fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
+fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<InFlightPermits, Rejected>> {
     let zones: Vec<_> = zones.iter().map(|(it, limit)| (it.zone, *limit)).collect();
     actix_rt::spawn(async move {
         let ticket = next_ticket();
@@ -29,16 +29,16 @@ fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<Places, Rejected>> {
         for (zone, limit) in zones {
             let joined = zone.join(Join {
                 ticket,
-                places_later: true,
+                takes_permits_later: true,
                 ..Join::new(Key::from(KEY.as_bytes()), None, limit)
             });
             let joined = joined.await;
             turns.push(joined.map_err(|rejection| rejection.reason)?);
             limits.push(limit);
         }
-        let taken = take_places(turns, &limits).await;
+        let taken = take_permits(turns, &limits).await;
         let turns = taken.map_err(|(_, rejection)| rejection.reason)?;
-        Ok(turns.into_iter().filter_map(Turn::take).collect())
+        Ok(turns.into_iter().filter_map(ZoneAdmission::take).collect())
     })
 }
 
@@ -50,7 +50,7 @@ async fn settle() {
 }
 
 #[actix::test]
-async fn as_many_wait_as_may_and_with_no_burst_none() {
+async fn at_most_burst_requests_wait_for_permits() {
     let (all, own) = (Bench::without_rate(), Bench::without_rate());
     let first = start(&[(&all, at_most(9, 200)), (&own, at_most(1, 2))]);
     settle().await;
@@ -78,7 +78,7 @@ async fn as_many_wait_as_may_and_with_no_burst_none() {
 /// Zone with one permit, for which some request always waits.
 struct Crowd {
     bench: Bench,
-    running: Option<OccupiedPlace<'static>>,
+    running: Option<InFlightPermit<'static>>,
     waiting: VecDeque<Joining<'static>>,
 }
 
@@ -112,7 +112,7 @@ impl Crowd {
 }
 
 #[actix::test]
-async fn a_request_gets_its_places_though_no_two_are_ever_free_together() {
+async fn a_request_gets_its_permits_though_no_two_are_ever_free_at_once() {
     let (mut left, mut right) = (Crowd::new(), Crowd::new());
     for crowd in [&mut left, &mut right] {
         for _ in 0..4 {
@@ -161,23 +161,23 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-type Waiting = (usize, JoinHandle<Result<Places, Rejected>>);
+type Waiting = (usize, JoinHandle<Result<InFlightPermits, Rejected>>);
 
 /// Three zones, with `in_flight` of one, two and one.
 struct Zones {
     benches: [Bench; 3],
     waiting: Vec<Waiting>,
-    running: Vec<(usize, Places)>,
+    running: Vec<(usize, InFlightPermits)>,
 }
 
 /// `in_flight` of the three zones.
-const PLACES: [u32; 3] = [1, 2, 1];
+const IN_FLIGHT: [u32; 3] = [1, 2, 1];
 
 impl Zones {
     async fn step(&mut self, step: Step) {
         match step {
             Step::Come(needs) => {
-                let zones = self.benches.iter().zip(PLACES).enumerate();
+                let zones = self.benches.iter().zip(IN_FLIGHT).enumerate();
                 let zones = zones.filter(|(nth, _)| needs >> nth & 1 == 1);
                 let zones: Vec<_> = zones
                     .map(|(_, (it, most))| (it, at_most(most, 200)))
@@ -196,8 +196,8 @@ impl Zones {
         }
         settle().await;
         while let Some(index) = self.waiting.iter().position(|(_, it)| it.is_finished()) {
-            let (needs, places) = self.waiting.remove(index);
-            self.running.push((needs, places.await.unwrap().unwrap()));
+            let (needs, permits) = self.waiting.remove(index);
+            self.running.push((needs, permits.await.unwrap().unwrap()));
         }
     }
 
@@ -206,7 +206,7 @@ impl Zones {
     /// At most one of the waiters may hold permits: one that may keep them after many attempts.
     async fn check(&self) -> Result<(), TestCaseError> {
         let mut free = 0;
-        for (nth, (bench, most)) in self.benches.iter().zip(PLACES).enumerate() {
+        for (nth, (bench, most)) in self.benches.iter().zip(IN_FLIGHT).enumerate() {
             let here = |needs: usize| needs >> nth & 1;
             let running: usize = self.running.iter().map(|(needs, _)| here(*needs)).sum();
             let waiting: usize = self.waiting.iter().map(|(needs, _)| here(*needs)).sum();
@@ -226,7 +226,7 @@ proptest! {
     #![proptest_config(testing::config())]
 
     #[test]
-    fn all_or_none_are_taken_and_no_wake_up_is_lost(
+    fn all_permits_or_none_are_taken_and_no_wake_up_is_lost(
         steps in prop::collection::vec(step(), 1..25),
     ) {
         run(async {

@@ -20,7 +20,7 @@ async fn retry_after(bench: &Bench) -> Duration {
 }
 
 #[actix::test]
-async fn a_day_ends_at_midnight_of_the_wall_clock_after_a_step() {
+async fn a_day_ends_at_midnight_of_the_stepped_wall_clock() {
     let (mut settings, mut tuning) = settings("5r/d", 10);
     (settings.algorithm, tuning.algorithm) = (Algorithm::FixedWindow, Algorithm::FixedWindow);
     let bench = Bench::with((settings, tuning));

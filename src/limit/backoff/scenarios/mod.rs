@@ -3,11 +3,11 @@
 //! The origin has ten workers, takes 50 ms for a request, and is offered 150 requests a second. It
 //! falls to three workers (60 requests a second) at 20 s, and recovers at 60 s.
 
-mod in_vain;
 mod origin;
 mod record;
 mod scenario;
 mod simulation;
+mod unhelpful_cuts;
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ fn an_origin_that_queues_without_bound_is_kept_fast() {
 }
 
 #[test]
-fn places_alone_are_enough_without_a_rate() {
+fn permits_alone_are_enough_without_a_rate() {
     for max_in_flight in [Some(50), None] {
         let it = run(Scenario {
             rate: None,
@@ -155,7 +155,7 @@ fn hangs() -> Scenario {
 }
 
 #[test]
-fn an_outage_passes_and_doubles_no_steady_time() {
+fn an_outage_does_not_double_the_steady_time() {
     for (name, scenario) in [("refuses", refuses as fn() -> Scenario), ("hangs", hangs)] {
         each(scenario, |it| {
             let back = secs(it.first(50, |rate| rate >= 190.0));
@@ -227,7 +227,7 @@ fn irregular_work_costs_some_throughput_and_no_more_errors() {
 }
 
 #[test]
-fn nothing_leaves_while_the_origin_asks_to_wait() {
+fn no_request_is_sent_during_retry_after() {
     let it = run(Scenario {
         changes: vec![(20.0, 0), (45.0, 10)],
         room: 0,

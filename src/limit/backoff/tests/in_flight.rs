@@ -36,7 +36,7 @@ fn a_cut_follows_its_formula() {
 
 /// A gateway with a part of the answers cuts the limit as a gateway with all answers does.
 #[test]
-fn a_part_of_the_answers_cuts_as_all_of_them_do() {
+fn a_part_of_the_answers_cuts_as_all_answers_do() {
     for (parts, file, good, slow_ones, after) in [
         (2, 14, 0, 60, 12),
         (5, 14, 0, 60, 12),
@@ -88,7 +88,7 @@ fn requests_without_an_answer_count_once_they_are_past_slow() {
 }
 
 #[test]
-fn it_grows_by_a_tenth_a_second_while_few_are_slow() {
+fn the_limit_grows_by_a_tenth_a_second_while_few_answers_are_slow() {
     let mut origin = Origin::new(slow(250), "none", Some(50));
     origin.answers(60, GOOD, 300);
     origin.wait(700);
@@ -113,7 +113,7 @@ fn it_grows_by_a_tenth_a_second_while_few_are_slow() {
 }
 
 #[test]
-fn without_a_limit_in_the_file_it_begins_with_what_is_in_flight() {
+fn without_a_configured_limit_a_cut_starts_from_the_number_in_flight() {
     let mut origin = Origin::new(slow(250), "none", None);
     let sent: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
     assert_eq!(origin.wait(1000), Some(SLOW));
@@ -129,7 +129,7 @@ fn without_a_limit_in_the_file_it_begins_with_what_is_in_flight() {
 }
 
 #[test]
-fn long_answers_and_websockets_do_not_take_the_places_of_others() {
+fn long_answers_and_websockets_do_not_take_permits_of_new_requests() {
     let mut origin = Origin::new(slow(250), "none", Some(200));
     // 150 WebSockets are open, and 20 requests are stuck.
     for it in 1..=20 {
@@ -140,7 +140,7 @@ fn long_answers_and_websockets_do_not_take_the_places_of_others() {
 }
 
 #[test]
-fn who_still_sends_is_not_slow_and_keeps_its_place() {
+fn an_upload_is_not_slow_and_keeps_its_permit() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
     let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
     for upload in &mut uploads {
@@ -178,7 +178,7 @@ fn who_still_sends_is_not_slow_and_keeps_its_place() {
 }
 
 #[test]
-fn uploads_keep_their_places_when_the_others_are_cut() {
+fn uploads_keep_their_permits_after_a_cut() {
     let mut origin = Origin::new(slow(250), "none", Some(50));
     let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
     for upload in &mut uploads {

@@ -28,7 +28,7 @@ fn with_others(key: u64, count: usize, answer: Answer) -> Vec<(u64, usize, Answe
 }
 
 #[test]
-fn trouble_of_one_key_is_not_the_origins() {
+fn trouble_of_one_of_several_keys_cuts_nothing() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     for _ in 0..10 {
         let keys = with_others(99, 400, ASKS);
@@ -41,7 +41,7 @@ fn trouble_of_one_key_is_not_the_origins() {
 }
 
 #[test]
-fn trouble_of_the_only_key_and_of_several_is_the_origins() {
+fn trouble_of_the_only_key_or_of_several_keys_cuts() {
     let both = Cuts {
         retry_after: true,
         ..TROUBLE
@@ -57,7 +57,7 @@ fn trouble_of_the_only_key_and_of_several_is_the_origins() {
 ///
 /// A pause needs Retry-After at half of the keys.
 #[test]
-fn keys_count_alike() {
+fn all_keys_count_equally() {
     let mut keys = with_others(99, 400, ASKS);
     keys[0].2 = ASKS;
     let cut = |trip: &str, keys: &[_]| {
@@ -130,7 +130,7 @@ fn second_with_slow(origin: &mut Origin, slow_keys: &[u64]) -> (Cuts, Vec<Sent>)
 }
 
 #[test]
-fn what_is_slow_for_one_key_lowers_no_places() {
+fn slow_answers_to_one_key_lower_no_permits() {
     let limit = |origin: &Origin| origin.backoff.max_in_flight();
     for (slow_keys, cuts) in [(&[99][..], NONE), (&[98, 99], SLOW)] {
         let mut origin = Origin::new(slow(250), "none", Some(50));

@@ -32,7 +32,7 @@ fn an_order_pauses_at_once_for_all_keys_and_counts_once() {
 }
 
 #[test]
-fn an_order_is_cut_to_max_pause_and_one_of_no_time_is_none() {
+fn an_ordered_pause_is_bounded_by_max_pause_and_zero_is_ignored() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.backoff.obey(Duration::ZERO, at(0));
     assert_eq!((paused(&origin), origin.wait(0)), (None, None));
@@ -41,7 +41,7 @@ fn an_order_is_cut_to_max_pause_and_one_of_no_time_is_none() {
 }
 
 #[test]
-fn an_order_takes_over_the_pause_of_one_key() {
+fn an_ordered_pause_extends_the_pause_of_one_key_to_all_keys() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     for _ in 0..10 {
         let mut sent = origin.backoff.sent(1, at(0));
@@ -60,7 +60,7 @@ fn an_order_takes_over_the_pause_of_one_key() {
 }
 
 #[test]
-fn a_pause_that_was_ended_is_not_taken_over_from_what_others_know() {
+fn an_ended_pause_is_not_adopted_again_from_other_gateways() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.backoff.share_as(Some(1));
     origin.backoff.obey(secs(20), at(0));

@@ -33,7 +33,7 @@ fn less_trouble_than_the_trip_does_not_cut() {
 }
 
 #[test]
-fn it_is_cut_down_to_the_floor_and_not_below() {
+fn the_rate_is_never_cut_below_the_floor() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     let mut rates = Vec::new();
     for _ in 0..5 {
@@ -56,7 +56,7 @@ fn good_answers_count_what_the_gate_charged_for_them() {
 }
 
 #[test]
-fn some_trouble_twice_in_a_row_lowers_it_a_little_and_does_not_stop_growing() {
+fn some_trouble_in_two_windows_cuts_the_rate_a_little_without_a_steady_time() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     assert_eq!(origin.second(19, 1), NONE);
     assert_eq!(origin.second(20, 0), NONE);
@@ -73,7 +73,7 @@ fn some_trouble_twice_in_a_row_lowers_it_a_little_and_does_not_stop_growing() {
 }
 
 #[test]
-fn it_grows_after_the_steady_time_slowly_near_the_point_of_trouble() {
+fn the_rate_grows_after_the_steady_time_and_slowly_near_the_point_of_trouble() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(60, 90);
     origin.second(60, 40);
@@ -99,7 +99,7 @@ fn it_grows_after_the_steady_time_slowly_near_the_point_of_trouble() {
 }
 
 #[test]
-fn it_grows_only_after_a_window_without_trouble() {
+fn the_rate_grows_only_after_a_window_without_trouble() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     origin.second(0, 100);
     origin.answers(9, GOOD, 10);
@@ -115,7 +115,7 @@ fn it_grows_only_after_a_window_without_trouble() {
 }
 
 #[test]
-fn an_idle_origin_grows_and_one_that_does_not_answer_does_not() {
+fn the_rate_grows_while_idle_but_not_while_an_answer_is_missing() {
     let mut idle = Origin::new(limits(), "200r/s", None);
     idle.second(0, 100);
     idle.wait(11_000);

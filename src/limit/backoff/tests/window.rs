@@ -37,7 +37,7 @@ fn time_in_which_nothing_is_sent_is_no_part_of_a_window() {
 }
 
 #[test]
-fn requests_sent_before_a_cut_are_not_judged() {
+fn requests_sent_before_a_cut_are_ignored() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     let early: Vec<_> = (0..30).map(|_| origin.backoff.sent(1, at(0))).collect();
     assert_eq!(origin.second(180, 20), TROUBLE);
@@ -50,7 +50,7 @@ fn requests_sent_before_a_cut_are_not_judged() {
 }
 
 #[test]
-fn good_answers_to_them_still_show_what_the_origin_can_take() {
+fn good_answers_to_earlier_requests_count_as_throughput() {
     let mut origin = Origin::new(limits(), "200r/s", None);
     let early: Vec<_> = (0..60).map(|_| origin.backoff.sent(1, at(0))).collect();
     origin.second(0, 40);
@@ -63,7 +63,7 @@ fn good_answers_to_them_still_show_what_the_origin_can_take() {
 }
 
 #[test]
-fn who_leaves_before_an_answer_counts_for_nothing() {
+fn a_disconnected_client_counts_as_neither_good_nor_bad() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
     for _ in 0..100 {
         let sent = origin.backoff.sent(1, at(0));

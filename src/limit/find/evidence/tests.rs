@@ -21,19 +21,23 @@ impl Random {
 }
 
 /// Returns the verdict of a step, and its blocks: good after 20 blocks, by its figures after 60.
-fn decide(test: &SequentialTest, mut block: impl FnMut() -> Sample) -> (Leaning, usize) {
+fn decide(test: &SequentialTest, mut block: impl FnMut() -> Sample) -> (TestVerdict, usize) {
     let mut blocks = Vec::new();
     while blocks.len() < 60 || !test.has_enough(&blocks) {
         blocks.push(block());
         match test.decide(&blocks) {
-            Leaning::Bad => return (Leaning::Bad, blocks.len()),
-            Leaning::Good if blocks.len() >= 20 => return (Leaning::Good, blocks.len()),
+            TestVerdict::Bad => return (TestVerdict::Bad, blocks.len()),
+            TestVerdict::Good if blocks.len() >= 20 => return (TestVerdict::Good, blocks.len()),
             _ => {}
         }
     }
     let is_bad = test.closeness(&blocks) > 1.0;
     (
-        if is_bad { Leaning::Bad } else { Leaning::Good },
+        if is_bad {
+            TestVerdict::Bad
+        } else {
+            TestVerdict::Good
+        },
         blocks.len(),
     )
 }
@@ -47,7 +51,7 @@ fn taken_for_bad(allowed: f64, mut block: impl FnMut(&mut Random) -> Sample) -> 
         .collect();
     let bad = runs
         .iter()
-        .filter(|(leaning, _)| *leaning == Leaning::Bad)
+        .filter(|(verdict, _)| *verdict == TestVerdict::Bad)
         .count();
     let blocks: usize = runs.iter().map(|(_, blocks)| blocks).sum();
     (bad as f64 / 1000.0, blocks as f64 / 1000.0)
@@ -92,7 +96,10 @@ fn both_errors_are_below_five_percent_where_bad_answers_come_in_bunches() {
         assert!(wrong <= 0.05 && right >= 0.95, "{bunch}: {wrong} {right}");
         // Without the dispersion, the first bunches decide.
         let blocks = [bunch, 0.0, 0.0].map(|bad| sample(200.0, bad));
-        assert_ne!(SequentialTest::new(0.05, 1).decide(&blocks), Leaning::Bad);
+        assert_ne!(
+            SequentialTest::new(0.05, 1).decide(&blocks),
+            TestVerdict::Bad
+        );
     }
 }
 

@@ -76,8 +76,8 @@ impl Driver {
         let levels = self.it.levels();
         let rate = levels.rate.map_or(1000.0, Rate::per_second);
         let rate = levels
-            .places
-            .map_or(rate, |places| f64::from(places) * 10.0);
+            .permits
+            .map_or(rate, |permits| f64::from(permits) * 10.0);
         self.departs += rate * self.every.as_secs_f64();
         while self.departs >= 1.0 {
             self.departs -= 1.0;
@@ -262,7 +262,7 @@ fn every(nth: &mut u32, slow: u32) -> Option<AnswerEvent> {
 }
 
 #[test]
-fn only_seconds_in_which_requests_wait_tell_that_a_level_is_good() {
+fn only_seconds_with_waiters_count_towards_a_good_level() {
     let mut run = Driver::new(settings("p95<400ms"));
     let mut nth = 0;
     for _ in 0..40 {

@@ -1,7 +1,7 @@
 //! Tests of objectives.
 
 use super::*;
-use Judgement::{Bad, BadAfterAll, Good, Nothing};
+use ResponseVerdict::{Bad, Good, Nothing, TurnedBad};
 
 fn objective(text: &str) -> Objective {
     text.parse().unwrap()
@@ -86,7 +86,12 @@ fn says_which_condition_is_wrong_and_what_to_write() {
 #[test]
 fn an_error_is_no_fast_answer() {
     let it = objective("p95<400ms, p95 whole<2s, errors<1%, 4xx<5%");
-    let judge = |event| -> Vec<_> { it.conditions().iter().map(|one| one.judge(event)).collect() };
+    let verdict = |event| -> Vec<_> {
+        it.conditions()
+            .iter()
+            .map(|one| one.verdict(event))
+            .collect()
+    };
     let ms = Duration::from_millis;
     let head = |millis, status| AnswerEvent::Head {
         took: ms(millis),
@@ -101,7 +106,7 @@ fn an_error_is_no_fast_answer() {
         had_head,
         took: ms(millis),
     };
-    for (event, judgements) in [
+    for (event, verdicts) in [
         (head(399, 200), [Good, Nothing, Good, Good]),
         (head(400, 200), [Bad, Nothing, Good, Good]),
         (head(1, 503), [Bad, Nothing, Bad, Good]),
@@ -109,11 +114,11 @@ fn an_error_is_no_fast_answer() {
         (whole(1999), [Nothing, Good, Nothing, Nothing]),
         (whole(2000), [Nothing, Bad, Nothing, Nothing]),
         (failed(false), [Bad, Bad, Bad, Good]),
-        (failed(true), [Nothing, Bad, BadAfterAll, Nothing]),
+        (failed(true), [Nothing, Bad, TurnedBad, Nothing]),
         (left(false, 500), [Bad, Nothing, Nothing, Nothing]),
         (left(true, 3000), [Nothing, Bad, Nothing, Nothing]),
     ] {
-        assert_eq!(judge(event), judgements, "{event:?}");
+        assert_eq!(verdict(event), verdicts, "{event:?}");
     }
     assert_eq!(it.longest(), ms(2000));
     assert_eq!(objective("errors<1%").longest(), MAX_ANSWER);

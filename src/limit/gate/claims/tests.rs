@@ -53,7 +53,7 @@ fn due(claims: &Claims, gate: &TestGate, now: u64) -> Option<u128> {
 }
 
 #[test]
-fn the_first_who_waits_claims_at_once_and_one_claim_is_under_way() {
+fn the_first_waiter_claims_at_once_and_one_claim_is_in_flight() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(0));
     // The claim reports that this gateway exists.
     assert_eq!(due(&claims, &gate, 0), Some(0));
@@ -71,7 +71,7 @@ fn the_first_who_waits_claims_at_once_and_one_claim_is_under_way() {
 }
 
 #[test]
-fn a_hungry_gate_claims_when_there_is_more_and_often_enough_for_others_to_know() {
+fn an_unsatisfied_gate_claims_at_the_reported_instant_and_at_least_every_25_ms() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(20));
     claims.sent(20, true, at(100));
     claims.answered(&mut gate, &answer(2, &[110, 130], 102), at(101));
@@ -86,7 +86,7 @@ fn a_hungry_gate_claims_when_there_is_more_and_often_enough_for_others_to_know()
 }
 
 #[test]
-fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
+fn a_gate_stands_alone_at_an_equal_part_until_the_cluster_is_back() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(5));
     claims.sent(20, true, at(0));
     claims.answered(&mut gate, &answer(3, &[10], 0), at(1));
@@ -116,7 +116,7 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
 }
 
 #[test]
-fn who_waits_in_vain_for_others_goes_on_after_a_second() {
+fn a_gate_rejoins_the_grid_after_a_second_without_the_cluster() {
     let (mut claims, mut gate) = (Claims::new(Some(count(4))), waiting(5));
     claims.sent(20, true, at(0));
     claims.failed(&mut gate, at(150));
@@ -134,7 +134,7 @@ fn who_waits_in_vain_for_others_goes_on_after_a_second() {
 }
 
 #[test]
-fn without_any_word_it_takes_a_tenth() {
+fn a_gate_alone_takes_a_tenth_if_the_number_of_gateways_is_unknown() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(1));
     claims.sent(1, true, at(0));
     claims.failed(&mut gate, at(200));

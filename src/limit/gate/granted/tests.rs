@@ -48,15 +48,15 @@ fn leave(gate: &mut Gate, until: u32) -> Vec<(u32, u128)> {
 }
 
 #[test]
-fn requests_leave_in_the_slots_that_were_granted_and_in_no_other() {
+fn requests_leave_only_in_granted_slots() {
     let mut gate = shared("100r/s");
     for number in 0..3 {
         assert!(join(&mut gate, number, 1, START), "there is no slot yet");
     }
     assert_eq!(gate.due(), None);
-    assert_eq!(gate.wanted_slots(START), 3);
+    assert_eq!(gate.slots_to_request(START), 3);
     grant(&mut gate, &[10, 30], at(1));
-    assert_eq!(gate.wanted_slots(at(1)), 1);
+    assert_eq!(gate.slots_to_request(at(1)), 1);
     assert_eq!(gate.due(), Some(at(10)));
     assert_eq!(leave(&mut gate, 100), [(0, 10), (1, 30)]);
     // A later grant may have an earlier slot.
@@ -64,11 +64,17 @@ fn requests_leave_in_the_slots_that_were_granted_and_in_no_other() {
     join(&mut gate, 3, 1, at(32));
     grant(&mut gate, &[40], at(33));
     assert_eq!(leave(&mut gate, 100), [(2, 40), (3, 60)]);
-    assert_eq!(gate.slot_counts(), SlotCounts { used: 4, lapsed: 0 });
+    assert_eq!(
+        gate.slot_counts(),
+        SlotCounts {
+            used: 4,
+            expired: 0
+        }
+    );
 }
 
 #[test]
-fn a_slot_that_nobody_could_use_in_time_is_lost() {
+fn a_slot_that_is_not_used_in_time_is_lost() {
     let mut gate = shared("100r/s");
     grant(&mut gate, &[0, 10, 20], START);
     // A slot may be used up to 5 ms late.
@@ -76,16 +82,28 @@ fn a_slot_that_nobody_could_use_in_time_is_lost() {
     assert!(!gate.pass(Cost::ONE, at(5)), "the next one has not come");
     assert!(join(&mut gate, 1, 1, at(16)));
     assert_eq!(leave(&mut gate, 20), [(1, 20)]);
-    assert_eq!(gate.slot_counts(), SlotCounts { used: 2, lapsed: 1 });
+    assert_eq!(
+        gate.slot_counts(),
+        SlotCounts {
+            used: 2,
+            expired: 1
+        }
+    );
     // The answer comes too late for the first slot.
     join(&mut gate, 2, 1, at(30));
     grant(&mut gate, &[31, 41], at(40));
     assert_eq!(leave(&mut gate, 100), [(2, 41)]);
-    assert_eq!(gate.slot_counts(), SlotCounts { used: 3, lapsed: 2 });
+    assert_eq!(
+        gate.slot_counts(),
+        SlotCounts {
+            used: 3,
+            expired: 2
+        }
+    );
 }
 
 #[test]
-fn who_has_a_turn_to_come_is_not_overtaken_in_a_slot_that_is_granted_later() {
+fn a_request_with_a_future_slot_is_not_overtaken() {
     let mut gate = shared("1000r/s");
     join(&mut gate, 0, 1, START);
     join(&mut gate, 1, 1, START);
@@ -94,23 +112,29 @@ fn who_has_a_turn_to_come_is_not_overtaken_in_a_slot_that_is_granted_later() {
     assert_eq!(leave(&mut gate, 11), [(0, 11)]);
     grant(&mut gate, &[10, 12], at(9));
     assert_eq!(leave(&mut gate, 100), [(1, 12)]);
-    assert_eq!(gate.slot_counts(), SlotCounts { used: 2, lapsed: 1 });
+    assert_eq!(
+        gate.slot_counts(),
+        SlotCounts {
+            used: 2,
+            expired: 1
+        }
+    );
 }
 
 #[test]
-fn a_cost_uses_up_the_slots_that_follow_also_those_that_come_later() {
+fn a_cost_uses_the_following_slots_even_if_granted_later() {
     let mut gate = shared("100r/s");
     join(&mut gate, 0, 3, START);
     join(&mut gate, 1, 1, START);
-    assert_eq!(gate.wanted_slots(START), 4);
+    assert_eq!(gate.slots_to_request(START), 4);
     grant(&mut gate, &[0, 10], START);
     assert_eq!(leave(&mut gate, 9), [(0, 0)]);
-    assert_eq!(gate.wanted_slots(at(9)), 2, "one is owed");
+    assert_eq!(gate.slots_to_request(at(9)), 2, "one is owed");
     grant(&mut gate, &[20, 30], at(10));
     assert_eq!(leave(&mut gate, 100), [(1, 30)]);
     // A bill is owed, a credit lowers the debt.
     gate.bill(2, at(31));
-    assert_eq!(gate.wanted_slots(at(31)), 2);
+    assert_eq!(gate.slots_to_request(at(31)), 2);
     gate.credit(1, at(31));
     join(&mut gate, 2, 1, at(32));
     grant(&mut gate, &[40, 50], at(33));
@@ -118,7 +142,7 @@ fn a_cost_uses_up_the_slots_that_follow_also_those_that_come_later() {
 }
 
 #[test]
-fn what_is_owed_is_claimed_with_nobody_waiting() {
+fn owed_costs_are_claimed_without_waiters() {
     let mut gate = shared("100r/s");
     join(&mut gate, 0, 3, START);
     grant(&mut gate, &[0], START);
@@ -130,31 +154,31 @@ fn what_is_owed_is_claimed_with_nobody_waiting() {
 }
 
 #[test]
-fn slots_in_a_pause_or_while_no_place_is_free_are_lost_and_not_wanted() {
+fn slots_in_a_pause_or_without_a_free_permit_are_lost_and_not_requested() {
     let mut gate = shared("100r/s");
     let max_in_flight = Some(1);
-    let places = GateLimits {
+    let permits = GateLimits {
         max_in_flight,
         ..*gate.limits()
     };
-    gate.set_limits(places, START);
+    gate.set_limits(permits, START);
     for number in 0..4 {
         join(&mut gate, number, 1, START);
     }
-    assert_eq!(gate.wanted_slots(START), 1, "one place is free");
+    assert_eq!(gate.slots_to_request(START), 1, "one place is free");
     grant(&mut gate, &[0, 10, 20], START);
     assert_eq!(leave(&mut gate, 15), [(0, 0)]);
     gate.give_back(at(18));
     assert_eq!(leave(&mut gate, 100), [(1, 20)], "that at 10 ms is over");
     gate.give_back(at(21));
     gate.pause(at(200));
-    assert_eq!(gate.wanted_slots(at(21)), 0);
+    assert_eq!(gate.slots_to_request(at(21)), 0);
     grant(&mut gate, &[30, 200], at(21));
     assert_eq!(leave(&mut gate, 300), [(2, 200)]);
 }
 
 #[test]
-fn waits_are_predicted_from_the_slots_it_has_and_then_from_its_part() {
+fn waits_are_predicted_from_granted_slots_and_then_from_the_part_of_the_rate() {
     let mut gate = shared("100r/s");
     let predicted = |gate: &Gate, millis| {
         let wait = gate.predict(&Share::of(1), at(millis)).unwrap();
@@ -175,7 +199,7 @@ fn waits_are_predicted_from_the_slots_it_has_and_then_from_its_part() {
 }
 
 #[test]
-fn alone_it_goes_on_behind_its_last_departure_at_a_part_of_the_rate() {
+fn alone_a_gate_continues_after_its_last_departure_at_a_part_of_the_rate() {
     let mut gate = shared("100r/s");
     for number in 0..5 {
         join(&mut gate, number, 1, START);
@@ -197,11 +221,17 @@ fn alone_it_goes_on_behind_its_last_departure_at_a_part_of_the_rate() {
     assert_eq!(gate.due(), None);
     grant(&mut gate, &[115], at(100));
     assert_eq!(leave(&mut gate, 200), [(4, 115)]);
-    assert_eq!(gate.slot_counts(), SlotCounts { used: 3, lapsed: 1 });
+    assert_eq!(
+        gate.slot_counts(),
+        SlotCounts {
+            used: 3,
+            expired: 1
+        }
+    );
 }
 
 #[test]
-fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
+fn demand_has_key_weights_by_class_or_requests_without_fair_keys() {
     let mut gate = shared("100r/s");
     for (key, weight) in [(1, 3), (1, 3), (2, 1)] {
         let share = Share {
@@ -234,13 +264,13 @@ fn news(is_noted: bool, gateways: &[(u64, u16)]) -> crate::KeyNews {
 }
 
 /// Returns the keys that a claim reports, with their weights.
-fn told(gate: &mut Gate) -> Vec<(u64, u32)> {
+fn reported(gate: &mut Gate) -> Vec<(u64, u32)> {
     let report = gate.demand(START).keys;
     let changes = report.changes.iter();
     let class = u64::from(0x811c_9dc5_u32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut told: Vec<_> = changes.map(|it| (it.key ^ class, it.weight)).collect();
-    told.sort_unstable();
-    told
+    let mut reported: Vec<_> = changes.map(|it| (it.key ^ class, it.weight)).collect();
+    reported.sort_unstable();
+    reported
 }
 
 /// Returns the name of a key in a report, without classes.
@@ -249,7 +279,7 @@ fn named(key: u64) -> u64 {
 }
 
 #[test]
-fn keys_are_told_once_and_again_if_nobody_answered_or_the_store_forgot() {
+fn keys_are_reported_once_and_again_after_a_lost_answer_or_a_lost_store() {
     let mut gate = shared("100r/s");
     gate.name_keys_by(|key| (*key).into());
     let add = |gate: &mut Gate, key, weight| {
@@ -260,43 +290,43 @@ fn keys_are_told_once_and_again_if_nobody_answered_or_the_store_forgot() {
         gate.join(&share, Cost::ONE, START, || key.into());
     };
     add(&mut gate, 1, 1);
-    assert_eq!(told(&mut gate), [], "it does not know the store yet");
-    gate.hear_keys(&news(false, &[]));
+    assert_eq!(reported(&mut gate), [], "it does not know the store yet");
+    gate.receive_key_news(&news(false, &[]));
     add(&mut gate, 2, 5);
-    assert_eq!(told(&mut gate), [(1, 1), (2, 5)]);
-    gate.hear_keys(&news(true, &[]));
-    assert_eq!(told(&mut gate), []);
-    gate.hear_keys(&news(true, &[]));
+    assert_eq!(reported(&mut gate), [(1, 1), (2, 5)]);
+    gate.receive_key_news(&news(true, &[]));
+    assert_eq!(reported(&mut gate), []);
+    gate.receive_key_news(&news(true, &[]));
     // One waiter leaves, and the store does not answer.
     grant(&mut gate, &[0], START);
     assert_eq!(leave(&mut gate, 0), [(1, 0)]);
-    assert_eq!(told(&mut gate), [(1, 0)]);
+    assert_eq!(reported(&mut gate), [(1, 0)]);
     gate.keys_unanswered();
     add(&mut gate, 1, 1);
-    assert_eq!(told(&mut gate), [(1, 1)], "it may count or not");
-    gate.hear_keys(&news(true, &[]));
-    assert_eq!(told(&mut gate), []);
-    gate.hear_keys(&news(false, &[]));
-    assert_eq!(told(&mut gate), [(1, 1), (2, 5)], "all is forgotten");
-    gate.hear_keys(&news(true, &[(0, 0)]));
-    assert_eq!(told(&mut gate), [(1, 1), (2, 5)], "news were lost");
+    assert_eq!(reported(&mut gate), [(1, 1)], "it may count or not");
+    gate.receive_key_news(&news(true, &[]));
+    assert_eq!(reported(&mut gate), []);
+    gate.receive_key_news(&news(false, &[]));
+    assert_eq!(reported(&mut gate), [(1, 1), (2, 5)], "all is forgotten");
+    gate.receive_key_news(&news(true, &[(0, 0)]));
+    assert_eq!(reported(&mut gate), [(1, 1), (2, 5)], "news were lost");
     gate.stand_alone(NonZeroU32::MIN, at(1));
     gate.share_grid();
     assert_eq!(gate.demand(at(1)).keys.generation, 0, "it begins anew");
 }
 
 #[test]
-fn a_key_that_waits_at_three_gateways_has_a_third_of_a_turn_here() {
+fn a_key_that_waits_at_three_gateways_counts_a_third_at_each() {
     let mut gate = shared("1000r/s");
     gate.name_keys_by(|key| (*key).into());
     for number in 0..24 {
         gate.join(&Share::of(1), Cost::ONE, START, || number);
         gate.join(&Share::of(2), Cost::ONE, START, || 100 + number);
     }
-    told(&mut gate);
-    gate.hear_keys(&news(false, &[]));
-    told(&mut gate);
-    gate.hear_keys(&news(true, &[(named(1), 3), (named(2), 1)]));
+    reported(&mut gate);
+    gate.receive_key_news(&news(false, &[]));
+    reported(&mut gate);
+    gate.receive_key_news(&news(true, &[(named(1), 3), (named(2), 1)]));
     // A request of a third key: the predicted wait is less than that behind all waiters.
     let predicted = gate.predict(&Share::of(3), START).unwrap();
     grant(&mut gate, &[0, 1, 2, 3, 4, 5, 6, 7], START);
@@ -312,7 +342,7 @@ fn a_key_that_waits_at_three_gateways_has_a_third_of_a_turn_here() {
 }
 
 #[test]
-fn the_time_before_it_goes_on_alone_is_not_made_up() {
+fn time_before_standing_alone_is_lost() {
     let mut gate = shared("100r/s");
     for number in 0..5 {
         join(&mut gate, number, 1, START);
@@ -360,7 +390,7 @@ proptest! {
                 }
             }
             let counts = gate.slot_counts();
-            let held = granted - counts.used - counts.lapsed;
+            let held = granted - counts.used - counts.expired;
             prop_assert!(gate.granted_slots(at(now)) <= held);
             // Costs beyond the used slots are owed, and no request leaves until they are paid.
             prop_assert!(counts.used <= cost_left);

@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use testing::config;
 
 use super::*;
-use crate::gate::{Admission, GivesUp, WaitLimits, WaitTimeout};
+use crate::gate::{Admission, TimeoutReason, WaitLimits, WaitTimeout};
 use crate::{Cost, GateLimits, Share};
 
 const START: Moment = Moment::from_nanos(1_000_000_000);
@@ -215,7 +215,7 @@ proptest! {
             let gate = &world.gate;
             let counts = (world.waiting.len(), world.at_origin.len());
             prop_assert_eq!((gate.depth(), gate.in_flight()), counts);
-            let waits_alone = !gate.is_out() && gate.has_permit() && counts.0 > 0;
+            let waits_alone = !gate.is_out() && gate.is_below_limit() && counts.0 > 0;
             prop_assert_eq!(gate.due().is_some(), waits_alone);
         }
         let mut left = world.gate.clear();
@@ -230,7 +230,7 @@ proptest! {
     /// Each request is sent or times out, exactly once. It times out because of the origin only in
     /// an outage, after exactly `hold`. In an outage no request waits longer.
     #[test]
-    fn nobody_is_held_longer_than_hold_or_gives_up_before(
+    fn requests_are_held_for_exactly_hold(
         limits in limits(),
         hold in 1_u64..2000,
         queue_timeout in 1_u64..2000,
@@ -288,7 +288,7 @@ proptest! {
                 }
             }
             waiting.retain(|(name, patience, _, position)| {
-                let (until, _) = patience.gives_up();
+                let (until, _) = patience.timeout_at();
                 if until <= now {
                     fates[*name] += 1;
                     gate.leave(position);
@@ -300,11 +300,11 @@ proptest! {
                     // The hold counts from the first outage in which it waited: this one, or an
                     // earlier one.
                     let latest = since.max(*joined) + waits.hold;
-                    let (until, why) = patience.gives_up();
-                    prop_assert_eq!(why, GivesUp::Hold);
+                    let (until, why) = patience.timeout_at();
+                    prop_assert_eq!(why, TimeoutReason::Hold);
                     prop_assert!(until <= latest && until >= *joined + waits.hold);
                 } else {
-                    prop_assert_eq!(patience.gives_up().1, GivesUp::QueueTimeout);
+                    prop_assert_eq!(patience.timeout_at().1, TimeoutReason::QueueTimeout);
                 }
             }
         }

@@ -51,7 +51,7 @@ fn a_slot_that_was_not_used_is_not_lost() {
 }
 
 #[test]
-fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with() {
+fn without_a_rate_a_recovered_origin_gets_one_and_then_two_for_each_answer() {
     let mut gate = gate("none", None);
     gate.begin_outage();
     for name in 1..=20 {
@@ -65,7 +65,7 @@ fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with
         (0..left).for_each(|_| gate.give_back(at(millis)));
     }
     assert_eq!(rounds, [1, 2, 4, 8, 5]);
-    assert!(gate.is_free(at(15)) && gate.has_place(), "it is as before");
+    assert!(gate.is_free(at(15)) && gate.has_permit(), "it is as before");
     // No request waited, so new requests are not limited.
     gate.begin_outage();
     gate.end_outage(at(20));
@@ -73,7 +73,7 @@ fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with
 }
 
 #[test]
-fn those_who_were_not_sent_count_for_the_bounds() {
+fn unsent_requests_count_toward_the_bounds() {
     let mut gate = Gate::new(GateLimits {
         max_in_flight: Some(2),
         max_queue: 3,
@@ -94,7 +94,7 @@ fn those_who_were_not_sent_count_for_the_bounds() {
 }
 
 #[test]
-fn an_origin_that_is_back_gets_one_more_every_100_ms_although_nothing_is_answered() {
+fn a_recovered_origin_gets_one_more_request_every_100_ms_without_answers() {
     let mut gate = gate("none", None);
     gate.begin_outage();
     for name in 0..5 {
@@ -110,7 +110,7 @@ fn an_origin_that_is_back_gets_one_more_every_100_ms_although_nothing_is_answere
 }
 
 #[test]
-fn one_key_has_half_of_the_room_for_requests_that_were_not_sent() {
+fn one_key_gets_half_of_the_room_for_unsent_requests() {
     for (queue, expected) in [(Some(10), 2), (None, 4)] {
         let mut gate: Gate<char, u32> = Gate::new(GateLimits {
             queue,

@@ -42,7 +42,7 @@ pub(super) enum Happening {
 pub(super) struct Visit {
     pub(super) number: u64,
     pub(super) drew: Option<Moment>,
-    pub(super) told: Option<Duration>,
+    pub(super) predicted: Option<Duration>,
     pub(super) called: Option<Moment>,
     pub(super) entered: Option<Moment>,
     pub(super) leaves: Moment,
@@ -133,7 +133,7 @@ impl Run {
         self.agenda.push(Reverse((moment, happening)));
     }
 
-    pub(super) fn ask_again(&mut self, id: usize, waiting: &Waiting) {
+    pub(super) fn ask_again(&mut self, id: usize, waiting: &WaitingVisitor) {
         assert!((2..=60).contains(&waiting.retry_after), "{waiting:?}");
         let late = self.uniform() * self.crowd.latency;
         let after = Duration::from_secs(waiting.retry_after) + Duration::from_secs_f64(late);
@@ -167,7 +167,7 @@ impl Run {
                 Drawn::Waits(number, waiting) => {
                     let visit = self.visit(id);
                     (visit.number, visit.drew) = (number, Some(now));
-                    visit.told = waiting.wait;
+                    visit.predicted = waiting.wait;
                     if !visit.vanishes {
                         self.ask_again(id, &waiting);
                     }
@@ -252,7 +252,7 @@ impl Run {
         let visits = self.visits.iter().filter(|it| it.drew >= Some(at(after)));
         let waits = visits.filter_map(|it| {
             let happened = it.called?.since(it.drew?);
-            Some((it.told?.as_secs_f64(), happened.as_secs_f64()))
+            Some((it.predicted?.as_secs_f64(), happened.as_secs_f64()))
         });
         waits.collect()
     }

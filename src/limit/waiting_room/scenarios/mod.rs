@@ -24,7 +24,7 @@ const SALE: Crowd = Crowd {
 };
 
 #[test]
-fn visitors_enter_in_their_order_and_never_more_than_there_are_places() {
+fn visitors_enter_in_order_and_never_exceed_sessions() {
     let part = if is_long_run() { 1 } else { 2 };
     let crowd = Crowd {
         visitors: SALE.visitors / part,
@@ -85,7 +85,7 @@ fn new_visitors_come_at_the_pace_of_admit() {
 
 /// The load changes: visits get longer and shorter by 10 %, and visitors come in two waves.
 #[test]
-fn most_are_told_how_long_they_will_wait() {
+fn most_predicted_waits_are_right() {
     let (mut errors, mut longest) = (Vec::new(), 0.0);
     for seed in some_of(&[0, 1, 2, 3], 1) {
         let crowd = Crowd {
@@ -99,8 +99,8 @@ fn most_are_told_how_long_they_will_wait() {
         };
         let mut run = Run::new(limits(100, "none", 10, 5), crowd);
         run.run();
-        for (told, happened) in run.waits(crowd.come_within / 3.0) {
-            errors.push((told - happened).abs() / happened.max(2.0));
+        for (predicted, happened) in run.waits(crowd.come_within / 3.0) {
+            errors.push((predicted - happened).abs() / happened.max(2.0));
             longest = happened.max(longest);
         }
     }
@@ -153,7 +153,7 @@ fn a_crowd_before_the_opening_has_a_random_order_and_those_behind_their_own() {
 }
 
 #[test]
-fn a_restart_changes_nobodys_place() {
+fn a_restart_changes_no_position() {
     let crowd = Crowd {
         visitors: 4000,
         come_within: 60.0,

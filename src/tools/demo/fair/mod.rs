@@ -14,7 +14,7 @@ use gateway::time::clock;
 use self::clients::Clients;
 use self::score::Score;
 use super::own_file::{Addresses, OwnFile};
-use super::stage::{self, Beat, InForce, next_gateway};
+use super::stage::{self, InForce, SceneClock, next_gateway};
 use super::tally::Tally;
 
 /// Duration of each part in seconds.
@@ -49,7 +49,7 @@ async fn show(
 ) -> io::Result<()> {
     let clients = Clients::new(file.addresses.gateway);
     screen::introduction(file)?;
-    let mut beat = Beat::start().await;
+    let mut beat = SceneClock::start().await;
     let mut end = SECONDS;
     let (mut score, mut is_shared) = (without, false);
     clients.send(0, score);

@@ -77,10 +77,10 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    fn add(&mut self, gap: Duration, wanted: Duration) {
+    fn add(&mut self, gap: Duration, expected: Duration) {
         self.count += 1.0;
         self.seconds += gap.as_secs_f64();
-        self.squares += (gap.as_secs_f64() - wanted.as_secs_f64()).powi(2);
+        self.squares += (gap.as_secs_f64() - expected.as_secs_f64()).powi(2);
     }
 
     fn merge(&mut self, more: Self) {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use super::yaml::Node;
-use crate::import::notes::{Notes, Place};
+use crate::import::notes::{Notes, SourceLocation};
 use crate::import::values;
 
 /// Prefix of the names of ingress-nginx's annotations.
@@ -23,7 +23,7 @@ pub(super) struct Annotations {
 pub(super) struct Annotation {
     pub(super) name: String,
     pub(super) value: String,
-    pub(super) place: Place,
+    pub(super) source_location: SourceLocation,
 }
 
 impl Annotations {
@@ -36,7 +36,7 @@ impl Annotations {
             Some(Annotation {
                 name: name.to_owned(),
                 value: node.text().unwrap_or_default().trim().to_owned(),
-                place: Place { file, line },
+                source_location: SourceLocation { file, line },
             })
         });
         Self {
@@ -103,12 +103,12 @@ impl Annotations {
     /// Adds a note about an annotation.
     pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
         self.read.borrow_mut().insert(annotation.name.clone());
-        notes.add(annotation.place, self.message(annotation, what));
+        notes.add(annotation.source_location, self.message(annotation, what));
     }
 
     /// Adds a note about an annotation whose limit is lost.
     pub(super) fn lose(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
-        notes.lose(annotation.place, self.message(annotation, what));
+        notes.lose(annotation.source_location, self.message(annotation, what));
     }
 
     fn message(&self, annotation: &Annotation, what: &str) -> String {

@@ -29,7 +29,7 @@ use origins::Origins;
 use policy::Policy;
 
 use super::MAX_ROUTES;
-use super::notes::{Notes, Place};
+use super::notes::{Notes, SourceLocation};
 use super::translate::page;
 use super::translate::route::tables;
 
@@ -58,7 +58,7 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
     let documents = match documents {
         Ok(documents) => documents,
         Err(yaml::YamlError { line, message }) => {
-            notes.add(Place { file, line }, message);
+            notes.add(SourceLocation { file, line }, message);
             return (None, notes);
         }
     };
@@ -101,9 +101,13 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
         let before = notes.count();
         if host.name.as_ref().is_some_and(|name| name.starts_with('*')) {
             let name = host.shown();
-            notes.add(host.place, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
+            notes.add(host.source_location, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
         }
-        let mut comments = vec![format!("{}: {}", notes.name(host.place), host.shown())];
+        let mut comments = vec![format!(
+            "{}: {}",
+            notes.name(host.source_location),
+            host.shown()
+        )];
         comments.extend(notes.since(before));
         sections.extend(tables(planned, host.name.as_deref(), comments));
     }
@@ -114,15 +118,15 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
 fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
     let is_canary = ingress.annotations.flag("canary", notes) == Some(true);
     if is_canary {
-        notes.add(ingress.place, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
+        notes.add(ingress.source_location, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
     }
     is_canary
 }
 
 fn too_many(ingresses: &[Ingress], notes: &mut Notes) {
-    let place = ingresses.first().map(|ingress| ingress.place);
+    let source_location = ingresses.first().map(|ingress| ingress.source_location);
     notes.add(
-        place.unwrap_or(Place::START),
+        source_location.unwrap_or(SourceLocation::START),
         format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"),
     );
 }

@@ -223,9 +223,11 @@ mod tests {
         ] {
             let error = documents(&text).unwrap_err();
             // The parser itself refuses some forms at its own depth limit.
-            let is_told = ["64 deep", "recursion limit"];
-            let is_told = is_told.iter().any(|told| error.message.contains(told));
-            assert!(is_told, "{error:?}");
+            let limit_messages = ["64 deep", "recursion limit"];
+            let limit_messages = limit_messages
+                .iter()
+                .any(|part| error.message.contains(part));
+            assert!(limit_messages, "{error:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 
 use super::networks::{is_mapped, network};
 use super::scope::named;
-use crate::import::notes::Place;
+use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 
 /// Translation of a zone's key with its exempt networks.
@@ -22,7 +22,7 @@ pub(super) struct Exempting {
     /// The networks of exempt clients.
     pub(super) networks: Vec<String>,
     /// Source locations of the translated directives.
-    pub(super) places: Vec<Place>,
+    pub(super) source_locations: Vec<SourceLocation>,
 }
 
 /// The variables of `geo` and `map`, by name without the `$`.
@@ -33,14 +33,14 @@ pub(super) struct Variables<'t> {
 
 /// A `geo` of the client's address.
 struct Geo<'t> {
-    place: Place,
+    source_location: SourceLocation,
     default: &'t str,
     networks: Vec<(IpNet, &'t str)>,
 }
 
 /// A `map` that compares whole values, without patterns.
 struct Map<'t> {
-    place: Place,
+    source_location: SourceLocation,
     source: &'t str,
     default: &'t str,
     values: Vec<(&'t str, &'t str)>,
@@ -80,7 +80,7 @@ impl<'t> Variables<'t> {
         Some(Exempting {
             key: default.to_owned(),
             networks: networks.collect(),
-            places: vec![map.place, geo.place],
+            source_locations: vec![map.source_location, geo.source_location],
         })
     }
 }
@@ -109,7 +109,7 @@ fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
         _ => return None,
     };
     let mut geo = Geo {
-        place: directive.place,
+        source_location: directive.source_location,
         default: "",
         networks: Vec::new(),
     };
@@ -136,7 +136,7 @@ fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
         return None;
     };
     let mut map = Map {
-        place: directive.place,
+        source_location: directive.source_location,
         source,
         default: "",
         values: Vec::new(),

@@ -8,17 +8,17 @@ use super::networks::Networks;
 use super::origins::{Spot, note, pass};
 use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
-use super::scope::{Around, Scope, named};
+use super::scope::{EnclosingServer, Scope, named};
 use super::{Translation, expression, probe};
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 use crate::import::values;
 
 /// The location that is being translated.
-struct One<'t> {
+struct LocationBlock<'t> {
     directive: &'t Directive,
     scope: &'t Scope<'t>,
-    around: Around<'t>,
+    around: EnclosingServer<'t>,
     protection: Option<Protection>,
     /// Clients that are allowed, if drip can check all that protects the location.
     networks: Option<Networks>,
@@ -26,7 +26,7 @@ struct One<'t> {
     before: usize,
 }
 
-impl One<'_> {
+impl LocationBlock<'_> {
     fn inside(&self) -> &[Directive] {
         self.directive.inside()
     }
@@ -50,12 +50,15 @@ impl One<'_> {
             pattern,
             action,
             comments: notes.since(self.before),
-            place: self.directive.place,
+            source_location: self.directive.source_location,
         }
     }
 
     fn note(&self, what: &str, notes: &mut Notes) {
-        notes.add(self.directive.place, format!("{}{what}", self.shown()));
+        notes.add(
+            self.directive.source_location,
+            format!("{}{what}", self.shown()),
+        );
     }
 }
 
@@ -65,7 +68,7 @@ impl Translation<'_> {
         &mut self,
         block: &[Directive],
         scope: &Scope,
-        around: Around,
+        around: EnclosingServer,
         found: &mut Vec<Location>,
     ) {
         for directive in named(block, "location") {
@@ -77,7 +80,7 @@ impl Translation<'_> {
             let networks = protection
                 .as_mut()
                 .and_then(|it| it.networks(&scope, &self.clients));
-            let one = One {
+            let one = LocationBlock {
                 directive,
                 scope: &scope,
                 around,
@@ -88,7 +91,7 @@ impl Translation<'_> {
             match kind(&directive.args) {
                 Kind::Path { mark, path } => {
                     self.path(&one, mark, path, block, found);
-                    let around = Around {
+                    let around = EnclosingServer {
                         within: Some(readable(path)),
                         ..around
                     };
@@ -108,7 +111,7 @@ impl Translation<'_> {
     /// Adds a location that has a path.
     fn path(
         &mut self,
-        one: &One,
+        one: &LocationBlock,
         mark: Mark,
         path: &str,
         beside: &[Directive],
@@ -154,10 +157,10 @@ impl Translation<'_> {
                     pattern: Pattern::Exact(bare.to_owned()),
                     action: Action::Refuse(status),
                     comments: Vec::new(),
-                    place: one.directive.place,
+                    source_location: one.directive.source_location,
                 });
             } else if mark != Mark::Exact {
-                self.notes.add(one.directive.place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+                self.notes.add(one.directive.source_location, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
             }
         }
         found.push(one.route(pattern, action, &self.notes));
@@ -166,7 +169,7 @@ impl Translation<'_> {
     /// Refuses the paths that begin with `start`.
     ///
     /// This protects a location whose path no route can express.
-    fn no_path(&mut self, one: &One, start: &str, found: &mut Vec<Location>) {
+    fn no_path(&mut self, one: &LocationBlock, start: &str, found: &mut Vec<Location>) {
         let Some(protection) = &one.protection else {
             return self.not_a_path(one);
         };
@@ -179,7 +182,13 @@ impl Translation<'_> {
     }
 
     /// Adds a location that has a regular expression.
-    fn regex(&mut self, one: &One, pattern: &str, ignores_case: bool, found: &mut Vec<Location>) {
+    fn regex(
+        &mut self,
+        one: &LocationBlock,
+        pattern: &str,
+        ignores_case: bool,
+        found: &mut Vec<Location>,
+    ) {
         let within = one.around.within;
         let has_nested = named(one.inside(), "location").next().is_some();
         let mut protection = one.protection.clone();
@@ -218,7 +227,13 @@ impl Translation<'_> {
     }
 
     /// Adds the route of a regular expression. nginx uses the first of two equal ones.
-    fn add_regex(&mut self, one: &One, text: String, action: Action, found: &mut Vec<Location>) {
+    fn add_regex(
+        &mut self,
+        one: &LocationBlock,
+        text: String,
+        action: Action,
+        found: &mut Vec<Location>,
+    ) {
         let pattern = Pattern::Regex(text);
         if found.iter().any(|known| known.pattern == pattern) {
             return self.defined_already(one);
@@ -226,16 +241,16 @@ impl Translation<'_> {
         found.push(one.route(pattern, action, &self.notes));
     }
 
-    fn refused(&mut self, one: &One, protection: &Protection) -> Action {
-        protection.tell(&one.shown(), &mut self.notes);
+    fn refused(&mut self, one: &LocationBlock, protection: &Protection) -> Action {
+        protection.note_refusal(&one.shown(), &mut self.notes);
         Action::Refuse(protection.status)
     }
 
-    fn defined_already(&mut self, one: &One) {
+    fn defined_already(&mut self, one: &LocationBlock) {
         one.note(" is defined already; this one is left out", &mut self.notes);
     }
 
-    fn not_a_path(&mut self, one: &One) {
+    fn not_a_path(&mut self, one: &LocationBlock) {
         let what = " is not a path that a route can have; it is left out";
         one.note(what, &mut self.notes);
     }
@@ -243,7 +258,7 @@ impl Translation<'_> {
     /// Returns the action of a location that forwards; `None` if it is left out.
     ///
     /// `path`: the part that a URI of `proxy_pass` replaces.
-    fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
+    fn forwarded(&mut self, one: &LocationBlock, path: Option<&str>) -> Option<Action> {
         let own = one.networks.clone().unwrap_or_default();
         if let Some(pass) = pass(one.inside()) {
             return self.passed(one, path, pass, (one.scope, own), one.scope);
@@ -256,7 +271,7 @@ impl Translation<'_> {
             return self.unforwarded(one, path);
         };
         let what = format!("try_files: drip serves no files; all requests go to {name}");
-        self.notes.add(files.place, what);
+        self.notes.add(files.source_location, what);
         let scope = one.around.scope.inside(inside);
         let mut networks = own;
         if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
@@ -264,7 +279,7 @@ impl Translation<'_> {
             // In nginx a client must be allowed by both lists of networks.
             let fits = |theirs: &Networks| networks.is_empty() || networks == *theirs;
             let Some(both) = theirs.filter(fits) else {
-                protection.tell(&format!("location {name}"), &mut self.notes);
+                protection.note_refusal(&format!("location {name}"), &mut self.notes);
                 return Some(Action::Refuse(protection.status));
             };
             networks = both;
@@ -275,7 +290,7 @@ impl Translation<'_> {
     }
 
     /// Returns the action for requests that nginx does not forward.
-    fn unforwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
+    fn unforwarded(&mut self, one: &LocationBlock, path: Option<&str>) -> Option<Action> {
         if path == Some("/") && redirects(one.inside()) {
             one.note(" has no proxy_pass and is left out; its requests go to the longest path that matches", &mut self.notes);
             return None;
@@ -292,7 +307,7 @@ impl Translation<'_> {
     /// `limits`: the blocks whose limits apply.
     fn passed(
         &mut self,
-        one: &One,
+        one: &LocationBlock,
         path: Option<&str>,
         pass: &Directive,
         (scope, networks): (&Scope, Networks),
@@ -313,7 +328,12 @@ impl Translation<'_> {
         self.bodies.push(body_size(limits, notes));
         let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
-        let limits = Limits::together(requests, connections.of_keys, one.directive.place, notes);
+        let limits = Limits::together(
+            requests,
+            connections.of_keys,
+            one.directive.source_location,
+            notes,
+        );
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.with_host());
         }
@@ -332,7 +352,7 @@ impl Translation<'_> {
 }
 
 /// Returns the `try_files` of a location, and the named location at its end.
-fn fallback<'t>(one: &One<'t>) -> Option<(&'t Directive, &'t Directive)> {
+fn fallback<'t>(one: &LocationBlock<'t>) -> Option<(&'t Directive, &'t Directive)> {
     let files = one.scope.get("try_files")?;
     let name = files.args.last().filter(|last| last.starts_with('@'))?;
     let mut locations = named(one.around.block, "location");
@@ -370,7 +390,7 @@ fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     if size.is_none() {
         let message =
             format!("client_max_body_size: \"{text}\" is not a size; the default is used");
-        notes.add(directive.place, message);
+        notes.add(directive.source_location, message);
     }
     size
 }

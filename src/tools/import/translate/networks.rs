@@ -23,7 +23,7 @@ pub(in crate::import) struct Networks {
 
 /// Reason why a route cannot express the rules of a location.
 #[derive(Debug)]
-pub(super) enum Unfit {
+pub(super) enum Untranslatable {
     /// The rules allow no client.
     Nobody,
     /// The reason, as text.
@@ -49,19 +49,19 @@ impl ClientAddresses {
     }
 
     /// Translates these rules to networks.
-    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<Networks, Unfit> {
+    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<Networks, Untranslatable> {
         if let Some(why) = self.differ {
-            return Err(Unfit::Because(why.to_owned()));
+            return Err(Untranslatable::Because(why.to_owned()));
         }
-        let mut decided = Decided::default();
+        let mut decided = EffectiveRules::default();
         for rule in rules {
             if decided.add(rule).is_none() {
                 let shown = rule.args.join(" ");
                 let why = format!("{} \"{shown}\" is not a network", rule.name);
-                return Err(Unfit::Because(why));
+                return Err(Untranslatable::Because(why));
             }
         }
-        decided.networks().ok_or(Unfit::Nobody)
+        decided.networks().ok_or(Untranslatable::Nobody)
     }
 }
 
@@ -92,12 +92,12 @@ fn text(network: &IpNet) -> String {
 
 /// The rules that can apply to a client, with their verdicts.
 #[derive(Default)]
-struct Decided {
+struct EffectiveRules {
     order: Vec<IpNet>,
     is_allowed: HashMap<IpNet, bool>,
 }
 
-impl Decided {
+impl EffectiveRules {
     /// Adds a rule behind the others; `None` if it is not a valid rule.
     fn add(&mut self, rule: &Directive) -> Option<()> {
         let [text] = &rule.args[..] else {
@@ -208,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::import::notes::Place;
+    use crate::import::notes::SourceLocation;
     use config;
 
     fn rules(texts: &[(bool, String)]) -> Vec<Directive> {
@@ -216,12 +216,12 @@ mod tests {
             name: if *is_allowed { "allow" } else { "deny" }.to_owned(),
             args: vec![text.clone()],
             block: None,
-            place: Place { file: 0, line: 1 },
+            source_location: SourceLocation { file: 0, line: 1 },
         };
         texts.iter().map(rule).collect()
     }
 
-    fn translated(texts: &[(bool, String)]) -> Result<Networks, Unfit> {
+    fn translated(texts: &[(bool, String)]) -> Result<Networks, Untranslatable> {
         let rules = rules(texts);
         ClientAddresses::default().networks(&rules.iter().collect::<Vec<_>>())
     }
@@ -293,12 +293,12 @@ mod tests {
                         prop_assert_eq!(decided, expected, "{} {:?} {:?}", client, texts, networks);
                     }
                 }
-                Err(Unfit::Nobody) => {
+                Err(Untranslatable::Nobody) => {
                     for client in clients {
                         prop_assert!(!first_match(&texts, client), "{} {:?}", client, texts);
                     }
                 }
-                Err(Unfit::Because(why)) => prop_assert!(false, "{:?} {}", texts, why),
+                Err(Untranslatable::Because(why)) => prop_assert!(false, "{:?} {}", texts, why),
             }
         }
     }

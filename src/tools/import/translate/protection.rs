@@ -4,9 +4,9 @@
 //! other way.
 
 use super::directives::error_status;
-use super::networks::{ClientAddresses, Networks, Unfit};
-use super::scope::{Around, Scope, named};
-use crate::import::notes::{Notes, Place};
+use super::networks::{ClientAddresses, Networks, Untranslatable};
+use super::scope::{EnclosingServer, Scope, named};
+use crate::import::notes::{Notes, SourceLocation};
 use crate::import::tree::Directive;
 
 /// Directives that ask for a password, a token or another program's consent.
@@ -27,7 +27,7 @@ const NOT_FOUND: u16 = 404;
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
     pub(super) status: u16,
-    place: Place,
+    source_location: SourceLocation,
     by: String,
     /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
@@ -54,7 +54,11 @@ impl Protection {
     ///
     /// Its own directives protect it, and so does a `rewrite` if the server protects something:
     /// nginx checks a rewritten request by its new path.
-    pub(super) fn of_location(block: &[Directive], around: &Around, scope: &Scope) -> Option<Self> {
+    pub(super) fn of_location(
+        block: &[Directive],
+        around: &EnclosingServer,
+        scope: &Scope,
+    ) -> Option<Self> {
         let own = Self::of(block, around.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
             return own;
@@ -86,8 +90,8 @@ impl Protection {
         }
         match clients.networks(&scope.all_of(&RULES)) {
             Ok(networks) => Some(networks),
-            Err(Unfit::Nobody) => None,
-            Err(Unfit::Because(why)) => {
+            Err(Untranslatable::Nobody) => None,
+            Err(Untranslatable::Because(why)) => {
                 self.why = Some(why);
                 None
             }
@@ -97,7 +101,7 @@ impl Protection {
     fn new(status: u16, directive: &Directive, by: &str) -> Self {
         Self {
             status,
-            place: directive.place,
+            source_location: directive.source_location,
             by: by.to_owned(),
             is_by_networks: false,
             why: None,
@@ -162,14 +166,14 @@ impl Protection {
     }
 
     /// Adds a note on the protection of the location `shown`, and that the location is refused.
-    pub(super) fn tell(&self, shown: &str, notes: &mut Notes) {
+    pub(super) fn note_refusal(&self, shown: &str, notes: &mut Notes) {
         let Self { status, by, .. } = self;
         let why = match &self.why {
             Some(why) => format!("{why}, so drip"),
             None => "drip does not check that, so it".to_owned(),
         };
         notes.add(
-            self.place,
+            self.source_location,
             format!("{by} protects {shown} in nginx; {why} refuses all its requests with {status}"),
         );
     }

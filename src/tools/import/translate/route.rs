@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::limits::Limits;
 use super::networks::Networks;
 use super::page::Section;
-use crate::import::notes::Place;
+use crate::import::notes::SourceLocation;
 
 /// A location that became a route.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(in crate::import) struct Location {
     pub(in crate::import) pattern: Pattern,
     pub(in crate::import) action: Action,
     pub(in crate::import) comments: Vec<String>,
-    pub(in crate::import) place: Place,
+    pub(in crate::import) source_location: SourceLocation,
 }
 
 /// The paths of a location.

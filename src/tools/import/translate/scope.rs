@@ -42,7 +42,7 @@ impl<'t> Scope<'t> {
 
 /// The server that contains the locations.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'s> {
+pub(super) struct EnclosingServer<'s> {
     pub(super) server: usize,
     pub(super) name: Option<&'s str>,
     /// Whether the file has other servers.

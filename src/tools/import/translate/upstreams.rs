@@ -31,7 +31,10 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
         let name = directive.args.first().cloned().unwrap_or_default();
         let block = directive.inside();
         if name.is_empty() {
-            notes.add(directive.place, "upstream has no name; it is left out");
+            notes.add(
+                directive.source_location,
+                "upstream has no name; it is left out",
+            );
             continue;
         }
         match upstreams.entry(name) {
@@ -41,7 +44,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
             Entry::Occupied(entry) => {
                 let name = entry.key();
                 let what = format!("upstream {name} is defined already; this one is left out");
-                notes.add(directive.place, what);
+                notes.add(directive.source_location, what);
             }
         }
     }
@@ -92,9 +95,9 @@ struct OfAll {
 
 /// Reads a server of an upstream; `None` if it has no address.
 fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Option<Member> {
-    let place = directive.place;
+    let source_location = directive.source_location;
     let Some((address, args)) = directive.args.split_first() else {
-        notes.add(place, "server has no address; it is left out");
+        notes.add(source_location, "server has no address; it is left out");
         return None;
     };
     let address = address
@@ -119,7 +122,7 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
             }
             ("backup", ..) => member.is_backup = true,
             ("down", ..) => member.is_down = true,
-            _ => notes.add(place, format!("server: {arg} is not translated")),
+            _ => notes.add(source_location, format!("server: {arg} is not translated")),
         }
     }
     Some(member)
@@ -130,18 +133,18 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     let mut upstream = Upstream::default();
     let mut of_all = OfAll::default();
     for directive in named(block, "server") {
-        let place = directive.place;
+        let source_location = directive.source_location;
         let Some(member) = member(directive, &mut of_all, notes) else {
             continue;
         };
         let address = &member.address;
         if member.is_down {
-            notes.add(place, "a server that is down is left out");
+            notes.add(source_location, "a server that is down is left out");
         } else if !probe::server(&url("http", address)) {
             let what = format!("\"{address}\" is not an address that drip can use; it is left out");
-            notes.add(place, what);
+            notes.add(source_location, what);
         } else if upstream.servers.iter().any(|it| it.address == *address) {
-            notes.add(place, format!("{address} is listed already"));
+            notes.add(source_location, format!("{address} is listed already"));
         } else {
             upstream.servers.push(member);
         }
@@ -166,7 +169,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
 /// Returns the field `balance` for `ip_hash`; `None` if drip's default applies.
 fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
     let directive = named(block, "ip_hash").next()?;
-    notes.add(directive.place, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
+    notes.add(directive.source_location, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
     Some(toml_string("hash:$remote_addr"))
 }
 
@@ -176,7 +179,7 @@ fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
         match values::whole(directive.arg(0)) {
             Some(count) => section.count("keep_alive", count),
             None => notes.add(
-                directive.place,
+                directive.source_location,
                 "keepalive is a whole number; the default is used",
             ),
         }
@@ -194,7 +197,7 @@ pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration>
     if span.is_none() {
         let why = "is not a time that drip accepts; the default is used";
         let what = format!("{}: \"{text}\" {why}", directive.name);
-        notes.add(directive.place, what);
+        notes.add(directive.source_location, what);
     }
     span
 }
@@ -209,7 +212,7 @@ fn pick<T: PartialEq>(
 ) {
     if of_all.as_ref().is_some_and(|of_all| *of_all != own) {
         let why = "drip has one value for all servers of an origin; that of the first is used";
-        notes.add(directive.place, format!("{arg}: {why}"));
+        notes.add(directive.source_location, format!("{arg}: {why}"));
     }
     of_all.get_or_insert(own);
 }

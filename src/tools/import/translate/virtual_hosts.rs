@@ -12,7 +12,7 @@ use super::route::{Action, Location, Pattern, tables};
 use super::scope::Scope;
 use super::server::Server;
 use crate::import::MAX_ROUTES;
-use crate::import::notes::{Notes, Place};
+use crate::import::notes::{Notes, SourceLocation};
 
 /// The servers that are translated.
 pub(super) struct Chosen<'s> {
@@ -91,12 +91,12 @@ impl Translation<'_> {
         owners: &mut HashMap<&'s str, usize>,
     ) -> Vec<&'s str> {
         if server.names.is_empty() {
-            self.notes.add(server.place, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
+            self.notes.add(server.source_location, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
         }
         let mut free = Vec::new();
         for name in &server.names {
             if owners.contains_key(&**name) {
-                self.notes.add(server.place, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
+                self.notes.add(server.source_location, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
             } else {
                 owners.insert(name, index);
                 free.push(&**name);
@@ -114,15 +114,17 @@ impl Translation<'_> {
         let all: Vec<(&str, &[Location])> = all.collect();
         let Some(routes) = of_hosts(any, &all, MAX_ROUTES, &mut self.notes) else {
             self.is_unsafe = true;
-            let place = servers.first().map(|server| server.place);
+            let source_location = servers.first().map(|server| server.source_location);
             let message = format!("there are more than {MAX_ROUTES} routes; nothing is translated");
-            return self.notes.add(place.unwrap_or(Place::START), message);
+            return self
+                .notes
+                .add(source_location.unwrap_or(SourceLocation::START), message);
         };
         let mut routes = routes.iter();
         for named in kept {
-            let place = self.notes.name(servers[named.index].place);
+            let source_location = self.notes.name(servers[named.index].source_location);
             for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
-                let comment = (number == 0).then(|| format!("{place}: server {name}"));
+                let comment = (number == 0).then(|| format!("{source_location}: server {name}"));
                 let comments = comment.into_iter().collect();
                 self.routes.extend(tables(own, Some(name), comments));
             }
@@ -136,11 +138,11 @@ impl Translation<'_> {
         let before = self.notes.count();
         let shown = format!("server {}", server.names.join(" "));
         let status = if let Some(protection) = protection {
-            protection.tell(&shown, &mut self.notes);
+            protection.note_refusal(&shown, &mut self.notes);
             protection.status
         } else {
             let what = format!("requests for {shown} that match no location here get 404");
-            self.notes.add(server.place, what);
+            self.notes.add(server.source_location, what);
             404
         };
         Location {
@@ -150,7 +152,7 @@ impl Translation<'_> {
             },
             action: Action::Refuse(status),
             comments: self.notes.since(before),
-            place: server.place,
+            source_location: server.source_location,
         }
     }
 }

@@ -8,7 +8,7 @@ use limit::Rate;
 use super::exempt::Variables;
 use super::page::{Names, Section, list};
 use super::scope::named;
-use crate::import::notes::{Notes, Place};
+use crate::import::notes::{Notes, SourceLocation};
 use crate::import::tree::Directive;
 use crate::import::values;
 
@@ -25,7 +25,7 @@ pub(super) struct Zones {
     pub(super) connections: HashMap<String, Zone>,
     pub(super) sections: Vec<Section>,
     /// Source locations of the geos and maps that are translated.
-    pub(super) translated: Vec<Place>,
+    pub(super) translated: Vec<SourceLocation>,
     names: Names,
 }
 
@@ -53,10 +53,14 @@ impl Zones {
     }
 
     fn define(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
-        let (before, place, title) = (notes.count(), directive.place, &*directive.name);
+        let (before, source_location, title) =
+            (notes.count(), directive.source_location, &*directive.name);
         let is_of_requests = title == "limit_req_zone";
         let Some((key, args)) = directive.args.split_first() else {
-            return notes.add_of_limit(place, format!("{title} has no key; it is left out"));
+            return notes.add_of_limit(
+                source_location,
+                format!("{title} has no key; it is left out"),
+            );
         };
         // Default of nginx's rate.
         let (mut zone, mut rate) = (None, "1r/s");
@@ -65,14 +69,17 @@ impl Zones {
                 Some(("zone", text)) => zone = Some(text),
                 Some(("rate", text)) if is_of_requests => rate = text,
                 _ if arg == "sync" => {
-                    notes.add(place, "sync: drip's zones are not shared between hosts");
+                    notes.add(
+                        source_location,
+                        "sync: drip's zones are not shared between hosts",
+                    );
                 }
-                _ => notes.add(place, format!("{title}: {arg} is not known")),
+                _ => notes.add(source_location, format!("{title}: {arg} is not known")),
             }
         }
         let Some((name, size)) = zone.map(|zone| zone.split_once(':').unwrap_or((zone, ""))) else {
             let message = format!("{title} has no zone=NAME:SIZE; it is left out");
-            return notes.add_of_limit(place, message);
+            return notes.add_of_limit(source_location, message);
         };
         let zones = if is_of_requests {
             &mut self.requests
@@ -81,7 +88,7 @@ impl Zones {
         };
         if zones.contains_key(name) {
             let message = format!("zone {name} is defined a second time; this one is left out");
-            return notes.add(place, message);
+            return notes.add(source_location, message);
         }
         let became = if !is_of_requests && key == "$server_name" {
             Zone::ByServer
@@ -104,7 +111,7 @@ impl Zones {
                     match values::size(size).filter(|bytes| *bytes > 0) {
                         Some(bytes) => section.fields.push(("max_keys", keys(bytes, states))),
                         None => notes.add(
-                            place,
+                            source_location,
                             format!(
                                 "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
                             ),
@@ -113,7 +120,7 @@ impl Zones {
                     section.fields.push(("ipv6_prefix", "128".to_owned()));
                     if let Some(it) = exempting {
                         section.fields.push(("exempt", list(&it.networks)));
-                        self.translated.extend(it.places);
+                        self.translated.extend(it.source_locations);
                     }
                     section.comments = notes.since(before);
                     self.sections.push(section);
@@ -121,7 +128,7 @@ impl Zones {
                 }
                 Err(why) => {
                     let message = format!("zone {name} is left out, and so are its limits: {why}");
-                    notes.add_of_limit(place, message);
+                    notes.add_of_limit(source_location, message);
                     Zone::LeftOut
                 }
             }

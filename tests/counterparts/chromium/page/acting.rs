@@ -227,7 +227,7 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
 }
 
 #[test]
-fn a_change_is_told_at_its_mark_and_in_a_list() {
+fn a_change_is_shown_at_its_mark_and_in_a_list() {
     let (origin, gateway, browser) = live("10r/s", "burst = 4");
     browser.has(".settings", "10r/s");
     assert_eq!(browser.run(MARKED), json!(0));

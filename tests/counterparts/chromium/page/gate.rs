@@ -66,7 +66,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
 }
 
 #[test]
-fn a_gate_shows_what_it_has_of_places_that_gateways_share_and_what_is_withheld() {
+fn a_gate_shows_its_shared_and_its_withheld_permits() {
     let (origin, redis) = (HoldingOrigin::start(), Redis::start());
     let gate = "store = \"redis\"\nmax_in_flight = 6\norphan = \"60s\"\n";
     let text = one_origin(origin.origin.address, "", gate);

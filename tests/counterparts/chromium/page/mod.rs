@@ -305,7 +305,7 @@ fn of_many_zones_those_in_need_come_first_and_the_others_are_found_by_name_and_b
 }
 
 #[test]
-fn a_gateway_that_falls_silent_is_called_gone_and_one_that_stops_says_so() {
+fn a_silent_gateway_is_shown_as_lost_and_a_stopping_one_as_stopping() {
     let (_origin, gateway, browser) = live("1r/m", "burst = 4");
     gateway.signal(Signal::STOP);
     browser.reads("#link", "offline");

@@ -93,11 +93,11 @@ fn an_origin_that_answers_500_is_nowhere_green() {
 }
 
 #[test]
-fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
-    let gone = free_address();
+fn a_single_lost_server_is_nowhere_called_healthy() {
+    let missing = free_address();
     let origin = Origin::start();
     let file = one_zone(&origin, "1000r/s", "burst = 9")
-        .replace(&origin.address.to_string(), &gone.to_string());
+        .replace(&origin.address.to_string(), &missing.to_string());
     let (gateway, browser) = opened(&file);
     assert_eq!(
         ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned())),
@@ -122,7 +122,7 @@ fn a_single_server_that_is_gone_is_nowhere_called_healthy() {
 }
 
 #[test]
-fn with_one_of_two_servers_out_nobody_is_told_to_raise_a_rate() {
+fn with_one_of_two_servers_out_no_headline_advises_a_higher_rate() {
     let origin = Origin::start();
     let alive = format!("\"http://{}\"", origin.address);
     // The dead server is first, and is tried first.

@@ -57,11 +57,11 @@ impl Browser {
             "--disable-background-networking",
         ];
         let arguments: Vec<_> = arguments.iter().chain(more).collect();
-        let wanted = json!({"capabilities": {"alwaysMatch": {
+        let expected = json!({"capabilities": {"alwaysMatch": {
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             "goog:chromeOptions": {"args": arguments},
         }}});
-        let session = driver.ask("POST", "/session", &wanted);
+        let session = driver.ask("POST", "/session", &expected);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
         Self {
             driver,
@@ -219,9 +219,9 @@ impl Driver {
                 .as_bytes(),
         );
         let answer = client.try_answer().map_err(|error| error.to_string())?;
-        let told: Value =
+        let received: Value =
             serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
-        let value = told["value"].clone();
+        let value = received["value"].clone();
         if answer.status == 200 {
             Ok(value)
         } else {

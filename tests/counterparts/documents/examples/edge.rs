@@ -38,10 +38,10 @@ async fn the_files_that_certbot_renews_are_taken_up() {
     let (site, origin) = (Site::new(), Origin::start());
     let letsencrypt = site.folder().join("letsencrypt");
     let first = renew(&letsencrypt, 1);
-    let place = letsencrypt.display().to_string();
+    let live_path = letsencrypt.display().to_string();
     let (redirecting, certbot) = (free_address(), Origin::start());
     let replaced = [
-        (LIVE, &*place),
+        (LIVE, &*live_path),
         ("\"0.0.0.0:80\"", &format!("\"{redirecting}\"")),
         ("127.0.0.1:8402", &certbot.address.to_string()),
         // The gateway of the page has port 443.

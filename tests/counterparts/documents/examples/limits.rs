@@ -84,8 +84,11 @@ async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
             wrong += 1;
         } else {
             assert_eq!(answer.status(), 429);
-            let told = answer.headers()["retry-after"].to_str().expect("text");
-            assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
+            let received = answer.headers()["retry-after"].to_str().expect("text");
+            assert!(
+                received.parse::<u32>().is_ok_and(|received| received <= 60),
+                "{received}"
+            );
         }
     }
     // The next slot is free after a minute, and nothing has waited for it.
@@ -96,8 +99,11 @@ async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
     client.send(b"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     let answer = client.answer();
     assert_eq!(answer.status, 429);
-    let told = answer.field("retry-after").expect("a time");
-    assert!(told.parse::<u32>().is_ok_and(|told| told <= 60), "{told}");
+    let received = answer.field("retry-after").expect("a time");
+    assert!(
+        received.parse::<u32>().is_ok_and(|received| received <= 60),
+        "{received}"
+    );
 }
 
 #[test]

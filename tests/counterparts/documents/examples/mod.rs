@@ -3,7 +3,7 @@
 mod edge;
 mod limits;
 mod page;
-mod places;
+mod permits;
 
 use std::fs;
 use std::net::SocketAddr;

@@ -42,9 +42,9 @@ fn ask(gateway: &Gateway, line: &str, fields: &str) -> (u16, String) {
     // Each char is one byte.
     let bytes = request.chars().map(|c| u8::try_from(c).expect("Latin-1"));
     client.send(bytes.collect::<Vec<_>>());
-    let told = client.answer();
-    let text = String::from_utf8_lossy(&told.body).into_owned();
-    (told.status(), text)
+    let received = client.answer();
+    let text = String::from_utf8_lossy(&received.body).into_owned();
+    (received.status(), text)
 }
 
 /// Returns the value that the origin reads for this property.
@@ -117,8 +117,8 @@ fn who_is_known_to_a_program_is_limited_however_the_request_is_written() {
             ("host", "GET /host", "Host: real"),
         ] {
             let (status, text) = ask(&gateway, line, fields);
-            let told = (status, read(&text, property));
-            assert_eq!(told, (200, Some("real")), "{language:?}");
+            let received = (status, read(&text, property));
+            assert_eq!(received, (200, Some("real")), "{language:?}");
         }
         assert_eq!(ask(&gateway, "POST /method", "Content-Length: 0").0, 200);
         let in_line =
@@ -155,8 +155,8 @@ fn a_client_cannot_write_the_fields_of_its_proxy_for_any_program() {
             for name in "X_Forwarded_For X.Forwarded.For X-Forwarded.For x-forwarded_for".split(' ')
             {
                 let (status, text) = ask(&gateway, "GET /", &format!("{name}: 6.6.6.6"));
-                let told = (status, read(&text, "client"));
-                assert_eq!(told, (200, Some("127.0.0.1")), "{language:?} {name}");
+                let received = (status, read(&text, "client"));
+                assert_eq!(received, (200, Some("127.0.0.1")), "{language:?} {name}");
             }
         }
     }

@@ -123,11 +123,11 @@ fn the_end_of_a_real_application_is_found() {
         .output()
         .expect("the program");
     assert_eq!(crowd.end(), 0, "nobody is refused because of it");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    for step in told["steps"].as_array().into_iter().flatten() {
+    let received: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for step in received["steps"].as_array().into_iter().flatten() {
         println!("{}", step["line"].as_str().unwrap_or_default());
     }
-    let level = told["result"]["level"].as_str();
+    let level = received["result"]["level"].as_str();
     let found = level.and_then(|it| it.strip_suffix("r/s")?.parse::<f64>().ok());
     let found = found.unwrap_or_else(|| panic!("no rate: {output:?}"));
     let (below, above) = (0.8 * found, 1.4 * found);

@@ -90,8 +90,8 @@ fn call(gateway: SocketAddr, arguments: &[&str]) -> Vec<Value> {
         .output()
         .expect("python");
     let printed = String::from_utf8_lossy(&output.stdout);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{printed}\n{told}");
+    let received = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}\n{received}");
     let lines = printed.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -172,12 +172,12 @@ fn over_tls_both_sides_agree_on_http_2() {
 
 /// Returns the milliseconds after which a refused call may be retried.
 fn pushback(refusal: &Value) -> u64 {
-    let told = refusal["pushback"].as_str().expect("text");
-    told.parse().expect("ms")
+    let received = refusal["pushback"].as_str().expect("text");
+    received.parse().expect("ms")
 }
 
 #[test]
-fn calls_are_paced_in_their_zone_and_the_rest_is_told_when_to_come_back() {
+fn calls_are_paced_in_their_zone_and_rejected_ones_get_a_retry_time() {
     let origin = Echo::start();
     let (_, limits) = zone("10r/s", 20);
     let file = file(&[&origin], "", &limits);

@@ -46,8 +46,12 @@ fn check_downloads(gateway: &Gateway, name: &str) {
     ];
     for (mut command, count) in programs {
         let output = command.output().expect("the program");
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(told, "200 300000\n".repeat(count), "{name}: {command:?}");
+        let received = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            received,
+            "200 300000\n".repeat(count),
+            "{name}: {command:?}"
+        );
     }
 }
 

@@ -23,8 +23,8 @@ fn check_uploads(invites: bool) {
     let file = body(folder.path(), 100_000);
     let url = format!("https://{}/", gateway.address());
     for program in [Program::Curl, Program::Node, Program::Java] {
-        let told = program.upload(&url, &file, 3, true);
-        assert_eq!(told, vec![program.seen(200); 3], "{program:?}");
+        let received = program.upload(&url, &file, 3, true);
+        assert_eq!(received, vec![program.seen(200); 3], "{program:?}");
     }
     assert_eq!(origin.arrivals().len(), 9);
 }

@@ -65,7 +65,7 @@ fn load(address: SocketAddr) -> usize {
     // The certificate of the test has no issuer that a browser knows.
     let browser = Browser::start(&["--ignore-certificate-errors"]);
     browser.go(&format!("https://{address}/"));
-    let told = browser.run(
+    let received = browser.run(
         "const all = performance.getEntriesByType('resource');
          const entries = all.filter((it) => it.name.includes('/image/'));
          const protocols = new Set(entries.map((it) => it.nextHopProtocol).filter(Boolean));
@@ -73,11 +73,11 @@ fn load(address: SocketAddr) -> usize {
          return [document.images.length, shown.length, [...protocols].join()]",
     );
     assert_eq!(
-        (&told[0], &told[2]),
+        (&received[0], &received[2]),
         (&json!(ASSETS), &json!("h2")),
-        "{told}"
+        "{received}"
     );
-    usize::try_from(told[1].as_u64().expect("a count")).expect("few")
+    usize::try_from(received[1].as_u64().expect("a count")).expect("few")
 }
 
 /// Delay of one request at the origin while the next one is in time.

@@ -59,12 +59,12 @@ fn check_seen(program: Program) {
     let url = format!("https://{}/limited", gateway.address());
     Program::Curl.upload(&url, &file, 1, false);
     let file = body(folder.path(), LENGTH);
-    let told = program.upload(&url, &file, RUNS, false);
-    assert_eq!(told, vec![program.seen(429); RUNS], "{program:?}");
+    let received = program.upload(&url, &file, RUNS, false);
+    assert_eq!(received, vec![program.seen(429); RUNS], "{program:?}");
     let file = body(folder.path(), TOO_LONG);
     let url = format!("https://{}/", gateway.address());
-    let told = program.upload(&url, &file, RUNS, false);
-    assert_eq!(told, vec![program.seen(413); RUNS], "{program:?}");
+    let received = program.upload(&url, &file, RUNS, false);
+    assert_eq!(received, vec![program.seen(413); RUNS], "{program:?}");
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn chromium_sees_the_answer_to_each_upload_that_is_refused() {
          }})();"
     ));
     browser.holds("window.isDone === true");
-    let told = browser.run("return told.join()");
-    let wanted = [vec!["429"; RUNS], vec!["413"; RUNS]].concat().join(",");
-    assert_eq!(told, wanted);
+    let received = browser.run("return told.join()");
+    let expected = [vec!["429"; RUNS], vec!["413"; RUNS]].concat().join(",");
+    assert_eq!(received, expected);
 }
 
 async fn connected(gateway: &Gateway) -> SendRequest<Bytes> {

@@ -93,7 +93,7 @@ fn check(upload: impl Fn(&str) -> Vec<String> + Sync) {
             ),
         );
         let url = format!("https://{}/upload", gateway.address());
-        let (told, origin) = thread::scope(|scope| {
+        let (received, origin) = thread::scope(|scope| {
             let uploading = scope.spawn(|| upload(&url));
             let origin = early.unwrap_or_else(|| {
                 wait_until_all_wait(&gateway);
@@ -101,7 +101,7 @@ fn check(upload: impl Fn(&str) -> Vec<String> + Sync) {
             });
             (uploading.join().expect("no panic"), origin)
         });
-        assert_eq!(told, vec!["200"; COUNT], "{name}");
+        assert_eq!(received, vec!["200"; COUNT], "{name}");
         assert_eq!(origin.arrivals().len(), COUNT, "{name}");
         let peak = peak.load(SeqCst);
         assert!(peak <= wait.most, "{name}: {peak} at once");
@@ -165,13 +165,13 @@ fn curl_uploads_all_at_once_however_they_wait() {
         command.arg("--data-binary");
         command.arg(format!("@{}", file.display()));
         command.arg(format!("{url}?[1-{COUNT}]"));
-        let mut told = printed(&mut command);
-        told.sort();
+        let mut received = printed(&mut command);
+        received.sort();
         // One of them has opened the connection of all.
-        let (last, others) = told.split_last().expect("lines");
+        let (last, others) = received.split_last().expect("lines");
         assert_eq!(last, "200 2 1");
         assert!(others.iter().all(|it| it == "200 2 0"), "{others:?}");
-        vec!["200".to_owned(); told.len()]
+        vec!["200".to_owned(); received.len()]
     });
 }
 
@@ -197,8 +197,8 @@ fn chromium_uploads_all_at_once_however_they_wait() {
                && uploads.every((it) => it.nextHopProtocol === 'h2');"
         );
         browser.wait_for("all were of HTTP/2", &all_are_h2);
-        let told = browser.run("return window.told");
-        let told = told.as_array().expect("a list");
-        told.iter().map(ToString::to_string).collect()
+        let received = browser.run("return window.told");
+        let received = received.as_array().expect("a list");
+        received.iter().map(ToString::to_string).collect()
     });
 }

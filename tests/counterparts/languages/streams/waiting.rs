@@ -67,7 +67,7 @@ fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection()
 }
 
 #[test]
-fn only_the_stream_ends_that_sends_more_than_it_was_told() {
+fn only_the_stream_that_exceeds_its_announced_length_ends() {
     const FLOW_CONTROL_ERROR: u32 = 3;
     let origin = lengths();
     let gateway = slow(&origin);
@@ -87,7 +87,7 @@ fn only_the_stream_ends_that_sends_more_than_it_was_told() {
 }
 
 #[test]
-fn what_waiting_uploads_took_is_given_back_when_their_clients_have_gone() {
+fn memory_of_waiting_uploads_is_freed_when_clients_disconnect() {
     const MB: u64 = 1 << 20;
     const CONNECTIONS: usize = 100;
     const STREAMS: u32 = 8;
@@ -140,8 +140,8 @@ fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
     };
     thread::scope(|scope| {
         let both = [scope.spawn(program), scope.spawn(program)];
-        for told in both {
-            assert_eq!(told.join().expect("no panic"), "200 200 1000000\n");
+        for received in both {
+            assert_eq!(received.join().expect("no panic"), "200 200 1000000\n");
         }
     });
 }

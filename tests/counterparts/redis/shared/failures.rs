@@ -131,7 +131,7 @@ impl Scene {
                 longest,
                 rates: rates.try_into().expect("three spans"),
             };
-            seen.tell(what, policy);
+            seen.print(what, policy);
             seen
         })
     }
@@ -178,7 +178,7 @@ fn under_load<'p>(
 }
 
 impl Seen {
-    fn tell(&self, what: &str, policy: &str) {
+    fn print(&self, what: &str, policy: &str) {
         // Written past the test harness, which captures output.
         let _nobody_listens = writeln!(
             std::io::stderr(),
@@ -204,9 +204,12 @@ impl Seen {
         if *longest > Duration::from_millis(1200) {
             return Err(format!("one waited {longest:?}"));
         }
-        for (rate, wanted) in self.rates.iter().zip([RATE..=RATE, during, RATE..=RATE]) {
+        for (rate, expected) in self.rates.iter().zip([RATE..=RATE, during, RATE..=RATE]) {
             #[allow(clippy::cast_precision_loss)]
-            let (least, most) = (*wanted.start() as f64 * 0.95, *wanted.end() as f64 * 1.05);
+            let (least, most) = (
+                *expected.start() as f64 * 0.95,
+                *expected.end() as f64 * 1.05,
+            );
             if !(least..=most).contains(rate) {
                 return Err(format!("{:?} a second at the origin", self.rates));
             }
@@ -235,8 +238,8 @@ fn killed_each_zone_falls_back_as_it_says_and_no_request_is_lost() {
         closed.check(&[200, 429, 503], 0..=RATE / 4)?;
         for gateway in &scene.gateways {
             let log = gateway.log();
-            let told = |part: &str| log.matches(part).count();
-            if (told("the store is out"), told("the store is back")) != (1, 1) {
+            let received = |part: &str| log.matches(part).count();
+            if (received("the store is out"), received("the store is back")) != (1, 1) {
                 return Err(format!("not told once: {log}"));
             }
             let metrics = gateway.metrics();

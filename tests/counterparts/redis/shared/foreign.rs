@@ -77,8 +77,8 @@ fn file(origin: &Origin, url: &str) -> String {
 /// Returns the lines of the log about the begin or end of an outage.
 fn outages(gateway: &Gateway) -> Vec<String> {
     let log = gateway.log();
-    let tells = |line: &&str| line.contains("the store is out") || line.contains("is back");
-    log.lines().filter(tells).map(str::to_owned).collect()
+    let reports = |line: &&str| line.contains("the store is out") || line.contains("is back");
+    log.lines().filter(reports).map(str::to_owned).collect()
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn replies_that_cannot_be_read_are_one_outage() {
             assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
             began.elapsed().as_millis() >= 1500
         });
-        let told = outages(&gateway);
+        let received = outages(&gateway);
         let garbage = String::from_utf8_lossy(garbage);
-        assert!(told.len() <= 1, "{garbage:?}: {told:?}");
+        assert!(received.len() <= 1, "{garbage:?}: {received:?}");
         let is_status = garbage.starts_with('+');
         let says = gateway.log().contains("the store's answer is invalid");
-        assert!(!is_status || says && told.len() == 1, "{told:?}");
+        assert!(!is_status || says && received.len() == 1, "{received:?}");
     };
     let all = [
         &b"$x\r\n"[..],

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::places::{Counting, busy, pass};
+use super::permits::{Counting, busy, pass};
 use super::relay::Relay;
 use super::{file, millis};
 use crate::programs::redis::Redis;
@@ -77,7 +77,7 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
 
 /// Without a burst no request waits: each gateway answers 429 with `Retry-After: 1`.
 #[test]
-fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
+fn without_a_burst_requests_without_a_permit_are_rejected_at_each_gateway() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "orphan = \"1s\"", ", in_flight = 2");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
@@ -116,7 +116,7 @@ fn without_a_burst_what_lacks_a_place_is_rejected_at_each_gateway() {
 ///
 /// Requests that wait there continue in their order.
 #[test]
-fn a_client_that_leaves_frees_its_place_for_those_who_wait_elsewhere() {
+fn a_disconnected_client_frees_its_permit_for_waiters_of_other_gateways() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "", ", burst = 5, in_flight = 1");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
@@ -216,7 +216,7 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
 
 /// Routes that share a zone compare the running requests of all gateways with their own numbers.
 #[test]
-fn routes_with_other_numbers_share_the_places_of_a_zone() {
+fn routes_with_different_numbers_share_the_permits_of_a_zone() {
     let (app, redis) = (Counting::start(), Redis::start());
     let limit = "{ zone = \"z\", burst = 20, nodelay = true, in_flight = 4 }";
     let wide = route("/wide", "", limit);
@@ -259,7 +259,7 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     let gateways = [0; 2].map(|_| Gateway::start(&text));
     // With two keys of a tenant, the tenant's number applies. With one key, the key's number
     // applies.
-    for (key, wanted) in [("b", 3), ("a", 2)] {
+    for (key, expected) in [("b", 3), ("a", 2)] {
         app.counts.most.store(0, Ordering::SeqCst);
         let before = app.all();
         let targets = [
@@ -270,10 +270,10 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
         super::busy(&crowds, &[200], || {
             thread::sleep(millis(day_or_night(500, 2000)));
             eventually("many have run", || {
-                app.most() >= wanted && app.all() - before > 20 * wanted
+                app.most() >= expected && app.all() - before > 20 * expected
             });
         });
-        assert_eq!(app.most(), wanted, "keys a and {key}");
+        assert_eq!(app.most(), expected, "keys a and {key}");
     }
     wait_until_nothing_runs(&gateways);
 }

@@ -74,7 +74,7 @@ const ALL: usize = 80;
 /// Uses a key until requests have used a lease and the gateway has just taken another one.
 ///
 /// Returns the number of requests sent.
-fn use_until_places_are_held(gateway: &Gateway) -> usize {
+fn use_until_a_lease_is_held(gateway: &Gateway) -> usize {
     let mut client = Client::connect(gateway.address());
     let (began, mut count) = (now(), 0);
     let at_first = leased(gateway);
@@ -94,7 +94,7 @@ fn use_until_places_are_held(gateway: &Gateway) -> usize {
 
 /// A gateway that stops, or whose zone is removed, returns its lease exactly once.
 #[test]
-fn a_gateway_that_stops_or_drops_the_zone_gives_its_places_back() {
+fn a_gateway_that_stops_or_drops_the_zone_returns_its_lease() {
     let _machine = half_alone();
     let stop = |gateway: &mut Gateway, _: &str| {
         gateway.signal(Signal::TERM);
@@ -122,7 +122,7 @@ fn a_gateway_that_stops_or_drops_the_zone_gives_its_places_back() {
             };
             // One gateway takes leases, and the other one asks Redis for each request.
             let (mut with, without) = (start("1s"), start("0s"));
-            let used = use_until_places_are_held(&with);
+            let used = use_until_a_lease_is_held(&with);
             let held_since = now();
             end(&mut with, &format!("limits = [{{ zone = \"z\"{limit} }}]"));
             let mut client = Client::connect(without.address());

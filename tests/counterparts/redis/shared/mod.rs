@@ -7,7 +7,7 @@ mod grid;
 pub mod in_flight;
 mod leases;
 mod others;
-pub mod places;
+pub mod permits;
 mod refused;
 pub mod relay;
 mod reloads;
@@ -122,16 +122,16 @@ fn all_at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + 
     });
 }
 
-/// Returns the requests per second of a stream that should have `wanted`.
+/// Returns the requests per second of a stream that should have `expected`.
 ///
 /// A busy machine delays requests and never advances them. So the rate is measured between the
 /// least delayed request of the first quarter and that of the last quarter.
-pub fn steady_rate(moments: &[Instant], wanted: f64) -> f64 {
+pub fn steady_rate(moments: &[Instant], expected: f64) -> f64 {
     let quarter = moments.len() / 4;
     let least_late = |range: Range<usize>| {
         let late = |nth: usize| {
             let count = f64::from(u32::try_from(nth).expect("few"));
-            (moments[nth] - moments[0]).as_secs_f64() - count / wanted
+            (moments[nth] - moments[0]).as_secs_f64() - count / expected
         };
         range.min_by(|one, other| late(*one).total_cmp(&late(*other)))
     };

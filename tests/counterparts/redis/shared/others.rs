@@ -62,7 +62,7 @@ fn a_store_with_other_settings_is_not_back_for_that() {
 
 /// With `"closed"`, requests of a refused key are rejected, and Redis decides those of others.
 #[test]
-fn what_redis_refuses_is_told_once_and_is_no_outage() {
+fn a_refusal_of_redis_is_logged_once_and_is_no_outage() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let more = "on_store_failure = \"closed\"";
     let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", more, ", burst = 5"));

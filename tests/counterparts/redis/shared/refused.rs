@@ -112,11 +112,11 @@ fn check(refusal: &Refusal, is_gate: bool) {
     eventually("the headline says so", || {
         headline()["cause"] == "store_refuses"
     });
-    let told = headline();
-    assert_eq!(told["title"], title);
+    let received = headline();
+    assert_eq!(received["title"], title);
     let says = |field: &str, part: &str| {
-        let text = told[field].as_str().expect("a text");
-        assert!(text.contains(part), "{told}");
+        let text = received[field].as_str().expect("a text");
+        assert!(text.contains(part), "{received}");
     };
     says("evidence", refusal.says);
     // The remedy begins with a capital letter.
@@ -171,7 +171,7 @@ fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
 ///
 /// Another value has the key. The rest of what the origin shares works.
 #[test]
-fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
+fn a_gate_reports_that_redis_refuses_its_permits_or_back_off() {
     const SHARED: &str = "max_in_flight = 6\nstore = \"redis\"";
     let cases = [
         (
@@ -206,12 +206,12 @@ fn a_gate_whose_places_or_back_off_redis_refuses_says_so() {
         eventually("the headline says so", || {
             headline(&gateway)["title"] == title
         });
-        let told = headline(&gateway);
-        assert_eq!(told["cause"], "store_refuses");
+        let received = headline(&gateway);
+        assert_eq!(received["cause"], "store_refuses");
         let said = |field: &str, part: &str| {
             assert!(
-                told[field].as_str().is_some_and(|it| it.contains(part)),
-                "{told}"
+                received[field].as_str().is_some_and(|it| it.contains(part)),
+                "{received}"
             );
         };
         said("evidence", "WRONGTYPE");

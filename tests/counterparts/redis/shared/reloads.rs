@@ -3,7 +3,7 @@
 //! None of its permits are withheld.
 
 use super::busy;
-use super::places::{Counting, pass, told};
+use super::permits::{Counting, pass, permit_count};
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::{json, keys};
@@ -46,15 +46,15 @@ fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
         (&other, 2, "/key/120?key=a"),
     ];
     busy(&crowds, &[200, 503], || {
-        eventually("both share", || told(&other, "gateways") == Some(2));
+        eventually("both share", || permit_count(&other, "gateways") == Some(2));
         eventually("all are used", || app.here() == 6);
         for text in changed(&text, &redis) {
             reload(&one, &text);
             let (began, all) = (now(), app.all());
             // Permits of a vanished gateway would be withheld after 3 s.
             while began.elapsed() < 4000 * MS {
-                assert_eq!(told(&other, "withheld"), Some(0));
-                assert_eq!(told(&other, "gateways"), Some(2));
+                assert_eq!(permit_count(&other, "withheld"), Some(0));
+                assert_eq!(permit_count(&other, "gateways"), Some(2));
                 let origins = json(&other, "/api/origins");
                 let sharing = &origins["origins"][0]["gate"]["sharing"]["gateways"];
                 assert!(sharing.as_u64().is_none_or(|it| it <= 2), "{sharing}");
@@ -70,9 +70,9 @@ fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
     // An idle gateway keeps its permits, and returns all when the file no longer shares them.
     reload(&one, &text);
     pass(day_or_night(500, 3000));
-    assert_eq!(told(&other, "withheld"), Some(0));
+    assert_eq!(permit_count(&other, "withheld"), Some(0));
     reload(&one, &text.replacen("store = \"redis\"\n", "", 1));
     eventually("the other one is alone", || {
-        told(&other, "gateways") == Some(1) && told(&other, "withheld") == Some(0)
+        permit_count(&other, "gateways") == Some(1) && permit_count(&other, "withheld") == Some(0)
     });
 }

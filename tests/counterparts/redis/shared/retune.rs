@@ -125,7 +125,8 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     let took = began.elapsed();
     assert!(took < 4000 * MS, "{took:?}: a minute at the zone's rate");
     let moments = origin.moments("alice");
-    check_pace(&moments[moments.len() - 4..], 100 * MS).unwrap_or_else(|told| panic!("{told}"));
+    check_pace(&moments[moments.len() - 4..], 100 * MS)
+        .unwrap_or_else(|received| panic!("{received}"));
     let has_other = "another gateway that shares the zone has another rate";
     let line = other.wait_for_line(has_other);
     let says = line.contains("in_force=10r/s") && line.contains("own=1r/10s");

@@ -14,7 +14,7 @@ use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, Origin, fetch_with, now, quarter_alone};
 
-const PLACES: i64 = 5;
+const SESSIONS: i64 = 5;
 
 /// Returns a file with a room of five sessions, which end this long after their last request.
 fn file(origin: &Origin, redis: &Redis, idle: &str) -> String {
@@ -28,7 +28,7 @@ timeout = "1s"
 servers = ["http://{}"]
 
 [origins.shop.room]
-sessions = {PLACES}
+sessions = {SESSIONS}
 idle = "{idle}"
 claim = "10s"
 store = "redis"
@@ -115,17 +115,17 @@ impl Visitor {
 /// Returns the number of visitors inside or called, from one reply of Redis.
 fn taken(gateway: &Gateway) -> i64 {
     let metrics = gateway.metrics();
-    let count = |place| {
+    let count = |state| {
         metrics.count(
             "drip_room_visitors",
-            &[("origin", "shop"), ("where", place)],
+            &[("origin", "shop"), ("where", state)],
         )
     };
     count("inside") + count("called")
 }
 
 #[test]
-fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
+fn visitors_of_two_gateways_have_one_order_and_share_the_sessions() {
     let _alone = quarter_alone();
     let (origin, redis) = (Origin::start(), Redis::start());
     let (count, idle) = day_or_night((12, "1s"), (40, "3s"));
@@ -156,7 +156,7 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_places() {
             }
         }
         for taken in gateways.iter().map(taken) {
-            assert!(taken <= PLACES, "{taken}");
+            assert!(taken <= SESSIONS, "{taken}");
         }
         thread::sleep(Duration::from_millis(day_or_night(60, 20)));
     }

@@ -112,16 +112,16 @@ fn two_gateways_have_one_limit_by_all_five_algorithms() {
 fn check(gateways: &[Gateway; 2], case: &Case) {
     let name = case.algorithm;
     // Two keys, because a new window may begin during the test, but not twice.
-    let check_count = |estimate: u32, keys: [&str; 2], more: &str, wanted: usize| {
+    let check_count = |estimate: u32, keys: [&str; 2], more: &str, expected: usize| {
         let pass = |key| {
             let target = format!("/{name}/{estimate}?key={key}{more}");
-            passed(gateways, &target, wanted + 4)
+            passed(gateways, &target, expected + 4)
         };
         let (mut key, mut count) = (keys[0], pass(keys[0]));
-        if count > wanted && case.limit.is_empty() {
+        if count > expected && case.limit.is_empty() {
             (key, count) = (keys[1], pass(keys[1]));
         }
-        assert_eq!(count, wanted, "{name}, estimate {estimate}, key {key}");
+        assert_eq!(count, expected, "{name}, estimate {estimate}, key {key}");
         key.to_owned()
     };
     let plain = check_count(0, ["a", "b"], "", 10);
@@ -135,8 +135,8 @@ fn check(gateways: &[Gateway; 2], case: &Case) {
     }
     let first = fetch(gateways[0].address(), &format!("/{name}/0?key=c"));
     for (field, value) in [("limit", "10"), ("remaining", "9")] {
-        let told = first.head.field(&format!("x-ratelimit-{field}"));
-        assert_eq!(told, Some(value), "{name}");
+        let received = first.head.field(&format!("x-ratelimit-{field}"));
+        assert_eq!(received, Some(value), "{name}");
     }
     // A request is admitted if its estimate fits: after three costs of 3, or after five of 1.
     check_count(1, ["d", "e"], "&says=3", 4);

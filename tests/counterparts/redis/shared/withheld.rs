@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::in_flight::text;
-use super::places::{Counting, pass};
+use super::permits::{Counting, pass};
 use crate::programs::redis::Redis;
 use crate::support::operator::json;
 use crate::support::{Client, Gateway, eventually, fetch};
@@ -33,7 +33,7 @@ fn killed(text: &str, app: &Counting, target: &str, count: usize) -> Gateway {
         pass(20);
         Client::ask(other.address(), target)
     };
-    let _gone: Vec<Client> = (0..count).map(ask).collect();
+    let _result: Vec<Client> = (0..count).map(ask).collect();
     eventually("all run", || app.here() == count);
     pass(1500);
     other.signal(Signal::KILL);
@@ -41,7 +41,7 @@ fn killed(text: &str, app: &Counting, target: &str, count: usize) -> Gateway {
 }
 
 #[test]
-fn withheld_places_of_an_origin_are_the_headline() {
+fn withheld_permits_of_an_origin_are_the_headline() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = app.file(&redis, "max_in_flight = 4\norphan = \"40s\"");
     let one = killed(&text, &app, "/5000", 4);
@@ -51,17 +51,17 @@ fn withheld_places_of_an_origin_are_the_headline() {
     });
     let said = headline(&one);
     check(&said, "`orphan`, which is 40s, has passed");
-    let places = &json(&one, "/api/origins")["origins"][0]["places"];
-    assert_eq!(places["orphan"], "40s", "{places}");
-    let number = |name: &str| places[name].as_u64().expect("a count");
+    let permits = &json(&one, "/api/origins")["origins"][0]["places"];
+    assert_eq!(permits["orphan"], "40s", "{permits}");
+    let number = |name: &str| permits[name].as_u64().expect("a count");
     let withheld = number("withheld");
-    assert!(withheld >= 3, "{places}");
+    assert!(withheld >= 3, "{permits}");
     let sum = number("lent") + number("free") + withheld;
-    assert_eq!(sum, number("of"), "{places}");
+    assert_eq!(sum, number("of"), "{permits}");
 }
 
 #[test]
-fn withheld_places_of_a_key_are_the_headline_whether_its_requests_wait_or_are_rejected() {
+fn withheld_permits_of_a_key_are_the_headline_for_waiters_and_rejections() {
     let check_one = |(limit, asked): (&str, &str)| {
         let (app, redis) = (Counting::start(), Redis::start());
         let text = text(&app, &redis.url(), "orphan = \"40s\"", limit);

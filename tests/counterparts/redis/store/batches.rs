@@ -11,7 +11,7 @@ use super::{ask, at, nodelay, pace, waiting};
 use crate::programs::redis::Redis;
 
 #[test]
-fn a_held_request_has_its_place_by_the_rate_of_its_own_gateway() {
+fn a_held_request_gets_its_slot_by_the_rate_of_its_own_gateway() {
     let server = Server::start();
     run(async {
         let store = server.store();
@@ -86,8 +86,8 @@ fn a_batch_reads_and_writes_each_key_once() {
         let counted = commands(&server);
         let count = |name: &str| counted.get(name).copied().unwrap_or_default();
         // A call has at most 64 keys.
-        let wanted = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
-        assert_eq!(wanted.map(|(name, _)| (name, count(name))), wanted);
+        let expected = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
+        assert_eq!(expected.map(|(name, _)| (name, count(name))), expected);
         assert!(
             counted.keys().all(|name| {
                 let known = ["evalsha", "mget", "set", "time", "config|resetstat", "info"];
@@ -184,16 +184,19 @@ fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
                 .collect();
             for round in 0..2 {
                 let answers = store.decide(&joins).await;
-                let told: Vec<_> = answers
+                let received: Vec<_> = answers
                     .iter()
                     .map(|it| it.as_ref().map(|it| it.charge.is_some()))
                     .collect();
                 // Each key admits one request, and only once.
                 let first = [Ok(round == 0), Ok(false)];
-                assert_eq!([told[0], told[1]], first, "{algorithm}");
-                assert_eq!([told[10], told[11]], first, "{algorithm}");
+                assert_eq!([received[0], received[1]], first, "{algorithm}");
+                assert_eq!([received[10], received[11]], first, "{algorithm}");
                 let refused = |it: &Result<bool, &Error>| matches!(it, Err(Error::Refused(_)));
-                assert!(told[2..10].iter().all(refused), "{algorithm}: {told:?}");
+                assert!(
+                    received[2..10].iter().all(refused),
+                    "{algorithm}: {received:?}"
+                );
             }
         }
         let text: Vec<u8> = server.ask("GET drip:text", &[]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gateway::store::{Claim, Error, GRID_FORM, Pace, Store};
+use gateway::store::{Claim, Error, GRID_FORM, Store, StoreRate};
 use limit::{Algorithm, ClassDemand};
 
 use super::server::{Server, run};
@@ -22,7 +22,7 @@ pub fn class(class: u32, weight: u32, keys: u64) -> ClassDemand {
 pub fn claim<'a>(
     grid: &'a [u8],
     gateway: u64,
-    pace: &'a Pace,
+    pace: &'a StoreRate,
     slots: u64,
     classes: &'a [ClassDemand],
     millis: u64,
@@ -96,8 +96,11 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
         assert_even(&slots, interval);
         // The second after the first span.
         let got = count(&slots, 1, 100, 1100);
-        let wanted = usize::try_from(1_000_000 / interval / 6).expect("few");
-        assert!(got.abs_diff(wanted) <= slack, "{rate}: {got}, not {wanted}");
+        let expected = usize::try_from(1_000_000 / interval / 6).expect("few");
+        assert!(
+            got.abs_diff(expected) <= slack,
+            "{rate}: {got}, not {expected}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gateway::store::{BackoffCall, Error};
-use limit::{Ask, Learned, LearnedPlaces, LearnedRate, LearnedReply, Percent, Token};
+use limit::{Learned, LearnedInFlight, LearnedQuery, LearnedRate, LearnedReply, Percent, Token};
 
 use super::at;
 use super::server::{Server, run};
@@ -24,7 +24,7 @@ fn learned(share: u32, cut: u64) -> Learned {
             answers: 20,
             bad: 7,
         },
-        places: LearnedPlaces {
+        in_flight: LearnedInFlight {
             share: Percent::ALL,
             cut_ago: Duration::ZERO,
             answers: 0,
@@ -49,16 +49,16 @@ struct Model {
 }
 
 impl Model {
-    fn ask(&mut self, ask: &Ask, millis: u64) -> LearnedReply {
+    fn ask(&mut self, ask: &LearnedQuery, millis: u64) -> LearnedReply {
         let name =
             |there: &Option<(Token, Learned, u64)>| there.map_or(Token::default(), |it| it.0);
         self.answers.push((millis, ask.answers));
         let since = *self.since.get_or_insert(millis);
-        if let (Some((token, learned)), true) = (ask.tell, name(&self.there) == ask.known) {
+        if let (Some((token, learned)), true) = (ask.update, name(&self.there) == ask.known) {
             self.there = Some((token, learned, millis));
         }
         let token = name(&self.there);
-        let knows = token == ask.known || ask.tell.is_some_and(|tell| tell.0 == token);
+        let knows = token == ask.known || ask.update.is_some_and(|update| update.0 == token);
         #[allow(clippy::cast_precision_loss)]
         let part =
             |(at, count): &(u64, u64)| *count as f64 * (-((millis - at) as f64) / 3000.0).exp();
@@ -75,7 +75,7 @@ impl Model {
 }
 
 #[test]
-fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
+fn the_script_stores_only_updates_of_the_current_value() {
     let server = Server::start();
     run(async {
         let store = server.store();
@@ -88,13 +88,13 @@ fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
             for number in 1..60_u64 {
                 millis += random.within(0, 700);
                 let gateway = usize::try_from(random.within(0, 3)).unwrap();
-                let tell = (random.within(0, 3) == 0).then(|| {
+                let update = (random.within(0, 3) == 0).then(|| {
                     let share = u32::try_from(random.within(0, 1_000_000)).unwrap() + 1;
                     (token(number), learned(share, random.within(0, 1 << 60)))
                 });
-                let ask = Ask {
+                let ask = LearnedQuery {
                     known: known[gateway],
-                    tell,
+                    update,
                     answers: random.within(0, 30),
                 };
                 let call = BackoffCall {
@@ -102,30 +102,30 @@ fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
                     ask: &ask,
                     at: Some(at(millis)),
                 };
-                let told = store.exchange_backoff(&call).await.unwrap();
+                let received = store.exchange_backoff(&call).await.unwrap();
                 let expected = model.ask(&ask, millis);
                 assert!(
-                    (told.answers - expected.answers).abs() < 1e-6,
-                    "{told:?} {expected:?}"
+                    (received.answers - expected.answers).abs() < 1e-6,
+                    "{received:?} {expected:?}"
                 );
                 if expected.token == Token::default() {
                     // The time of storing does not matter if nothing was stored.
-                    assert_eq!((told.token, &told.learned), (expected.token, &None));
+                    assert_eq!((received.token, &received.learned), (expected.token, &None));
                 } else {
                     let answers = expected.answers;
                     assert_eq!(
                         LearnedReply {
                             answers,
-                            ..told.clone()
+                            ..received.clone()
                         },
                         expected,
                         "{ask:?}"
                     );
                 }
-                stored += u64::from(ask.tell.is_some_and(|tell| tell.0 == told.token));
+                stored += u64::from(ask.update.is_some_and(|update| update.0 == received.token));
                 // A reply may be lost.
                 if random.within(0, 5) > 0 {
-                    known[gateway] = told.token;
+                    known[gateway] = received.token;
                 }
             }
         }
@@ -134,15 +134,15 @@ fn the_script_stores_what_is_told_by_whoever_knows_what_is_there() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_is_told_and_another_content_is_refused() {
+fn a_clock_set_back_is_reported_and_another_content_is_refused() {
     let server = Server::start();
     let key = server.key();
     run(async {
         let store = server.store();
-        let tell = Some((token(1), learned(500_000, 7)));
-        let ask = Ask {
+        let update = Some((token(1), learned(500_000, 7)));
+        let ask = LearnedQuery {
             known: Token::default(),
-            tell,
+            update,
             answers: 3,
         };
         let call = |ask, millis| BackoffCall {
@@ -151,30 +151,30 @@ fn a_clock_that_was_set_back_is_told_and_another_content_is_refused() {
             at: Some(at(millis)),
         };
         store.exchange_backoff(&call(&ask, 60_000)).await.unwrap();
-        let nothing = Ask {
-            tell: None,
+        let nothing = LearnedQuery {
+            update: None,
             ..ask.clone()
         };
-        let told = store
+        let received = store
             .exchange_backoff(&call(&nothing, 58_000))
             .await
             .unwrap();
-        assert_eq!((told.ago, told.token), (None, token(1)));
-        let told = store
+        assert_eq!((received.ago, received.token), (None, token(1)));
+        let received = store
             .exchange_backoff(&call(&nothing, 61_000))
             .await
             .unwrap();
-        assert_eq!(told.ago, Some(Duration::from_secs(1)));
-        assert_eq!(told.learned, Some(learned(500_000, 7)));
+        assert_eq!(received.ago, Some(Duration::from_secs(1)));
+        assert_eq!(received.learned, Some(learned(500_000, 7)));
     });
     let other = server.key();
     let name = String::from_utf8_lossy(&other);
     let _: String = server.ask(&format!("SET drip:{name} else"), &[]);
     run(async {
         let store = server.store();
-        let ask = Ask {
+        let ask = LearnedQuery {
             known: Token::default(),
-            tell: None,
+            update: None,
             answers: 0,
         };
         let call = BackoffCall {

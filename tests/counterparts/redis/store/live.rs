@@ -151,7 +151,7 @@ fn a_thousand_joins_are_one_round_trip() {
 }
 
 #[test]
-fn failures_are_told_in_time_and_end_with_their_cause() {
+fn failures_are_reported_in_time_and_end_with_their_cause() {
     run(async {
         let key = b"zone:key";
         let pace = pace("1r/s", Algorithm::TokenBucket, 0);

@@ -5,7 +5,7 @@ mod batches;
 mod grid;
 mod learned;
 mod live;
-mod places;
+mod permits;
 mod replay;
 mod room;
 mod schedule;
@@ -13,13 +13,13 @@ mod server;
 mod settling;
 mod traces;
 
-use gateway::store::{Error, Join, Pace, Store, StoreAnswer};
+use gateway::store::{Error, Join, Store, StoreAnswer, StoreRate};
 use limit::{Algorithm, Cost, Delay, Limit, Moment};
 
 /// The rate of a gateway whose file has had it since `since`, in seconds.
-fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
+fn pace(rate: &str, algorithm: Algorithm, since: u64) -> StoreRate {
     let since = Moment::from_nanos(since * 1_000_000_000);
-    Pace::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
+    StoreRate::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
 }
 
 fn nodelay(burst: u32) -> Limit {

@@ -1,6 +1,6 @@
 //! Replays a trace of one key with the functions of `limit`, and with the scripts.
 
-use gateway::store::{self, Join, Pace, Refund, Store};
+use gateway::store::{self, Join, Refund, Store, StoreRate};
 use limit::{self, Account, Algorithm, Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Verdict};
 
 use super::server::{Server, run};
@@ -8,7 +8,7 @@ use super::server::{Server, run};
 /// A join, optionally with a change of an earlier charge just before it.
 pub struct Step<'a> {
     pub now: Moment,
-    pub pace: &'a Pace,
+    pub pace: &'a StoreRate,
     pub limit: Limit,
     pub change: Option<Change>,
 }

@@ -68,10 +68,14 @@ impl Both<'_> {
         assert_eq!(done, expected, "{op:?} {now:?} in {}", self.shared.name);
     }
 
-    async fn tell(&self, place: u64, seconds: u64, now: Moment) {
+    async fn tell(&self, position: u64, seconds: u64, now: Moment) {
         let after = Duration::from_secs(seconds);
-        self.agree(RoomOp::Told { place, after }, RoomDone::Count(Some(0)), now)
-            .await;
+        self.agree(
+            RoomOp::PollDue { position, after },
+            RoomDone::Count(Some(0)),
+            now,
+        )
+        .await;
     }
 
     async fn draw(&mut self, now: Moment) {
@@ -91,7 +95,7 @@ impl Both<'_> {
 
     async fn come(&mut self, number: u64, now: Moment) {
         let come = RoomOp::Come {
-            place: number,
+            position: number,
             number,
             is_again: false,
         };

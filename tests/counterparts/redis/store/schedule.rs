@@ -1,6 +1,6 @@
 //! Tests of one schedule of departures for all gateways.
 
-use gateway::store::{Join, Pace, Refund, StoreAnswer};
+use gateway::store::{Join, Refund, StoreAnswer, StoreRate};
 use limit::{Algorithm, Cost, Delay, Limit, Moment, Verdict};
 
 use super::server::{Server, run};
@@ -8,7 +8,7 @@ use super::{ask, at, pace, waiting};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
-fn join<'a>(key: &'a [u8], pace: &'a Pace, burst: u32, at: Option<Moment>) -> Join<'a> {
+fn join<'a>(key: &'a [u8], pace: &'a StoreRate, burst: u32, at: Option<Moment>) -> Join<'a> {
     Join {
         key,
         algorithm: LEAKY,
@@ -86,7 +86,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
 }
 
 #[test]
-fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
+fn a_retune_of_one_file_reaches_all_gateways_by_their_replies() {
     let server = Server::start();
     run(async {
         let (store, key) = (server.store(), server.key());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway::store::{self, Join, Pace, Store};
+use gateway::store::{self, Join, Store, StoreRate};
 use limit::{
     self, Algorithm, Bucket, Cost, Delay, ExternalSchedule, Limit, Moment, Queue, Ticket, Verdict,
 };
@@ -30,9 +30,9 @@ struct InMemory {
 
 impl InMemory {
     fn leave(&mut self, now: Moment) {
-        while let Some(gone) = self.queue.take_due(now) {
-            self.left.push((gone.waiter, gone.due));
-            self.charges.push(gone.charge);
+        while let Some(departed) = self.queue.take_due(now) {
+            self.left.push((departed.waiter, departed.due));
+            self.charges.push(departed.charge);
         }
     }
 
@@ -51,7 +51,7 @@ impl InMemory {
 struct InRedis<'a> {
     store: &'a Store,
     key: &'a [u8],
-    pace: &'a Pace,
+    pace: &'a StoreRate,
     line: ExternalSchedule<u64, store::Charge>,
     left: Left,
     charges: Vec<store::Charge>,
@@ -59,9 +59,9 @@ struct InRedis<'a> {
 
 impl InRedis<'_> {
     fn leave(&mut self, now: Moment) {
-        while let Some(gone) = self.line.take_due(now) {
-            self.left.push((gone.waiter, gone.due));
-            self.charges.push(gone.charge);
+        while let Some(departed) = self.line.take_due(now) {
+            self.left.push((departed.waiter, departed.due));
+            self.charges.push(departed.charge);
         }
     }
 
@@ -149,8 +149,8 @@ fn a_bill_moves_those_who_wait_back_as_in_memory() {
                 redis.leave(now);
                 let Some((which, cost)) = bill else {
                     let limit = waiting(burst);
-                    let wanted = memory.join(number, limit, now);
-                    prop_assert_eq!(redis.join(number, limit, now).await, wanted);
+                    let expected = memory.join(number, limit, now);
+                    prop_assert_eq!(redis.join(number, limit, now).await, expected);
                     continue;
                 };
                 if memory.charges.is_empty() {

@@ -42,26 +42,26 @@ struct WordBody {
 }
 
 /// Parses the body of a PUT for an override.
-pub(super) fn wanted(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
+pub(super) fn requested(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
     let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
-    let wanted: OverrideBody = parse(body, example)?;
-    if let Some(sessions) = wanted.sessions.filter(|it| *it > MAX_SESSIONS) {
+    let requested: OverrideBody = parse(body, example)?;
+    if let Some(sessions) = requested.sessions.filter(|it| *it > MAX_SESSIONS) {
         return Err(reply::bad_query(format!(
             "sessions is {sessions}; it must be from 0 to {MAX_SESSIONS}, 0: not bounded"
         )));
     }
-    let admit = wanted.admit.as_deref().map(admit).transpose()?;
-    let is_paused = wanted.pause.unwrap_or(false);
-    if wanted.sessions.is_none() && admit.is_none() && !is_paused {
+    let admit = requested.admit.as_deref().map(admit).transpose()?;
+    let is_paused = requested.pause.unwrap_or(false);
+    if requested.sessions.is_none() && admit.is_none() && !is_paused {
         return Err(reply::bad_query(
             "nothing differs from the file; give sessions, admit or \"pause\": true, or undo an override by DELETE",
         ));
     }
     Ok(RoomOverride {
         is_paused,
-        sessions: wanted.sessions.map(NonZeroU32::new),
+        sessions: requested.sessions.map(NonZeroU32::new),
         admit,
-        until: now + span(wanted.r#for)?,
+        until: now + span(requested.r#for)?,
         by: by.to_owned(),
     })
 }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_override_differs_from_the_file_and_has_an_end() {
         let now = Moment::default();
-        let read = |body: &str| wanted(body.as_bytes(), now, "ops");
+        let read = |body: &str| requested(body.as_bytes(), now, "ops");
         let all = read(r#"{"sessions": 0, "admit": "none", "pause": true, "for": "10m"}"#);
         let all = all.unwrap();
         assert_eq!((all.sessions, all.admit), (Some(None), Some(None)));

@@ -74,8 +74,8 @@ impl Target {
         until: Option<Moment>,
         text: &str,
     ) {
-        let place = place(&self.room);
-        let change = Changed::new(event, &place, Some(from), to).until(until);
+        let subject = subject(&self.room);
+        let change = Changed::new(event, &subject, Some(from), to).until(until);
         let text = format!("{text}, by {}", self.author.shown());
         self.author.note(&self.admin.history, &change, &text);
     }
@@ -109,12 +109,12 @@ impl FromRequest for Target {
 /// `PUT`: sets the override of a room.
 pub(super) async fn set(target: Target, body: Bytes) -> Answer {
     let Target { room, author, .. } = &target;
-    let wanted = body::wanted(&body, target.now, author.shown())?;
-    let before = room.set_override(Some(wanted.clone()), target.now);
+    let requested = body::requested(&body, target.now, author.shown())?;
+    let before = room.set_override(Some(requested.clone()), target.now);
     let from = before.map_or_else(|| in_file(&target.file), |it| what(&it));
-    let (place, values) = (place(room), (&*from, &*what(&wanted)));
-    author.note_set(&target.admin.history, &place, values, wanted.until);
-    Ok(reply::ok(&overridden(&wanted)))
+    let (subject, values) = (subject(room), (&*from, &*what(&requested)));
+    author.note_set(&target.admin.history, &subject, values, requested.until);
+    Ok(reply::ok(&overridden(&requested)))
 }
 
 /// `DELETE`: ends the override of a room.
@@ -125,7 +125,7 @@ pub(super) async fn end(target: Target) -> Answer {
         return Err(Refusal::new(StatusCode::NOT_FOUND, message));
     };
     let values = (&*what(&ended), &*in_file(&target.file));
-    author.note_undone(&target.admin.history, &place(room), values);
+    author.note_undone(&target.admin.history, &subject(room), values);
     Ok(reply::ok(&overridden(&ended)))
 }
 
@@ -137,17 +137,17 @@ fn no_store() -> Refusal {
 
 /// `POST`: calls visitors.
 pub(super) async fn call(target: Target, body: Bytes) -> Answer {
-    let wanted = body::count(&body)?;
+    let requested = body::count(&body)?;
     let before = target.room.status(target.now).state;
     if !before.is_open {
         let message = "the room has not opened, so nobody has a place in line yet";
         return Err(Refusal::new(StatusCode::CONFLICT, message));
     }
-    let called = target.room.call(wanted, target.now).await;
+    let called = target.room.call(requested, target.now).await;
     let called = called.ok_or_else(no_store)?;
     let from = format!("{} waiting", before.waiting);
-    let to = format!("{called} of {wanted} called");
-    let text = format!("{called} of {wanted} visitors called");
+    let to = format!("{called} of {requested} called");
+    let text = format!("{called} of {requested} visitors called");
     target.note("visitors called", (&from, &to), None, &text);
     Ok(reply::ok(&json!({ "called": called })))
 }
@@ -187,7 +187,7 @@ pub(super) async fn end_word(target: Target) -> Answer {
 }
 
 /// Name of a room in the log and the history of changes.
-pub(in crate::admin) fn place(room: &OriginRoom) -> String {
+pub(in crate::admin) fn subject(room: &OriginRoom) -> String {
     format!("origins.{}.room", room.origin())
 }
 

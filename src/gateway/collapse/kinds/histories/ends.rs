@@ -41,12 +41,12 @@ impl World {
             if_error: self.one_of(&[0, 0, 2000, 10_000]),
         };
         let (windows, now) = (self.rules.windows(&answer), self.now);
-        let told = self
+        let answered = self
             .kinds
             .complete(&leader.id, answer.clone(), &windows, now);
-        assert_eq!(told, self.model.completes(answer, self.rules, now));
-        self.told(&told);
-        for request in told {
+        assert_eq!(answered, self.model.completes(answer, self.rules, now));
+        self.answered(&answered);
+        for request in answered {
             let Request { kind, came, .. } = self.requests[request];
             assert!(kind == leader.kind && came <= now);
             self.over(request, "shared");
@@ -90,13 +90,13 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let found = self.kinds.stand_in(&leader.id, goes_on, windows, now);
         assert_eq!(found, self.model.stands_in(kind, goes_on, rules, now));
-        let Some((answer, told)) = found else {
+        let Some((answer, answered)) = found else {
             self.flying.push(leader);
             return;
         };
         self.failed[kind] = Some(now);
-        self.told(&told);
-        for request in told.into_iter().chain(leader.request) {
+        self.answered(&answered);
+        for request in answered.into_iter().chain(leader.request) {
             self.gets(request, &answer, "stood in");
         }
         if goes_on {
@@ -117,7 +117,7 @@ impl World {
             self.ended.push(flying.id);
             return;
         };
-        self.told(&[request]);
+        self.answered(&[request]);
         self.over(request, "released");
         self.flying.push(Flying {
             request: None,
@@ -144,11 +144,11 @@ impl World {
             }
         };
         match failed {
-            Failed::Stale(answer, told) => {
+            Failed::Stale(answer, answered) => {
                 assert_eq!(cause, Cause::Failed);
-                assert_eq!(then, Then::Stale(answer.clone(), told.clone()));
-                self.told(&told);
-                for request in told.into_iter().chain(leader.request) {
+                assert_eq!(then, Then::Stale(answer.clone(), answered.clone()));
+                self.answered(&answered);
+                for request in answered.into_iter().chain(leader.request) {
                     self.gets(request, &answer, "stale at failure");
                 }
                 self.ended.push(leader.id);
@@ -156,7 +156,7 @@ impl World {
             }
             Failed::Next(request, id) => {
                 assert_eq!(then, Then::Next(request));
-                self.told(&[request]);
+                self.answered(&[request]);
                 self.counts.count("promoted");
                 self.flies(id, kind, Some(request));
                 self.ended.push(leader.id);

@@ -38,7 +38,7 @@ impl Rules {
 struct Waiter {
     kind: usize,
     request: usize,
-    asker: Asker,
+    requester: Requester,
 }
 
 #[derive(Debug)]
@@ -141,13 +141,19 @@ impl Model {
         all.map(|it| it.request).collect()
     }
 
-    fn of_entry(&mut self, kind: usize, asker: Asker, rules: Rules, now: Moment) -> Option<Does> {
+    fn of_entry(
+        &mut self,
+        kind: usize,
+        requester: Requester,
+        rules: Rules,
+        now: Moment,
+    ) -> Option<Does> {
         let is_busy = self.is_busy(kind);
         let has_probe = self.busy.iter().any(|it| it.kind == kind && it.is_probe);
         match self.used_entry(kind)? {
             State::Refused(..) => None,
             State::UnshareableUntil(until, _) if now >= *until => None,
-            State::UnshareableUntil(_, true) if !is_busy && asker.may_lead => Some(Does::Probe),
+            State::UnshareableUntil(_, true) if !is_busy && requester.may_lead => Some(Does::Probe),
             State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Does::Alone),
             State::Answer(answer, retry, _) => {
                 let windows = rules.windows(answer);
@@ -157,7 +163,7 @@ impl Model {
                 let may = now < windows.revalidate || retry.is_some() && now < windows.error;
                 let is_due = match retry {
                     Some(again) if may => {
-                        let has_failed = again.failed.contains(&asker.client);
+                        let has_failed = again.failed.contains(&requester.client);
                         again.have_others_come |= !has_failed;
                         let seconds = if has_failed && again.have_others_come {
                             2
@@ -177,15 +183,15 @@ impl Model {
         &mut self,
         kind: usize,
         request: usize,
-        asker: Asker,
+        requester: Requester,
         rules: Rules,
         now: Moment,
     ) -> Does {
-        let found = self.of_entry(kind, asker, rules, now);
+        let found = self.of_entry(kind, requester, rules, now);
         let does = found.unwrap_or_else(|| {
             if self.is_busy(kind) {
                 Does::Follow
-            } else if asker.may_lead {
+            } else if requester.may_lead {
                 Does::Lead
             } else {
                 Does::Alone
@@ -194,14 +200,14 @@ impl Model {
         match does {
             Does::Lead | Does::Probe | Does::Stale(_, true) => self.busy.push(Busy {
                 kind,
-                client: asker.client,
+                client: requester.client,
                 failures: 0,
                 is_probe: does == Does::Probe,
             }),
             Does::Follow => self.waiters.push(Waiter {
                 kind,
                 request,
-                asker,
+                requester,
             }),
             _ => {}
         }
@@ -281,9 +287,9 @@ impl Model {
             follows_refusal = cause == Cause::OwnAnswer && *before != client && now < *until;
         }
         if cause == Cause::Failed
-            && let Some((answer, told)) = self.stands_in(kind, false, rules, now)
+            && let Some((answer, answered)) = self.stands_in(kind, false, rules, now)
         {
-            return Then::Stale(answer, told);
+            return Then::Stale(answer, answered);
         }
         if counts && let Some(State::Answer(_, retry, refused)) = self.used_entry(kind) {
             *retry = None;
@@ -318,15 +324,15 @@ impl Model {
             self.busy.push(busy);
             return Then::Alone;
         }
-        let leads = |it: &Waiter| it.kind == kind && it.asker.may_lead;
-        let of_other = |it: &Waiter| leads(it) && it.asker.client != busy.client;
+        let leads = |it: &Waiter| it.kind == kind && it.requester.may_lead;
+        let of_other = |it: &Waiter| leads(it) && it.requester.client != busy.client;
         let other = self.waiters.iter().position(of_other).filter(|_| counts);
         let Some(at) = other.or_else(|| self.waiters.iter().position(leads)) else {
             self.busy.push(busy);
             return Then::Alone;
         };
         let next = self.waiters.remove(at);
-        (busy.client, busy.is_probe) = (next.asker.client, false);
+        (busy.client, busy.is_probe) = (next.requester.client, false);
         self.busy.push(busy);
         Then::Next(next.request)
     }

@@ -132,7 +132,10 @@ impl World {
     fn check(&mut self) {
         assert_eq!(self.kinds.flights.len(), self.flying.len());
         assert_eq!(self.kinds.answers(), self.model.answers());
-        let sizes = self.model.kinds().map(|kind| key_of(kind).len() + ENTRY);
+        let sizes = self
+            .model
+            .kinds()
+            .map(|kind| key_of(kind).len() + ENTRY_OVERHEAD);
         assert_eq!(self.kinds.bytes(), sizes.sum::<usize>());
         for kind in 0..KINDS {
             let mut flying = self.flying.iter().filter(|it| it.kind == kind);
@@ -170,20 +173,24 @@ impl World {
         self.over(request, event);
     }
 
-    /// Removes followers that have received a result. `told`: their requests, in the table's order.
-    pub(super) fn told(&mut self, told: &[usize]) {
+    /// Removes followers that have received a result. `answered`: their requests, in the table's order.
+    pub(super) fn answered(&mut self, answered: &[usize]) {
         assert!(
-            told.is_sorted(),
-            "in the order in which they came: {told:?}"
+            answered.is_sorted(),
+            "in the order in which they came: {answered:?}"
         );
         let count = self.followers.len();
-        self.followers.retain(|it| !told.contains(&it.request));
-        assert_eq!(self.followers.len(), count - told.len(), "all had followed");
+        self.followers.retain(|it| !answered.contains(&it.request));
+        assert_eq!(
+            self.followers.len(),
+            count - answered.len(),
+            "all had followed"
+        );
     }
 
     fn comes(&mut self) {
         let (kind, request) = (self.below(KINDS), self.requests.len());
-        let asker = Asker {
+        let requester = Requester {
             client: self.below(2) as u64,
             may_lead: self.below(5) > 0,
         };
@@ -196,8 +203,8 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let found = self
             .kinds
-            .ask(&key_of(kind), now, asker, windows, |()| request);
-        let does = self.model.comes(kind, request, asker, rules, now);
+            .ask(&key_of(kind), now, requester, windows, |()| request);
+        let does = self.model.comes(kind, request, requester, rules, now);
         match found {
             Lookup::Kept(answer) => {
                 assert_eq!(does, Does::Kept(answer.clone()));
@@ -219,7 +226,7 @@ impl World {
             Lookup::Lead(id) => {
                 let is_probe = does == Does::Probe;
                 assert!(is_probe || does == Does::Lead, "{does:?}");
-                assert!(asker.may_lead);
+                assert!(requester.may_lead);
                 self.counts.count(if is_probe { "probed" } else { "led" });
                 self.flies(id, kind, Some(request));
             }

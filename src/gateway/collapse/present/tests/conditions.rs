@@ -8,7 +8,7 @@ fn is_unmodified(answer: &AnswerHead, fields: &[(&str, &str)]) -> bool {
 
 #[test]
 fn entity_tags_are_compared_weakly_wherever_they_stand() {
-    for (own, tags, wanted) in [
+    for (own, tags, expected) in [
         ("\"abc\"", "\"abc\"", true),
         ("\"abc\"", "W/\"abc\"", true),
         ("W/\"abc\"", "\"abc\"", true),
@@ -37,7 +37,7 @@ fn entity_tags_are_compared_weakly_wherever_they_stand() {
     ] {
         let answer = head(200, &[("ETag", own)]);
         let found = is_unmodified(&answer, &[("if-none-match", tags)]);
-        assert_eq!(found, wanted, "{own} {tags}");
+        assert_eq!(found, expected, "{own} {tags}");
     }
 }
 
@@ -58,8 +58,8 @@ fn an_answer_without_a_tag_is_no_tag_of_the_list() {
 }
 
 #[test]
-fn a_time_from_the_last_change_is_no_change() {
-    for (since, wanted) in [
+fn if_modified_since_at_or_after_the_last_change_is_unmodified() {
+    for (since, expected) in [
         (BEFORE, false),
         (MODIFIED, true),
         (AFTER, true),
@@ -71,7 +71,7 @@ fn a_time_from_the_last_change_is_no_change() {
         ("", false),
     ] {
         let found = is_unmodified(&validated(), &[("if-modified-since", since)]);
-        assert_eq!(found, wanted, "{since}");
+        assert_eq!(found, expected, "{since}");
     }
 }
 

@@ -6,11 +6,11 @@ use super::*;
 const IN_A_MINUTE: &str = "X-Accel-Expires: @784111837";
 
 #[test]
-fn it_goes_before_cache_control_and_expires() {
+fn accel_expires_has_precedence_over_cache_control_and_expires() {
     let before = format!("Expires: {MINUTE_BEFORE}");
     let later = format!("Expires: {MINUTE_LATER}");
     let date = format!("Date: {MINUTE_BEFORE}");
-    for (lines, wanted) in [
+    for (lines, expected) in [
         (&["X-Accel-Expires: 5"][..], 5),
         (&["x-accel-expires: 0005"], 5),
         (&["X-Accel-Expires: 5", "Cache-Control: max-age=600"], 5),
@@ -32,7 +32,7 @@ fn it_goes_before_cache_control_and_expires() {
         (&["X-Accel-Expires: 9223372036854775807"], 3600),
         (&["X-Accel-Expires: @9223372036854775807"], 3600),
     ] {
-        assert_eq!(fresh_for(lines), wanted, "{lines:?}");
+        assert_eq!(fresh_for(lines), expected, "{lines:?}");
     }
 }
 
@@ -47,7 +47,7 @@ fn zero_and_a_time_that_has_passed_are_for_one_request() {
 }
 
 #[test]
-fn what_is_no_number_says_nothing() {
+fn an_invalid_number_is_ignored() {
     let values = "|@|-1|+5|5.0|5s|0x5|5, 5|5 5|\"5\"|@@5|@ 5|@-5|5@|off|\u{665}|\
         9223372036854775808|@99999999999999999999|Sun, 06 Nov 1994 08:49:37 GMT";
     for value in values.split('|') {
@@ -61,7 +61,7 @@ fn what_is_no_number_says_nothing() {
 
 #[test]
 fn the_first_line_counts() {
-    for (lines, wanted) in [
+    for (lines, expected) in [
         (["X-Accel-Expires: 5", "X-Accel-Expires: 600"], 5),
         (["X-Accel-Expires: 5", "X-Accel-Expires: 0"], 5),
         (["X-Accel-Expires: 0", "X-Accel-Expires: 5"], 0),
@@ -69,12 +69,12 @@ fn the_first_line_counts() {
         // The second line is not read even if the first one is invalid.
         (["X-Accel-Expires: x", "X-Accel-Expires: 5"], 3600),
     ] {
-        assert_eq!(fresh_for(&lines), wanted, "{lines:?}");
+        assert_eq!(fresh_for(&lines), expected, "{lines:?}");
     }
 }
 
 #[test]
-fn it_shares_nothing_that_is_of_one_client_or_that_is_no_whole_answer() {
+fn accel_expires_does_not_share_private_or_partial_answers() {
     let lines = "Set-Cookie: a=b|Vary: *|Vary: User-Agent|Content-Type: text/event-stream";
     for line in lines.split('|') {
         let found = judge(&["X-Accel-Expires: 600", line]);
@@ -82,12 +82,12 @@ fn it_shares_nothing_that_is_of_one_client_or_that_is_no_whole_answer() {
     }
     for status in [206, 302, 403, 503] {
         let found = judge_with(&collapse(3600, 0), status, &["X-Accel-Expires: 600"]);
-        let wanted = if status == 503 {
+        let expected = if status == 503 {
             Verdict::Failed
         } else {
             Verdict::Unshareable
         };
-        assert_eq!(found, wanted, "{status}");
+        assert_eq!(found, expected, "{status}");
     }
 }
 
@@ -104,7 +104,7 @@ fn cache_control_still_says_what_a_stale_answer_may_do() {
             (10, 10, 510),
         ),
     ];
-    for (other, wanted) in cases {
-        assert_eq!(ends(terms(&[line, other]), &collapse), wanted, "{other}");
+    for (other, expected) in cases {
+        assert_eq!(ends(terms(&[line, other]), &collapse), expected, "{other}");
     }
 }

@@ -26,7 +26,7 @@ fn age_is_a_number_of_seconds_or_ignored() {
 
 #[test]
 fn the_first_of_several_ages_counts() {
-    for (lines, wanted) in [
+    for (lines, expected) in [
         (&["Age: 7200, 0"][..], 7200),
         (&["Age: 0, 7200"], 0),
         (&["Age: 7200", "Age: 0"], 7200),
@@ -35,7 +35,7 @@ fn the_first_of_several_ages_counts() {
         (&["Age: 3600", "Age: 3600"], 3600),
         (&["Age: x, 7200"], 0),
     ] {
-        assert_eq!(age(lines), wanted, "{lines:?}");
+        assert_eq!(age(lines), expected, "{lines:?}");
     }
 }
 
@@ -51,14 +51,14 @@ fn the_time_on_the_way_counts_only_for_an_answer_of_a_cache() {
 
 #[test]
 fn a_date_in_the_past_makes_it_older() {
-    for (date, wanted) in [
+    for (date, expected) in [
         (MINUTE_BEFORE, 60),
         (DATE, 0),
         (MINUTE_LATER, 0),
         ("no date", 0),
         ("Sunday, 06-Nov-94 08:48:37 GMT", 60),
     ] {
-        assert_eq!(age(&[&format!("Date: {date}")]), wanted, "{date}");
+        assert_eq!(age(&[&format!("Date: {date}")]), expected, "{date}");
     }
     let date = format!("Date: {DATE}");
     // `Date` has a resolution of one second.
@@ -71,7 +71,7 @@ fn a_date_in_the_past_makes_it_older() {
 }
 
 #[test]
-fn it_grows_from_its_arrival() {
+fn age_grows_from_the_arrival() {
     let terms = terms(&["Age: 30"]);
     assert_eq!(terms.age(secs(2)), secs(32));
     let far = u64::from(u32::MAX);
@@ -84,7 +84,7 @@ fn an_answer_older_than_its_lifetime_is_for_one_request() {
     let (date, before) = (format!("Date: {DATE}"), format!("Date: {MINUTE_BEFORE}"));
     let much_later = "Expires: Sun, 06 Nov 1994 08:51:37 GMT";
     let ahead = "Date: Sun, 06 Nov 1994 08:51:27 GMT";
-    for (wanted, ages) in [
+    for (expected, ages) in [
         (
             0,
             "7200|7200, 0|2147483647|2147483648|2147483649|99999999999999999999|3600",
@@ -94,10 +94,10 @@ fn an_answer_older_than_its_lifetime_is_for_one_request() {
     ] {
         for age in ages.split('|') {
             let lines = ["Cache-Control: max-age=3600", &format!("Age: {age}")];
-            assert_eq!(fresh_for(&lines), wanted, "{age}");
+            assert_eq!(fresh_for(&lines), expected, "{age}");
         }
     }
-    for (lines, wanted) in [
+    for (lines, expected) in [
         (&["Cache-Control: max-age=60", &before][..], 0),
         (&["Cache-Control: max-age=90", &before], 30),
         (&[&later, &date, "Age: 45"], 15),
@@ -106,7 +106,7 @@ fn an_answer_older_than_its_lifetime_is_for_one_request() {
         (&[&later, &before, "Age: 150"], 0),
         (&[much_later, ahead, "Age: 15"], 0),
     ] {
-        assert_eq!(fresh_for(lines), wanted, "{lines:?}");
+        assert_eq!(fresh_for(lines), expected, "{lines:?}");
     }
     // Without its own lifetime, the answer has that of `keep`, whatever its age.
     assert_eq!(fresh_for(&["Age: 7200"]), 3600);

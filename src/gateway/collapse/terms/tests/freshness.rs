@@ -26,8 +26,8 @@ fn an_answer_without_a_lifetime_has_that_of_keep() {
 #[test]
 fn keep_is_never_beyond_what_the_answer_allows() {
     let terms = terms(&["Cache-Control: max-age=60"]);
-    for (keep, wanted) in [(0, 0), (1, 1), (59, 59), (60, 60), (61, 60), (3600, 60)] {
-        assert_eq!(ends(terms, &collapse(keep, 0)).0, wanted, "{keep}");
+    for (keep, expected) in [(0, 0), (1, 1), (59, 59), (60, 60), (61, 60), (3600, 60)] {
+        assert_eq!(ends(terms, &collapse(keep, 0)).0, expected, "{keep}");
     }
 }
 
@@ -63,7 +63,7 @@ fn s_maxage_wins_over_max_age_which_wins_over_expires() {
     controls_are_fresh_for(0, "max-age=600, s-maxage=0");
     let lines = ["Cache-Control: max-age=600", "Cache-Control: s-maxage=1"];
     assert_eq!(fresh_for(&lines), 1);
-    for (value, expires, wanted) in [
+    for (value, expires, expected) in [
         ("max-age=0, s-maxage=600", MINUTE_BEFORE, 600),
         ("max-age=600, s-maxage=x", MINUTE_LATER, 0),
         ("max-age=600", MINUTE_BEFORE, 600),
@@ -72,13 +72,13 @@ fn s_maxage_wins_over_max_age_which_wins_over_expires() {
         ("public", MINUTE_LATER, 60),
     ] {
         let lines = [control(value), format!("Expires: {expires}")];
-        assert_eq!(fresh_for(&[&lines[0], &lines[1]]), wanted, "{lines:?}");
+        assert_eq!(fresh_for(&[&lines[0], &lines[1]]), expected, "{lines:?}");
     }
 }
 
 #[test]
 fn expires_counts_from_the_date_of_the_answer() {
-    for (expires, date, wanted) in [
+    for (expires, date, expected) in [
         (MINUTE_LATER, Some(DATE), 60),
         (MINUTE_LATER, None, 60),
         (MINUTE_LATER, Some("foo"), 60),
@@ -98,7 +98,7 @@ fn expires_counts_from_the_date_of_the_answer() {
         let mut lines = vec![expires.as_str()];
         let date = date.map(|date| format!("Date: {date}"));
         lines.extend(date.as_deref());
-        assert_eq!(fresh_for(&lines), wanted, "{lines:?}");
+        assert_eq!(fresh_for(&lines), expected, "{lines:?}");
     }
 }
 

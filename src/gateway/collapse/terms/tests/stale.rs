@@ -32,7 +32,7 @@ fn an_answer_that_must_be_revalidated_is_never_stale() {
 
 #[test]
 fn stale_while_revalidate_counts_from_the_end_of_the_lifetime() {
-    for (line, wanted) in [
+    for (line, expected) in [
         ("max-age=4, stale-while-revalidate=20", (4, 24, 104)),
         ("max-age=4, stale-while-revalidate=0", (4, 4, 104)),
         ("max-age=4, stale-while-revalidate=x", (4, 4, 104)),
@@ -40,20 +40,20 @@ fn stale_while_revalidate_counts_from_the_end_of_the_lifetime() {
         ("stale-while-revalidate=20", (10, 30, 110)),
         ("s-maxage=4, stale-while-revalidate=20", (4, 24, 4)),
     ] {
-        assert_eq!(windows(&[&control(line)]), wanted, "{line}");
+        assert_eq!(windows(&[&control(line)]), expected, "{line}");
     }
 }
 
 #[test]
 fn stale_if_error_counts_from_the_end_of_the_lifetime() {
-    for (line, wanted) in [
+    for (line, expected) in [
         ("max-age=4, stale-if-error=200", (4, 4, 204)),
         ("max-age=4, stale-if-error=20", (4, 4, 104)),
         ("max-age=60, stale-if-error=200", (10, 10, 260)),
         ("s-maxage=4, stale-if-error=20", (4, 4, 24)),
         ("stale-if-error=200", (10, 10, 210)),
     ] {
-        assert_eq!(windows(&[&control(line)]), wanted, "{line}");
+        assert_eq!(windows(&[&control(line)]), expected, "{line}");
     }
     let terms = terms(&["Cache-Control: max-age=4, stale-if-error=200"]);
     assert_eq!(ends(terms, &collapse(10, 0)), (4, 4, 204));
@@ -71,14 +71,14 @@ fn the_age_at_its_arrival_is_part_of_its_lifetime() {
 #[test]
 fn the_end_is_the_last_of_all_windows() {
     let collapse = collapse(10, 0);
-    for (line, wanted) in [
+    for (line, expected) in [
         ("max-age=4", 4),
         ("max-age=4, stale-while-revalidate=20", 24),
         ("max-age=4, stale-if-error=30", 34),
     ] {
         let terms = terms(&[&control(line)]);
         let windows = terms.windows(&collapse, ASKED);
-        assert_eq!(windows.end(), ASKED + secs(wanted), "{line}");
+        assert_eq!(windows.end(), ASKED + secs(expected), "{line}");
     }
 }
 

@@ -28,7 +28,7 @@ fn names_of_the_key_do_not_matter() {
 }
 
 #[test]
-fn a_star_or_a_name_that_is_not_in_the_key_counts_wherever_it_stands() {
+fn a_star_or_a_name_outside_the_key_prevents_sharing() {
     let values = "User-Agent|Accept|Accept-Encoding, User-Agent|User-Agent, Accept-Encoding|\
         Origin,|\"accept-encoding\"|accept-encoding x|*|*, *|, *|*, Accept-Encoding|\
         Accept-Encoding, *";

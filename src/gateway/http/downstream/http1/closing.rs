@@ -65,7 +65,7 @@ impl<S: Socket> Http1Connection<S> {
         }
         if self.answer == (Progress::Begun { endless: true }) {
             // An error means that the connection is already closed.
-            let _gone = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
+            let _disconnected = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
         } else {
             self.close(false).await;
         }

@@ -393,7 +393,7 @@ impl<S: Socket> Http1Connection<S> {
     /// Returns why the connection ends after a request; `None` if it continues.
     fn end_after(&self, served: Result<(), Aborted>) -> Option<End> {
         match (served, self.answer) {
-            (_, Progress::Tunnel) | (Err(Aborted::ClientGone), _) => Some(End::Closed),
+            (_, Progress::Tunnel) | (Err(Aborted::ClientDisconnected), _) => Some(End::Closed),
             (Ok(()), Progress::Over) if self.keeps => None,
             (Ok(()), Progress::Over) => Some(End::Answered),
             (_, Progress::Begun { .. }) => Some(End::Broken),

@@ -29,11 +29,11 @@ impl<S: Socket> Http1Connection<S> {
         match wrote {
             Poll::Ready(wrote) => {
                 self.writing.stop();
-                Poll::Ready(wrote.map_err(|_| ClientError::Gone))
+                Poll::Ready(wrote.map_err(|_| ClientError::Disconnected))
             }
             Poll::Pending => {
                 let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
-                late.map(|()| Err(ClientError::Gone))
+                late.map(|()| Err(ClientError::Disconnected))
             }
         }
     }
@@ -55,12 +55,12 @@ impl<S: Socket> Http1Connection<S> {
 }
 
 impl<S: Socket> ClientStream for Http1Connection<S> {
-    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
-        socket::poll_gone(&self.socket, wait, cx)
+    fn poll_disconnected<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        socket::poll_disconnected(&self.socket, wait, cx)
     }
 
-    fn has_left(&self, _cx: &mut Context<'_>) -> bool {
-        socket::has_left(self.socket.fd())
+    fn is_disconnected(&self, _cx: &mut Context<'_>) -> bool {
+        socket::is_disconnected(self.socket.fd())
     }
 
     fn poll_body(
@@ -78,7 +78,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
                     return late.map(|()| Err(ClientError::TooSlow));
                 };
                 if !matches!(read, Ok(1..)) {
-                    return Poll::Ready(Err(ClientError::Gone));
+                    return Poll::Ready(Err(ClientError::Disconnected));
                 }
             } else {
                 piece.put(&std::mem::take(&mut self.kept));

@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn so_are_empty_lines_before_a_head(
+    fn empty_lines_before_a_head_in_pieces_are_read_as_whole_ones(
         before in prop::collection::vec(prop_oneof![Just("\r\n"), Just("\r"), Just("\n")], 0..5),
         sizes in prop::collection::vec(0_usize..5, 0..60),
     ) {
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_the_preface_of_http2(sizes in prop::collection::vec(0_usize..9, 0..30)) {
+    fn the_preface_of_http2_in_pieces_is_read_as_a_whole_one(sizes in prop::collection::vec(0_usize..9, 0..30)) {
         split_holds(&[HTTP2_PREFACE, b"rest"].concat(), &sizes)?;
     }
 }

@@ -14,7 +14,7 @@ use h2::RecvStream;
 use http::HeaderMap;
 
 use super::windows::{WAITING_WINDOW, Windows};
-use crate::http::http2::StreamGone;
+use crate::http::http2::StreamClosed;
 use crate::time::deadline::Deadline;
 
 /// Number of body bytes read before the stream gets the large window.
@@ -47,7 +47,7 @@ enum End {
     /// The body is complete; trailers may follow.
     Complete,
     /// The stream was reset or its connection was closed.
-    Gone,
+    Closed,
     /// The client sent more bytes than its window allows.
     Overrun,
 }
@@ -81,7 +81,7 @@ impl Body {
         cx: &mut Context<'_>,
         most: usize,
         take: impl FnOnce(&[u8]),
-    ) -> Poll<Result<usize, StreamGone>> {
+    ) -> Poll<Result<usize, StreamClosed>> {
         let waiting = &self.ahead[self.start..];
         let count = if waiting.is_empty() {
             let data = match self.poll_next(cx) {
@@ -121,8 +121,8 @@ impl Body {
     pub(super) fn poll_trailers(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<HeaderMap>, StreamGone>> {
-        self.stream.poll_trailers(cx).map_err(|_| StreamGone)
+    ) -> Poll<Result<Option<HeaderMap>, StreamClosed>> {
+        self.stream.poll_trailers(cx).map_err(|_| StreamClosed)
     }
 
     /// Takes the bytes that have arrived out of h2. Registers the task for more.
@@ -161,22 +161,22 @@ impl Body {
     }
 
     /// Returns the next bytes from h2, at least one; `None` at the end.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamGone>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamClosed>> {
         match self.end {
             None => {}
             Some(End::Complete) => return Poll::Ready(Ok(None)),
-            Some(End::Gone | End::Overrun) => return Poll::Ready(Err(StreamGone)),
+            Some(End::Closed | End::Overrun) => return Poll::Ready(Err(StreamClosed)),
         }
         let next = loop {
             match ready!(self.stream.poll_data(cx)) {
                 // An empty frame is not the end.
                 Some(Ok(data)) if data.is_empty() => {}
                 Some(Ok(data)) => return Poll::Ready(Ok(Some(data))),
-                Some(Err(_)) => break Err(StreamGone),
+                Some(Err(_)) => break Err(StreamClosed),
                 None => break Ok(None),
             }
         };
-        self.end = Some(next.as_ref().map_or(End::Gone, |_| End::Complete));
+        self.end = Some(next.as_ref().map_or(End::Closed, |_| End::Complete));
         Poll::Ready(next)
     }
 

@@ -18,7 +18,7 @@ pub(super) struct KeepAlive {
     /// Deadline for the next ping, or for the reply to the last one.
     timer: Deadline,
     /// Whether a ping was sent and not answered.
-    is_asked: bool,
+    is_ping_sent: bool,
 }
 
 impl KeepAlive {
@@ -26,7 +26,7 @@ impl KeepAlive {
         Self {
             pings,
             timer: Deadline::default(),
-            is_asked: false,
+            is_ping_sent: false,
         }
     }
 
@@ -36,20 +36,20 @@ impl KeepAlive {
             return Poll::Pending;
         };
         loop {
-            if self.is_asked && pings.poll_pong(cx).is_ready() {
-                self.is_asked = false;
+            if self.is_ping_sent && pings.poll_pong(cx).is_ready() {
+                self.is_ping_sent = false;
                 self.timer.stop();
             }
-            self.timer.start(if self.is_asked {
+            self.timer.start(if self.is_ping_sent {
                 PING_TIMEOUT
             } else {
                 PING_EVERY
             });
             ready!(self.timer.poll(cx));
-            if self.is_asked || pings.send_ping(Ping::opaque()).is_err() {
+            if self.is_ping_sent || pings.send_ping(Ping::opaque()).is_err() {
                 return Poll::Ready(());
             }
-            self.is_asked = true;
+            self.is_ping_sent = true;
             self.timer.stop();
         }
     }

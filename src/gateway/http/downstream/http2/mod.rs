@@ -218,11 +218,11 @@ async fn serve_stream<A: RequestService>(
                 Err(Aborted::AnswerBroken) => {
                     // A reset discards unwritten bytes. Yield first, so that the connection's task
                     // writes them.
-                    let _gone = stream.send_head(false);
+                    let _disconnected = stream.send_head(false);
                     tokio::task::yield_now().await;
                     stream.reset(Reason::INTERNAL_ERROR);
                 }
-                Err(Aborted::ClientGone) if body.borrow().is_overrun() => {
+                Err(Aborted::ClientDisconnected) if body.borrow().is_overrun() => {
                     stream.reset(Reason::FLOW_CONTROL_ERROR);
                 }
                 _ => {}

@@ -161,7 +161,7 @@ impl<'a> Http2Stream<'a> {
             fields: &fields,
         });
         // An error means that the client has already disconnected.
-        let _gone = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
+        let _disconnected = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
     }
 
     /// Sends the head, unless it is already sent. `is_last`: no body follows.
@@ -171,7 +171,7 @@ impl<'a> Http2Stream<'a> {
             && let Some(head) = head.take()
         {
             let stream = respond.send_response(head, is_last);
-            let stream = stream.map_err(|_| ClientError::Gone)?;
+            let stream = stream.map_err(|_| ClientError::Disconnected)?;
             *answer = if is_last {
                 Progress::Over
             } else {
@@ -190,15 +190,15 @@ fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
 }
 
 impl ClientStream for Http2Stream<'_> {
-    fn poll_gone<'s>(&'s self, _wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.has_left(cx) {
+    fn poll_disconnected<'s>(&'s self, _wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_disconnected(cx) {
             Poll::Ready(())
         } else {
             Poll::Pending
         }
     }
 
-    fn has_left(&self, cx: &mut Context<'_>) -> bool {
+    fn is_disconnected(&self, cx: &mut Context<'_>) -> bool {
         let reset = match &mut *self.answer.borrow_mut() {
             Progress::Ahead(respond, _) => respond.poll_reset(cx),
             Progress::Sending(stream) => stream.poll_reset(cx),
@@ -227,10 +227,10 @@ impl ClientStream for Http2Stream<'_> {
                 return late.map(|()| Err(ClientError::TooSlow));
             };
             self.expecting = None;
-            let read = read.map_err(|_| ClientError::Gone)?;
+            let read = read.map_err(|_| ClientError::Disconnected)?;
             if read == 0 {
                 let trailers = ready!(self.body.borrow_mut().poll_trailers(cx));
-                let trailers = trailers.map_err(|_| ClientError::Gone)?;
+                let trailers = trailers.map_err(|_| ClientError::Disconnected)?;
                 self.is_over = true;
                 self.trailers = http2::trailers(trailers.as_ref());
             } else {
@@ -281,7 +281,7 @@ impl ClientStream for Http2Stream<'_> {
         self.interim_bytes += size;
         if let Progress::Ahead(respond, _) = self.answer.get_mut() {
             // An error means that the client has disconnected. Sending the response detects that.
-            let _gone = respond.send_informational(head);
+            let _disconnected = respond.send_informational(head);
         }
     }
 
@@ -332,16 +332,16 @@ impl ClientStream for Http2Stream<'_> {
         let waiting = piece.len();
         let had_bytes = waiting > 0;
         let sent = http2::poll_send_piece(stream, cx, piece, is_last);
-        let has_left = sent.is_pending() && stream.poll_reset(cx).is_ready();
+        let is_disconnected = sent.is_pending() && stream.poll_reset(cx).is_ready();
         let share = share_of(waiting - piece.len(), &self.under_way);
         let floor = self.timeouts.floor();
         self.write_lag.moved(&mut self.writing, share, floor);
         match sent {
-            Poll::Ready(sent) => sent.map_err(|_| ClientError::Gone)?,
-            Poll::Pending if has_left => return Poll::Ready(Err(ClientError::Gone)),
+            Poll::Ready(sent) => sent.map_err(|_| ClientError::Disconnected)?,
+            Poll::Pending if is_disconnected => return Poll::Ready(Err(ClientError::Disconnected)),
             Poll::Pending => {
                 let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
-                return late.map(|()| Err(ClientError::Gone));
+                return late.map(|()| Err(ClientError::Disconnected));
             }
         }
         self.writing.stop();
@@ -353,7 +353,7 @@ impl ClientStream for Http2Stream<'_> {
                 http2::send_end(stream, trailers)
             };
             *self.answer.get_mut() = Progress::Over;
-            return Poll::Ready(ended.map_err(|_| ClientError::Gone));
+            return Poll::Ready(ended.map_err(|_| ClientError::Disconnected));
         }
         Poll::Ready(Ok(()))
     }

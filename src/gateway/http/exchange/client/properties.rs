@@ -88,11 +88,11 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
         let own = client(&server, STRANGER, &lines);
         prop_assert_eq!(own.address, "192.0.2.1".parse().ok());
         prop_assert!(!own.trusted);
-        let told = client(&server, PROXY, &lines);
-        prop_assert!(told.trusted && told.address.is_some());
+        let forwarded = client(&server, PROXY, &lines);
+        prop_assert!(forwarded.trusted && forwarded.address.is_some());
         prop_assert_eq!(
-            told.address,
-            told.address.map(|address| address.to_canonical())
+            forwarded.address,
+            forwarded.address.map(|address| address.to_canonical())
         );
         let split = line.iter().position(|byte| *byte == b',');
         if let Some(comma) = split.filter(|_| field == ForwardedHeader::XForwardedFor) {
@@ -101,12 +101,12 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
                 .iter()
                 .all(|line| HeaderValue::from_bytes(line).is_ok())
             {
-                prop_assert_eq!(client(&server, PROXY, &lines), told);
+                prop_assert_eq!(client(&server, PROXY, &lines), forwarded);
             }
         }
         if field == ForwardedHeader::XForwardedFor && HeaderValue::from_bytes(line).is_ok() {
             let expected = naive(line).or("10.0.0.1".parse().ok());
-            prop_assert_eq!(told.address, expected);
+            prop_assert_eq!(forwarded.address, expected);
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ fn a_proxy_with_a_mapped_address_is_trusted() {
 }
 
 #[test]
-fn whom_a_client_names_is_to_its_left() {
+fn the_claim_of_a_client_is_to_its_left() {
     let named = |field, name: &str, line: &str| {
         let head = request(&[(name, line.as_bytes())]);
         let client = "203.0.113.7".parse().ok();
@@ -244,7 +244,7 @@ fn lie(folder: &'static str) -> impl Strategy<Value = Vec<u8>> {
     lie.prop_filter("no field value", |lie| HeaderValue::from_bytes(lie).is_ok())
 }
 
-fn told(
+fn forwarded(
     field: ForwardedHeader,
     folder: &'static str,
 ) -> impl Strategy<Value = (IpAddr, Vec<Vec<u8>>)> {
@@ -272,20 +272,20 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_field_is_read_and_a_stranger_is_not_believed(
+    fn any_field_is_read_and_an_untrusted_peer_is_not_believed(
         line in prop_oneof![bytes("x-forwarded-for"), bytes("forwarded")],
     ) {
         holds(&line)?;
     }
 
     #[test]
-    fn a_lie_left_of_the_client_changes_nothing((expected, lines) in told(ForwardedHeader::XForwardedFor, "x-forwarded-for")) {
+    fn a_lie_left_of_the_client_changes_nothing((expected, lines) in forwarded(ForwardedHeader::XForwardedFor, "x-forwarded-for")) {
         let found = client(&server(ForwardedHeader::XForwardedFor), PROXY, &lines);
         prop_assert_eq!(found.address, Some(expected));
     }
 
     #[test]
-    fn nor_does_one_in_quotes((expected, lines) in told(ForwardedHeader::Forwarded, "forwarded")) {
+    fn a_quoted_lie_left_of_the_client_changes_nothing((expected, lines) in forwarded(ForwardedHeader::Forwarded, "forwarded")) {
         let found = client(&server(ForwardedHeader::Forwarded), PROXY, &lines);
         prop_assert_eq!(found.address, Some(expected), "{:?}", lines.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>());
     }

@@ -11,7 +11,7 @@ use super::own_copy::{OwnCopy, Source};
 use crate::collapse::{
     AnswerBody, AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict,
 };
-use crate::gate::{Place, Reserved};
+use crate::gate::{Permit, ReservedPosition};
 use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response, Wait};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
@@ -66,19 +66,19 @@ impl<'c> Collector<'c> {
     }
 
     /// Takes the permit at the gate that the previous leader reserved for this one, if any.
-    pub(super) fn take_reserved(&mut self) -> Option<Reserved> {
+    pub(super) fn take_reserved(&mut self) -> Option<ReservedPosition> {
         self.leader.as_mut().and_then(Leader::take_reserved)
     }
 
     /// Notes that the request departs to the origin.
-    pub(super) fn departs(&mut self, place: Option<&Place>) {
+    pub(super) fn departs(&mut self, permit: Option<&Permit>) {
         if let Some(leader) = &mut self.leader {
-            leader.departs(place.map(Place::line), self.pacer.now());
+            leader.departs(permit.map(Permit::departed), self.pacer.now());
         }
     }
 
     /// Returns whether the answer refreshes a stale one, without a client.
-    pub(super) fn is_for_nobody(&self) -> bool {
+    pub(super) fn is_refresh(&self) -> bool {
         self.client.is_none()
     }
 
@@ -166,14 +166,14 @@ impl<'c> Collector<'c> {
                 false
             }
             Verdict::Shared(_) => {
-                self.share_no_more(None);
+                self.stop_sharing(None);
                 false
             }
         }
     }
 
     /// Stops sharing an answer that is too large. The client gets the bytes in `first` first.
-    fn share_no_more(&mut self, first: Option<Arc<AnswerBody>>) {
+    fn stop_sharing(&mut self, first: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
             leader.unshareable(self.pacer.now());
         }
@@ -198,7 +198,7 @@ impl<'c> Collector<'c> {
             self.stage = Stage::Gathering(gathered);
         } else {
             let rest = self.rest(gathered);
-            self.share_no_more(rest);
+            self.stop_sharing(rest);
         }
     }
 
@@ -252,24 +252,24 @@ fn shared_fields(origin: &OriginHead<'_>) -> AnswerFields {
 
 impl ClientStream for Collector<'_> {
     /// Ready when the client has disconnected and no follower waits for the answer.
-    fn poll_gone<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_disconnected<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(client) = self.client.as_deref() else {
             return Poll::Pending;
         };
         if !self.has_lost_client() {
-            ready!(client.poll_gone(wait, cx));
+            ready!(client.poll_disconnected(wait, cx));
             self.has_lost_client.set(true);
         }
         let leader = self.leader.as_ref();
         leader.map_or(Poll::Ready(()), |leader| leader.poll_alone(cx))
     }
 
-    fn has_left(&self, cx: &mut Context<'_>) -> bool {
-        let has_left = self
+    fn is_disconnected(&self, cx: &mut Context<'_>) -> bool {
+        let is_disconnected = self
             .client
             .as_deref()
-            .is_some_and(|client| client.has_left(cx));
-        has_left && self.leader.is_none()
+            .is_some_and(|client| client.is_disconnected(cx));
+        is_disconnected && self.leader.is_none()
     }
 
     fn poll_body(
@@ -313,12 +313,12 @@ impl ClientStream for Collector<'_> {
     }
 
     fn held(&mut self) -> bool {
-        let is_for_nobody = self.is_for_nobody();
+        let is_refresh = self.is_refresh();
         let Some(leader) = &mut self.leader else {
             return false;
         };
-        match leader.stand_in(is_for_nobody, self.pacer.now()) {
-            Some(stale) if !is_for_nobody => {
+        match leader.stand_in(is_refresh, self.pacer.now()) {
+            Some(stale) if !is_refresh => {
                 self.leader = None;
                 self.stage = Stage::Stale(stale);
                 true
@@ -420,10 +420,10 @@ impl Collector<'_> {
         then: Then<'_>,
     ) -> Poll<Result<(), ClientError>> {
         match self.client.as_deref_mut() {
-            Some(_) if self.has_lost_client.get() => Poll::Ready(Err(ClientError::Gone)),
+            Some(_) if self.has_lost_client.get() => Poll::Ready(Err(ClientError::Disconnected)),
             Some(client) => client.poll_send(cx, piece, then),
             // There is no client and no follower.
-            None => Poll::Ready(Err(ClientError::Gone)),
+            None => Poll::Ready(Err(ClientError::Disconnected)),
         }
     }
 }

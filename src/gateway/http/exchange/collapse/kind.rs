@@ -150,9 +150,9 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
             },
             _ => {}
         }
-        let is_wanted = |wanted: &String| is_field(wanted, name, info.underscores);
-        if let Some(wanted) = collapse.vary.iter().position(is_wanted) {
-            varying.push((wanted, value));
+        let is_expected = |expected: &String| is_field(expected, name, info.underscores);
+        if let Some(expected) = collapse.vary.iter().position(is_expected) {
+            varying.push((expected, value));
         }
     }
     let key = kind_key(collapse, route, info, &varying);
@@ -204,7 +204,7 @@ fn kind_key(
     for nth in 0..collapse.vary.len() {
         // An empty field differs from an absent one.
         let mut count = 0_u32;
-        for (_, value) in varying.iter().filter(|(wanted, _)| *wanted == nth) {
+        for (_, value) in varying.iter().filter(|(expected, _)| *expected == nth) {
             put(&mut bytes, |bytes| bytes.extend_from_slice(value));
             count += 1;
         }
@@ -263,8 +263,8 @@ fn names_client(name: &[u8]) -> bool {
 fn is_certificate(name: &[u8]) -> bool {
     const END: &[u8] = b"-client-cert";
     let end = name.len().checked_sub(END.len()).map(|at| &name[at..]);
-    let is_like = |(byte, wanted): (&u8, &u8)| {
-        byte.eq_ignore_ascii_case(wanted) || *wanted == b'-' && *byte == b'_'
+    let is_like = |(byte, expected): (&u8, &u8)| {
+        byte.eq_ignore_ascii_case(expected) || *expected == b'-' && *byte == b'_'
     };
     end.is_some_and(|end| end.iter().zip(END).all(is_like))
 }

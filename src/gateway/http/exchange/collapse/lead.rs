@@ -7,13 +7,13 @@ use std::pin::pin;
 use super::super::admit::pass_gate;
 use super::super::forward::Forward;
 use super::super::gate::GateRequest;
-use super::super::onward::{Admitted, Decision, Leading, Onward};
+use super::super::onward::{Admitted, Decision, Leading, Proceed};
 use super::super::record::RequestRecord;
 use super::super::reply::{Reply, send};
 use super::collector::Collector;
 use super::kind::preconditions;
-use crate::gate::{Admission, Reserved};
-use crate::http::downstream::{Aborted, ClientStream, unless_gone};
+use crate::gate::{Admission, ReservedPosition};
+use crate::http::downstream::{Aborted, ClientStream, unless_disconnected};
 use crate::observe::metrics::SharedOutcome;
 
 /// Sends a leader to its origin, and the answer to its client and to all followers.
@@ -30,41 +30,42 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     // Passes the gate of the origin.
     let passed: Decision<'r> = match before.gate {
         None => {
-            let admitted = Admitted::new(before.to, None, before.turns);
-            Ok(Onward::Admitted(admitted))
+            let admitted = Admitted::new(before.to, None, before.admissions);
+            Ok(Proceed::Admitted(admitted))
         }
         // The origin will not answer for a while, and a stale answer can be used at once.
         Some(_) if answers_later(record, before.to.origin) && collector.held() => {
-            let _used = before.turns.take(before.to.route);
+            let _used = before.admissions.take(before.to.route);
             record.count_shared(SharedOutcome::Stale, before.to.origin);
             Err(Reply::of_status(503))
         }
         Some(gate) => {
             // A new leader takes over the position of the previous one in the gate's queue.
             let reserved = collector.take_reserved();
-            let join = |gate: &GateRequest<'r>, waited| match reserved.and_then(Reserved::take) {
-                Some(waiting) => Ok(Admission::Waiting(waiting)),
-                None => gate.join(waited),
-            };
-            let passing = pin!(pass_gate(before.to, gate, before.turns, record, join));
-            let passed = unless_gone(&collector, passing).await;
-            passed.map_err(|_gone| Aborted::ClientGone)?
+            let join =
+                |gate: &GateRequest<'r>, waited| match reserved.and_then(ReservedPosition::take) {
+                    Some(waiting) => Ok(Admission::Waiting(waiting)),
+                    None => gate.join(waited),
+                };
+            let passing = pin!(pass_gate(before.to, gate, before.admissions, record, join));
+            let passed = unless_disconnected(&collector, passing).await;
+            passed.map_err(|_disconnected| Aborted::ClientDisconnected)?
         }
     };
     // Sends the request. The collector shares the answer while it is forwarded.
     let (done, rejection) = match passed {
-        Ok(Onward::Admitted(admitted)) => {
-            collector.departs(admitted.place.as_deref());
+        Ok(Proceed::Admitted(admitted)) => {
+            collector.departs(admitted.permit.as_deref());
             record.count_shared(record.shared, before.to.origin);
             let forward = Forward::new(admitted, &mut collector, record);
             (Box::pin(forward.run()).await, None)
         }
-        Ok(Onward::Leads(_)) => (Ok(()), None),
+        Ok(Proceed::Leads(_)) => (Ok(()), None),
         Err(reply) => (Ok(()), Some(reply)),
     };
     // If the answer was shared or released before, this does nothing.
     collector.fail();
-    if collector.is_for_nobody() {
+    if collector.is_refresh() {
         return Ok(());
     }
     if collector.is_cut_off() {
@@ -73,9 +74,9 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     let stale = collector.take_stale();
     if collector.has_lost_client() {
         if !ClientStream::has_begun(&collector) {
-            record.client_left();
+            record.client_disconnected();
         }
-        return Err(Aborted::ClientGone);
+        return Err(Aborted::ClientDisconnected);
     }
     // The client gets a stale answer instead of an error.
     if let Some(stale) = stale {

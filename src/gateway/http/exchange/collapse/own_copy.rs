@@ -102,7 +102,7 @@ impl OwnCopy {
                     return Poll::Ready(Ok(()));
                 }
                 let Some(piece) = Piece::from(source, self.sent, end.is_some()) else {
-                    return Poll::Ready(Err(ClientError::Gone));
+                    return Poll::Ready(Err(ClientError::Disconnected));
                 };
                 self.piece = Some(piece);
             }

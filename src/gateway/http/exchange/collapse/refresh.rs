@@ -10,7 +10,7 @@ use super::super::arrive::find_route;
 use super::super::cost;
 use super::super::destination::Destination;
 use super::super::gate::GateRequest;
-use super::super::limits::{LimitOutcome, Limited, Turns};
+use super::super::limits::{LimitOutcome, Limited, ZoneAdmissions};
 use super::super::onward::{BeforeGate, Leading};
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
@@ -69,7 +69,7 @@ async fn fetch(
     let before = BeforeGate {
         to,
         gate: gate.map(Box::new),
-        turns: Turns::default(),
+        admissions: ZoneAdmissions::default(),
     };
     let leading = Box::new(Leading { before, leader });
     // The followers get the result from `lead`.

@@ -11,12 +11,14 @@ use tokio::time::timeout;
 
 use super::super::admit::pass_gate;
 use super::super::gate::GateRequest;
-use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Onward};
+use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Proceed};
 use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::kind::{kind, preconditions};
 use super::refresh;
-use crate::collapse::{Followed, Follower, Preconditions, Release, Share, SharedAnswer};
+use crate::collapse::{
+    CollapseLookup, FollowResult, Follower, Preconditions, ReleasedTurn, SharedAnswer,
+};
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 use crate::time::pacer::Pacer;
 
@@ -40,12 +42,12 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     let now = asked_at(&before, record);
     let client = info.client.address;
     match shared.ask(&kind.key, collapse, client, kind.may_lead(), now) {
-        Share::Kept(answer) => {
+        CollapseLookup::Kept(answer) => {
             let kept = SharedOutcome::Kept;
             let asked = kind.preconditions(info);
             Ok(Err(answered(kept, answer, &asked, before, record, now)))
         }
-        Share::Stale(answer, leader) => {
+        CollapseLookup::Stale(answer, leader) => {
             if let Some(leader) = leader {
                 refresh::start(record.worker, info, leader);
             }
@@ -53,22 +55,22 @@ pub(in super::super) fn share<'w, 'a: 'w>(
             let asked = kind.preconditions(info);
             Ok(Err(answered(stale, answer, &asked, before, record, now)))
         }
-        Share::Lead(leader) => {
+        CollapseLookup::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
             let leading = Leading { before, leader };
-            Ok(Ok(Onward::Leads(Box::new(leading))))
+            Ok(Ok(Proceed::Leads(Box::new(leading))))
         }
-        Share::Follow(follower) => Err(Box::pin(follow(follower, before, record, now))),
-        Share::Alone => alone(before, record, None),
+        CollapseLookup::Follow(follower) => Err(Box::pin(follow(follower, before, record, now))),
+        CollapseLookup::Alone => alone(before, record, None),
     }
 }
 
 /// Returns the current time. Avoids reading the clock if the request was just admitted.
 fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
-    if before.turns.is_empty() {
+    if before.admissions.is_empty() {
         record.now()
     } else {
-        before.turns.granted_at(record.began)
+        before.admissions.granted_at(record.began)
     }
 }
 
@@ -79,13 +81,17 @@ fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
 fn alone<'w, 'a: 'w>(
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
-    release: Option<Release>,
+    release: Option<ReleasedTurn>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    let BeforeGate { to, gate, turns } = before;
+    let BeforeGate {
+        to,
+        gate,
+        admissions,
+    } = before;
     record.shared = SharedOutcome::Alone;
     let Some(gate) = gate else {
         record.count_shared(SharedOutcome::Alone, to.origin);
-        return Ok(Ok(Onward::Admitted(Admitted::new(to, None, turns))));
+        return Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions))));
     };
     let join = |gate: &GateRequest<'a>, waited| {
         let joined = gate.join(waited);
@@ -94,7 +100,7 @@ fn alone<'w, 'a: 'w>(
         joined
     };
     Err(Box::pin(async move {
-        let passed = pass_gate(to, gate, turns, &mut *record, join).await;
+        let passed = pass_gate(to, gate, admissions, &mut *record, join).await;
         if passed.is_ok() {
             record.count_shared(SharedOutcome::Alone, to.origin);
         }
@@ -113,7 +119,7 @@ fn answered<'a>(
 ) -> Reply<'a> {
     record.count_shared(outcome, before.to.origin);
     let route = before.to.route;
-    let (mut used, _occupied) = before.turns.take(route);
+    let (mut used, _in_flight_permits) = before.admissions.take(route);
     record.settle(route, answer.head.status, answer.head.billed, &mut used);
     Reply::shared(answer, preconditions, now)
 }
@@ -135,40 +141,40 @@ fn follow<'w, 'a: 'w>(
         let route = before.to.route;
         let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
         let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
-        let told = told_in_time(&worker.pacer, &mut follower, &before, limit, began).await;
+        let followed = wait_for_leader(&worker.pacer, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
         if let Some(metrics) = metrics {
             metrics.waits.record(now.since(began));
         }
-        match told {
-            Ok(Some(Followed::Answer(answer))) => {
+        match followed {
+            Ok(Some(FollowResult::Answer(answer))) => {
                 let follower = SharedOutcome::Follower;
                 let asked = preconditions(record.info);
                 Err(answered(follower, answer, &asked, before, record, now))
             }
-            Ok(Some(Followed::Stale(answer))) => {
+            Ok(Some(FollowResult::Stale(answer))) => {
                 let stale = SharedOutcome::Stale;
                 let asked = preconditions(record.info);
                 Err(answered(stale, answer, &asked, before, record, now))
             }
-            Ok(Some(Followed::Lead(leader))) => {
+            Ok(Some(FollowResult::Lead(leader))) => {
                 note_followed(&mut before, record, now.since(began), departed.is_none());
                 record.shared = SharedOutcome::Leader;
                 let leader = *leader;
-                Ok(Onward::Leads(Box::new(Leading { before, leader })))
+                Ok(Proceed::Leads(Box::new(Leading { before, leader })))
             }
-            Ok(Some(Followed::Alone(release))) => {
+            Ok(Some(FollowResult::Alone(release))) => {
                 let span = now.since(began);
-                go_on(before, record, span, departed, Some(release)).await
+                continue_alone(before, record, span, departed, Some(release)).await
             }
-            Err(GaveUp::AtOrigin) => {
+            Err(FollowTimeout::AtOrigin) => {
                 let span = now.since(began);
-                go_on(before, record, span, departed, None).await
+                continue_alone(before, record, span, departed, None).await
             }
             // The process is ending.
             Ok(None) => Err(Reply::of_status(503)),
-            Err(GaveUp::AtGate) => Err(gave_up(now.since(began), before, record)),
+            Err(FollowTimeout::AtGate) => Err(reject_follower(now.since(began), before, record)),
         }
     }
 }
@@ -176,12 +182,12 @@ fn follow<'w, 'a: 'w>(
 /// Lets a request continue alone after it followed for `span`.
 ///
 /// `departed`: instant at which its leader departed to the origin. Boxed: few requests get here.
-fn go_on<'w, 'a: 'w>(
+fn continue_alone<'w, 'a: 'w>(
     mut before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
     span: Duration,
     departed: Option<Moment>,
-    release: Option<Release>,
+    release: Option<ReleasedTurn>,
 ) -> BoxedDecision<'w, 'a> {
     note_followed(&mut before, record, span, departed.is_none());
     match alone(before, record, release) {
@@ -203,13 +209,13 @@ fn note_followed(
         gate.note_followed(span, in_queue);
         // Only an origin with `hold` needs this time later, after the gate.
         if record.gateway.origin(before.to.origin).settings().holds() {
-            record.went_on(span);
+            record.note_time_as_follower(span);
         }
     }
 }
 
 /// Reason why a follower stops following.
-enum GaveUp {
+enum FollowTimeout {
     /// The leader did not pass the gate in time.
     AtGate,
     /// The leader had no complete answer in time.
@@ -221,13 +227,13 @@ enum GaveUp {
 /// While the leader waits at the gate, a follower waits at most as long as a request may wait
 /// there. Once a leader has departed, the follower waits at most for `limit`, even if several
 /// leaders follow one another.
-async fn told_in_time(
+async fn wait_for_leader(
     pacer: &Pacer,
     follower: &mut Follower,
     before: &BeforeGate<'_>,
     limit: Duration,
     began: Moment,
-) -> Result<Option<Followed>, GaveUp> {
+) -> Result<Option<FollowResult>, FollowTimeout> {
     let at_gate = before.gate.as_ref().map(|gate| gate.follow_limit());
     let mut first_departed = None;
     loop {
@@ -243,12 +249,12 @@ async fn told_in_time(
             // The step is limited, so the departure of the leader is noticed in time.
             let step = until.since(now).min(limit);
             match timeout(step, &mut *follower).await {
-                Ok(told) => return Ok(told),
+                Ok(followed) => return Ok(followed),
                 Err(_) => continue,
             }
         }
         if departed.is_none() && at_gate.is_some() {
-            return Err(GaveUp::AtGate);
+            return Err(FollowTimeout::AtGate);
         }
         let collapse = before.to.route.collapse.as_ref();
         let follow_timeout = collapse.map_or(limit, |it| it.follow_timeout);
@@ -256,18 +262,18 @@ async fn told_in_time(
         if follower.give_up(follow_timeout, now) {
             return Ok(follower.await);
         }
-        return Err(GaveUp::AtOrigin);
+        return Err(FollowTimeout::AtOrigin);
     }
 }
 
 /// Returns the response to a follower whose leader did not pass the gate in time.
-fn gave_up<'a>(
+fn reject_follower<'a>(
     span: Duration,
     before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Reply<'a> {
     let route = before.to.route;
-    before.turns.reject_elsewhere();
+    before.admissions.reject_elsewhere();
     let Some(gate) = before.gate else {
         return Reply::of_status(503);
     };

@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn so_it_is_of_such_as_nearly_match(line in "((session|SESSION|x|sess)?[ =;,\"\\\\]{0,3}){0,6}") {
+    fn of_nearly_matching_cookies_one_is_read_and_passed_on(line in "((session|SESSION|x|sess)?[ =;,\"\\\\]{0,3}){0,6}") {
         holds(line.as_bytes())?;
     }
 }

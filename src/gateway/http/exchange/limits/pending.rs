@@ -10,7 +10,7 @@ use super::super::request_info::RequestInfo;
 use super::verdict::{AppliedLimit, LimitVerdict};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::LimitStatus;
-use crate::zone::{Join, Joined, Joining, Rejection, Turn, next_ticket};
+use crate::zone::{Join, Joined, Joining, Rejection, ZoneAdmission, next_ticket};
 
 /// A limit that applies to the request and was not joined yet.
 pub(super) struct PendingLimit {
@@ -29,7 +29,8 @@ pub(in super::super) struct JoinedLimit<'r> {
 }
 
 /// Decision of a request's only limit.
-pub(super) type DecidedLimit<'r> = Result<(LimitVerdict, Turn<'r>), (LimitVerdict, Rejection)>;
+pub(super) type DecidedLimit<'r> =
+    Result<(LimitVerdict, ZoneAdmission<'r>), (LimitVerdict, Rejection)>;
 
 /// Returns the limits that apply to the request.
 pub(super) fn pending<'p>(
@@ -41,13 +42,13 @@ pub(super) fn pending<'p>(
     let above_burst = info.above_burst(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
     let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.onward()));
-    route.limits.iter().filter_map(move |wanted| {
-        let zone = gateway.zone(wanted.zone).settings();
+    route.limits.iter().filter_map(move |route_limit| {
+        let zone = gateway.zone(route_limit.zone).settings();
         let key = match key::take(zone, info, route) {
             Ok(key) => key,
             Err(NotLimited::Exempt) => return None,
             Err(NotLimited::NoKey) => {
-                let metrics = gateway.zone(wanted.zone).metrics();
+                let metrics = gateway.zone(route_limit.zone).metrics();
                 metrics.count(None, LimitStatus::NoKey);
                 return None;
             }
@@ -55,7 +56,7 @@ pub(super) fn pending<'p>(
         let plan = zone.plans.index_of(&key);
         let costing = Limit {
             cost,
-            ..wanted.limit
+            ..route_limit.limit
         };
         let mut limit = zone.limit_in(plan, costing);
         if zone.algorithm.queues() {
@@ -66,9 +67,9 @@ pub(super) fn pending<'p>(
         if limit.max_wait.is_none() && limit.in_flight.is_none() {
             limit.max_wait = info.call_timeout();
         }
-        let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
+        let dry_run = gateway.zone(route_limit.zone).dry_run(&key, route.dry_run);
         Some(PendingLimit {
-            zone: wanted.zone,
+            zone: route_limit.zone,
             join: Join {
                 key,
                 plan,
@@ -76,16 +77,16 @@ pub(super) fn pending<'p>(
                 dry_run,
                 ticket,
                 onward,
-                places_later: false,
+                takes_permits_later: false,
             },
         })
     })
 }
 
 impl JoinedLimit<'_> {
-    /// Returns the verdict of this limit after the admission `turn`.
-    pub(super) fn granted(&self, turn: &Turn<'_>) -> LimitVerdict {
-        LimitVerdict::granted(self.limit, turn, self.joining.is_dry_run())
+    /// Returns the verdict of this limit after the admission `admission`.
+    pub(super) fn granted(&self, admission: &ZoneAdmission<'_>) -> LimitVerdict {
+        LimitVerdict::granted(self.limit, admission, self.joining.is_dry_run())
     }
 
     /// Returns the verdict of this limit after a rejection.
@@ -100,7 +101,10 @@ impl PendingLimit {
     pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
         let (limit, dry_run) = (self.applied(), self.join.dry_run);
         match gateway.zone(self.zone).ask(self.join) {
-            Joined::Turn(turn) => Ok(Ok((LimitVerdict::granted(limit, &turn, dry_run), turn))),
+            Joined::ZoneAdmission(admission) => Ok(Ok((
+                LimitVerdict::granted(limit, &admission, dry_run),
+                admission,
+            ))),
             Joined::Rejected(key, rejection) => {
                 let verdict = LimitVerdict::rejected(limit, key, &rejection, dry_run);
                 Ok(Err((verdict, rejection)))
@@ -120,9 +124,9 @@ impl PendingLimit {
         LimitVerdict::rejected(limit, self.join.key, rejection, dry_run)
     }
 
-    /// Returns the verdict of this limit after the admission `turn`.
-    pub(super) fn granted(self, turn: &Turn) -> LimitVerdict {
-        LimitVerdict::granted(self.applied(), turn, self.join.dry_run)
+    /// Returns the verdict of this limit after the admission `admission`.
+    pub(super) fn granted(self, admission: &ZoneAdmission) -> LimitVerdict {
+        LimitVerdict::granted(self.applied(), admission, self.join.dry_run)
     }
 
     /// Returns the limit in the form for response fields.

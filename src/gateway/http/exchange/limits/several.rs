@@ -14,25 +14,25 @@ use futures_util::stream::FuturesUnordered;
 use limit::Limit;
 use smallvec::SmallVec;
 
+use super::admissions::ZoneAdmissions;
 use super::pending::PendingLimit;
-use super::turns::Turns;
 use super::verdict::Verdicts;
 use crate::http::gateway::Gateway;
-use crate::zone::{Joining, Rejection, Turn, take_places};
+use crate::zone::{Joining, Rejection, ZoneAdmission, take_permits};
 
 /// Joins all limits. Returns their verdicts when all have admitted, or the first rejection.
 pub(super) async fn join_all(
     gateway: &Gateway,
     mut pending: Vec<PendingLimit>,
     waited: impl Fn() -> Duration,
-) -> Result<(Verdicts, Turns<'_>), (PendingLimit, Rejection)> {
+) -> Result<(Verdicts, ZoneAdmissions<'_>), (PendingLimit, Rejection)> {
     // Limits without `in_flight` come first, in their order. The others are sorted by zone name.
-    let turn_order = |PendingLimit { zone, join }: &PendingLimit| {
+    let join_order = |PendingLimit { zone, join }: &PendingLimit| {
         let zone = gateway.zone(*zone).settings();
         join.limit.in_flight.map(|_| zone.name.as_str())
     };
-    pending.sort_by_key(turn_order);
-    let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
+    pending.sort_by_key(join_order);
+    let at_once = pending.partition_point(|asked| join_order(asked).is_none());
     // Limits with `in_flight` are not probed: it cannot be predicted whether a permit will be free.
     if at_once > 1
         && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
@@ -40,8 +40,8 @@ pub(super) async fn join_all(
         return Err((pending.swap_remove(index), rejection));
     }
     let joining = pending[..at_once].iter().map(|asked| asked.join(gateway));
-    let mut turns = match turns(joining.collect()).await {
-        Ok(turns) => turns,
+    let mut admissions = match admissions(joining.collect()).await {
+        Ok(admissions) => admissions,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
     // `max_wait` limits the total wait: the time so far is subtracted.
@@ -51,50 +51,50 @@ pub(super) async fn join_all(
             *max = max.saturating_sub(waited());
         }
     }
-    match with_places(gateway, bounded).await {
-        Ok(with_places) => turns.0.extend(with_places.0),
+    match with_permits(gateway, bounded).await {
+        Ok(with_permits) => admissions.0.extend(with_permits.0),
         Err((index, rejection)) => {
-            turns.reject_elsewhere();
+            admissions.reject_elsewhere();
             return Err((pending.swap_remove(at_once + index), rejection));
         }
     }
     // The verdict with the longest wait is decisive: it is moved to the front.
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
-    for (asked, turn) in pending.into_iter().zip(&turns.0) {
-        verdicts.push(asked.granted(turn));
-        if turn.grant().due > longest {
-            longest = turn.grant().due;
+    for (asked, admission) in pending.into_iter().zip(&admissions.0) {
+        verdicts.push(asked.granted(admission));
+        if admission.grant().due > longest {
+            longest = admission.grant().due;
             let last = verdicts.len() - 1;
             verdicts.swap(0, last);
         }
     }
-    Ok((verdicts, turns))
+    Ok((verdicts, admissions))
 }
 
 /// Joins the limits with `in_flight` and takes their permits.
 ///
 /// Returns the first rejection and its index in `bounded` if one rejects.
-async fn with_places<'r>(
+async fn with_permits<'r>(
     gateway: &'r Gateway,
     bounded: &mut [PendingLimit],
-) -> Result<Turns<'r>, (usize, Rejection)> {
+) -> Result<ZoneAdmissions<'r>, (usize, Rejection)> {
     let Some(first) = bounded.first() else {
-        return Ok(Turns::default());
+        return Ok(ZoneAdmissions::default());
     };
     // In a dry run no request waits for permits.
-    let places_later = bounded.len() > 1 && !first.join.dry_run;
+    let takes_permits_later = bounded.len() > 1 && !first.join.dry_run;
     let joining = bounded.iter_mut().map(|it| {
-        it.join.places_later = places_later;
+        it.join.takes_permits_later = takes_permits_later;
         it.join(gateway)
     });
-    let turns = turns(joining.collect()).await?;
-    if !places_later {
-        return Ok(turns);
+    let admissions = admissions(joining.collect()).await?;
+    if !takes_permits_later {
+        return Ok(admissions);
     }
     let limits: Vec<Limit> = bounded.iter().map(|it| it.join.limit).collect();
-    let taken = take_places(turns.0.into_vec(), &limits).await?;
-    Ok(Turns(taken.into()))
+    let taken = take_permits(admissions.0.into_vec(), &limits).await?;
+    Ok(ZoneAdmissions(taken.into()))
 }
 
 /// Probes the zones. Returns the first rejection and its index in `asked`.
@@ -120,35 +120,37 @@ async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Reje
 }
 
 /// State of one of several joins.
-enum PendingTurn<'r> {
+enum PendingJoin<'r> {
     /// The zone has not decided yet.
     Joining(Joining<'r>),
     /// The zone has admitted the request.
-    Joined(Turn<'r>),
+    Joined(ZoneAdmission<'r>),
 }
 
-impl PendingTurn<'_> {
+impl PendingJoin<'_> {
     /// Cancels the join, or returns the admission, because another limit rejected the request.
     fn reject_elsewhere(self) {
         match self {
             Self::Joining(joining) => joining.reject_elsewhere(),
-            Self::Joined(turn) => turn.reject_elsewhere(),
+            Self::Joined(admission) => admission.reject_elsewhere(),
         }
     }
 }
 
 /// Waits for all joins. Returns the first rejection and its index in `joining` if one rejects.
-async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejection)> {
-    let mut asked: Vec<PendingTurn<'r>> = joining.into_iter().map(PendingTurn::Joining).collect();
+async fn admissions<'r>(
+    joining: Vec<Joining<'r>>,
+) -> Result<ZoneAdmissions<'r>, (usize, Rejection)> {
+    let mut asked: Vec<PendingJoin<'r>> = joining.into_iter().map(PendingJoin::Joining).collect();
     let decided = poll_fn(|cx| {
         let mut pending = false;
         for (index, asked) in asked.iter_mut().enumerate() {
-            let PendingTurn::Joining(joining) = asked else {
+            let PendingJoin::Joining(joining) = asked else {
                 continue;
             };
             match Pin::new(joining).poll(cx) {
                 Poll::Pending => pending = true,
-                Poll::Ready(Ok(turn)) => *asked = PendingTurn::Joined(turn),
+                Poll::Ready(Ok(admission)) => *asked = PendingJoin::Joined(admission),
                 Poll::Ready(Err(rejection)) => return Poll::Ready(Err((index, rejection))),
             }
         }
@@ -161,14 +163,16 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
     .await;
     if let Err((index, rejection)) = decided {
         // The rejected join is already counted.
-        asked.into_iter().for_each(PendingTurn::reject_elsewhere);
+        asked.into_iter().for_each(PendingJoin::reject_elsewhere);
         return Err((index, rejection));
     }
-    let turn = |asked| match asked {
-        PendingTurn::Joined(turn) => Some(turn),
-        PendingTurn::Joining(_) => None,
+    let admission = |asked| match asked {
+        PendingJoin::Joined(admission) => Some(admission),
+        PendingJoin::Joining(_) => None,
     };
-    Ok(Turns(asked.into_iter().filter_map(turn).collect()))
+    Ok(ZoneAdmissions(
+        asked.into_iter().filter_map(admission).collect(),
+    ))
 }
 
 /// Separates the limits in dry run from the enforced ones, if there are both.
@@ -189,20 +193,20 @@ pub(super) async fn try_out<'r>(
     gateway: &'r Gateway,
     route: &Route,
     tried: Vec<PendingLimit>,
-) -> (Verdicts, Turns<'r>) {
-    let (mut verdicts, mut turns) = (Verdicts::new(), Turns::default());
+) -> (Verdicts, ZoneAdmissions<'r>) {
+    let (mut verdicts, mut admissions) = (Verdicts::new(), ZoneAdmissions::default());
     for asked in tried {
         match asked.join(gateway).await {
-            Ok(turn) => {
-                verdicts.push(asked.granted(&turn));
-                turns.0.push(turn);
+            Ok(admission) => {
+                verdicts.push(asked.granted(&admission));
+                admissions.0.push(admission);
             }
             Err(rejection) => {
                 let verdict = asked.rejected(&rejection);
-                verdict.tell_rejection(gateway, route, &rejection);
+                verdict.log_rejection(gateway, route, &rejection);
                 verdicts.push(verdict);
             }
         }
     }
-    (verdicts, turns)
+    (verdicts, admissions)
 }

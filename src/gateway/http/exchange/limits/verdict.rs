@@ -11,10 +11,10 @@ use limit::Excess;
 use smallvec::SmallVec;
 
 use crate::http::gateway::Gateway;
-use crate::observe::events::Limiting;
+use crate::observe::events::LimitedRequest;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{LimitStatus, Rejected};
-use crate::zone::{Key, NEW_KEYS, Outlook, Rejection, Turn};
+use crate::zone::{Key, NEW_KEYS, Prediction, Rejection, ZoneAdmission};
 
 /// A limit as it applied to one request, for its response fields.
 #[derive(Clone, Copy, Debug)]
@@ -48,20 +48,24 @@ pub(in super::super) struct LimitVerdict {
     /// Level with this request, when it joined.
     pub(in super::super) excess: Excess,
     /// Prediction for the client's next request.
-    pub(in super::super) outlook: Outlook,
+    pub(in super::super) prediction: Prediction,
 }
 
 impl LimitVerdict {
     /// Builds the verdict of a limit that admitted the request.
-    pub(super) fn granted(limit: AppliedLimit, turn: &Turn<'_>, dry_run: bool) -> Self {
-        let grant = turn.grant();
+    pub(super) fn granted(
+        limit: AppliedLimit,
+        admission: &ZoneAdmission<'_>,
+        dry_run: bool,
+    ) -> Self {
+        let grant = admission.grant();
         Self {
             limit,
-            key: Key::clone(turn.key()),
-            is_flood: turn.is_flood(),
+            key: Key::clone(admission.key()),
+            is_flood: admission.is_flood(),
             status: grant.status(dry_run),
             excess: grant.excess,
-            outlook: grant.outlook,
+            prediction: grant.prediction,
         }
     }
 
@@ -78,7 +82,7 @@ impl LimitVerdict {
             is_flood: rejection.is_flood,
             status: rejection.status(dry_run),
             excess: rejection.excess,
-            outlook: Outlook {
+            prediction: Prediction {
                 remaining: 0,
                 one_more_in: rejection.retry_after,
             },
@@ -86,9 +90,9 @@ impl LimitVerdict {
     }
 
     /// Returns the facts about this limit for the log.
-    pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
+    pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> LimitedRequest<'r> {
         let zone = gateway.zone(self.limit.zone).settings();
-        Limiting {
+        LimitedRequest {
             zone: &zone.name,
             names: KeyNames::of(zone),
             key: if self.is_flood { NEW_KEYS } else { &self.key },
@@ -98,7 +102,7 @@ impl LimitVerdict {
     }
 
     /// Logs that the limit rejected the request.
-    pub(super) fn tell_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
+    pub(super) fn log_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
         let (limiting, reason) = (self.limiting(gateway), rejection.reason.label());
         let events = gateway.events(self.limit.zone);
         events.rejected(&limiting, reason, || route.name());

@@ -14,10 +14,10 @@ use super::super::client::{Client, named_by_client};
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
 use super::Limited;
+use super::admissions::ZoneAdmissions;
 use super::pending::{DecidedLimit, PendingLimit, pending};
 use super::several::join_all;
 use super::several::{set_apart, try_out};
-use super::turns::Turns;
 use super::verdict::{LimitOutcome, LimitVerdict, Verdicts};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
@@ -26,7 +26,8 @@ use crate::time::pacer::Pacer;
 use crate::zone::{Key, Rejection};
 
 /// Decision of all limits: their verdicts and admissions, or the first rejection.
-pub(in super::super) type Decided<'r> = Result<(Verdicts, Turns<'r>), (LimitVerdict, Rejection)>;
+pub(in super::super) type Decided<'r> =
+    Result<(Verdicts, ZoneAdmissions<'r>), (LimitVerdict, Rejection)>;
 
 /// State of a request after it has joined the zones of its route.
 pub(in super::super) enum Begun<F> {
@@ -46,12 +47,12 @@ pub(in super::super) enum Begun<F> {
 /// rare, several zones are probed before they are joined. While the request waits, its record says
 /// where. Afterwards the record has the outcome.
 ///
-/// `turns`: gets the admissions if all zones decide at once.
+/// `admissions`: gets the admissions if all zones decide at once.
 pub(in super::super) fn begin<'i, 'r>(
     route: &'r Route,
     info: &'i RequestInfo<'i>,
     record: &mut RequestRecord<'r>,
-    turns: &mut Turns<'r>,
+    admissions: &mut ZoneAdmissions<'r>,
 ) -> Begun<impl Future<Output = Decided<'r>> + use<'i, 'r>> {
     let (gateway, pacer, began) = (record.gateway, &record.worker.pacer, record.began);
     let mut pending = pending(gateway, route, info, record.cost);
@@ -65,7 +66,7 @@ pub(in super::super) fn begin<'i, 'r>(
         (Some(first), None) => match first.ask(gateway) {
             Ok(decided) => {
                 // The zone decided when the request arrived.
-                record_one(route, info, record, decided, began, turns);
+                record_one(route, info, record, decided, began, admissions);
                 Begun::Decided
             }
             Err(asked) => {
@@ -91,7 +92,7 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
     info: &'w RequestInfo<'_>,
     record: &'w mut RequestRecord<'r>,
     mut several: Option<Pin<Box<impl Future<Output = Decided<'r>>>>>,
-) -> impl Future<Output = Turns<'r>> {
+) -> impl Future<Output = ZoneAdmissions<'r>> {
     poll_fn(move |cx| {
         if let Some(several) = &mut several {
             let decided = ready!(several.as_mut().poll(cx));
@@ -102,13 +103,13 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
             return Poll::Pending;
         };
         let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {
-            Ok(turn) => Ok((one.granted(&turn), turn)),
+            Ok(admission) => Ok((one.granted(&admission), admission)),
             Err(rejection) => Err((one.rejected(&rejection), rejection)),
         };
         let now = rejected_at(record, &decided);
-        let mut turns = Turns::default();
-        record_one(route, info, record, decided, now, &mut turns);
-        Poll::Ready(turns)
+        let mut admissions = ZoneAdmissions::default();
+        record_one(route, info, record, decided, now, &mut admissions);
+        Poll::Ready(admissions)
     })
 }
 
@@ -133,27 +134,27 @@ async fn all_of<'r>(
     began: Moment,
 ) -> Decided<'r> {
     let (enforced, tried) = set_apart(pending);
-    let (tried_verdicts, tried_turns) = try_out(gateway, route, tried).await;
+    let (tried_verdicts, tried_admissions) = try_out(gateway, route, tried).await;
     let waited = || pacer.now().since(began);
     match join_all(gateway, enforced, waited).await {
-        Ok((mut verdicts, mut turns)) => {
-            let granted_at = turns.granted_at(began);
+        Ok((mut verdicts, mut admissions)) => {
+            let granted_at = admissions.granted_at(began);
             for verdict in &verdicts {
-                tell_delay(gateway, verdict, info, granted_at);
+                log_delay(gateway, verdict, info, granted_at);
             }
             verdicts.extend(tried_verdicts);
-            turns.0.extend(tried_turns.0);
-            Ok((verdicts, turns))
+            admissions.0.extend(tried_admissions.0);
+            Ok((verdicts, admissions))
         }
         Err((refused, rejection)) => {
-            tried_turns.reject_elsewhere();
+            tried_admissions.reject_elsewhere();
             Err((refused.rejected(&rejection), rejection))
         }
     }
 }
 
 /// Logs a delay by the limit, if there was one.
-fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
+fn log_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
     if verdict.status != LimitStatus::Passed {
         let events = gateway.events(verdict.limit.zone);
         events.delayed(&verdict.limiting(gateway), now);
@@ -161,7 +162,7 @@ fn tell_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>,
     }
 }
 
-/// Records the decision of a request's only limit, and puts the admission into `turns`.
+/// Records the decision of a request's only limit, and puts the admission into `admissions`.
 ///
 /// `now`: instant of the rejection, if the request was rejected.
 fn record_one<'r>(
@@ -170,20 +171,20 @@ fn record_one<'r>(
     record: &mut RequestRecord<'r>,
     decided: DecidedLimit<'r>,
     now: Moment,
-    turns: &mut Turns<'r>,
+    admissions: &mut ZoneAdmissions<'r>,
 ) {
-    let (verdict, turn) = match decided {
+    let (verdict, admission) = match decided {
         Ok(granted) => granted,
         Err(rejected) => return record_rejection(route, info, record, rejected, now),
     };
-    let granted_at = record.began.max(turn.grant().at);
-    tell_delay(record.gateway, &verdict, info, granted_at);
+    let granted_at = record.began.max(admission.grant().at);
+    log_delay(record.gateway, &verdict, info, granted_at);
     record.limited = Limited::Decided(LimitOutcome {
         verdicts: smallvec![verdict],
         waited: granted_at.since(record.began),
         rejected: None,
     });
-    turns.0.push(turn);
+    admissions.0.push(admission);
 }
 
 /// Records the decision of several limits. `now`: instant of the rejection, if there was one.
@@ -193,20 +194,20 @@ fn record_outcome<'r>(
     record: &mut RequestRecord<'r>,
     decided: Decided<'r>,
     now: Moment,
-) -> Turns<'r> {
-    let (verdicts, turns) = match decided {
+) -> ZoneAdmissions<'r> {
+    let (verdicts, admissions) = match decided {
         Ok(granted) => granted,
         Err(rejected) => {
             record_rejection(route, info, record, rejected, now);
-            return Turns::default();
+            return ZoneAdmissions::default();
         }
     };
     record.limited = Limited::Decided(LimitOutcome {
         verdicts,
-        waited: turns.granted_at(record.began).since(record.began),
+        waited: admissions.granted_at(record.began).since(record.began),
         rejected: None,
     });
-    turns
+    admissions
 }
 
 /// Records and logs the rejection of a request at `now`.
@@ -218,7 +219,7 @@ fn record_rejection(
     now: Moment,
 ) {
     let gateway = record.gateway;
-    verdict.tell_rejection(gateway, route, &rejection);
+    verdict.log_rejection(gateway, route, &rejection);
     note_forwarder(gateway, verdict.limit.zone, info, now);
     let holds = verdict.status == LimitStatus::Rejected;
     record.limited = Limited::Decided(LimitOutcome {

@@ -68,12 +68,12 @@ proptest! {
     }
 
     #[test]
-    fn so_is_one_that_looks_like_a_host(field in "\\[?[a-bA-B0-1.:\\]]{0,8}(:[0-9]{0,5})?") {
+    fn anything_like_a_host_is_the_same_however_it_is_written(field in "\\[?[a-bA-B0-1.:\\]]{0,8}(:[0-9]{0,5})?") {
         holds(field.as_bytes())?;
     }
 
     #[test]
-    fn hosts_that_are_no_text_are_kept_apart(one in bytes("hosts"), other in bytes("hosts")) {
+    fn hosts_with_other_bytes_than_text_stay_distinct(one in bytes("hosts"), other in bytes("hosts")) {
         if let (Some((one_host, true)), Some((other_host, true))) = (named(&one), named(&other))
             && one_host == other_host
         {

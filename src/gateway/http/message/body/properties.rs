@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn chunks_come_out_as_they_went_in(
+    fn encoded_chunks_are_decoded_unchanged(
         pieces in pieces(),
         trailers in fields(),
         after in prop::collection::vec(any::<u8>(), 0..20),
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_length_counts_bytes_that_nothing_is_put_between(
+    fn a_body_with_a_length_is_not_framed(
         pieces in pieces(),
         after in prop::collection::vec(any::<u8>(), 0..20),
         cuts in cuts(),
@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn the_end_of_the_connection_ends_what_has_no_other_end() {
+fn the_end_of_the_connection_completes_only_bodies_without_another_end() {
     for (length, expected) in [
         (BodyLength::None, Ok(())),
         (BodyLength::Length(0), Ok(())),
@@ -173,7 +173,7 @@ fn the_end_of_the_connection_ends_what_has_no_other_end() {
 }
 
 #[test]
-fn what_was_sent_behind_a_body_is_not_read_with_it() {
+fn bytes_after_a_body_are_not_read_with_it() {
     for (length, limit) in [
         (BodyLength::Length(5), 5),
         (BodyLength::Length(u64::MAX), usize::MAX),
@@ -185,7 +185,7 @@ fn what_was_sent_behind_a_body_is_not_read_with_it() {
 }
 
 #[test]
-fn malformed_trailers_are_no_end_of_a_body() {
+fn malformed_trailers_do_not_end_a_body() {
     let body = b"1\r\na\r\n0\r\nno colon\r\n\r\n";
     for cut in [1, 3, usize::MAX] {
         let decoded = decode(BodyLength::Chunked, body, &[cut]);

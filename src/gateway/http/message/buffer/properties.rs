@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn it_is_a_queue_of_bytes(
+    fn a_buffer_is_a_queue_of_bytes(
         has_room in any::<bool>(),
         steps in prop::collection::vec(step(), 0..30),
     ) {
@@ -198,7 +198,7 @@ proptest! {
 
     /// A buffer that is emptied in time does not grow, whatever the number of bytes.
     #[test]
-    fn it_does_not_grow_while_it_is_emptied(
+    fn a_buffer_does_not_grow_while_it_is_emptied(
         steps in prop::collection::vec((1..READ_SIZE, 0..CHUNK_HEADROOM), 1..50),
     ) {
         let (mut buffer, mut source) = (Buffer::take(), Source(0));
@@ -242,7 +242,7 @@ fn buffers_are_counted_and_come_back() {
 }
 
 #[test]
-fn the_end_and_an_error_are_told() {
+fn the_end_and_an_error_are_returned() {
     let mut cx = Context::from_waker(Waker::noop());
     let mut buffer = Buffer::take();
     buffer.put(b"a");

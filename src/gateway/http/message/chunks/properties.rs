@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn so_are_such_as_nearly_are_chunks(
+    fn nearly_valid_chunks_are_the_same_in_any_pieces(
         lines in prop::collection::vec("([0-3a]|00|)[ \t;]{0,2}(a|\r)?(\r\n|\r\n|\r\n|\n|\r)(a|ab|a:b|)(\r\n|\r\n|)", 0..6),
     ) {
         holds(format!("{}0\r\n\r\n", lines.concat()).as_bytes())?;

@@ -119,17 +119,19 @@ fn fields_are_found_by_what_is_known_of_them() {
     assert_eq!(named, [&b"1"[..], b""]);
     let options: Vec<_> = fields.elements(FieldName::Connection).collect();
     assert_eq!(options, [&b"x"[..], b"", b"y", b"close"]);
-    assert!(fields.names_away(FieldName::Other, b"Y"));
-    assert!(!fields.names_away(FieldName::Other, b"z"));
+    assert!(fields.is_listed_in_connection(FieldName::Other, b"Y"));
+    assert!(!fields.is_listed_in_connection(FieldName::Other, b"z"));
 }
 
 #[test]
-fn what_gives_a_message_its_meaning_cannot_be_named_away() {
+fn essential_fields_are_kept_although_connection_lists_them() {
     let all = "host, content-length, authorization, cookie, x-forwarded-for, x-real-ip, te, date";
     let head = request(&[("connection", all.as_bytes())]);
     for name in all.split(", ") {
         let known = FieldName::of(name.as_bytes());
-        let away = head.fields().names_away(known, name.as_bytes());
+        let away = head
+            .fields()
+            .is_listed_in_connection(known, name.as_bytes());
         assert_eq!(away, ["te", "date"].contains(&name), "{name}");
     }
 }
@@ -155,7 +157,7 @@ fn trailers(section: &str) -> Option<Vec<(String, String)>> {
 }
 
 #[test]
-fn trailers_that_frame_route_or_tell_who_asks_go_no_further() {
+fn trailers_for_framing_routing_or_credentials_are_dropped() {
     let passing = [
         "Checksum",
         "x-y",
@@ -191,7 +193,7 @@ fn trailers_that_frame_route_or_tell_who_asks_go_no_further() {
 }
 
 #[test]
-fn a_section_is_all_of_it_or_none() {
+fn a_malformed_trailer_section_is_rejected_as_a_whole() {
     let cases = "|a: b|a: b\r\n|a: b\r\n\r\nc|a b\r\n\r\n|a: b\r\n c\r\n\r\n|a: \u{1}\r\n\r\n";
     for section in cases.split('|') {
         assert_eq!(trailers(section), None, "{section:?}");

@@ -84,10 +84,10 @@ fn is_target(method: &str, target: &str) -> bool {
 }
 
 fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>, ()> {
-    let all = |wanted: &str| {
+    let all = |expected: &str| {
         let named = fields
             .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            .filter(|(name, _)| name.eq_ignore_ascii_case(expected));
         named.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
     let mut lengths = all("content-length");
@@ -103,7 +103,7 @@ fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>
 }
 
 /// Converts a parsed head to the form of the second implementation.
-fn told(head: &RequestHead) -> Naive {
+fn summary(head: &RequestHead) -> Naive {
     let text = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     let fields = head.fields().iter();
     Naive {
@@ -133,11 +133,11 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let parsed = RequestHead::parse(head);
     let read = parsed.as_ref().map_err(|_| ()).map(|parsed| {
         let (head, end) = parsed.as_ref().expect("a head with its end is whole");
-        (told(head), *end)
+        (summary(head), *end)
     });
     prop_assert_eq!(
         read,
-        naive(head).map(|told| (told, head.len())),
+        naive(head).map(|summary| (summary, head.len())),
         "{}",
         shown
     );
@@ -147,7 +147,7 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         // Bytes after the head do not change its result.
         let longer = [head, b"Content-Length: 7\r\n\r\n"].concat();
         let (again, end) = RequestHead::parse(&longer).unwrap().unwrap();
-        prop_assert_eq!((told(&again), end), (told(parsed), head.len()));
+        prop_assert_eq!((summary(&again), end), (summary(parsed), head.len()));
         // An incomplete head is not an error.
         for come in (0..head.len()).step_by(1 + head.len() / 100) {
             prop_assert!(matches!(RequestHead::parse(&head[..come]), Ok(None)));
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_one_of_fields_that_frame(
+    fn a_head_with_framing_fields_is_read_as_a_naive_reader_reads_it(
         fields in prop::collection::vec(
             "(content-length|Transfer-Encoding|x)[ \t\x0b\x0c\r\n]?:[ \t\x0b\x0c\r]?(5|6|05|chunked|Chunked|)[ \t\x0b\x0c\r,]?(\r\n|\r\n|\r\n|\n)",
             0..4,
@@ -182,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_one_of_any_first_line(line in "(GET|CONNECT|G\u{e9}T|) ?(/|\\*|http:|//|a|#|\\?|\u{e9}|\\.| ){0,5} ?HTTP/1.[012]") {
+    fn any_first_line_is_read_as_a_naive_reader_reads_it(line in "(GET|CONNECT|G\u{e9}T|) ?(/|\\*|http:|//|a|#|\\?|\u{e9}|\\.| ){0,5} ?HTTP/1.[012]") {
         head_holds(format!("{line}\r\nhost: a\r\n\r\n").as_bytes())?;
     }
 

@@ -150,7 +150,7 @@ fn a_connection_is_kept_as_its_client_says() {
 }
 
 #[test]
-fn what_a_client_waits_for_and_takes_is_told() {
+fn expectations_and_accepted_trailers_are_parsed() {
     for (lines, expects, trailers) in [
         ("1.1", false, false),
         ("1.1\nexpect: 100-continue\nte: trailers", true, true),

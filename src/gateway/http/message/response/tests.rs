@@ -48,7 +48,7 @@ fn a_head_is_parsed_once_it_is_whole() {
 }
 
 #[test]
-fn a_head_tells_how_its_body_is_framed() {
+fn the_framing_of_a_body_follows_from_its_head() {
     use BodyLength::{Chunked, Length, None, UntilClose};
     let cases = [
         ("HTTP/1.1 200 OK", UntilClose),
@@ -84,8 +84,8 @@ fn a_head_tells_how_its_body_is_framed() {
 }
 
 #[test]
-fn a_length_is_told_of_a_body_that_does_not_follow() {
-    for (lines, to_head, told) in [
+fn the_length_of_a_body_that_is_not_sent_is_announced() {
+    for (lines, to_head, announced) in [
         ("200 OK\ncontent-length: 5", true, Some(5)),
         ("200 OK", true, None),
         ("200 OK\ntransfer-encoding: chunked", true, None),
@@ -94,12 +94,12 @@ fn a_length_is_told_of_a_body_that_does_not_follow() {
         ("204 X\ncontent-length: 5", true, None),
     ] {
         let found = framing(&format!("HTTP/1.1 {lines}"), to_head);
-        assert_eq!(found, Ok((BodyLength::None, told)), "{lines}");
+        assert_eq!(found, Ok((BodyLength::None, announced)), "{lines}");
     }
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_refused() {
+fn ambiguous_framing_is_refused() {
     for (expected, cases) in [
         (
             InvalidResponse::Length,
@@ -135,7 +135,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn lines_of_old_origins_are_taken() {
+fn line_endings_of_old_origins_are_accepted() {
     let bare = b"HTTP/1.1 200 OK\na: b\ncontent-length: 3\n\n";
     let head = parse(bare, false).unwrap();
     assert_eq!(head.length, BodyLength::Length(3));
@@ -148,7 +148,7 @@ fn lines_of_old_origins_are_taken() {
 }
 
 #[test]
-fn so_many_fields_are_taken_and_one_more_is_too_large() {
+fn the_maximum_number_of_fields_is_accepted_and_one_more_is_not() {
     let fields = |count| bytes(&format!("HTTP/1.1 200 OK{}", "\na: b".repeat(count)));
     let most = fields(512);
     assert_eq!(parse(&most, false).unwrap().fields().iter().count(), 512);

@@ -168,7 +168,7 @@ fn a_head_of_which_a_byte_was_written_is_not_untouched() {
 }
 
 #[test]
-fn what_comes_while_a_head_is_half_written_goes_behind_it() {
+fn bytes_added_to_a_partly_written_head_follow_it() {
     let mut cx = Context::from_waker(Waker::noop());
     let mut writer = Writer::new(vec![3, 0, usize::MAX]);
     let mut sender = Sender::default();
@@ -187,7 +187,7 @@ fn what_comes_while_a_head_is_half_written_goes_behind_it() {
 }
 
 #[test]
-fn errors_are_told() {
+fn errors_are_returned() {
     let mut cx = Context::from_waker(Waker::noop());
     let (mut ours, theirs) = tokio::io::duplex(1);
     drop(theirs);
@@ -204,7 +204,7 @@ proptest! {
 
     /// All bytes arrive in order, even if the other side accepts only a few at a time.
     #[test]
-    fn all_of_it_arrives_in_order(
+    fn all_bytes_arrive_in_order(
         messages in prop::collection::vec(
             (0..3000usize, any::<bool>(), prop::collection::vec(
                 prop_oneof![

@@ -66,8 +66,8 @@ impl Model {
                 prop_assert_eq!(count == 0, self.waiting.is_empty());
                 prop_assert_eq!(count, piece.len());
                 prop_assert!(count <= READ_SIZE);
-                let wanted: Vec<u8> = self.waiting.drain(..count).collect();
-                prop_assert_eq!(piece.filled(), &wanted[..]);
+                let expected: Vec<u8> = self.waiting.drain(..count).collect();
+                prop_assert_eq!(piece.filled(), &expected[..]);
                 self.window += count;
             }
             Step::End => *self = Self::new(all),

@@ -57,7 +57,7 @@ fn watched(budget: &Rc<Budget>) -> io::Result<Watched> {
 }
 
 #[tokio::test]
-async fn pieces_with_padding_alone_take_nothing_of_the_window_of_others() -> io::Result<()> {
+async fn padding_takes_nothing_of_the_window_of_other_streams() -> io::Result<()> {
     let budget = Rc::<Budget>::default();
     let mut watched = watched(&budget)?;
     budget.begin();
@@ -101,17 +101,17 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn empty_pieces_are_unknown_frames_and_nothing_else_is_changed(
+    fn empty_pieces_become_unknown_frames_and_nothing_else_changes(
         frames in prop::collection::vec(frame(), 0..40),
         reads in prop::collection::vec(1..2000usize, 1..5),
     ) {
         let (bytes, empty) = bytes(&frames);
         let whole = seen(bytes.clone(), &[usize::MAX]).expect("few heads");
-        let mut wanted = bytes.clone();
+        let mut expected = bytes.clone();
         for at in &empty {
-            wanted[*at] = UNKNOWN;
+            expected[*at] = UNKNOWN;
         }
-        prop_assert_eq!(&whole, &wanted);
+        prop_assert_eq!(&whole, &expected);
         // An empty piece stays unchanged if a read ends within its head.
         let in_parts = seen(bytes.clone(), &reads).expect("few heads");
         for (at, byte) in in_parts.iter().enumerate() {

@@ -32,7 +32,7 @@ struct Gate {
     /// Time of the last change of mode.
     changed: Option<Duration>,
     /// Number of gateways that the store reported last.
-    told: Option<u32>,
+    received: Option<u32>,
     /// Number by which it divides the rate while it is alone.
     parts: f64,
     /// Time of the first reply since it is alone.
@@ -72,12 +72,16 @@ impl Alone {
         }
         if sharing.is_alone != known.is_alone {
             (known.is_alone, known.changed) = (sharing.is_alone, Some(now));
-            let parts = known.told.or(expected).unwrap_or(UNKNOWN);
+            let parts = known.received.or(expected).unwrap_or(UNKNOWN);
             if let (Some(back), false) = (known.back.take(), sharing.is_alone) {
                 // The gateway may notice it one claim later.
                 let waited = now.saturating_sub(back) + SETTLED + 2 * self.scenario.timeout;
                 let is_long_back = waited >= Duration::from_secs(1);
-                if !is_long_back && known.told.is_none_or(|told| f64::from(told) < known.parts) {
+                if !is_long_back
+                    && known
+                        .received
+                        .is_none_or(|received| f64::from(received) < known.parts)
+                {
                     return Err(format!(
                         "gateway {} takes slots before others can be back",
                         gate.0
@@ -102,9 +106,9 @@ impl Alone {
         })
     }
 
-    pub(super) fn told(&mut self, gate: GateId, gateways: u32, now: Duration) {
+    pub(super) fn received(&mut self, gate: GateId, gateways: u32, now: Duration) {
         let gate = self.gates.entry(gate).or_default();
-        gate.told = Some(gateways);
+        gate.received = Some(gateways);
         if gate.is_alone {
             gate.back.get_or_insert(now);
         }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use limit::Rate;
 
-use super::told_keys::ToldKeys;
+use super::reported_keys::ReportedKeys;
 use super::{Checked, nanos};
 use crate::simulation::claim_call::ClaimCall;
 use crate::simulation::scenario::Scenario;
 
 /// Time after which a gateway that does not claim is forgotten, in nanoseconds.
-const GONE: i64 = 5_000_000_000;
+const FORGOTTEN_AFTER: i64 = 5_000_000_000;
 const SILENT: i64 = 200_000_000;
 /// Time that slots are granted ahead if replies take no time, in nanoseconds.
 const SPAN: i64 = 50_000_000;
@@ -37,14 +37,14 @@ struct State {
     rate: Option<(Rate, f64)>,
     /// Whether the store has lost data.
     has_forgotten: bool,
-    keys: ToldKeys,
+    keys: ReportedKeys,
     furthest: f64,
 }
 
 struct Known {
     gateway: usize,
     /// Time of the last claim.
-    heard: i64,
+    last_claim: i64,
     /// Whether that was before the store last lost its data.
     is_forgotten: bool,
     /// Waiting classes, as in the last claim.
@@ -84,22 +84,23 @@ impl State {
     fn hear(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
         self.furthest = self.furthest.max(call.lead);
         // Forgotten gateways stay forgotten, also if the clock is set back.
-        self.known.retain(|_, it| call.now - it.heard < GONE);
+        self.known
+            .retain(|_, it| call.now - it.last_claim < FORGOTTEN_AFTER);
         for known in self.known.values_mut() {
-            if call.now - known.heard >= SILENT {
+            if call.now - known.last_claim >= SILENT {
                 known.classes.clear();
             }
         }
         let known = Known {
             gateway,
-            heard: call.now,
+            last_claim: call.now,
             is_forgotten: false,
             classes: call.classes.clone(),
         };
         let before = self.known.insert(call.gateway.clone(), known);
         // Setting the clock back makes no gateway old.
         for known in self.known.values_mut() {
-            known.heard = known.heard.min(call.now);
+            known.last_claim = known.last_claim.min(call.now);
         }
         match before {
             Some(Known { gateway: other, .. }) if other != gateway => Err(format!(
@@ -114,12 +115,12 @@ impl State {
         let most = self.known.len();
         let kept = self.known.values().filter(|it| !it.is_forgotten);
         let least = kept.count();
-        let told = call.gateways as usize;
-        if (least..=most).contains(&told) {
+        let reported = call.gateways as usize;
+        if (least..=most).contains(&reported) {
             return Ok(());
         }
         Err(format!(
-            "{told} gateways are told of, not {least} to {most}"
+            "{reported} gateways are told of, not {least} to {most}"
         ))
     }
 
@@ -129,11 +130,11 @@ impl State {
             return Ok(());
         }
         self.keys.claimed(call)?;
-        let is_heard = |name: &Vec<u8>| {
+        let is_counted = |name: &Vec<u8>| {
             let known = self.known.get(name);
-            known.is_some_and(|known| call.now - known.heard < SILENT)
+            known.is_some_and(|known| call.now - known.last_claim < SILENT)
         };
-        if self.keys.gateways().all(is_heard) {
+        if self.keys.gateways().all(is_counted) {
             return Ok(());
         }
         Err("the keys of a gateway that is silent count".to_owned())
@@ -198,8 +199,8 @@ impl State {
             self.granted = BTreeSet::from([call.now]);
         }
         let granted = call.slots.len() as f64;
-        if granted > (call.wanted / f64::from(call.pieces)).ceil() {
-            return Err(format!("{granted} slots for {} wanted", call.wanted));
+        if granted > (call.requested / f64::from(call.pieces)).ceil() {
+            return Err(format!("{granted} slots for {} wanted", call.requested));
         }
         for slot in &call.slots {
             if !(first..=last).contains(slot) {

@@ -6,8 +6,8 @@ mod fairness;
 mod grid;
 mod learning;
 mod order;
+mod reported_keys;
 mod slots;
-mod told_keys;
 mod turns;
 mod work;
 
@@ -162,7 +162,11 @@ impl Invariants {
     }
 
     /// Records that the gate rejected a request, or that it waited too long.
-    pub(in crate::simulation) fn turned_away(&self, request: &GateRequest, why: &GateRejection) {
+    pub(in crate::simulation) fn rejected_at_gate(
+        &self,
+        request: &GateRequest,
+        why: &GateRejection,
+    ) {
         self.note_at_gate(request, format_args!("is rejected: {:?}", why.reason));
         self.at_gates(|gates, now| {
             gates.order.left(request);
@@ -172,7 +176,7 @@ impl Invariants {
     }
 
     /// Records that a client left while it waited at a gate.
-    pub(in crate::simulation) fn goes(&self, request: &GateRequest) {
+    pub(in crate::simulation) fn leaves_gate(&self, request: &GateRequest) {
         self.note_at_gate(request, format_args!("leaves"));
         self.at_gates(|gates, now| {
             gates.order.left(request);
@@ -215,17 +219,17 @@ impl Invariants {
                 gates.learning.seen(gate, gateway.host, share, now)
             });
             if is_over && share < 0.999 {
-                self.stays(&format!("a cut at gateway {}", gateway.number));
+                self.remains(&format!("a cut at gateway {}", gateway.number));
             }
         }
     }
 
     /// Records that a gateway has received the reply to a claim, sent at `sent`.
-    pub(in crate::simulation) fn told(&self, claim: ClaimId, sent: Duration) {
+    pub(in crate::simulation) fn received(&self, claim: ClaimId, sent: Duration) {
         self.world.note(format_args!("{claim:?} is answered"));
         self.at_gates(|gates, now| {
-            if let Some((gate, gateways)) = gates.slots.told(claim, sent, now) {
-                gates.alone.told(gate, gateways, now);
+            if let Some((gate, gateways)) = gates.slots.received(claim, sent, now) {
+                gates.alone.received(gate, gateways, now);
                 gates.work.look(gate, gates.slots.held(gate, now), now);
             }
             Ok(())
@@ -237,7 +241,7 @@ impl Invariants {
         // Names of processes and hashes of keys differ in each run, so the trace omits them.
         self.world.note(format_args!(
             "store: gateway {gateway} claims {} for {:?}: is 1 of {}, has {} of {}: {:?}",
-            call.wanted, call.classes, call.gateways, call.part, call.in_force, call.slots
+            call.requested, call.classes, call.gateways, call.part, call.in_force, call.slots
         ));
         let mut claim = None;
         self.at_gates(|gates, now| {

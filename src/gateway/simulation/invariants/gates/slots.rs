@@ -61,7 +61,7 @@ struct Gate {
     waiting: u64,
     since: i64,
     /// Time of the last reply that was in time.
-    told: i64,
+    received: i64,
 }
 
 struct Slot {
@@ -123,7 +123,7 @@ impl Slots {
     /// Records the reply of a claim. Returns the gate, and the number of gateways reported.
     ///
     /// The gateway has waited for it since `sent` at most, and has not given up.
-    pub(super) fn told(
+    pub(super) fn received(
         &mut self,
         claim: ClaimId,
         sent: Duration,
@@ -134,7 +134,7 @@ impl Slots {
         let longest = self.scenario.timeout + Duration::from_millis(2);
         let took = now.saturating_sub(sent).min(longest);
         let gate = self.gates.entry(claim.gate).or_default();
-        gate.told = nanos(now);
+        gate.received = nanos(now);
         gate.trips.push(Trip {
             ran: claim.ran,
             received: now,
@@ -164,7 +164,7 @@ impl Slots {
     /// A gate claims every 25 ms, and continues alone after 150 ms without a reply.
     pub(super) fn unanswered(&self, gate: GateId, now: Duration) -> Option<Duration> {
         let gate = self.gates.get(&gate).filter(|gate| gate.waiting > 0)?;
-        let span = nanos(now) - gate.since.max(gate.told);
+        let span = nanos(now) - gate.since.max(gate.received);
         let span = Duration::from_nanos(span.unsigned_abs());
         (span > 3 * self.scenario.timeout + Duration::from_millis(200)).then_some(span)
     }
@@ -180,14 +180,14 @@ impl Slots {
     /// Records that a request waits no longer.
     pub(super) fn ends(&mut self, request: &GateRequest, now: Duration) -> Checked {
         // The slot of a client that leaves before its slot is lost.
-        let has_leavers = self.scenario.moods[0] > 0;
-        let is_checked = self.scenario.is_plain(request.origin) && !has_leavers;
+        let has_disconnects = self.scenario.moods[0] > 0;
+        let is_checked = self.scenario.is_plain(request.origin) && !has_disconnects;
         let interval = self.scenario.origins[request.origin].rate.interval();
         let interval = nanos(interval);
         let gate = self.gate(request);
         gate.waiting = gate.waiting.saturating_sub(1);
-        let lapsed = gate.lapse(nanos(now), interval);
-        if is_checked && let Some(slot) = lapsed {
+        let expired = gate.expire(nanos(now), interval);
+        if is_checked && let Some(slot) = expired {
             let ago = nanos(now) - slot;
             return Err(format!(
                 "a slot of {ago} ns ago lapses at gateway {}, where requests wait",
@@ -300,16 +300,16 @@ impl Gate {
     /// Removes expired slots. Returns one for which requests have waited all the time.
     ///
     /// If the clocks' error exceeds the distance of slots, it is unknown which slot was used.
-    fn lapse(&mut self, now: i64, interval: i64) -> Option<i64> {
+    fn expire(&mut self, now: i64, interval: i64) -> Option<i64> {
         let is_old = |slot: &Slot| slot.at + LATE + slot.error + EXACT < now;
         let old = self.slots.iter().take_while(|slot| is_old(slot)).count();
-        let wanted = |slot: &Slot| {
+        let is_awaited = |slot: &Slot| {
             let at = slot.at - slot.error - EXACT;
             let is_known = 2 * (slot.error + EXACT) < interval;
             is_known && self.since <= at && !slot.is_doubtful
         };
         let mut old: Vec<Slot> = self.slots.drain(..old).collect();
-        old.retain(wanted);
+        old.retain(is_awaited);
         old.first().map(|slot| slot.at)
     }
 

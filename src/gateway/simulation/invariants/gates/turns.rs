@@ -8,7 +8,7 @@ use super::Checked;
 use crate::simulation::claim_call::ClaimCall;
 
 /// Time after which a gateway that does not claim is forgotten, in nanoseconds.
-const GONE: f64 = 5e9;
+const FORGOTTEN_AFTER: f64 = 5e9;
 /// Precision of the store's times, in nanoseconds.
 const EXACT: f64 = 2000.0;
 
@@ -52,7 +52,9 @@ impl Turns {
             last: None,
         });
         let passed = (call.now - backing.now) as f64;
-        let known = backing.last.filter(|_| (0.0..GONE).contains(&passed));
+        let known = backing
+            .last
+            .filter(|_| (0.0..FORGOTTEN_AFTER).contains(&passed));
         let slot = 1e9 / call.in_force.per_second() * f64::from(call.pieces);
         let apart = slot / (call.part * call.part_taken);
         let earliest = call.lead.min(100_000.0) * 1000.0 - apart;

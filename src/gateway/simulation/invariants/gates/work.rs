@@ -23,7 +23,7 @@ const SETTLED: Duration = Duration::from_millis(50);
 pub(super) struct Work {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,
-    gates: BTreeMap<GateId, Hunger>,
+    gates: BTreeMap<GateId, SlotShortage>,
 }
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ struct Origin {
 
 /// Period in which a gateway had too few slots.
 #[derive(Default)]
-struct Hunger {
+struct SlotShortage {
     /// Waiting requests, each with the time since which it waits.
     waiting: BTreeMap<u64, Duration>,
     /// Begin of the current period; `None` if the gateway has enough slots.
@@ -165,7 +165,7 @@ impl Work {
         hungry.next().map(|((gateway, _), _)| *gateway)
     }
 
-    fn hunger(&mut self, gate: GateId) -> &mut Hunger {
+    fn hunger(&mut self, gate: GateId) -> &mut SlotShortage {
         self.gates.entry(gate).or_default()
     }
 

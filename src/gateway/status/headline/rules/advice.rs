@@ -38,7 +38,7 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
         (it.rate.clone(), share)
     };
     let (few, enough) = (few(advice), enough(advice));
-    let wait = wanted(advice).and_then(|it| it.wait_p99);
+    let wait = rate_to_try(advice).and_then(|it| it.wait_p99);
     let wait = wait.map_or(String::new(), |wait| {
         let wait = seconds(wait);
         format!("; 99 % of the waits would have been no longer than {wait}")
@@ -62,7 +62,7 @@ pub(super) fn rejections(zone: &ZoneSample) -> Option<String> {
 ///
 /// For example "at 3r/s 99 % would have waited no longer than 0.4 s".
 pub(super) fn waits(zone: &ZoneSample) -> Option<String> {
-    let tried = wanted(zone.advice.as_ref()?)?;
+    let tried = rate_to_try(zone.advice.as_ref()?)?;
     let rate = &tried.rate;
     Some(match tried.wait_p99 {
         None => format!("at {rate} none would have waited"),
@@ -84,13 +84,13 @@ pub(super) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
         return None;
     }
     let zone = now.zone(first.about.as_ref()?)?;
-    let rate = &wanted(zone.advice.as_ref()?)?.rate;
+    let rate = &rate_to_try(zone.advice.as_ref()?)?.rate;
     let is_named = first.remedy.contains(&format!("at {rate} "));
     is_named.then(|| rate.clone())
 }
 
 /// Rate to try: the slowest that is fast enough, or else the fastest that was tried.
-fn wanted(advice: &RateAdvice) -> Option<&Replayed> {
+fn rate_to_try(advice: &RateAdvice) -> Option<&Replayed> {
     enough(advice).or(few(advice)).or(advice.faster.last())
 }
 

@@ -17,8 +17,8 @@ pub(super) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;
     let name = &origin.name;
     let less = if why.kept {
-        let places = gate.max_in_flight.file;
-        let back = places.map_or("all places".to_owned(), |it| format!("all {it} places"));
+        let permits = gate.max_in_flight.file;
+        let back = permits.map_or("all places".to_owned(), |it| format!("all {it} places"));
         format!("fewer at once did not make {name} faster; {back} are back")
     } else {
         listed(&less(gate))
@@ -118,8 +118,8 @@ fn less(gate: &GateSample) -> Vec<String> {
     let other = gate.overridden.as_ref();
     let rate = other.and_then(|it| it.rate.as_ref()?.as_str().parse::<Rate>().ok());
     let whole_rate = rate.map(Rate::per_second).or(gate.rate.file);
-    let places = other.and_then(|it| it.max_in_flight);
-    let whole_places = places.or(gate.max_in_flight.file);
+    let permits = other.and_then(|it| it.max_in_flight);
+    let whole_permits = permits.or(gate.max_in_flight.file);
     let rate = match (gate.rate.now, whole_rate) {
         (Some(now), Some(file)) if now < file => Some(format!(
             "{} of {}",
@@ -128,9 +128,9 @@ fn less(gate: &GateSample) -> Vec<String> {
         )),
         _ => None,
     };
-    let places = match (gate.max_in_flight.now, whole_places) {
+    let permits = match (gate.max_in_flight.now, whole_permits) {
         (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} places")),
         _ => None,
     };
-    rate.into_iter().chain(places).collect()
+    rate.into_iter().chain(permits).collect()
 }

@@ -12,17 +12,17 @@ const CORRECT: &str =
 /// Rule: the file has an error.
 pub(super) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let error = now.error.as_ref()?;
-    let (place, remedy) = match (&error.file, error.line) {
+    let (location, remedy) = match (&error.file, error.line) {
         (None, None) => (
             "The file ".to_owned(),
             "Write the file again, or let the gateway read it.",
         ),
-        (Some(_), _) => (format!("In {}: ", error.place()), CORRECT),
+        (Some(_), _) => (format!("In {}: ", error.location()), CORRECT),
         (None, Some(line)) => (format!("Line {line}: "), CORRECT),
     };
     Some(Finding {
         title: "The file has an error; the previous settings stay in force".to_owned(),
-        evidence: format!("{place}{}.", error.message),
+        evidence: format!("{location}{}.", error.message),
         remedy: remedy.to_owned(),
         suspicion: Suspicion::Unnamed,
         ..Finding::new(Cause::FileError, Severity::Warn)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, most, sum};
 use super::super::words::{pace, pace_of_units, part, seconds, waiting, whole};
-use super::permits::{held_by, lacking, slow_client, waits_for_places};
+use super::permits::{held_by, permit_shortage, slow_client, waits_for_permits};
 use crate::status::views::{GateSample, OriginSample, Plain, Suspicion};
 
 /// Wait from which a queue is worth a warning, in seconds.
@@ -63,8 +63,9 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     });
     let more = binding(recent, origin, gate);
     let is_for_origin = is_paused(gate) || reason == "outage";
-    let lacking = lacking(recent, origin, gate).filter(|_| !is_for_origin);
-    let (lacks, waited_for) = lacking.map_or((None, None), |it| (Some(it.evidence), it.remedy));
+    let permit_shortage = permit_shortage(recent, origin, gate).filter(|_| !is_for_origin);
+    let (lacks, waited_for) =
+        permit_shortage.map_or((None, None), |it| (Some(it.evidence), it.remedy));
     let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
     let slow = slow_client(recent, origin).filter(|_| !is_for_origin);
     let (holder, held) = slow.unzip();
@@ -129,7 +130,7 @@ pub(super) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
         };
         format!("`max_in_flight`, which is {it}{whose}")
     });
-    match (waits_for_places(recent, origin), rate, places) {
+    match (waits_for_permits(recent, origin), rate, places) {
         (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
         (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
         _ => "`rate` or `max_in_flight`".to_owned(),
@@ -143,11 +144,11 @@ pub(super) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         return None;
     }
     let name = &origin.name;
-    let (why, soon, raise) = if let Some(it) = lacking(recent, origin, gate) {
+    let (why, soon, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
         (
             it.evidence,
             it.remedy,
-            more_places(origin, gate, " for all gateways"),
+            more_permits(origin, gate, " for all gateways"),
         )
     } else {
         let (evidence, raise) = waited_for(origin, gate);
@@ -202,7 +203,7 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     match (here.filter(|most| busy >= *most), gate.rate.now) {
         (Some(most), _) => (
             format!("All {most} places at the origin are taken."),
-            more_places(origin, gate, ""),
+            more_permits(origin, gate, ""),
         ),
         (None, Some(rate)) => {
             let places = taken.map_or(String::new(), |(busy, most)| {
@@ -221,7 +222,7 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
 }
 
 /// Advice to raise the permits of an origin. `whose`: owner of the number.
-fn more_places(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
+fn more_permits(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
     let most = gate.max_in_flight.now.unwrap_or_default();
     let rate = gate.rate.now;
     format!(

@@ -3,7 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, pace, part, percent, seconds, waiting, whole};
-use crate::status::views::{Lately, OnlyKey, Plain, ZoneSample};
+use crate::status::views::{OnlyKey, Plain, RecentRequests, ZoneSample};
 
 /// Minimum number of requests that says something about all requests.
 const FEW: u64 = 20;
@@ -17,13 +17,13 @@ pub(super) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
     let name = &zone.name;
     let without = recent.total(zone, |it| it.no_key);
     let all = without + recent.came(zone);
-    let now = Lately {
+    let now = RecentRequests {
         no_key: without,
         all,
         span: recent.seconds(),
     };
     // Where few requests come, the last seconds say nothing.
-    let Lately {
+    let RecentRequests {
         no_key: without,
         all,
         span,

@@ -4,7 +4,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
 use super::gates::binding;
-use super::permits::{full_key, lacking, slow_client, withheld_of_full};
+use super::permits::{full_key, permit_shortage, slow_client, withheld_of_full};
 use crate::status::views::{OriginSample, Plain, ZoneSample};
 
 /// Share of the waiters from which disconnected clients are worth a headline.
@@ -20,12 +20,12 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
     let (left, went_on) = (sum(|it| it.left), sum(ZoneSample::out));
-    let leavers = Leavers {
+    let disconnected = DisconnectedClients {
         left,
         all: left + went_on,
         after: recent.longest(zone, |it| it.left_after),
     };
-    let share = leavers.share(recent)?;
+    let share = disconnected.share(recent)?;
     // They disconnected because of the pause. Neither `max_wait` nor `rate` helps.
     if recent.was_resumed(zone) {
         return None;
@@ -40,8 +40,8 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         }
     };
     let what = format!("leave {name} before their turn");
-    let remedy = leavers.shorter_wait("", &faster, full.and_then(withheld_of_full));
-    Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
+    let remedy = disconnected.shorter_wait("", &faster, full.and_then(withheld_of_full));
+    Some(disconnected.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
 /// Rule: clients disconnect before the slots of their requests at a gate.
@@ -54,16 +54,16 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     let name = &origin.name;
     let left = recent.total(origin, |it| it.gate.as_ref().map_or(0, |gate| gate.left));
     let went_on = recent.ended_at_origin(origin) + recent.total(origin, |it| it.left);
-    let leavers = Leavers {
+    let disconnected = DisconnectedClients {
         left,
         all: left + went_on,
         after: recent.longest(origin, |it| it.gate.as_ref()?.left_after),
     };
-    let share = leavers.share(recent)?;
+    let share = disconnected.share(recent)?;
     let backs_off = gate.backing_off.as_ref().is_some_and(|it| !it.shadow);
     let slow = slow_client(recent, origin).map(|(_, remedy)| remedy);
-    let lacking = || lacking(recent, origin, gate)?.remedy;
-    let elsewhere = slow.or_else(lacking);
+    let permit_shortage = || permit_shortage(recent, origin, gate)?.remedy;
+    let elsewhere = slow.or_else(permit_shortage);
     let faster = if backs_off || elsewhere.is_some() {
         String::new()
     } else {
@@ -71,29 +71,29 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         format!(", or, if {name} can do more, raise its {more}")
     };
     let what = format!("leave the gate of {name} before their turn");
-    let remedy = leavers.shorter_wait(" for its routes", &faster, elsewhere);
-    Some(leavers.finding(recent, (name, share), (&what, WAITING), remedy))
+    let remedy = disconnected.shorter_wait(" for its routes", &faster, elsewhere);
+    Some(disconnected.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
 /// Rule: clients disconnect while an origin works on their requests.
 pub(super) fn leaving_origin(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let name = &origin.name;
     let left = recent.total(origin, |it| it.left);
-    let leavers = Leavers {
+    let disconnected = DisconnectedClients {
         left,
         all: left + recent.ended_at_origin(origin),
         after: recent.longest(origin, |it| it.left_after),
     };
-    let share = leavers.share(recent)?;
+    let share = disconnected.share(recent)?;
     let what = format!("of clients leave before {name} answers");
     let remedy = format!(
         "Origin {name} is slower than its clients wait: find out what it waits for; see Origins and its own log. More rate would not help. If answers are to take so long, let the clients wait longer."
     );
-    Some(leavers.finding(recent, (name, share), (&what, "was at the origin"), remedy))
+    Some(disconnected.finding(recent, (name, share), (&what, "was at the origin"), remedy))
 }
 
 /// Disconnected clients, among all clients whose requests reached the same stage.
-struct Leavers {
+struct DisconnectedClients {
     /// Number of disconnected clients.
     left: u64,
     /// Number of all clients whose requests reached the stage.
@@ -102,7 +102,7 @@ struct Leavers {
     after: Option<f64>,
 }
 
-impl Leavers {
+impl DisconnectedClients {
     /// Share of clients that disconnected, if they are enough to report.
     ///
     /// `None` while all connections are in use, and just after. Then clients waited in the kernel
@@ -115,13 +115,13 @@ impl Leavers {
     /// Advice to limit the wait to the duration that clients accept.
     ///
     /// `elsewhere`: a remedy for another cause of the waits.
-    fn shorter_wait(&self, place: &str, faster: &str, elsewhere: Option<String>) -> String {
+    fn shorter_wait(&self, scope: &str, faster: &str, elsewhere: Option<String>) -> String {
         let max_wait = self.after.map_or("`max_wait`".to_owned(), |after| {
             format!("`max_wait = \"{}\"`", whole_span(after))
         });
         let elsewhere = elsewhere.map_or(String::new(), |remedy| format!(" {remedy}"));
         format!(
-            "Set {max_wait}{place}{faster}: requests that would wait longer are rejected at once.{elsewhere}"
+            "Set {max_wait}{scope}{faster}: requests that would wait longer are rejected at once.{elsewhere}"
         )
     }
 

@@ -86,7 +86,7 @@ pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     }
     let sessions = it.sessions.map(|it| match it {
         0 => "its places are not bounded".to_owned(),
-        places => format!("it has {}", count(places, "place")),
+        number => format!("it has {}", count(number, "place")),
     });
     let admit = it.admit.as_ref();
     let admit = admit.map(|admit| format!("its pace is {admit}"));

@@ -3,7 +3,9 @@
 use super::super::recent::Recent;
 use super::super::words::{is, seconds, sentence, whole};
 use crate::origin::Phase;
-use crate::status::views::{FullKey, GateSample, Holder, OriginSample, Places, Plain, ZoneSample};
+use crate::status::views::{
+    FullKey, GateSample, Holder, OriginSample, PermitsStatus, Plain, ZoneSample,
+};
 
 /// Sentence about the client with at least half of the requests in flight, after a blank.
 pub(super) fn held_by(origin: &OriginSample) -> Option<String> {
@@ -64,24 +66,24 @@ fn holder(origin: &OriginSample) -> Option<&Holder> {
 const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
 
 /// Reason why requests wait for permits that gateways share.
-pub(super) struct Lacking {
+pub(super) struct PermitShortage {
     pub(super) evidence: String,
     /// `None`: a higher total would help.
     pub(super) remedy: Option<String>,
 }
 
 /// Finds why requests wait for shared permits; `None` if no request does.
-pub(super) fn lacking(
+pub(super) fn permit_shortage(
     recent: &Recent<'_>,
     origin: &OriginSample,
     gate: &GateSample,
-) -> Option<Lacking> {
+) -> Option<PermitShortage> {
     let places = gate.places.as_ref()?;
     let all_are_used = places.in_use >= places.held;
-    if !waits_for_places(recent, origin).unwrap_or(all_are_used) {
+    if !waits_for_permits(recent, origin).unwrap_or(all_are_used) {
         return None;
     }
-    let Places {
+    let PermitsStatus {
         of,
         held,
         lent,
@@ -94,17 +96,17 @@ pub(super) fn lacking(
     Some(if places.alone {
         let reason = places.reason.as_ref().map_or("", Plain::as_str);
         let remedy = places.remedy.as_ref().map_or("", Plain::as_str);
-        Lacking {
+        PermitShortage {
             evidence: format!("The lease of this gateway's places has ended: {reason}."),
             remedy: Some(sentence(remedy)),
         }
     } else if places.of == 0 {
-        Lacking {
+        PermitShortage {
             evidence: "Redis has not reported the permits of the pool yet.".to_owned(),
             remedy: Some(LENT_SOON.to_owned()),
         }
     } else if *unknown > 0 {
-        Lacking {
+        PermitShortage {
             evidence: format!(
                 "Redis does not know yet who has {} of {of} places: the pool is new, or Redis has lost its state.",
                 whole(*unknown)
@@ -113,7 +115,7 @@ pub(super) fn lacking(
         }
     } else if *withheld > 0 {
         let lent = whole(*lent);
-        Lacking {
+        PermitShortage {
             evidence: format!(
                 "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
                 whole(*withheld),
@@ -125,7 +127,7 @@ pub(super) fn lacking(
         }
     } else {
         let others = whole(lent.saturating_sub(*held));
-        Lacking {
+        PermitShortage {
             evidence: format!("This gateway has {here} of {of} places, other gateways {others}."),
             remedy: None,
         }
@@ -133,7 +135,7 @@ pub(super) fn lacking(
 }
 
 /// Returns whether requests waited for permits rather than for the pace; `None` if for neither.
-pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
+pub(super) fn waits_for_permits(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
     recent.latest(origin, |it| {
         let blocked = &it.gate.as_ref()?.blocked;
         let by = |cause: &str| {
@@ -142,8 +144,8 @@ pub(super) fn waits_for_places(recent: &Recent<'_>, origin: &OriginSample) -> Op
                 .copied()
                 .unwrap_or_default()
         };
-        let (by_pace, by_places) = (by("pace"), by("in_flight"));
-        (by_pace + by_places > 0.0).then_some(by_places > by_pace)
+        let (by_pace, by_permits) = (by("pace"), by("in_flight"));
+        (by_pace + by_permits > 0.0).then_some(by_permits > by_pace)
     })
 }
 

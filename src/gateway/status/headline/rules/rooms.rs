@@ -26,7 +26,11 @@ pub(super) fn visitors_wait(room: &RoomSample) -> String {
 fn taken(room: &RoomSample) -> String {
     let taken = room.room.inside + room.room.called;
     match room.room.sessions.now {
-        Some(places) => format!("{} of {} places are taken", whole(taken), whole(places)),
+        Some(max_sessions) => format!(
+            "{} of {} places are taken",
+            whole(taken),
+            whole(max_sessions)
+        ),
         None => "places are not bounded".to_owned(),
     }
 }
@@ -82,7 +86,7 @@ pub(super) fn long_wait(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding
         .room
         .sessions
         .now
-        .is_some_and(|places| room.room.inside + room.room.called >= places);
+        .is_some_and(|max_sessions| room.room.inside + room.room.called >= max_sessions);
     let more = if is_full { "sessions" } else { "admit" };
     let called = room.room.pace.unwrap_or_default();
     Some(Finding {

@@ -3,7 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, part, seconds, sentence, whole};
-use crate::status::views::{GateAsks, OriginSample, Plain, Sample};
+use crate::status::views::{OriginSample, Plain, RefusedOperation, Sample};
 
 /// Rule: the store is out.
 pub(super) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
@@ -73,7 +73,7 @@ pub(super) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         _ => format!("all of its {what}"),
     };
     let (does, severity, unknown) = match refused.asks_for {
-        GateAsks::Slots => (
+        RefusedOperation::Slots => (
             format!(
                 "goes on alone with {}: Redis refused its claims",
                 of_its("rate")
@@ -81,12 +81,12 @@ pub(super) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
             Severity::Bad,
             "Other gateways do not know what this one sends",
         ),
-        GateAsks::Places if refused.part == 0.0 => (
+        RefusedOperation::Places if refused.part == 0.0 => (
             "starts nothing: Redis refused to lend it places".to_owned(),
             Severity::Bad,
             "Other gateways do not know which requests of this one still run",
         ),
-        GateAsks::Places => (
+        RefusedOperation::Places => (
             format!(
                 "goes on alone with {}: Redis refused to lend it any",
                 of_its("places")
@@ -94,7 +94,7 @@ pub(super) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
             Severity::Bad,
             "Other gateways do not know which requests of this one run",
         ),
-        GateAsks::Backoff => (
+        RefusedOperation::Backoff => (
             "backs off alone: Redis refused to tell what other gateways have learned".to_owned(),
             Severity::Warn,
             "A cut or a pause here is none there, nor the reverse",

@@ -13,22 +13,25 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
         second.zones[0].burst = Some(20);
         after(&second)
     };
-    let told = rejecting("burst", 1.0);
-    let says_all = told.evidence.as_str().ends_with("All 30 keys are limited.");
-    assert!(says_all, "{told:?}");
+    let reported = rejecting("burst", 1.0);
+    let says_all = reported
+        .evidence
+        .as_str()
+        .ends_with("All 30 keys are limited.");
+    assert!(says_all, "{reported:?}");
     assert_eq!(
-        told.remedy.as_str(),
+        reported.remedy.as_str(),
         "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the waits would have been no longer than 400 ms. \
          Otherwise raise `burst` to let more requests wait."
     );
     assert_eq!(
-        told.advised_rate,
+        reported.advised_rate,
         Some("3r/s".into()),
         "the rate of the button"
     );
     for reason in ["burst", "max_wait"] {
-        let told = rejecting(reason, 20.0);
-        let remedy = told.remedy.as_str();
+        let reported = rejecting(reason, 20.0);
+        let remedy = reported.remedy.as_str();
         assert!(
             remedy.contains("at 3r/s none") && remedy.contains("wait 20 s already"),
             "{remedy}"
@@ -38,17 +41,20 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
 }
 
 #[test]
-fn long_waits_are_told_at_a_faster_rate_but_not_while_an_origin_is_slow() {
+fn a_faster_rate_is_advised_for_long_waits_unless_an_origin_is_slow() {
     let mut second = fine();
     second.zones[0].depth = 30;
     second.zones[0].oldest_wait = 20.0;
     second.zones[0].advice = Some(advice());
-    let told = after(&second);
+    let reported = after(&second);
     let part = "at 3r/s 99 % of the waits would have been no longer than 400 ms";
-    assert!(told.remedy.as_str().contains(part), "{told:?}");
-    assert_eq!(told.advised_rate, Some("3r/s".into()));
+    assert!(reported.remedy.as_str().contains(part), "{reported:?}");
+    assert_eq!(reported.advised_rate, Some("3r/s".into()));
     second.origins[0].latency.p95 = Some(1.2);
-    let told = after(&second);
-    assert!(told.remedy.as_str().contains("find out why"), "{told:?}");
-    assert_eq!(told.advised_rate, None);
+    let reported = after(&second);
+    assert!(
+        reported.remedy.as_str().contains("find out why"),
+        "{reported:?}"
+    );
+    assert_eq!(reported.advised_rate, None);
 }

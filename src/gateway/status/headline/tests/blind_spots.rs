@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::observe::connections::{ConnectionCounts, IdleConnections};
-use crate::status::views::{DescriptorSample, Keyless, Lately, LogSample, OnlyKey, Unanswered};
+use crate::status::views::{
+    DescriptorSample, Keyless, LogSample, OnlyKey, RecentRequests, Unanswered,
+};
 
 /// All 50 connections are in use.
 fn full(it: &mut Sample) -> &mut ConnectionCounts {
@@ -22,28 +24,28 @@ fn full_connections_come_first_with_how_many_wait() {
         it.zones[0].rejected = 10;
         full(it).waiting = waiting;
     };
-    told("bad connections_full", |it| dead(it, Some(551)))
+    reported("bad connections_full", |it| dead(it, Some(551)))
         .says("50 of 50 connections are in use; new clients wait in the kernel (551 now)")
         .says("`server.max_connections`");
-    told("bad connections_full", |it| dead(it, None)).says("wait in the kernel\n");
+    reported("bad connections_full", |it| dead(it, None)).says("wait in the kernel\n");
     let mut second = fine();
     dead(&mut second, Some(551));
     assert_eq!(after(&second).count, 0, "who knows what they would ask");
     // The limit of descriptors is lower than that of connections.
-    told("bad connections_full", |it| {
+    reported("bad connections_full", |it| {
         full(it).few_descriptors = true;
     })
     .says("The limit of file descriptors allows only 50 client connections;")
     .says("Raise the limit of file descriptors (`LimitNOFILE`")
     .not(&["max_connections"]);
     // All are in use and no client waits yet. The next one would.
-    told("fine fine", |it| full(it).is_full = false);
+    reported("fine fine", |it| full(it).is_full = false);
 }
 
 #[test]
-fn full_connections_are_told_with_those_that_are_idle() {
+fn full_connections_are_reported_with_the_idle_ones() {
     let full = |idle, silence| {
-        told("bad connections_full", |it| {
+        reported("bad connections_full", |it| {
             full(it).idle = Some(idle);
             it.origins[0].unanswered = Some(Unanswered {
                 silence,
@@ -75,16 +77,16 @@ fn full_connections_are_told_with_those_that_are_idle() {
 
 #[test]
 fn ports_and_descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
-    told("bad connections_full", |it| {
+    reported("bad connections_full", |it| {
         (it.local_ports.waited, it.local_ports.in_vain) = (12, 3);
     })
     .says("no local port for connections to origins")
     .says("120 requests had to wait for one and 30 requests got 503")
     .says("The origin is not at fault")
     .says("`net.ipv4.ip_local_port_range`");
-    told("bad connections_full", |it| it.local_ports.in_vain = 1)
+    reported("bad connections_full", |it| it.local_ports.in_vain = 1)
         .says("In the last 10 s, 10 requests got 503.");
-    told("bad connections_full", |it| {
+    reported("bad connections_full", |it| {
         it.descriptors = DescriptorSample {
             waited: 12,
             in_vain: 3,
@@ -95,21 +97,21 @@ fn ports_and_descriptors_that_are_used_up_are_not_the_fault_of_an_origin() {
     .says("120 requests had to wait for one and 30 requests got 503")
     .says("The origin is not at fault")
     .says("`LimitNOFILE`");
-    told("bad connections_full", |it| it.descriptors.clients = 2)
+    reported("bad connections_full", |it| it.descriptors.clients = 2)
         .says("no file descriptor for new clients … accepting a client failed 20 times.")
         .says("New clients wait in the kernel.")
         .not(&[" 0 "]);
     // The requests had begun to wait in an earlier second.
-    told("bad connections_full", |it| it.descriptors.in_vain = 1)
+    reported("bad connections_full", |it| it.descriptors.in_vain = 1)
         .says("In the last 10 s, 10 requests got 503.")
         .not(&[" 0 "]);
 }
 
 #[test]
-fn an_access_log_that_loses_lines_is_told_with_the_reason() {
+fn an_access_log_that_loses_lines_is_reported_with_the_cause() {
     let lost = |error: Option<&str>| {
         let error = error.map(Plain::from);
-        told("warn log_lost", |it| it.log = LogSample { lost: 34, error })
+        reported("warn log_lost", |it| it.log = LogSample { lost: 34, error })
     };
     lost(Some("File too large"))
         .says("cannot be written … 340 lines lost … : File too large … `ulimit -f`");
@@ -127,27 +129,27 @@ fn keyless(it: &mut Sample, without: u64, with: u64, routes: &[&str]) {
 }
 
 #[test]
-fn a_limit_that_limits_nobody_is_told_and_one_that_limits_some_is_not() {
-    told("warn no_key per_client", |it| keyless(it, 136, 0, &["/"]))
+fn a_limit_without_keys_is_reported_only_if_it_limits_almost_nobody() {
+    reported("warn no_key per_client", |it| keyless(it, 136, 0, &["/"]))
         .says("All requests on / (136 a second) have no $http_x_apikey:")
         .says("per_client limits none of them … 1,360 of 1,360 requests … `key`");
-    told("warn no_key per_client", |it| {
+    reported("warn no_key per_client", |it| {
         keyless(it, 96, 4, &["/a", "/b", "/c", "/d"]);
     })
     .says("96 % of the requests on /a, /b, /c and others (96 a second) have no")
     .says("$http_x_apikey: per_client does not limit them");
     for (without, with) in [(90, 10), (1, 0), (0, 100)] {
-        told("fine fine", |it| keyless(it, without, with, &["/"]));
+        reported("fine fine", |it| keyless(it, without, with, &["/"]));
     }
 }
 
 #[test]
-fn a_limit_that_limits_nobody_is_told_where_few_requests_come() {
+fn a_limit_without_keys_is_reported_also_with_few_requests() {
     let few = |label, no_key, all| {
-        told(label, |it| {
+        reported(label, |it| {
             keyless(it, 1, 0, &["/"]);
             it.zones[0].no_key = 0;
-            it.zones[0].lately = Lately {
+            it.zones[0].lately = RecentRequests {
                 no_key,
                 all,
                 span: 40.0,
@@ -181,27 +183,27 @@ fn only_key(is_constant: bool, requests: u64) -> Option<OnlyKey> {
 }
 
 #[test]
-fn that_others_are_not_affected_is_said_only_if_there_are_others_and_they_are_not() {
+fn unaffected_keys_are_mentioned_only_if_there_are_any() {
     const CLAIM: &str = "others are not affected";
     const WARN: &str = "warn rejecting per_client";
-    told(WARN, |it| rejecting(it).advice = Some(advice()))
+    reported(WARN, |it| rejecting(it).advice = Some(advice()))
         .says("One client … others are not affected")
         .not(&["are limited"]);
-    told(WARN, |it| rejecting(it).rejected_now[0].share = 0.8)
+    reported(WARN, |it| rejecting(it).rejected_now[0].share = 0.8)
         .says("One client causes most")
         .not(&[CLAIM]);
-    told("bad rejecting per_client", |it| {
+    reported("bad rejecting per_client", |it| {
         rejecting(it).only_key = only_key(true, 400);
     })
     .says("All requests share one key: all (400 in … `$remote_addr`")
     .not(&[CLAIM]);
-    told(WARN, |it| rejecting(it).only_key = only_key(false, 400))
+    reported(WARN, |it| rejecting(it).only_key = only_key(false, 400))
         .says("All requests share one key: all … If all is one client")
         .not(&[CLAIM]);
     // Too few requests to say so.
-    told(WARN, |it| rejecting(it).only_key = only_key(true, 5)).says("One client");
+    reported(WARN, |it| rejecting(it).only_key = only_key(true, 5)).says("One client");
     // A gateway that stops rejects requests of any key.
-    told(WARN, |it| {
+    reported(WARN, |it| {
         let zone = rejecting(it);
         zone.only_key = only_key(true, 400);
         zone.rejections = counts(&[("stopping", 30)]);
@@ -218,11 +220,11 @@ fn a_proxy_that_is_not_trusted_is_named_also_where_nothing_is_rejected() {
     let mut second = fine();
     behind(rejecting(&mut second));
     assert_eq!(after(&second).count, 30, "requests of the last second");
-    told("bad untrusted_proxy per_client", |it| *it = second)
+    reported("bad untrusted_proxy per_client", |it| *it = second)
         .says("per_client counts all clients behind 10.0.0.7 as one … X-Forwarded-For")
         .says("300 of 400 requests in the last 10 s were rejected")
         .says("`server.trusted_proxies` … If it is a client, leave it out");
-    told("warn untrusted_proxy per_client", |it| {
+    reported("warn untrusted_proxy per_client", |it| {
         behind(&mut it.zones[0]);
         it.zones[0].depth = 30;
     })

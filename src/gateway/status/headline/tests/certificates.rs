@@ -25,12 +25,12 @@ fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
 
 #[test]
 fn certificates_have_their_headlines() {
-    told("warn certificate", |it| {
+    reported("warn certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", 9 * DAY + 60);
     })
     .says("/a.pem expires in 9 days, on 2026-12-08 … Renew it")
     .not(&["handshakes"]);
-    told("bad certificate", |it| {
+    reported("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", -DAY);
         it.handshakes = HandshakeSample {
             done: 1,
@@ -40,63 +40,63 @@ fn certificates_have_their_headlines() {
     })
     .says("/a.pem expired on 2026-11-28: 40 of 60 handshakes failed … Renew it");
     // No client connects.
-    told("bad certificate", |it| {
+    reported("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", -DAY);
     })
     .says("/a.pem expired on 2026-11-28")
     .not(&["handshakes"]);
-    told("bad certificate", |it| {
+    reported("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
         it.certificates[0].validity.from = NOW + DAY;
     })
     .says("/a.pem is not valid before 2026-11-30 … clock");
-    told("warn certificate", |it| {
+    reported("warn certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", 90 * DAY);
         let problem = "/a.key is not the key of /a.pem: keys may not be consistent";
         it.certificates[0].problem = Some(problem.into());
     })
     .says("The renewed certificate in /a.pem cannot be used")
     .says("/a.key is not the key of /a.pem … 2027-02-27 … both files");
-    told("warn certificate", |it| {
+    reported("warn certificate", |it| {
         expiring(it, CertificateOf::ClientCa, "/ca.pem", -DAY);
     })
     .says("/ca.pem expired on 2026-11-28 … client_ca");
-    told("warn certificate api", |it| {
+    reported("warn certificate api", |it| {
         expiring(it, CertificateOf::Origin, "api", DAY);
     })
     .says("origin api expires in 1 day, on 2026-11-30 … servers of api");
-    told("warn certificate api", |it| {
+    reported("warn certificate api", |it| {
         expiring(it, CertificateOf::ClientCert, "api", DAY);
     })
     .says("shows to origin api expires in 1 day, on 2026-11-30 … client_cert");
-    told("bad certificate api", |it| {
+    reported("bad certificate api", |it| {
         expiring(it, CertificateOf::ClientCert, "api", -DAY);
     })
     .says("shows to origin api expired on 2026-11-28 … client_cert");
-    told("bad certificate api", |it| {
+    reported("bad certificate api", |it| {
         expiring(it, CertificateOf::ClientCert, "api", 90 * DAY);
         it.certificates[0].validity.from = NOW + DAY;
     })
     .says("shows to origin api is not valid before 2026-11-30")
     .says("Servers that verify it refuse connections until then. … Set the clock");
     // Its requests fail, which the rule of origins reports.
-    told("fine fine", |it| {
+    reported("fine fine", |it| {
         expiring(it, CertificateOf::Origin, "api", -DAY);
     })
     .not(&["api"]);
     // An expired one comes before an origin that fails, and one that expires soon after it.
-    told("bad certificate", |it| {
+    reported("bad certificate", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", -DAY);
         it.origins[0].healthy = 0;
     })
     .says("Also: Origin api has no server in use");
-    told("warn log_lost", |it| {
+    reported("warn log_lost", |it| {
         expiring(it, CertificateOf::Server, "/a.pem", DAY);
         expiring(it, CertificateOf::Server, "/b.pem", 2 * DAY);
         it.log.lost = 1;
     })
     .says("Also: The certificate /a.pem expires … Also: The certificate /b.pem expires");
-    told("warn certificate", |it| {
+    reported("warn certificate", |it| {
         expiring(it, CertificateOf::Server, "/b.pem", 2 * DAY);
         expiring(it, CertificateOf::Server, "/a.pem", DAY);
         it.error = Some(crate::status::views::Problem::default());

@@ -15,14 +15,14 @@ fn lost(file: Option<&str>) -> LostKeysSample {
 }
 
 #[test]
-fn what_of_the_file_is_probably_a_mistake_is_told() {
-    told("warn file_error", |it| {
-        let gone = config::Problem::of_file("cannot be read: No such file".to_owned());
-        it.error = Some(gone.into());
+fn probable_mistakes_in_the_file_are_reported() {
+    reported("warn file_error", |it| {
+        let missing = config::Problem::of_file("cannot be read: No such file".to_owned());
+        it.error = Some(missing.into());
     })
     .says("The file cannot be read: No such file. … Write the file again")
     .not(&["Line", "line"]);
-    told("warn file_error", |it| {
+    reported("warn file_error", |it| {
         it.error = Some(Problem {
             line: Some(4),
             message: "client_cert: /a.pem: it has no certificate in PEM".into(),
@@ -30,23 +30,23 @@ fn what_of_the_file_is_probably_a_mistake_is_told() {
         });
     })
     .says("Line 4: client_cert … or the one that the line names");
-    told("warn file_doubtful per_client", |it| {
+    reported("warn file_doubtful per_client", |it| {
         it.lost_keys = vec![lost(Some("gold.txt"))]
     })
     .says("Plan gold of per_client has lost 2 of 3 keys")
     .says("A change of gold.txt came into force 4 s ago.")
     .says("restore gold.txt: keys without a plan have the limit of per_client.");
-    told("warn file_doubtful per_client", |it| {
+    reported("warn file_doubtful per_client", |it| {
         it.lost_keys = vec![lost(None)]
     })
     .says("restore the file");
-    told("warn file_doubtful", |it| {
+    reported("warn file_doubtful", |it| {
         it.needs_restart = vec!["server.workers".into()]
     })
     .says("server.workers waits for a restart … server.workers is not as in the file")
     .says("Restart the gateway, or take the change back.");
     // Settings that need a restart come last, after other warnings.
-    told("bad rejecting per_client", |it| {
+    reported("bad rejecting per_client", |it| {
         it.needs_restart = vec!["server.workers".into(), "log.file".into()];
         it.lost_keys = vec![lost(Some("gold.txt"))];
         it.zones[0].rejected = 60;
@@ -56,7 +56,7 @@ fn what_of_the_file_is_probably_a_mistake_is_told() {
 
 #[test]
 fn a_warning_after_a_change_of_the_file_says_what_changed() {
-    let mut fed = Fed::new();
+    let mut fed = EditorFixture::new();
     fed.feed(&fine(), 5);
     let mut second = fine();
     second.change = Some(ChangeSample {
@@ -67,9 +67,9 @@ fn a_warning_after_a_change_of_the_file_says_what_changed() {
     fed.feed(&second, 2);
     second.change = None;
     fed.feed(&second, 200);
-    let told = fed.headlines.view();
+    let reported = fed.headlines.view();
     let after = "It began 1 s after zones.per_client.rate 20r/s -> 20r/m.";
-    for headline in [&told.headline, &told.history[0].headline] {
+    for headline in [&reported.headline, &reported.history[0].headline] {
         assert!(headline.evidence.as_str().ends_with(after), "{headline:?}");
         let remedy = headline.remedy.as_str();
         assert!(remedy.starts_with("Take the change back"), "{remedy}");

@@ -5,11 +5,11 @@ use crate::observe::networks::Crowd;
 use crate::status::views::{BackingOff, GateKeySample, GateOutage, GateOverride};
 
 /// Makes the origin take 3 s. Sets the permits left of 40, and the rejections a second.
-fn slow(it: &mut Sample, places: u64, kept: bool, rejections: u64) {
+fn slow(it: &mut Sample, permits: u64, kept: bool, rejections: u64) {
     it.origins[0].codes = counts(&[("2xx", 1)]);
     it.origins[0].latency.p50 = Some(3.0);
     let gate = gate_of(it);
-    (gate.max_in_flight.file, gate.max_in_flight.now) = (Some(40), Some(places));
+    (gate.max_in_flight.file, gate.max_in_flight.now) = (Some(40), Some(permits));
     gate.rejected = counts(&[("max_queue", rejections)]);
     gate.backing_off = Some(BackingOff {
         text: "10 of 10 answers were slow".into(),
@@ -46,13 +46,13 @@ fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride
 
 #[test]
 fn a_gate_that_holds_or_backs_off_has_its_headlines() {
-    told("warn paused api", |it| {
+    reported("warn paused api", |it| {
         overridden(it, 12, |other| other.pause = true);
     })
     .says("The gate of api is paused")
     .says("ops paused it until 2026-12-01T15:00:00Z; 12 requests wait.")
     .says("undoing the override");
-    told("warn overridden api", |it| {
+    reported("warn overridden api", |it| {
         overridden(it, 0, |other| {
             other.rate = Some("20r/s".into());
             other.max_in_flight = Some(1);
@@ -60,7 +60,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     })
     .says("The gate of api is not as in the file")
     .says("ts rate is 20r/s and its `max_in_flight` is 1, until 2026-12-01T15:00:00Z, set by ops.");
-    told("warn overridden api", |it| {
+    reported("warn overridden api", |it| {
         overridden(it, 0, |other| {
             other.rate = Some("20r/s".into());
             other.owner = Some("drip find".into());
@@ -68,7 +68,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     })
     .says("ts rate is 20r/s, drip find renews it, set by ops.")
     .not(&["write its numbers"]);
-    told("warn backing_off api", |it| {
+    reported("warn backing_off api", |it| {
         overridden(it, 3, |other| other.rate = Some("200r/s".into()));
         gate_of(it).rate.now = Some(120.0);
         backing_off(it).text = "12 of 40 answers were trouble".into();
@@ -76,7 +76,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     })
     .says("120 a second of 200 a second … Also: The gate of api is not as in the file")
     .not(&["write its numbers"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         it.origins[0].healthy = 0;
         gate_of(it).depth = 12;
         gate_of(it).outage = Some(GateOutage {
@@ -87,18 +87,18 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     })
     .says("Origin api is down; 12 requests wait for it, up to 5s")
     .says("It is down for 1.2 s: connecting to http://10.0.0.1:80 failed.");
-    told("warn backing_off api", |it| {
+    reported("warn backing_off api", |it| {
         let gate = gate_of(it);
         (gate.rate.file, gate.rate.now) = (Some(100.0), Some(40.0));
         gate.rejected = counts(&[("queue", 3)]);
         backing_off(it).text = "12 of 40 answers were trouble".into();
     })
     .says("40 a second of 100 a second … 12 of 40 … Also: The gate of api rejects 3.0");
-    told("bad backing_off api", |it| slow(it, 2, false, 73))
+    reported("bad backing_off api", |it| slow(it, 2, false, 73))
         .says("99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places")
         .says("At the last cut, 10 of 10 answers were slow.");
     // Too few permits for responses that take longer than the sampled seconds.
-    told("bad backing_off api", |it| {
+    reported("bad backing_off api", |it| {
         slow(it, 6, false, 20);
         it.origins[0].in_flight = 6;
         it.origins[0].codes.clear();
@@ -110,48 +110,48 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
 #[test]
 fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
     // Some permits are back. More of them would do no harm.
-    told("bad backing_off api", |it| {
+    reported("bad backing_off api", |it| {
         slow(it, 20, true, 10);
         backing_off(it).kept = false;
     })
     .says("20 of 40 places … Find out what the origin waits for")
     .not(&["relief"]);
-    told("fine backing_off api", |it| recovering(it, 0))
+    reported("fine backing_off api", |it| recovering(it, 0))
         .says("Origin api answers in time again; its gate grows back: 12 of 40 places")
         .says("At the last cut, 10 of 10 answers were slow. … Nothing is to be done")
         .not(&["503", "backs off", "relief", "takes", "lets"]);
     // The origin is well, and still has too few permits.
-    told("warn backing_off api", |it| recovering(it, 5))
+    reported("warn backing_off api", |it| recovering(it, 5))
         .says("33 % of requests get 503: 12 of 40 places … Nothing is to be done")
         .not(&["relief", "takes", "answers in time again;"]);
     // Permits also grow without requests. That does not show how fast the origin is.
-    told("warn backing_off api", |it| {
+    reported("warn backing_off api", |it| {
         recovering(it, 0);
         it.origins[0].codes.clear();
         it.origins[0].latency.p50 = None;
     })
     .says("The gate of api backs off")
     .not(&["in time again"]);
-    told("bad backing_off api", |it| slow(it, 40, true, 2))
+    reported("bad backing_off api", |it| slow(it, 40, true, 2))
         .says(
             "67 % of requests get 503: api takes 3.0 s (50 ms before); fewer at once did not make",
         )
         .says("api faster; all 40 places are back … however many requests run at once")
         .not(&["Raise", "backs off"]);
-    told("warn backing_off api", |it| slow(it, 40, true, 0))
+    reported("warn backing_off api", |it| slow(it, 40, true, 0))
         .says("Fewer at once did not make api faster; all 40 places are back")
         .not(&["503", "backs off"]);
-    told("warn waiting api", |it| {
+    reported("warn waiting api", |it| {
         it.origins[0].in_flight = 8;
         (gate_of(it).depth, gate_of(it).max_in_flight) = (12, both(8));
     })
     .says("12 requests wait at the gate of api … All 8 places");
     // A short queue is normal at a gate.
-    told("fine waiting api", |it| {
+    reported("fine waiting api", |it| {
         (gate_of(it).depth, gate_of(it).wait_p99) = (1, Some(0.2));
     })
     .says("1 request waits at the gate of api");
-    told("warn waiting api", |it| {
+    reported("warn waiting api", |it| {
         (gate_of(it).depth, gate_of(it).wait_p99) = (9, Some(1.0));
     })
     .says("9 requests wait at the gate of api");
@@ -186,11 +186,11 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
         [slow, well, window],
         [well, window, window],
     ] {
-        let told = in_course(seconds);
+        let reported = in_course(seconds);
         let says = "Origin api answers in time again; its gate grows back: 12 of 40 places";
-        assert_eq!(told.title.as_str(), says);
-        assert_eq!(told.severity.as_str(), "fine");
-        let remedy = told.remedy.as_str();
+        assert_eq!(reported.title.as_str(), says);
+        assert_eq!(reported.severity.as_str(), "fine");
+        let remedy = reported.remedy.as_str();
         assert!(remedy.starts_with("Nothing is to be done"), "{remedy}");
     }
     let trouble: Second = |it| {
@@ -204,8 +204,8 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
     };
     // In the second after a cut, it is not known whether the permits grow.
     for seconds in [[slow, slow, window], [slow, slow, all_good]] {
-        let told = in_course(seconds);
-        assert_eq!(told.title.as_str(), "The gate of api backs off");
+        let reported = in_course(seconds);
+        assert_eq!(reported.title.as_str(), "The gate of api backs off");
     }
     for second in [slow, trouble, retry_after, unknown] {
         let remedy = in_course([second; 3]).remedy;
@@ -219,8 +219,11 @@ fn a_gate_that_backs_off_counts_the_requests_without_a_good_answer() {
     slow(&mut second, 12, false, 70);
     second.origins[0].codes = counts(&[("2xx", 99), ("4xx", 1), ("5xx", 3)]);
     second.origins[0].errors = counts(&[("timeout", 2)]);
-    let told = after(&second);
-    assert_eq!((told.cause.as_str(), told.count), ("backing_off", 75));
+    let reported = after(&second);
+    assert_eq!(
+        (reported.cause.as_str(), reported.count),
+        ("backing_off", 75)
+    );
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn a_gate_that_rejects_most_is_bad_unless_one_client_may_be_the_reason() {
         ("warn rejecting api", "max_queue", 9),
         ("warn rejecting api", "queue", 10),
     ] {
-        let told = told(label, |it| {
+        let reported = reported(label, |it| {
             gate_of(it).rejected = counts(&[(reason, rejections)]);
             let depth = 8;
             gate_of(it).deepest = vec![GateKeySample {
@@ -240,15 +243,15 @@ fn a_gate_that_rejects_most_is_bad_unless_one_client_may_be_the_reason() {
         });
         if label.starts_with("bad") {
             // The key has no name.
-            told.says("100 of 200 requests in the last 10 s: as many requests wait as `max_queue` allows.\n");
+            reported.says("100 of 200 requests in the last 10 s: as many requests wait as `max_queue` allows.\n");
         }
     }
 }
 
 #[test]
-fn at_a_gate_what_binds_is_named() {
+fn the_limit_that_binds_at_a_gate_is_named() {
     let gate = |in_flight| {
-        told("warn waiting api", |it| {
+        reported("warn waiting api", |it| {
             it.origins[0].in_flight = in_flight;
             let gate = gate_of(it);
             (gate.depth, gate.rate, gate.max_in_flight) = (12, both(20.0), both(8));
@@ -263,7 +266,7 @@ fn at_a_gate_what_binds_is_named() {
 #[test]
 fn a_rate_counts_units_where_requests_have_costs() {
     for (costs, pace) in [(false, "20 a second"), (true, "20 units of cost a second")] {
-        told("warn waiting api", |it| {
+        reported("warn waiting api", |it| {
             let gate = gate_of(it);
             (gate.depth, gate.costs, gate.rate) = (300, costs, both(20.0));
         })
@@ -276,20 +279,26 @@ fn a_rate_counts_units_where_requests_have_costs() {
 
 #[test]
 fn the_setting_that_requests_wait_for_is_named() {
-    let (paces, places) = ((Some(5.0), None), (None, Some(8)));
+    let (paces, permits) = ((Some(5.0), None), (None, Some(8)));
     let both = (Some(5.0), Some(8));
-    let (by_pace, by_places) = (
+    let (by_pace, by_permits) = (
         [("pace", 0.9), ("in_flight", 0.1)],
         [("pace", 0.1), ("in_flight", 0.9)],
     );
-    let (place, rate) = (
+    let (in_flight_text, rate) = (
         "`max_in_flight`, which is 8",
         "`rate`, which is 5.0 a second",
     );
     for (reason, blocked, file, names, names_not) in [
-        ("max_queue", &by_places[..], both, place, "`rate`"),
+        ("max_queue", &by_permits[..], both, in_flight_text, "`rate`"),
         ("queue", &by_pace, both, rate, "in_flight"),
-        ("timeout", &[("in_flight", 1.0)], places, place, "`rate`"),
+        (
+            "timeout",
+            &[("in_flight", 1.0)],
+            permits,
+            in_flight_text,
+            "`rate`",
+        ),
         ("max_queue", &[], paces, rate, "in_flight"),
         (
             "max_queue",
@@ -315,9 +324,9 @@ fn the_setting_that_requests_wait_for_is_named() {
             .iter()
             .map(|(by, time)| ((*by).into(), *time))
             .collect();
-        let told = after(&second);
-        assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
-        let remedy = told.remedy.as_str();
+        let reported = after(&second);
+        assert_eq!(reported.cause.as_str(), "rejecting", "{reported:?}");
+        let remedy = reported.remedy.as_str();
         let is_right = remedy.contains(names) && !remedy.contains(names_not);
         assert!(is_right, "{remedy}");
     }
@@ -325,7 +334,7 @@ fn the_setting_that_requests_wait_for_is_named() {
 
 #[test]
 fn a_crowd_of_one_network_comes_before_the_queue_that_it_makes() {
-    told("warn key_flood api", |it| {
+    reported("warn key_flood api", |it| {
         gate_of(it).depth = 200;
         gate_of(it).crowd = Some(Crowd {
             network: "192.0.2.0/24".to_owned(),

@@ -54,22 +54,22 @@ fn held(it: &mut Sample, phase: Phase) {
 const HARMS: &[&str] = &["max_in_flight", "aise", "fine", "No requests are waiting"];
 
 #[test]
-fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
-    told("bad origin_hangs api", |it| {
+fn a_hanging_origin_is_reported_before_the_queue_it_causes() {
+    reported("bad origin_hangs api", |it| {
         silent(it, 604, 600, 61.0, Some(USUAL));
     })
     .says("api has answered nothing for 61 s … 604 requests … the oldest for 62 s")
     .says("within 40 ms … what api waits for")
     .not(HARMS);
     // The same with permits: 20 requests are at the origin, and others are rejected.
-    told("bad origin_hangs api", |it| {
+    reported("bad origin_hangs api", |it| {
         silent(it, 20, 20, 4.0, Some(USUAL));
         gated(it, 100, 30);
     })
     .says("nothing for 4.0 s … 100 requests wait at its gate … rejects")
     .not(HARMS);
     // The first seconds of a gateway: the usual values are not known yet.
-    told("bad origin_hangs api", |it| {
+    reported("bad origin_hangs api", |it| {
         silent(it, 2, 2, 40.0, None);
         gated(it, 5, 0);
     })
@@ -77,7 +77,7 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     .not(HARMS);
     // Too few requests to report a hang. But no text advises to raise a limit or says that all is
     // well.
-    told("warn waiting api", |it| {
+    reported("warn waiting api", |it| {
         let longest = 9.0;
         silent(it, 1, 1, 3.0, Some(Usual { longest, ..USUAL }));
         gated(it, 1, 0);
@@ -87,25 +87,25 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     .says("has answered nothing for some seconds: find out why")
     .not(HARMS);
     // The first second: the gate is full already, and the last responses were in this second.
-    told("bad rejecting api", |it| {
+    reported("bad rejecting api", |it| {
         silent(it, 20, 0, 0.0, Some(USUAL));
         gated(it, 100, 50);
     })
     .says("leaves requests without an answer: find out why")
     .not(HARMS);
     // A gate with only a rate, before an origin that has not responded yet.
-    told("bad rejecting api", |it| {
+    reported("bad rejecting api", |it| {
         silent(it, 5, 0, 1.0, None);
         gated(it, 10, 50);
         let gate = it.origins[0].gate.as_mut().unwrap();
-        gate.max_in_flight = FileAndNow::default();
+        gate.max_in_flight = ConfiguredAndEffective::default();
         gate.rate = both(5.0);
         gate.blocked = [(Plain::from("pace"), 1.0)].into();
     })
     .says("leaves requests without an answer: find out why")
     .not(&["aise", "`rate`"]);
     // Long polls that take as long as before: none is late before a minute.
-    told("none idle", |it| {
+    reported("none idle", |it| {
         let (p95, longest) = (20.0, 21.0);
         let usual = Usual {
             p95,
@@ -117,7 +117,7 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
     .says("api has answered nothing for 5.0 s")
     .not(&["No requests are waiting"]);
     // One report that takes as long as such reports usually take.
-    told("none idle", |it| silent(it, 1, 1, 8.0, Some(USUAL)))
+    reported("none idle", |it| silent(it, 1, 1, 8.0, Some(USUAL)))
         .says("api has answered nothing for 8.0 s")
         .not(&["No requests are waiting"]);
 }
@@ -125,7 +125,7 @@ fn an_origin_that_answers_nothing_is_told_before_what_waits_for_it() {
 #[test]
 fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
     // Some routes hang, and others respond.
-    told("warn origin_hangs api", |it| {
+    reported("warn origin_hangs api", |it| {
         silent(it, 12, 11, 0.0, Some(USUAL));
         it.codes = counts(&[("2xx", 10)]);
         it.origins[0].codes = counts(&[("2xx", 10)]);
@@ -133,33 +133,33 @@ fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
     .says("leaves 11 requests without an answer")
     .not(HARMS);
     // Long polls beside other requests.
-    told("fine fine", |it| {
+    reported("fine fine", |it| {
         silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
         it.codes = counts(&[("2xx", 10)]);
         it.origins[0].codes = counts(&[("2xx", 10)]);
     });
-    told("warn origin_hangs api", |it| {
+    reported("warn origin_hangs api", |it| {
         it.origins[0].usual = Some(USUAL);
         it.origins[0].latency.p95 = Some(1.5);
     })
     .says("slower than usual … within 1.5 s, before within 40 ms")
     .not(HARMS);
     // Three times a few milliseconds is not slow.
-    told("fine fine", |it| {
+    reported("fine fine", |it| {
         it.origins[0].usual = Some(Usual {
             p95: 0.004,
             ..USUAL
         });
         it.origins[0].latency.p95 = Some(0.02);
     });
-    told("bad rejecting api", |it| {
+    reported("bad rejecting api", |it| {
         gated(it, 0, 10);
         held(it, Phase::Upload);
     })
     .says("2 of 2 requests in flight are of 127.0.0.9 on /upload")
     .says("the oldest for 12 s: it uploads slowly … `request_buffer` … api is not at fault")
     .not(&["`max_in_flight`"]);
-    told("warn waiting api", |it| {
+    reported("warn waiting api", |it| {
         gated(it, 10, 0);
         held(it, Phase::Reader);
     })
@@ -178,13 +178,13 @@ fn nothing_is_to_be_raised_while_rejections_of_a_hang_are_counted() {
     gated(&mut back, 0, 0);
     let mut last = back.clone();
     gated(&mut last, 0, 30);
-    let mut fed = Fed::new();
+    let mut fed = EditorFixture::new();
     fed.feed(&hanging, 10);
     for second in [&last, &back, &back] {
         fed.feed(second, 1);
-        let told = fed.headlines.view().headline;
-        assert_eq!(told.cause.as_str(), "rejecting", "{told:?}");
-        assert!(!told.remedy.as_str().contains("aise"), "{told:?}");
+        let reported = fed.headlines.view().headline;
+        assert_eq!(reported.cause.as_str(), "rejecting", "{reported:?}");
+        assert!(!reported.remedy.as_str().contains("aise"), "{reported:?}");
     }
     fed.feed(&back, 1);
     assert_eq!(fed.headlines.view().headline.cause.as_str(), "fine");
@@ -199,7 +199,7 @@ fn a_change_is_not_to_be_taken_back_while_uploads_hold_the_permits() {
         what: vec!["origins.api.max_in_flight 30 -> 20".into()],
     });
     let remedy = |second: &Sample| {
-        let mut fed = Fed::new();
+        let mut fed = EditorFixture::new();
         fed.feed(second, 5);
         fed.headlines.view().headline.remedy.to_string()
     };

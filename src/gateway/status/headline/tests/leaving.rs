@@ -18,15 +18,15 @@ fn left_gate(it: &mut Sample, blocked: &str) {
 }
 
 #[test]
-fn clients_that_leave_are_told_with_what_they_waited_for() {
+fn disconnected_clients_are_reported_with_the_cause_of_their_wait() {
     // No request has gone on, so no sufficient rate is known.
-    told("bad leaving per_client", |it| {
+    reported("bad leaving per_client", |it| {
         it.zones[0].passed = 0;
         it.zones[0].left = 10;
     })
     .says("Set `max_wait`, or raise `rate`: requests")
     .not(&["raise `rate` to"]);
-    told("bad leaving api", |it| {
+    reported("bad leaving api", |it| {
         it.codes = counts(&[("4xx", 20)]);
         it.left = 20;
         it.origins[0].codes.clear();
@@ -36,11 +36,11 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
     .says("100 % of clients leave before api answers, after about 1.0 s")
     .says("200 of 200 requests")
     .says("slower than its clients wait: find out what it waits for");
-    told("warn leaving api", |it| it.origins[0].left = 3)
+    reported("warn leaving api", |it| it.origins[0].left = 3)
         .says("23 % of clients leave before api answers");
     // Nobody has to act if one client in ten disconnects.
-    told("fine fine", |it| it.origins[0].left = 1).not(&["leave"]);
-    told("bad leaving api", |it| left_gate(it, "pace"))
+    reported("fine fine", |it| it.origins[0].left = 1).not(&["leave"]);
+    reported("bad leaving api", |it| left_gate(it, "pace"))
         .says("75 % leave the gate of api before their turn, after about 1.0 s")
         .says(
             "150 of 200 requests … Set `max_wait = \"1s\"` for its routes, or, if api can do more,",
@@ -48,18 +48,18 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
         .says("raise its `rate`, which is 5.0 a second:")
         .says("Also: 15 requests wait at the gate of api")
         .not(&["max_in_flight"]);
-    told("bad leaving api", |it| left_gate(it, "in_flight"))
+    reported("bad leaving api", |it| left_gate(it, "in_flight"))
         .says("raise its `max_in_flight`, which is 8")
         .not(&["`rate`"]);
     // Clients that disconnected at the origin had a slot at the gate.
-    told("bad leaving api", |it| {
+    reported("bad leaving api", |it| {
         left_gate(it, "pace");
         it.origins[0].codes.clear();
         it.origins[0].left = 5;
     })
     .says("100 % of clients leave before api answers … Also: 75 % leave the gate of api");
     // A suffering origin should not get more.
-    told("bad leaving api", |it| {
+    reported("bad leaving api", |it| {
         left_gate(it, "pace");
         if let Some(gate) = &mut it.origins[0].gate {
             gate.backing_off = Some(BackingOff {
@@ -73,19 +73,19 @@ fn clients_that_leave_are_told_with_what_they_waited_for() {
     })
     .says("Set `max_wait = \"1s\"` for its routes: requests");
     // They had disconnected before their requests were read, and did not wait for a slot.
-    told("fine fine", |it| it.zones[0].cancelled = 60).not(&["leave", "raise"]);
+    reported("fine fine", |it| it.zones[0].cancelled = 60).not(&["leave", "raise"]);
 }
 
 #[test]
 fn clients_that_gave_up_in_the_kernel_have_not_left_because_of_an_origin() {
     for (is_full, cause) in [(false, "leaving"), (true, "fine")] {
-        let told = after_all((0..10).map(|nth| {
+        let reported = after_all((0..10).map(|nth| {
             let mut second = fine();
             second.origins[0].left = 30;
             second.origins[0].left_after = Some(0.17);
             second.connections.is_full = is_full && nth == 5;
             second
         }));
-        assert_eq!(told.cause.as_str(), cause);
+        assert_eq!(reported.cause.as_str(), cause);
     }
 }

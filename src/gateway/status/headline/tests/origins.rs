@@ -5,26 +5,26 @@ use crate::status::views::{Latency, Shared, SharedSample};
 
 #[test]
 fn trouble_of_an_origin_has_its_headlines() {
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         it.origins[0].codes.clear();
         it.origins[0].errors = counts(&[("unreachable", 12)]);
         it.origins[0].last_failure = Some("connecting failed".into());
     })
     .says("does not answer … 120 of 120 attempts … 120 unreachable … connecting failed");
-    told("warn origin_failing api", |it| {
+    reported("warn origin_failing api", |it| {
         it.codes.clear();
         it.origins[0].codes.clear();
         (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
         it.origins[0].failing = 1;
     })
     .says("did not answer when it was last asked");
-    told("bad origin_failing api", |it| it.origins[0].healthy = 0).says("no server in use");
-    told("warn origin_failing api", |it| {
+    reported("bad origin_failing api", |it| it.origins[0].healthy = 0).says("no server in use");
+    reported("warn origin_failing api", |it| {
         it.origins[0].errors = counts(&[("timeout", 2)]);
     })
     .says("20 of 120 attempts … 20 timeout");
     // One refreshes in the background, and the others get the kept response.
-    told("bad origin_errors api", |it| {
+    reported("bad origin_errors api", |it| {
         it.origins[0].codes = counts(&[("5xx", 1)]);
         it.origins[0].shared = Some(SharedSample {
             shared: Shared {
@@ -36,7 +36,7 @@ fn trouble_of_an_origin_has_its_headlines() {
     })
     .says("answers 100 % with 5xx … 10 of 10 answers")
     .says("Meanwhile, 3,400 requests got stale answers.");
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         it.origins[0].codes.clear();
         it.origins[0].errors = counts(&[("unreachable", 1)]);
         it.origins[0].shared = Some(SharedSample {
@@ -48,11 +48,11 @@ fn trouble_of_an_origin_has_its_headlines() {
         });
     })
     .says("10 unreachable … 200 requests got stale answers");
-    told("bad origin_errors api", |it| {
+    reported("bad origin_errors api", |it| {
         it.origins[0].codes = counts(&[("5xx", 10)]);
     })
     .says("answers 100 % with 5xx … 100 of 100 answers");
-    told("warn origin_errors api", |it| {
+    reported("warn origin_errors api", |it| {
         it.origins[0].codes = counts(&[("2xx", 9), ("5xx", 1)]);
         it.origins[0].latency = Latency {
             p95: Some(1.5),
@@ -60,13 +60,13 @@ fn trouble_of_an_origin_has_its_headlines() {
         };
     })
     .says("answers 10 % with 5xx … 1.5 s");
-    told("warn server_out api", |it| {
+    reported("warn server_out api", |it| {
         it.origins[0].healthy = 1;
         wait(it, 30, 2.0);
     })
     .says("1 of 2 servers of origin api is out … Also: 30 requests wait in per_client");
     // Its requests went on to the other server.
-    told("warn server_out api", |it| {
+    reported("warn server_out api", |it| {
         it.origins[0].failing = 1;
         it.origins[0].errors = counts(&[("unreachable", 3)]);
     })
@@ -88,9 +88,12 @@ fn nobody_advises_more_rate_while_an_origin_suffers() {
             change(&mut second);
             second.zones[0].rejected = 10;
             second.zones[0].rejections = counts(&[(reason, 10)]);
-            let told = after(&second);
-            assert_eq!(told.about, Some("api".into()), "{told:?}");
-            assert!(!told.remedy.as_str().contains("raise `"), "{told:?}");
+            let reported = after(&second);
+            assert_eq!(reported.about, Some("api".into()), "{reported:?}");
+            assert!(
+                !reported.remedy.as_str().contains("raise `"),
+                "{reported:?}"
+            );
         }
     }
 }

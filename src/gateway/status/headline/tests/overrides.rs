@@ -1,6 +1,6 @@
 //! Tests of routes in maintenance.
 
-use super::told;
+use super::reported;
 use crate::status::views::MaintenanceSample;
 
 fn set(route: Option<&str>, routes: u64) -> MaintenanceSample {
@@ -14,7 +14,7 @@ fn set(route: Option<&str>, routes: u64) -> MaintenanceSample {
 
 #[test]
 fn routes_in_maintenance_are_a_headline() {
-    told("warn paused", |it| {
+    reported("warn paused", |it| {
         it.maintenance = Some(set(None, 0));
         // An override matters less.
         it.zones[0].overridden_keys = 1;
@@ -22,12 +22,12 @@ fn routes_in_maintenance_are_a_headline() {
     .says("All routes are in maintenance")
     .says("ops set it until 2026-11-21T06:00:00Z; requests get 503")
     .says("Undo it, or wait until it ends.");
-    told("warn paused", |it| {
+    reported("warn paused", |it| {
         it.maintenance = Some(set(Some("/api/"), 1));
     })
     .says("/api/ is in maintenance")
     .not(&["routes"]);
-    told("warn paused", |it| {
+    reported("warn paused", |it| {
         it.maintenance = Some(set(Some("/api/"), 3));
     })
     .says("3 routes are in maintenance")

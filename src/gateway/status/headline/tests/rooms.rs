@@ -36,16 +36,16 @@ fn paused() -> RoomOverride {
 
 #[test]
 fn a_room_has_its_headlines() {
-    told("bad room_stuck api", |it| with(it, |room| room.stuck = 8.0))
+    reported("bad room_stuck api", |it| with(it, |room| room.stuck = 8.0))
         .says("The waiting room of api calls nobody, though places are free")
         .says("12 visitors wait, 3 of 5 places are taken, and nobody has been called for 8.0 s");
-    told("warn paused api", |it| {
+    reported("warn paused api", |it| {
         with(it, |room| room.room.overridden = Some(paused()));
     })
     .says("Calling is paused in the waiting room of api while 12 visitors wait")
     .says("ops paused it until 2026-12-01T10:00:00Z")
     .not(&["is not as in the file"]);
-    told("warn overridden api", |it| {
+    reported("warn overridden api", |it| {
         with(it, |room| {
             room.room.overridden = Some(paused());
             room.room.waiting = 0;
@@ -53,7 +53,7 @@ fn a_room_has_its_headlines() {
     })
     .says("The waiting room of api is not as in the file")
     .says("calling is paused, until 2026-12-01T10:00:00Z, set by ops");
-    told("warn overridden api", |it| {
+    reported("warn overridden api", |it| {
         with(it, |room| {
             room.room.overridden = Some(RoomOverride {
                 sessions: Some(0),
@@ -64,19 +64,19 @@ fn a_room_has_its_headlines() {
         });
     })
     .says("its places are not bounded and its pace is 5r/s, until");
-    told("warn room_waits api", |it| {
+    reported("warn room_waits api", |it| {
         with(it, |room| (room.came_lately, room.lost_lately) = (4, 6));
     })
     .says("60 % of those called to api lose their turn")
     .says("6 of 10 calls that ended in the last 5 min");
-    told("warn room_waits api", |it| {
+    reported("warn room_waits api", |it| {
         with(it, |room| room.room.wait = Some(9000.0));
     })
     .says("A visitor who comes to api now waits 2.5 h")
     .says("12 visitors wait, 3 of 5 places are taken, and 0.5 a second are called")
     .says("raise `admit`")
     .not(&["`sessions`"]);
-    told("warn room_waits api", |it| {
+    reported("warn room_waits api", |it| {
         with(it, |room| {
             room.room.wait = Some(9000.0);
             room.room.inside = 4;
@@ -85,7 +85,7 @@ fn a_room_has_its_headlines() {
     .says("raise `sessions`")
     .not(&["`admit`"]);
     // A suffering origin is no reason to let more visitors in.
-    told("bad origin_errors api", |it| {
+    reported("bad origin_errors api", |it| {
         with(it, |room| room.room.wait = Some(9000.0));
         it.origins[0].codes = counts(&[("5xx", 10)]);
     })
@@ -105,7 +105,11 @@ fn a_room_that_does_its_work_is_no_headline() {
     for (nth, change) in calm.into_iter().enumerate() {
         let mut second = fine();
         with(&mut second, change);
-        let told = after(&second);
-        assert_eq!(told.cause.as_str(), "fine", "situation {nth}: {told:?}");
+        let reported = after(&second);
+        assert_eq!(
+            reported.cause.as_str(),
+            "fine",
+            "situation {nth}: {reported:?}"
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! Tests of a store that is out or refuses.
 
 use super::*;
-use crate::status::views::{GateAsks, GateRefused, StoreRefuses, StoreSample};
+use crate::status::views::{GateRefused, RefusedOperation, StoreRefuses, StoreSample};
 
 #[test]
 fn trouble_with_the_store_has_its_headlines() {
-    told("bad store_out", |it| {
+    reported("bad store_out", |it| {
         it.store = Some(StoreSample {
             up: false,
             out_for: Some(12.0),
@@ -18,7 +18,7 @@ fn trouble_with_the_store_has_its_headlines() {
     .says("out for 12 s … connection refused … 100 skipped")
     .says("Meanwhile, zones follow their on_store_failure.")
     .not(&["raise"]);
-    told("bad store_refuses per_client", |it| {
+    reported("bad store_refuses per_client", |it| {
         it.zones[0].rejected = 10;
         it.store = Some(StoreSample {
             up: true,
@@ -34,7 +34,7 @@ fn trouble_with_the_store_has_its_headlines() {
     .says("Redis refuses all requests of per_client")
     .says("100 operations refused in the last 10 s: the store does not allow it: NOPERM.")
     .says("Allow EVAL.");
-    told("bad store_refuses api", |it| {
+    reported("bad store_refuses api", |it| {
         it.store = Some(StoreSample {
             up: true,
             ..StoreSample::default()
@@ -42,7 +42,7 @@ fn trouble_with_the_store_has_its_headlines() {
         it.origins[0].gate = Some(GateSample {
             rejected: counts(&[("max_queue", 5)]),
             refused: Some(GateRefused {
-                asks_for: GateAsks::Slots,
+                asks_for: RefusedOperation::Slots,
                 part: 0.1,
                 reason: "the store refused: WRONGTYPE".into(),
                 remedy: "delete the key".into(),

@@ -5,7 +5,7 @@ use crate::status::views::OnlyKey;
 
 #[test]
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
-    let mut fed = Fed::new();
+    let mut fed = EditorFixture::new();
     let headlines = fed.headlines.clone();
     assert_eq!(headlines.view().headline.cause.as_str(), "idle");
     fed.feed(&fine(), 20);
@@ -13,13 +13,13 @@ fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     dead.origins[0].healthy = 0;
     fed.feed(&dead, 5);
     fed.feed(&fine(), 20);
-    let told: Vec<_> = headlines
+    let reported: Vec<_> = headlines
         .view()
         .history
         .iter()
         .map(|it| (it.since, it.until, it.headline.cause.to_string()))
         .collect();
-    assert_eq!(told, [(21.0, Some(26.0), "origin_failing".to_owned())]);
+    assert_eq!(reported, [(21.0, Some(26.0), "origin_failing".to_owned())]);
     let mut errors = fine();
     errors.origins[0].codes = counts(&[("5xx", 10)]);
     fed.feed(&errors, 10);
@@ -45,7 +45,7 @@ fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
 
 /// An incident that has ended is not in the present tense for more than five seconds.
 #[test]
-fn an_incident_that_has_ended_is_not_told_as_present() {
+fn an_ended_incident_is_not_in_the_present_tense() {
     let incidents: [fn(&mut Sample); 6] = [
         |it| it.zones[0].rejected = 60,
         |it| it.zones[0].left = 60,
@@ -55,7 +55,7 @@ fn an_incident_that_has_ended_is_not_told_as_present() {
         |it| it.zones[0].new_keys = 200,
     ];
     for incident in incidents {
-        let mut fed = Fed::new();
+        let mut fed = EditorFixture::new();
         let mut second = fine();
         incident(&mut second);
         fed.feed(&second, 20);
@@ -69,7 +69,7 @@ fn an_incident_that_has_ended_is_not_told_as_present() {
 
 /// A pace is that of the last second, not the mean of a longer time.
 #[test]
-fn a_pace_is_that_of_the_last_seconds() {
+fn a_rate_covers_only_the_last_seconds() {
     let headlines = Headlines::default();
     let mut editor = Editor::new(headlines.clone());
     for seq in 1..=20 {
@@ -117,20 +117,24 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
             let mut seconds = vec![rejecting(cause); 5];
             seconds.push(ends_with.clone());
             seconds.extend(vec![fine(); 3]);
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             for (seq, second) in (100..).zip(seconds) {
                 editor.edit(&mut Sample { seq, ..second });
                 let it = headlines.view().headline;
-                told.push(format!("{} {} {}", it.title, it.evidence, it.remedy));
+                reported.push(format!("{} {} {}", it.title, it.evidence, it.remedy));
             }
-            let (calm, during) = told.split_last().expect("some seconds");
+            let (calm, during) = reported.split_last().expect("some seconds");
             assert!(calm.contains("Answers come as usual"), "{calm}");
-            for told in during {
-                let is_of_rejections = told.contains("rejected") || told.contains("rejects");
-                assert!(!is_of_rejections || !told.contains("One client"), "{told}");
+            for reported in during {
+                let is_of_rejections =
+                    reported.contains("rejected") || reported.contains("rejects");
+                assert!(
+                    !is_of_rejections || !reported.contains("One client"),
+                    "{reported}"
+                );
             }
-            let is_told = during.iter().filter(|it| it.contains(says)).count();
-            assert!(is_told >= 6, "{says}: {told:#?}");
+            let is_reported = during.iter().filter(|it| it.contains(says)).count();
+            assert!(is_reported >= 6, "{says}: {reported:#?}");
         }
     }
 }

@@ -20,8 +20,8 @@ fn failing(it: &mut Sample, kind: FailureKind, lasts: f64, text: &str) {
 const REFUSED: &str = "connecting to http://10.0.0.2:80 failed: Connection refused (os error 111)";
 
 #[test]
-fn what_helps_an_origin_depends_on_why_it_is_not_reached() {
-    told("bad origin_failing api", |it| {
+fn the_remedy_of_an_unreachable_origin_depends_on_the_cause() {
+    reported("bad origin_failing api", |it| {
         failing(it, FailureKind::Refused, 4.0, REFUSED);
     })
     .says("api does not answer: it refuses connections")
@@ -29,44 +29,44 @@ fn what_helps_an_origin_depends_on_why_it_is_not_reached() {
     .says("`hold = \"10s\"` in [origins.api]")
     .not(&["aise", "certificate", "resol"]);
     // A second server starts the count of seconds: never 0 ms.
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         failing(it, FailureKind::Refused, 0.0, REFUSED);
     })
     .says("for 1.0 s")
     .not(&["0 ms"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         failing(it, FailureKind::Refused, 11.0, REFUSED);
     })
     .says("for 11 s … Start it")
     .not(&["hold", "aise"]);
     // It has `hold` already, which was not sufficient.
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         failing(it, FailureKind::Refused, 4.0, REFUSED);
         it.origins[0].failure.as_mut().unwrap().is_held = true;
     })
     .says("Start it")
     .not(&["hold"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         let text = "looking up no.invalid: Name or service not known (resolver 10.0.0.53)";
         failing(it, FailureKind::Lookup, 2.0, text);
     })
     .says("its name does not resolve … no.invalid … 10.0.0.53")
     .says("Correct the name in `servers` of [origins.api]")
     .not(&["hold", "refuse"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         let text = "the certificate of the server expired at 2020-01-02. Renew it on the server";
         failing(it, FailureKind::Certificate, 2.0, text);
     })
     .says("a certificate is refused … expired at 2020-01-02 … \nRenew it on the server.")
     .not(&["hold", "own log", "aise"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         let text = "no answer: the server refuses it (CertificateExpired). Name one in client_cert";
         failing(it, FailureKind::ClientCert, 2.0, text);
     })
     .says("api does not answer: it refuses the certificate of the gateway")
     .says("(CertificateExpired). … `client_cert` and `client_key` of [origins.api]")
     .not(&["hold", "Repair the origin", "aise"]);
-    told("bad origin_failing api", |it| {
+    reported("bad origin_failing api", |it| {
         failing(it, FailureKind::Other, 2.0, "10.0.0.2:80 gave no answer");
     })
     .says("Last: 10.0.0.2:80 gave no answer. … Repair the origin")

@@ -5,7 +5,7 @@ use crate::status::views::{Override, Problem};
 
 #[test]
 fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
-    told("warn overridden per_client", |it| {
+    reported("warn overridden per_client", |it| {
         it.zones[0].overridden = Some(Override {
             rate: Some("20r/s".into()),
             ..Override::default()
@@ -13,7 +13,7 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
         it.zones[0].overridden_keys = 2;
     })
     .says("not as in the file … its rate is 20r/s and 2 keys");
-    told("warn paused per_client", |it| {
+    reported("warn paused per_client", |it| {
         it.zones[0].overridden = Some(Override {
             pause: true,
             by: "127.0.0.1".into(),
@@ -24,21 +24,21 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
     })
     .says("per_client is paused … 127.0.0.1 … 2026 … 3 requests")
     .not(&["Also"]);
-    told("warn key_flood per_client", |it| {
+    reported("warn key_flood per_client", |it| {
         it.zones[0].passed = 200;
         it.zones[0].new_keys = 200;
         (it.zones[0].keys, it.zones[0].max_keys) = (2_000, 100_000);
     })
     .says("200 a second … 2,000 of 100,000 keys … set `new_keys`");
-    told("warn key_flood per_client", |it| {
+    reported("warn key_flood per_client", |it| {
         it.zones[0].flooded = 150;
         it.zones[0].rejected = 140;
     })
     .says("1,500 requests shared one bucket … Also: per_client rejects 140");
-    told("warn key_flood per_client", |it| it.zones[0].keys = 95)
+    reported("warn key_flood per_client", |it| it.zones[0].keys = 95)
         .says("nearly full … 95 of 100 keys … Raise `max_keys`");
     // The deepest key is not the rejected one.
-    told("warn rejecting per_client", |it| {
+    reported("warn rejecting per_client", |it| {
         it.zones[0].rejected = 5;
         it.zones[0].depth = 20;
         it.zones[0].rejections = counts(&[("max_wait", 4), ("burst", 1)]);
@@ -48,37 +48,37 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
     })
     .says("5.0 a second … 50 of 150 … `max_wait` … 203.0.113.50 causes 98 % … a plan")
     .not(&["burst", "raise", "203.0.113.99", "last minute"]);
-    told("bad rejecting per_client", |it| {
+    reported("bad rejecting per_client", |it| {
         rejects(it, "burst", 15).burst = Some(20);
     })
     .says("150 of 250 … `burst` is reached … raise `rate` … more requests wait");
     // Nothing waits where all limits have `nodelay`.
-    told("bad rejecting per_client", |it| {
+    reported("bad rejecting per_client", |it| {
         rejects(it, "burst", 15);
     })
     .says("more came at once than `burst` allows … more requests through at once")
     .not(&["queue", "wait"]);
     // One key of many that send too much.
-    told("bad rejecting per_client", |it| {
+    reported("bad rejecting per_client", |it| {
         it.zones[0].rejected = 15;
         it.zones[0].rejected_now = heavy("127.0.1.1", 0.04);
         it.zones[0].advice = Some(advice());
     })
     .says("All 30 keys are limited")
     .not(&["127.0.1.1"]);
-    told("warn rejecting per_client", |it| {
+    reported("warn rejecting per_client", |it| {
         rejects(it, "burst", 4).is_login = true;
         it.zones[0].rejected_now = heavy("192.0.2.1", 1.0);
     })
     .says("192.0.2.1 causes 100 % … what the limit is for")
     .says("192.0.2.1 goes on, add the address to `deny`")
     .not(&["plan", "raise", "queue"]);
-    told("warn rejecting per_client", |it| {
+    reported("warn rejecting per_client", |it| {
         rejects(it, "burst", 4).is_login = true;
     })
     .says("what the limit is for … access log")
     .not(&["plan", "raise", "deny"]);
-    told("warn rejecting per_client", |it| {
+    reported("warn rejecting per_client", |it| {
         it.zones[0].rejected = 1;
         it.error = Some(Problem::default());
     })
@@ -87,12 +87,12 @@ fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
 
 #[test]
 fn requests_that_wait_or_leave_in_a_zone_have_their_headlines() {
-    told("warn waiting per_client", |it| {
+    reported("warn waiting per_client", |it| {
         wait(it, 30, 2.0);
         it.origins[0].latency.p95 = Some(1.2);
     })
     .says("Origin api takes 1.2 s … find out why");
-    told("fine waiting per_client", |it| {
+    reported("fine waiting per_client", |it| {
         it.zones[0].depth = 1;
         it.zones[0].depth_max = 1;
         it.zones[0].burst = Some(20);
@@ -100,24 +100,24 @@ fn requests_that_wait_or_leave_in_a_zone_have_their_headlines() {
     })
     .says("1 request waits in per_client, the oldest for 250 ms")
     .says("Those of a key leave one by one, 10 a second. None is rejected.");
-    told("warn waiting per_client", |it| {
+    reported("warn waiting per_client", |it| {
         it.zones[0].depth = 20;
         it.zones[0].depth_max = 2;
         it.zones[0].oldest_wait = 1.5;
     })
     .says("20 requests wait in per_client, the oldest for 1.5 s");
-    told("warn waiting per_client", |it| {
+    reported("warn waiting per_client", |it| {
         it.zones[0].depth = 12;
         it.zones[0].depth_max = 10;
         it.zones[0].burst = Some(20);
     })
     .says("12 requests wait in per_client");
-    told("warn overridden per_client", |it| {
+    reported("warn overridden per_client", |it| {
         // A state that is no warning does not hide a warning.
         wait(it, 1, 0.1).overridden_keys = 1;
     })
     .says("Also: 1 request waits in per_client");
-    told("bad leaving per_client", |it| {
+    reported("bad leaving per_client", |it| {
         it.zones[0].rate = Some(3.0);
         it.zones[0].passed = 5;
         leave(it, 5, 1.02).depth = 9;
@@ -126,7 +126,7 @@ fn requests_that_wait_or_leave_in_a_zone_have_their_headlines() {
     .says("50 % leave per_client before their turn, after about 1.0 s")
     .says("50 of 100 requests … Set `max_wait = \"1s\"`, or raise `rate` to 6r/s:")
     .not(&["what the queue is for"]);
-    told("warn leaving per_client", |it| {
+    reported("warn leaving per_client", |it| {
         it.zones[0].rate = Some(0.05);
         it.zones[0].passed = 6;
         leave(it, 2, 0.31);
@@ -136,7 +136,7 @@ fn requests_that_wait_or_leave_in_a_zone_have_their_headlines() {
 
 #[test]
 fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
-    let told = |last_is_paused| {
+    let reported = |last_is_paused| {
         after_all((0..3).map(|nth| {
             let mut second = fine();
             second.zones[0].left = 10;
@@ -148,17 +148,17 @@ fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
             second
         }))
     };
-    let paused = told(true);
+    let paused = reported(true);
     assert_eq!(paused.cause.as_str(), "paused");
     assert!(paused.also[0].as_str().contains("leave"), "{paused:?}");
-    let resumed = told(false);
+    let resumed = reported(false);
     assert_eq!(resumed.cause.as_str(), "overridden", "{resumed:?}");
     assert!(resumed.also.is_empty(), "{resumed:?}");
 }
 
 #[test]
 fn the_first_rejections_of_all_are_blamed_on_nobody() {
-    let told = |seconds: usize, rejected| {
+    let reported = |seconds: usize, rejected| {
         after_all((0..3).map(|nth| {
             let mut second = fine();
             if nth >= 3 - seconds {
@@ -168,7 +168,7 @@ fn the_first_rejections_of_all_are_blamed_on_nobody() {
             second
         }))
     };
-    let names = |told: Headline| told.evidence.as_str().contains("192.0.2.1");
-    assert!(!names(told(1, 2)));
-    assert!(names(told(1, 3)) && names(told(2, 1)));
+    let names = |reported: Headline| reported.evidence.as_str().contains("192.0.2.1");
+    assert!(!names(reported(1, 2)));
+    assert!(names(reported(1, 3)) && names(reported(2, 1)));
 }

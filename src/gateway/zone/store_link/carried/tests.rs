@@ -34,34 +34,34 @@ fn link() -> Rc<StoreLink> {
 }
 
 /// Creates a batch with a join of each of these keys.
-fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[Ask]> {
+fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[ChargeRequest]> {
     let ask = |key: &str| {
         let limit = Limit::unlimited(Delay::Above(0), Cost::ONE);
         let key = SharedKey::new(link, key.as_bytes());
-        Ask::join(key, limit, START, Reply::new(drop), None)
+        ChargeRequest::join(key, limit, START, Reply::new(drop), None)
     };
     keys.map(ask).into()
 }
 
 #[actix::test]
-async fn an_answer_waits_for_the_earlier_requests_of_its_key() {
+async fn an_answer_waits_for_earlier_requests_of_its_key() {
     let _network = simulated::set_network(Rc::new(simulated::NoStore));
-    let (link, carried, told) = (link(), Carried::default(), RefCell::new(Vec::new()));
-    let tell = |ask: &Ask, name: &'static str| {
-        ask.tell(Err(NoReply));
-        told.borrow_mut().push(name);
+    let (link, carried, answered) = (link(), Carried::default(), RefCell::new(Vec::new()));
+    let respond = |ask: &ChargeRequest, name: &'static str| {
+        ask.respond(Err(NoReply));
+        answered.borrow_mut().push(name);
     };
     let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));
     carried.add(&first);
     carried.add(&second);
-    let mut overtakes = pin!(carried.tell_in_order(&second, vec!["c", "second b"], tell));
+    let mut overtakes = pin!(carried.respond_in_order(&second, vec!["c", "second b"], respond));
     assert!(overtakes.as_mut().now_or_never().is_none());
-    assert_eq!(told.take(), ["c"]);
+    assert_eq!(answered.take(), ["c"]);
     let answers = vec!["a", "first b"];
-    carried.tell_in_order(&first, answers, tell).await;
-    carried.note_told();
+    carried.respond_in_order(&first, answers, respond).await;
+    carried.notify_answered();
     overtakes.await;
-    assert_eq!(told.take(), ["a", "first b", "second b"]);
+    assert_eq!(answered.take(), ["a", "first b", "second b"]);
 }
 
 #[actix::test]
@@ -71,7 +71,7 @@ async fn no_answer_waits_for_requests_that_were_abandoned() {
     let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["b", "a"]));
     carried.add(&first);
     carried.add(&second);
-    let mut overtakes = pin!(carried.tell_in_order(&second, vec![(), ()], |_, ()| {}));
+    let mut overtakes = pin!(carried.respond_in_order(&second, vec![(), ()], |_, ()| {}));
     assert!(overtakes.as_mut().now_or_never().is_none());
     carried.abandon(|other| Rc::ptr_eq(other, &first));
     overtakes.await;

@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(testing::config())]
 
     #[test]
-    fn it_is_a_list_by_last_use_for_each_state(steps in steps()) {
+    fn the_table_is_a_list_by_last_use_for_each_state(steps in steps()) {
         let (mut keys, mut plain) = (Keys::default(), Plain::default());
         for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
             match step {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use testing::cases;
 
 use super::super::*;
-use super::fleet::{Fleet, Gateway, Store};
+use super::cluster::{Cluster, Gateway, Store};
 use crate::Percent;
 
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// Returns whether a gateway exchanges its state with the store.
-fn talk(fleet: &Fleet, nth: usize) -> bool {
-    let gateway = &fleet.gateways[nth];
+fn talk(cluster: &Cluster, nth: usize) -> bool {
+    let gateway = &cluster.gateways[nth];
     !gateway.is_cut_off && gateway.every > 0 && gateway.every <= 20
 }
 
@@ -53,66 +53,66 @@ proptest! {
     fn any_history_keeps_the_rules(
         events in prop::collection::vec((event(), 1..2500_u64), 1..25),
     ) {
-        let mut fleet = Fleet::with(4, slow(100));
+        let mut cluster = Cluster::with(4, slow(100));
         let mut kept = Store::default();
         // Instant of the last event.
         let mut since = 0;
         for (event, millis) in events {
-            since = fleet.millis;
+            since = cluster.millis;
             match event {
-                Event::Trouble(nth, trouble) => fleet.gateways[nth].trouble = trouble,
-                Event::Slow(nth, takes) => fleet.gateways[nth].takes = takes,
-                Event::RetryAfter(it) => fleet.retry_after = (it > 0).then(|| secs(it)),
-                Event::CutOff(nth, it) => fleet.gateways[nth].is_cut_off = it,
+                Event::Trouble(nth, trouble) => cluster.gateways[nth].trouble = trouble,
+                Event::Slow(nth, takes) => cluster.gateways[nth].takes = takes,
+                Event::RetryAfter(it) => cluster.retry_after = (it > 0).then(|| secs(it)),
+                Event::CutOff(nth, it) => cluster.gateways[nth].is_cut_off = it,
                 Event::Restart(nth) => {
-                    let anew = Gateway::start(fleet.millis << 8 | nth as u64, slow(100), fleet.millis);
-                    fleet.gateways[nth] = anew;
+                    let anew = Gateway::start(cluster.millis << 8 | nth as u64, slow(100), cluster.millis);
+                    cluster.gateways[nth] = anew;
                 }
-                Event::Load(nth, every) => fleet.gateways[nth].every = every,
-                Event::Forget => fleet.store = Store { ahead: fleet.store.ahead, ..Store::default() },
+                Event::Load(nth, every) => cluster.gateways[nth].every = every,
+                Event::Forget => cluster.store = Store { ahead: cluster.store.ahead, ..Store::default() },
                 Event::Lose => {
-                    let ahead = fleet.store.ahead;
-                    fleet.store = Store { ahead, ..kept.clone() };
+                    let ahead = cluster.store.ahead;
+                    cluster.store = Store { ahead, ..kept.clone() };
                 }
-                Event::Jump(by) => fleet.store.ahead += by,
+                Event::Jump(by) => cluster.store.ahead += by,
             }
-            kept = fleet.store.clone();
-            let end = fleet.millis + millis;
+            kept = cluster.store.clone();
+            let end = cluster.millis + millis;
             let mut before: Vec<(f64, f64)> = Vec::new();
-            while fleet.millis < end {
-                fleet.run(100);
-                let now: Vec<_> = fleet.gateways.iter()
+            while cluster.millis < end {
+                cluster.run(100);
+                let now: Vec<_> = cluster.gateways.iter()
                     .map(|it| (it.share(), it.backoff.in_flight_limit.learned(at(0)).share.millionths().into()))
                     .collect();
                 for (nth, (now, before)) in now.iter().zip(&before).enumerate() {
                     prop_assert!(now.0 <= before.0 + 0.0061, "{nth} grows from {before:?} to {now:?}");
-                    let is_given_back = fleet.gateways[nth].backoff.lowered().kept.is_some();
+                    let is_given_back = cluster.gateways[nth].backoff.lowered().kept.is_some();
                     prop_assert!(is_given_back || now.1 <= before.1 * 1.0101 + 30_000.0, "{nth}: places from {before:?} to {now:?}");
                 }
                 before = now;
-                if fleet.millis > since + 1000 {
-                    let talking: Vec<_> = (0..4).filter(|nth| talk(&fleet, *nth)).collect();
-                    let shares: Vec<_> = talking.iter().map(|nth| fleet.gateways[*nth].share()).collect();
+                if cluster.millis > since + 1000 {
+                    let talking: Vec<_> = (0..4).filter(|nth| talk(&cluster, *nth)).collect();
+                    let shares: Vec<_> = talking.iter().map(|nth| cluster.gateways[*nth].share()).collect();
                     let least = shares.iter().copied().fold(1.0, f64::min);
                     let most = shares.iter().copied().fold(0.0, f64::max);
                     // Other gateways may not know a recent cut yet.
-                    let is_fresh = fleet.gateways.iter().any(|it| {
-                        it.backoff.lowered().rate.is_some_and(|(_, cut)| at(fleet.millis).since(cut.at) < ms(700))
+                    let is_fresh = cluster.gateways.iter().any(|it| {
+                        it.backoff.lowered().rate.is_some_and(|(_, cut)| at(cluster.millis).since(cut.at) < ms(700))
                     });
                     prop_assert!(is_fresh || shares.is_empty() || most - least < 0.06, "{shares:?} of {talking:?}");
                 }
             }
         }
         let _ = since;
-        fleet.retry_after = None;
-        for gateway in &mut fleet.gateways {
+        cluster.retry_after = None;
+        for gateway in &mut cluster.gateways {
             (gateway.trouble, gateway.is_cut_off, gateway.every) = (0, false, 20);
             gateway.takes = 10;
         }
-        fleet.run(200_000);
-        prop_assert_eq!(fleet.shares(), [1.0; 4]);
-        prop_assert_eq!(fleet.places(), [40; 4]);
+        cluster.run(200_000);
+        prop_assert_eq!(cluster.shares(), [1.0; 4]);
+        prop_assert_eq!(cluster.places(), [40; 4]);
         let least = Percent::ALL;
-        prop_assert!(fleet.gateways.iter().all(|it| it.backoff.learned(at(fleet.millis)).rate.share == least));
+        prop_assert!(cluster.gateways.iter().all(|it| it.backoff.learned(at(cluster.millis)).rate.share == least));
     }
 }

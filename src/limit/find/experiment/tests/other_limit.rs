@@ -3,19 +3,19 @@
 use super::*;
 use crate::find::Waited;
 
-fn waited(for_pace: u64, for_places: u64) -> Waited {
+fn waited(for_pace: u64, for_permits: u64) -> Waited {
     Waited {
         for_pace: MS(for_pace),
-        for_places: MS(for_places),
+        for_permits: MS(for_permits),
     }
 }
 
 #[test]
-fn a_rate_that_the_places_hold_back_is_not_found() {
+fn a_rate_limited_by_permits_is_not_found() {
     let mut only = settings("p95<400ms");
     only.target = rates("400r/s", "1000r/s");
     let mut run = Driver::new(only);
-    run.seen.limits.places = Some(4);
+    run.seen.limits.permits = Some(4);
     let tick = |run: &mut Driver, left: u64| {
         run.seen.departed += left;
         for event in (0..left).filter_map(|_| head(80)) {
@@ -26,8 +26,8 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
     };
     // A few seconds of waiting for the pace do not make it the limit that binds.
     for nth in 0..900 {
-        let by_places = nth % 200 >= 20;
-        run.seen.waited = if by_places {
+        let by_permits = nth % 200 >= 20;
+        run.seen.waited = if by_permits {
             waited(40, 60)
         } else {
             waited(60, 40)
@@ -42,7 +42,7 @@ fn a_rate_that_the_places_hold_back_is_not_found() {
         panic!("{:?} {:?}", run.outcome(), run.steps);
     };
     assert!((rate.per_second() - 75.0).abs() < 0.5, "{rate}");
-    assert_eq!(by, Some(Level::Places(4)));
+    assert_eq!(by, Some(Level::Permits(4)));
     assert_eq!(run.steps[0].verdict, StepVerdict::HeldBack);
     assert_eq!(run.steps.len(), 1);
 }
@@ -70,16 +70,16 @@ fn a_level_that_held_before_the_other_limit_did_is_at_least() {
 }
 
 #[test]
-fn places_that_the_rate_holds_back_are_not_found() {
+fn permits_limited_by_the_rate_are_not_found() {
     let mut only = settings("p95<400ms");
-    only.target = Target::Places { from: 8, to: 20 };
+    only.target = Target::Permits { from: 8, to: 20 };
     let mut run = Driver::new(only);
     run.seen.limits.rate = Some("20r/s".parse().unwrap());
     run.seen.waited = waited(90, 10);
     run.run(100, |_| head(80));
     let by = Some(level("20r/s"));
     let held_back = HeldBack {
-        level: Level::Places(5),
+        level: Level::Permits(5),
         by,
     };
     assert_eq!(run.outcome(), Some(Outcome::HeldBack(held_back)));

@@ -77,7 +77,7 @@ fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) 
 }
 
 #[test]
-fn a_limit_that_is_wrong_is_lost_and_told_first() {
+fn a_wrong_limit_is_lost_and_noted_first() {
     let spec = format!("  rules:\n{}", rule("a.test", "/x", "Prefix", "app"));
     // 0 means no limit.
     let annotations = [
@@ -145,9 +145,9 @@ fn every_annotation_is_translated_or_noted() {
         modsecurity-snippet mirror-target ssl-redirect x-nobody-knows";
     for name in documented.split_whitespace() {
         let (_, notes) = routes_of(&[(name, "x")], "/");
-        let told = format!("a.yaml:8: Ingress shop/web, {name}: ");
+        let noted = format!("a.yaml:8: Ingress shop/web, {name}: ");
         assert!(
-            notes.iter().any(|note| note.starts_with(&told)),
+            notes.iter().any(|note| note.starts_with(&noted)),
             "{name}: {notes:?}"
         );
     }
@@ -172,13 +172,13 @@ fn other_kinds_canaries_and_old_versions_are_skipped() {
         found(&parsed(&import), "a.test", "/").as_deref(),
         Some("old")
     );
-    for told in [
+    for noted in [
         "canary is a canary",
         "Deployment app is skipped",
         "old is of extensions/v1beta1",
     ] {
         assert!(
-            import.notes.iter().any(|it| it.contains(told)),
+            import.notes.iter().any(|it| it.contains(noted)),
             "{:?}",
             import.notes
         );
@@ -186,25 +186,25 @@ fn other_kinds_canaries_and_old_versions_are_skipped() {
 }
 
 #[test]
-fn what_is_not_yaml_or_too_much_is_told() {
-    for (text, told) in [
+fn invalid_or_too_large_yaml_is_noted() {
+    for (text, noted) in [
         ("a: [\n", "a.yaml:2: this is not YAML"),
         ("just a text", "a.yaml:1: this is no object of Kubernetes"),
     ] {
         let import = imported(text);
         assert_eq!(import.settings, None);
-        assert!(import.notes[0].starts_with(told), "{:?}", import.notes);
+        assert!(import.notes[0].starts_with(noted), "{:?}", import.notes);
     }
     let rules: String = (0..3000)
         .map(|nth| rule(&format!("h{nth}.test"), "/x", "Prefix", "app"))
         .collect();
     let import = imported(&ingress("web", &[], &format!("  rules:\n{rules}")));
     assert_eq!(import.settings, None);
-    let told = import
+    let noted = import
         .notes
         .iter()
         .any(|it| it.contains("more than 5000 routes; nothing"));
-    assert!(told, "{:?}", import.notes);
+    assert!(noted, "{:?}", import.notes);
 }
 
 fn parsed(import: &Import) -> Settings {

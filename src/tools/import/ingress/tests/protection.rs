@@ -33,9 +33,9 @@ fn what_nginx_protects_is_refused() {
             "{annotation}"
         );
         assert_eq!(found(&settings, "b.test", "/").as_deref(), Some("app"));
-        let told = format!("Ingress shop/web, {annotation}: ");
+        let noted = format!("Ingress shop/web, {annotation}: ");
         assert!(
-            import.notes.iter().any(|it| it.contains(&told)),
+            import.notes.iter().any(|it| it.contains(&noted)),
             "{:?}",
             import.notes
         );

@@ -255,7 +255,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
 }
 
 impl Seen {
-    pub fn tell(&self, what: &str) {
+    pub fn print(&self, what: &str) {
         // Written past the test harness, which captures output.
         let _nobody_listens = writeln!(
             std::io::stderr(),
@@ -331,10 +331,10 @@ impl Seen {
 
     /// Checks that the keys of each route together have their rate in a span, within `slack`.
     pub fn check_pace(&self, span: (Instant, Instant), slack: f64) -> Result<(), String> {
-        for wanted in [WAIT, BURSTS, CLOSED] {
-            let share = self.share_of_rate(span, |route, _| route == wanted);
+        for expected in [WAIT, BURSTS, CLOSED] {
+            let share = self.share_of_rate(span, |route, _| route == expected);
             if (share - 1.0).abs() > slack {
-                return Err(format!("{wanted} had {share:.3} of its rate"));
+                return Err(format!("{expected} had {share:.3} of its rate"));
             }
         }
         Ok(())
@@ -377,7 +377,7 @@ pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&
             });
             spans.push(span(Duration::from_millis(1500)));
         });
-        seen.tell(&format!(
+        seen.print(&format!(
             "with a master {broken}, taken over after {took:?}"
         ));
         seen.check_answers(true)?;

@@ -51,7 +51,7 @@ fn slots_that_move_under_load_change_nothing() {
             span(Duration::from_secs(1));
             measured = Some((began, now()));
         });
-        seen.tell(&format!("with {moved} slots moved"));
+        seen.print(&format!("with {moved} slots moved"));
         seen.check_answers(false)?;
         let measured = measured.expect("it ran");
         seen.check_limit(measured, 1.0, 1.0)?;

@@ -78,20 +78,20 @@ impl Node {
 
     /// Returns how often the node has answered with this error.
     pub fn errors(&self, code: &str) -> usize {
-        let told: String = self.ask("INFO errorstats");
-        let line = told
+        let received: String = self.ask("INFO errorstats");
+        let line = received
             .lines()
             .find_map(|line| line.strip_prefix(&format!("errorstat_{code}:count=")));
         line.map_or(0, |count| count.trim().parse().expect("a count"))
     }
 
     pub fn is_master(&self) -> bool {
-        let told: RedisResult<String> = self.try_ask("INFO replication");
-        told.is_ok_and(|told| told.contains("role:master"))
+        let received: RedisResult<String> = self.try_ask("INFO replication");
+        received.is_ok_and(|received| received.contains("role:master"))
     }
 
     /// Returns whether the node lists a replica for each master.
-    pub fn tells_of_replicas(&self) -> bool {
+    pub fn lists_replicas(&self) -> bool {
         let slots: Vec<Vec<redis::Value>> = self.ask("CLUSTER SLOTS");
         // A range has its first and last slot, the master and a replica.
         slots.iter().all(|range| range.len() == 4)

@@ -83,7 +83,7 @@ struct Client {
     connection: Cell<i64>,
     streams: RefCell<BTreeMap<u32, Stream>>,
     /// Number of `SETTINGS` frames to acknowledge.
-    told: Cell<usize>,
+    unacknowledged: Cell<usize>,
     changed: Notify,
 }
 
@@ -116,13 +116,13 @@ impl Client {
             streams: RefCell::new(streams.collect()),
             uploads,
             connection: Cell::new(DEFAULT_WINDOW.into()),
-            told: Cell::default(),
+            unacknowledged: Cell::default(),
             changed: Notify::new(),
         }
     }
 
     /// Reads frames. Panics unless each is one that h2 or [`Windows`] sends.
-    async fn read(&self, mut from: ReadHalf<DuplexStream>, turns: &RefCell<BTreeSet<u32>>) {
+    async fn read(&self, mut from: ReadHalf<DuplexStream>, streams_read: &RefCell<BTreeSet<u32>>) {
         let mut head = [0; 9];
         while from.read_exact(&mut head).await.is_ok() {
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -135,7 +135,7 @@ impl Client {
                     let mut all = payload.chunks(6);
                     let window = all.find(|setting| setting[..2] == SETTINGS_INITIAL_WINDOW_SIZE);
                     assert_eq!(window.unwrap()[2..], WAITING_WINDOW.to_be_bytes());
-                    self.told.set(self.told.get() + 1);
+                    self.unacknowledged.set(self.unacknowledged.get() + 1);
                 }
                 WINDOW_UPDATE => {
                     let more = u32::from_be_bytes(payload.try_into().unwrap());
@@ -148,7 +148,7 @@ impl Client {
                         assert!(*window <= STREAM_WINDOW.into());
                         // h2 releases padding at once.
                         let is_padded = self.uploads[stream as usize / 2].padding.is_some();
-                        let is_read = turns.borrow().contains(&stream);
+                        let is_read = streams_read.borrow().contains(&stream);
                         assert!(is_read || is_padded, "nothing of it was read");
                     }
                 }
@@ -172,7 +172,7 @@ impl Client {
         loop {
             to.write_all(&bytes).await.unwrap();
             bytes.clear();
-            for _ in 0..self.told.take() {
+            for _ in 0..self.unacknowledged.take() {
                 bytes.extend(frame(SETTINGS, ACK, 0, &[]));
             }
             let is_done = {
@@ -217,7 +217,7 @@ impl Client {
 }
 
 /// Reads the bodies, `at_once` of them at the same time, and answers each.
-async fn serve(socket: DuplexStream, case: Case, turns: Rc<RefCell<BTreeSet<u32>>>) {
+async fn serve(socket: DuplexStream, case: Case, streams_read: Rc<RefCell<BTreeSet<u32>>>) {
     let windows = Rc::<Windows>::default();
     let socket = WindowedSocket::new(Vec::new(), socket, Rc::clone(&windows));
     let mut builder = Builder::new();
@@ -235,12 +235,13 @@ async fn serve(socket: DuplexStream, case: Case, turns: Rc<RefCell<BTreeSet<u32>
         let (request, mut respond) = accepted.unwrap();
         let id = request.body().stream_id().as_u32();
         let body = RefCell::new(Body::new(request.into_body(), Rc::clone(&windows)));
-        let (running, turns, most) = (Rc::clone(&running), Rc::clone(&turns), case.most);
+        let (running, streams_read, most) =
+            (Rc::clone(&running), Rc::clone(&streams_read), case.most);
         let sent = case.uploads[id as usize / 2].length;
         spawn_local(async move {
             let serving = pin!(async {
                 let _running = running.acquire().await.unwrap();
-                turns.borrow_mut().insert(id);
+                streams_read.borrow_mut().insert(id);
                 let mut count = 0;
                 loop {
                     let read = poll_fn(|cx| body.borrow_mut().poll_read(cx, most, |_| {}));
@@ -292,15 +293,15 @@ fn check(case: Case) {
     let runtime = { runtime }.enable_all().start_paused(true).build().unwrap();
     let (client, server) = tokio::io::duplex(case.room);
     let (from, to) = tokio::io::split(client);
-    let turns = Rc::<RefCell<BTreeSet<u32>>>::default();
-    let (uploads, of_server) = (case.uploads.clone(), Rc::clone(&turns));
+    let streams_read = Rc::<RefCell<BTreeSet<u32>>>::default();
+    let (uploads, of_server) = (case.uploads.clone(), Rc::clone(&streams_read));
     LocalSet::new().block_on(&runtime, async move {
         let serving = spawn_local(serve(server, case, of_server));
         let client = Client::new(uploads);
         // The clock is virtual: it advances when no task can run.
         let done = tokio::time::timeout(Duration::from_secs(60), async {
             tokio::select! {
-                () = client.read(from, &turns) => panic!("the connection ended"),
+                () = client.read(from, &streams_read) => panic!("the connection ended"),
                 () = client.write(to) => {}
             }
         });

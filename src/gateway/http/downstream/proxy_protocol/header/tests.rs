@@ -70,7 +70,7 @@ fn a_text_has_107_bytes_at_most() {
 }
 
 #[test]
-fn what_begins_otherwise_is_refused_at_its_first_wrong_byte() {
+fn another_beginning_is_refused_at_its_first_wrong_byte() {
     for (bytes, wrong) in [
         (&b"GET / HTTP/1.1\r\n"[..], 0),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 2),
@@ -161,7 +161,7 @@ fn a_binary_header_whose_lengths_are_wrong_is_refused() {
 }
 
 #[test]
-fn a_checksum_is_that_of_all_bytes_but_its_own() {
+fn a_checksum_covers_all_bytes_but_its_own() {
     // Test vectors of RFC 3720, appendix B.4.
     assert_eq!(crc32c([0; 32].into_iter()), 0x8a91_36aa);
     assert_eq!(crc32c([0xff; 32].into_iter()), 0x62a8_ab43);

@@ -1,0 +1,336 @@
+//! Shared permits of an origin's gate: borrows permits from a pool that several gateways share.
+//!
+//! A pool is the set of an origin's permits in the store. It lends permits to each gateway for the
+//! time of a lease.
+//!
+//! [`limit::PoolClient`] decides how many permits to borrow, and when to call the pool.
+//! [`PermitsLink`] calls the pool.
+
+mod link;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use limit::{
+    self, Moment, PermitNeeds, PermitSource, PoolCall, PoolClient, PoolCounts, PoolLimits,
+    PoolReply,
+};
+
+use super::store_key::{StoreKey, new_gateway};
+use super::store_task::{Caller, Dialogue, Shared, StoreTask};
+use super::{KeyAtGate, OriginGate, State};
+use crate::time::clock;
+use crate::zone::{StoreHealth, StoreRefusal};
+pub(super) use link::PermitsLink;
+
+/// Value of the end of the lease while there is no lease.
+pub(super) const NO_LEASE: u64 = u64::MAX;
+
+/// State with which a gate shares its permits.
+pub(super) struct SharedPermits {
+    pool_client: PoolClient,
+    /// Random identifier of this gate in the cluster. Kept when the store's settings change.
+    gateway: u64,
+    terms: PoolTerms,
+    caller: Caller,
+}
+
+/// Pool limits of the file, and the instant since which the file has this maximum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PoolTerms {
+    limits: PoolLimits,
+    since: Moment,
+}
+
+/// Status of shared permits, for the API and the metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PermitSharing {
+    /// Number of permits that this gateway holds.
+    pub held: usize,
+    /// Number of held permits that a request uses.
+    pub in_use: usize,
+    /// Whether the lease has ended and the pool cannot be reached.
+    pub is_out: bool,
+    /// Number of permits that this gateway uses without the pool; `None`: only lent permits.
+    pub alone: Option<usize>,
+    /// Reason for which the pool cannot be reached; `None`: it can be reached.
+    pub why_out: Option<StoreRefusal>,
+    /// State of the pool as of its last reply; `None`: no reply yet.
+    pub pool: Option<PoolCounts>,
+}
+
+/// Returns the pool limits of an origin in the file; `None`: its permits are not shared.
+fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
+    Some(PoolLimits {
+        most: origin.shared_permits()?.get(),
+        orphan: origin.orphan,
+        without: origin.on_store_failure,
+        gateways: origin.gateways,
+    })
+}
+
+impl SharedPermits {
+    /// Limits the requests at the origin to the number of permits held now.
+    pub(super) fn bind<W>(&self, gate: &mut limit::Gate<KeyAtGate, W>, now: Moment) {
+        gate.set_lent(Some(self.pool_client.lent(now)), now);
+    }
+
+    /// Returns what the gate needs of its permits now.
+    fn needs_of<W>(&self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> PermitNeeds {
+        gate.permit_needs(now, self.pool_client.ahead())
+    }
+
+    /// Reports that a request has started, and so how many are at the origin.
+    pub(super) fn started<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) {
+        self.pool_client.started(gate.in_flight());
+    }
+
+    /// Reports that a request has ended. Returns whether fewer permits are held from now on.
+    pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> bool {
+        let before = self.pool_client.held();
+        self.pool_client.ended(gate.in_flight(), now);
+        self.pool_client.held() < before
+    }
+
+    /// Wakes the task if a call is due before the task wakes by itself.
+    pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
+        self.caller
+            .note(self.pool_client.due(self.needs_of(gate, now)));
+    }
+
+    /// Returns the end of the lease in nanoseconds; [`NO_LEASE`] without one.
+    fn lease_end(&self) -> u64 {
+        match self.pool_client.permit_source() {
+            PermitSource::Alone(_) => NO_LEASE,
+            PermitSource::Pool => self.pool_client.until().as_nanos(),
+        }
+    }
+}
+
+impl State {
+    /// Returns the status of the shared permits; `None` if they are not shared.
+    pub(super) fn permit_sharing(&self) -> Option<PermitSharing> {
+        let permits = self.permits.as_ref()?;
+        let pool_client = &permits.pool_client;
+        Some(PermitSharing {
+            held: pool_client.held(),
+            in_use: self.gate.in_flight().min(pool_client.held()),
+            is_out: pool_client.is_out(),
+            alone: match pool_client.permit_source() {
+                PermitSource::Alone(part) => Some(part),
+                PermitSource::Pool => None,
+            },
+            why_out: permits.caller.refusal.clone(),
+            pool: pool_client.counts(),
+        })
+    }
+
+    /// Limits the requests at the origin to the permits held now, if permits are shared.
+    pub(super) fn follow_permits(&mut self, now: Moment) {
+        if let Some(permits) = &self.permits {
+            permits.bind(&mut self.gate, now);
+        }
+    }
+
+    /// Stops keeping free permits: each permit that is not in use goes back to the pool.
+    pub(super) fn leave_pool(&mut self, now: Moment) {
+        if let Some(permits) = &mut self.permits {
+            permits.pool_client.leave();
+            permits.note(&self.gate, now);
+        }
+    }
+
+    /// Returns what the gate needs of its permits now. A closed gate has no waiters.
+    fn permit_needs(&self, now: Moment) -> PermitNeeds {
+        let Some(permits) = &self.permits else {
+            return PermitNeeds::default();
+        };
+        let mut needs = permits.needs_of(&self.gate, now);
+        if self.is_closed {
+            needs.waiting = 0;
+        }
+        needs
+    }
+}
+
+impl OriginGate {
+    /// Shares the permits through `store` from now on, if the origin's settings ask for it.
+    ///
+    /// Returns the task to start; `None` if no new task is needed.
+    pub(super) fn share_permits(
+        self: &Arc<Self>,
+        origin: &config::Origin,
+        store: Option<&Arc<StoreHealth>>,
+        since: Moment,
+    ) -> Option<StoreTask> {
+        let mut state = self.lock();
+        let now = clock::now();
+        let Some((limits, store)) = pool_limits(origin).zip(store) else {
+            if state.permits.take().is_some() {
+                state.gate.set_lent(None, now);
+                self.lease_end.store(NO_LEASE, Ordering::Relaxed);
+                drop(state);
+                self.changes.send_replace(());
+            }
+            return None;
+        };
+        let caller = Caller::new(store);
+        let task = |gateway| StoreTask::new(self, origin, Shared::Permits, gateway, &caller);
+        let Some(permits) = &mut state.permits else {
+            let gateway = new_gateway(&origin.name);
+            let task = task(gateway);
+            state.permits = Some(Box::new(SharedPermits {
+                pool_client: PoolClient::new(limits),
+                gateway,
+                terms: PoolTerms { limits, since },
+                caller,
+            }));
+            self.lease_end.store(0, Ordering::Relaxed);
+            state.follow_permits(now);
+            return Some(task);
+        };
+        if permits.terms.limits.most != limits.most {
+            permits.terms.since = since;
+        }
+        permits.terms.limits = limits;
+        permits.pool_client.set(limits);
+        if permits.caller.calls(store) {
+            permits.caller.wake();
+            return None;
+        }
+        // The identifier stays, so that the pool withholds the permits that this gateway had
+        // before.
+        permits.pool_client.reconnect();
+        let task = task(permits.gateway);
+        permits.caller = caller;
+        state.follow_permits(now);
+        Some(task)
+    }
+
+    /// Returns whether a request with a permit may still be sent: the lease has not ended.
+    ///
+    /// A gateway that stood still may find that its lease has ended.
+    pub(super) fn may_start(&self) -> bool {
+        let lease_end = self.lease_end.load(Ordering::Relaxed);
+        lease_end == NO_LEASE || clock::now().as_nanos() < lease_end
+    }
+
+    /// Gives all free permits back to the pool, and waits until the pool knows.
+    pub(crate) async fn give_back_permits(&self) {
+        const LOOKS: Duration = Duration::from_millis(5);
+        while self.still_leaves() {
+            tokio::time::sleep(LOOKS).await;
+        }
+    }
+
+    /// Gives all free permits back to the pool. Returns whether the pool does not know yet.
+    fn still_leaves(&self) -> bool {
+        let mut state = self.lock();
+        let needs = state.permit_needs(clock::now());
+        let Some(permits) = &mut state.permits else {
+            return false;
+        };
+        permits.pool_client.leave();
+        let is_over = permits.pool_client.has_returned_all(needs) || permits.pool_client.is_out();
+        if !is_over {
+            permits.caller.wake();
+        }
+        !is_over
+    }
+
+    /// Returns the status of the shared permits; `None` if they are not shared.
+    pub fn permit_sharing(&self) -> Option<PermitSharing> {
+        self.lock().permit_sharing()
+    }
+
+    /// Returns the number of requests at the origin if permits are no longer shared, else `None`.
+    pub(super) fn left_in_use(&self) -> Option<usize> {
+        let state = self.lock();
+        (state.permits.is_none()).then(|| state.gate.in_flight())
+    }
+}
+
+impl Dialogue for PermitsLink {
+    type Call = (PoolCall, PoolTerms);
+    type Reply = PoolReply;
+
+    fn caller(state: &mut State) -> Option<&mut Caller> {
+        state.permits.as_mut().map(|permits| &mut permits.caller)
+    }
+
+    fn key(&mut self) -> &mut StoreKey {
+        &mut self.key
+    }
+
+    fn next(_: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call> {
+        let needs = state.permit_needs(now);
+        let permits = state.permits.as_mut()?;
+        if !permits.caller.begins(permits.pool_client.due(needs), now) {
+            return None;
+        }
+        let call = permits.pool_client.call(needs, now);
+        // Permits in the call that go back to the pool must not be used from now on.
+        permits.bind(&mut state.gate, now);
+        Some((call, permits.terms))
+    }
+
+    async fn call(&mut self, (call, terms): &Self::Call) -> Result<PoolReply, StoreRefusal> {
+        self.report(call, *terms).await
+    }
+
+    fn replied(
+        &mut self,
+        gate: &Arc<OriginGate>,
+        mut state: MutexGuard<'_, State>,
+        _: Self::Call,
+        reply: Result<PoolReply, StoreRefusal>,
+    ) -> bool {
+        let (now, origin) = (clock::now(), self.key.origin.as_str());
+        let needs = state.permit_needs(now);
+        let Some(permits) = &mut state.permits else {
+            return false;
+        };
+        let was_out = permits.pool_client.is_out();
+        match &reply {
+            Ok(reply) => permits.pool_client.answered(reply, needs, now),
+            Err(_) => permits.pool_client.failed(),
+        }
+        let (is_out, permit_source) = (
+            permits.pool_client.is_out(),
+            permits.pool_client.permit_source(),
+        );
+        let most = permits.terms.limits.most;
+        gate.lease_end.store(permits.lease_end(), Ordering::Relaxed);
+        state.follow_permits(now);
+        gate.advance(state, now);
+        match &reply {
+            Err(why) if is_out && !was_out => log_pool_out(origin, permit_source, most, why),
+            Ok(_) if was_out => tracing::info!(origin, "the gateways share the places again"),
+            _ => {}
+        }
+        is_out
+    }
+}
+
+/// Logs that the pool of this origin cannot be called, and how the gateway goes on.
+fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &StoreRefusal) {
+    let StoreRefusal { reason, remedy, .. } = why;
+    let what = if why.is_answer {
+        "the store refuses the calls of the origin's pool of places"
+    } else {
+        "the store does not answer"
+    };
+    match permit_source {
+        PermitSource::Alone(part) => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway goes on alone with {part} of {most} places; {remedy}"
+        ),
+        PermitSource::Pool => tracing::warn!(
+            origin,
+            error = reason,
+            "{what}, and the lease of the places has ended: this gateway starts no requests; {remedy}"
+        ),
+    }
+}

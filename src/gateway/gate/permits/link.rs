@@ -1,0 +1,83 @@
+//! Calls of the pool from which gateways borrow the permits of an origin.
+//!
+//! The state of the gate's permits is in the parent module.
+
+use std::sync::Arc;
+
+use limit::{PoolCall, PoolReply};
+
+use super::super::store_key::StoreKey;
+use super::super::store_task::StoreTask;
+use super::{OriginGate, PoolTerms};
+use crate::observe::metrics::{CountBy, StoreResult};
+use crate::store::{PERMITS_FORM, PermitsCall};
+use crate::zone::{StoreRefusal, store_result};
+
+/// Connection of one gate to the pool of permits that gateways share.
+///
+/// One task of one worker owns it, and uses that worker's link to the store.
+pub(in crate::gate) struct PermitsLink {
+    /// Key of the pool in the store.
+    pub(super) key: StoreKey,
+    calls: Arc<CountBy<StoreResult>>,
+    /// Last call of the pool.
+    last: Option<(PoolCall, PoolTerms)>,
+}
+
+impl PermitsLink {
+    /// Creates it on the thread of the task. Does not connect yet.
+    pub(in crate::gate) fn new(task: &StoreTask) -> Self {
+        Self {
+            key: task.key("places", PERMITS_FORM),
+            calls: task.claims(),
+            last: None,
+        }
+    }
+
+    /// Reports to the pool how many permits this gateway holds and needs.
+    ///
+    /// `terms`: the pool's limits in this gateway's file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the pool did not answer in time.
+    pub(super) async fn report(
+        &mut self,
+        call: &PoolCall,
+        terms: PoolTerms,
+    ) -> Result<PoolReply, StoreRefusal> {
+        self.last = Some((*call, terms));
+        self.key.begin();
+        let call = PermitsCall {
+            pool: &self.key.name,
+            gateway: self.key.gateway,
+            most: (terms.limits.most, terms.since),
+            orphan: terms.limits.orphan,
+            call: *call,
+            at: None,
+        };
+        let (reply, _) = self.key.link.run(self.key.link.store().call(&call)).await;
+        self.calls.add(store_result(reply.as_ref().err()), 1);
+        reply.map_err(|error| self.key.note(&error, "places"))
+    }
+
+    /// Gives all permits back to the pool, if no other task calls it for this gate.
+    ///
+    /// `gate`: `None` if the gate was dropped, so that no request is at the origin. If another task
+    /// calls the pool for this gate, the permits are kept.
+    pub(in crate::gate) async fn end(mut self, gate: Option<Arc<OriginGate>>) {
+        let in_use = gate.map_or(Some(0), |gate| gate.left_in_use());
+        if let (Some((call, terms)), Some(in_use)) = (self.last, in_use) {
+            let all = PoolCall {
+                number: call.number + 1,
+                members: call.members,
+                in_use,
+                of_all: call.of_all,
+                leaves: true,
+                weight: 1,
+                ..PoolCall::default()
+            };
+            let _lost = self.report(&all, terms).await;
+        }
+    }
+}

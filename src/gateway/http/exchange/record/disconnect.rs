@@ -1,0 +1,62 @@
+//! Counts requests whose client disconnected.
+
+use config::Route;
+use limit::Moment;
+
+use super::{CLIENT_DISCONNECTED, RequestRecord};
+use crate::http::exchange::gate::GateProgress;
+use crate::http::exchange::limits::LimitOutcome;
+
+impl RequestRecord<'_> {
+    /// Counts a client that disconnected before a response began, by its longest wait.
+    pub(super) fn count_disconnect(&self, now: Moment) {
+        if let Some((zone, _)) = self.limited.waiting() {
+            let zone = self.gateway.zone(zone);
+            zone.metrics().disconnects.record(now.since(self.began));
+            return;
+        }
+        // An origin may answer with this status itself.
+        if self.status != CLIENT_DISCONNECTED || self.is_answered {
+            return;
+        }
+        let Some(origin) = self.route().and_then(Route::origin) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        match (&self.at_gate, origin.gate()) {
+            (Some(GateProgress::Waiting(since)), Some(gate)) => {
+                gate.metrics().disconnects.record(now.since(*since));
+            }
+            // The request waits for the end of an outage.
+            (Some(GateProgress::Held(_)), _) => {}
+            _ => self.count_disconnect_at_origin(now),
+        }
+    }
+
+    /// Counts a client that disconnected after its request was sent to the origin.
+    ///
+    /// The count goes to the longest wait: at the origin, at its gate, or in the zones. A client
+    /// that was admitted just before it gave up did not disconnect because of the origin. A request
+    /// whose upload was not complete is not counted.
+    fn count_disconnect_at_origin(&self, now: Moment) {
+        let since = self.asked_since;
+        let origin = self.route().and_then(Route::origin);
+        let Some(origin) = origin.filter(|_| since != Moment::default()) else {
+            return;
+        };
+        let origin = self.gateway.origin(origin);
+        let (in_zones, at_origin) = (self.waited(), now.since(since));
+        let at_gate = self.waited_at_gate(|| now).unwrap_or_default();
+        let decisive = self.outcome().and_then(LimitOutcome::decisive);
+        if at_origin >= in_zones + at_gate {
+            origin.left_after(at_origin);
+        } else if let Some(gate) = origin.gate()
+            && at_gate >= in_zones
+        {
+            gate.metrics().disconnects.record(at_gate);
+        } else if let Some(verdict) = decisive {
+            let zone = self.gateway.zone(verdict.limit.zone);
+            zone.metrics().disconnects.record_quantile(in_zones);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Position numbers drawn during an outage of the room's store.
+
+use std::collections::HashMap;
+
+use crate::time::clock;
+
+/// Maximum number of outages whose numbers are known.
+const MAX_OUTAGES: usize = 1000;
+
+/// Bit that is set in every number drawn during an outage.
+const MARK: u64 = 1 << 63;
+
+/// Numbers drawn during outages of the store.
+///
+/// Their positions are behind all numbers drawn before the store came back.
+#[derive(Debug, Default)]
+pub(super) struct OutageNumbers {
+    /// The present outage, and the count of numbers drawn in it.
+    present: Option<(u32, u64)>,
+    /// Ended outages whose numbers the store has not taken yet, each with its count.
+    ended: Vec<(u32, u64)>,
+    /// For each outage, the store's number that precedes the first one of the outage.
+    known: HashMap<u32, u64>,
+}
+
+impl OutageNumbers {
+    /// Draws the next number of the present outage.
+    pub(super) fn draw(&mut self) -> (u64, u64) {
+        let (outage, count) = self.present.get_or_insert_with(|| (outage(), 0));
+        *count += 1;
+        (
+            MARK | u64::from(*outage) << 32 | *count & 0xffff_ffff,
+            *count,
+        )
+    }
+
+    /// Ends the present outage. Returns the ended outages whose numbers the store has to take.
+    pub(super) fn end_present(&mut self) -> &[(u32, u64)] {
+        self.ended.extend(self.present.take());
+        &self.ended
+    }
+
+    /// Records the store's numbers of an ended outage.
+    pub(super) fn know(&mut self, outage: u32, first: u64) {
+        self.ended.retain(|(ended, _)| *ended != outage);
+        if self.known.len() < MAX_OUTAGES {
+            self.known.insert(outage, first);
+        }
+    }
+
+    /// Resolves a number to the store's number.
+    ///
+    /// # Errors
+    ///
+    /// The outage of the number, if the store's numbers for it are not known.
+    pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
+        if number & MARK == 0 {
+            return Ok(number);
+        }
+        let outage = u32::try_from((number ^ MARK) >> 32).unwrap_or_default();
+        let first = self.known.get(&outage).ok_or(outage)?;
+        Ok(first + (number & 0xffff_ffff))
+    }
+}
+
+/// Draws a random name of an outage, 31 bits, so that two outages do not share one.
+fn outage() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(clock::wall().as_nanos());
+    u32::try_from(random >> 33).unwrap_or_default()
+}

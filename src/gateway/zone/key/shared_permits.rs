@@ -1,0 +1,405 @@
+//! Permits of a key that all gateways share: `in_flight` in a zone that is kept in a store.
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::{AsyncContext, Context, WeakAddr};
+use config::OnStoreFailure;
+use limit::{
+    KeyPermitNeeds, KeyPermits, KeyPermitsReply, Limit, Moment, Permits, Reason, Refusal, Ticket,
+    Verdict,
+};
+
+use super::super::answer::{Charge, RETRY_SOON};
+use super::super::stats::PermitsElsewhere;
+use super::super::store_link::{NoReply, StoreLink};
+use super::KeyActor;
+use super::permits::most;
+use super::queue::KeyQueue;
+use super::waiter::{DueWaiter, Waiter, WaitsFor};
+use crate::time::pacer::Pacer;
+use crate::zone::Rejection;
+
+/// Lead time: a permit is requested this long before the request's slot.
+const LEAD_TIME: Duration = Duration::from_millis(10);
+/// Tolerance: a request that the local bucket would reject even this much later needs no permit.
+const REJECTION_TOLERANCE: Duration = Duration::from_millis(50);
+
+/// State of a key's permits at all gateways, as the key's actor knows it.
+pub(super) struct SharedPermits {
+    permits: KeyPermits,
+    /// Receives the replies of the store.
+    actor: WeakAddr<KeyActor>,
+    /// Requests that the store is deciding on and that may run at once, with their `in_flight`.
+    coming: Vec<(Ticket, NonZeroU32)>,
+    /// Requests that may not wait, with the call whose reply says whether a permit is free.
+    ///
+    /// The call is `None` until it is made.
+    undecided: Vec<(Ticket, Option<u64>)>,
+    /// Number of the last call.
+    last_call: u64,
+    /// Number of the last call that was answered or failed.
+    last_answered: u64,
+    /// Number of calls made. Lanes with different `in_flight` take turns by it.
+    call_count: usize,
+}
+
+impl KeyActor {
+    /// Returns whether a permit under this `in_flight` is free now.
+    pub(super) fn has_permit(&self, in_flight: NonZeroU32) -> bool {
+        let (running, pacer) = (self.permits.running(), &self.shard.pacer);
+        let shared = self.shared_permits.as_deref();
+        has_permit(&self.queue, shared, in_flight, running, pacer)
+    }
+
+    /// Takes the next waiter for which a permit is free.
+    pub(super) fn next_with_permit(&mut self) -> Option<DueWaiter> {
+        let (running, pacer) = (self.permits.running(), &self.shard.pacer);
+        let (queue, shared) = (&self.queue, self.shared_permits.as_deref());
+        self.permits
+            .take_next_where(|in_flight| has_permit(queue, shared, in_flight, running, pacer))
+    }
+
+    /// Notes a request that the store is deciding on, and that may need a permit right after.
+    pub(super) fn expect_permit(
+        &mut self,
+        ticket: Ticket,
+        limit: Limit,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let Some(in_flight) = limit.in_flight else {
+            return;
+        };
+        let mut bucket = self.queue.bucket();
+        let verdict = bucket.decide(self.queue.rate(), limit, now + REJECTION_TOLERANCE);
+        let shared = self.shared_permits_or_new(in_flight, ctx);
+        if !matches!(verdict, Verdict::Reject(_)) {
+            shared.coming.push((ticket, in_flight));
+        }
+    }
+
+    /// Returns the shared state of the permits; creates it with this maximum if there is none yet.
+    fn shared_permits_or_new(
+        &mut self,
+        in_flight: NonZeroU32,
+        ctx: &mut Context<Self>,
+    ) -> &mut SharedPermits {
+        self.ensure_alarm(ctx);
+        self.shared_permits.get_or_insert_with(|| {
+            Box::new(SharedPermits {
+                permits: KeyPermits::new(in_flight),
+                actor: ctx.address().downgrade(),
+                coming: Vec::new(),
+                undecided: Vec::new(),
+                last_call: 0,
+                last_answered: 0,
+                call_count: 0,
+            })
+        })
+    }
+
+    /// Asks the store for a permit for an admitted request. If none is free, the request waits.
+    ///
+    /// It does not wait if it wants an answer at once, or if the maximum of waiters is reached.
+    pub(super) fn request_shared_permit(
+        &mut self,
+        in_flight: NonZeroU32,
+        waiter: Waiter,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let shared = self.shared_permits_or_new(in_flight, ctx);
+        if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
+            shared.undecided.push((waiter.ticket, None));
+            self.pass(waiter.charged(Charge::Nothing), None, now);
+        } else {
+            self.pass_or_await_reply(waiter.charged(Charge::Nothing), None, now);
+        }
+    }
+
+    /// Returns why a request may not wait for a permit, if earlier requests wait.
+    ///
+    /// Without earlier waiters the store is asked.
+    pub(super) fn refuses_shared_permit(
+        &self,
+        limit: Limit,
+        dry_run: bool,
+        now: Moment,
+    ) -> Option<Refusal> {
+        let undecided = self
+            .shared_permits
+            .as_ref()
+            .map_or(0, |it| it.undecided.len());
+        let depth = self.depth().saturating_sub(undecided);
+        let is_full = self.permits.depth() > undecided && depth >= self.ceiling(limit);
+        (is_full && !dry_run).then(|| {
+            let mut bucket = self.queue.bucket();
+            let excess = match bucket.decide(self.queue.rate(), limit, now) {
+                Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
+                Verdict::Reject(refusal) => refusal.excess,
+            };
+            Refusal {
+                reason: Reason::InFlight,
+                excess,
+                retry_at: now + RETRY_SOON,
+            }
+        })
+    }
+
+    /// Removes the note of a request, after the store has decided on it or failed to.
+    pub(super) fn forget_expected_permit(&mut self, ticket: Ticket) {
+        if let Some(shared) = &mut self.shared_permits {
+            shared.coming.retain(|(other, _)| *other != ticket);
+        }
+    }
+
+    /// Admits a request that is due, or lets it wait for a permit.
+    pub(super) fn pass_or_await_reply(
+        &mut self,
+        request: DueWaiter,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        let (limit, ticket) = (request.waiter.limit, request.waiter.ticket);
+        let is_full = self.depth() >= self.ceiling(limit);
+        if self.lacks_permit(limit)
+            && is_full
+            && !self.pause.clock.is_stopped()
+            && let Some(shared) = &mut self.shared_permits
+        {
+            shared.undecided.push((ticket, None));
+        }
+        self.pass(request, due, now);
+    }
+
+    /// Admits a request in a dry run, and counts what would have happened to it.
+    pub(super) fn pass_in_dry_run(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
+        let DueWaiter { waiter, charge } = request;
+        let (limit, lacks) = (waiter.limit, self.lacks_permit(waiter.limit));
+        let in_flight = limit.in_flight.map_or(usize::MAX, most);
+        let running = self.permits.running() + self.running_elsewhere();
+        if lacks && running.saturating_sub(in_flight) >= self.ceiling(limit) {
+            return self.refuse_permit(waiter, charge, true, now);
+        }
+        self.grant(waiter, charge, due.or(lacks.then_some(now)), now);
+    }
+
+    /// Returns the maximum number of waiters under this limit.
+    fn ceiling(&self, limit: Limit) -> usize {
+        most(limit.ceiling(self.queue.rate()))
+    }
+
+    /// Rejects requests that may not wait, once the store has replied that no permit is free.
+    fn decide_undecided(&mut self, now: Moment) {
+        let Some(shared) = &mut self.shared_permits else {
+            return;
+        };
+        let last_answered = shared.last_answered;
+        let is_known =
+            |it: &&mut (Ticket, Option<u64>)| it.1.is_some_and(|number| number <= last_answered);
+        let known = shared.undecided.iter_mut().filter(is_known);
+        let known: Vec<Ticket> = known.map(|(ticket, _)| *ticket).collect();
+        shared
+            .undecided
+            .retain(|(ticket, _)| !known.contains(ticket));
+        // Handle the latest first, so that the earliest requests keep their position.
+        for ticket in known.into_iter().rev() {
+            let Some(DueWaiter { waiter, charge }) = self.permits.leave(ticket) else {
+                continue;
+            };
+            if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
+                self.report_no_permit(waiter);
+            } else if self.depth() >= self.ceiling(waiter.limit) {
+                self.refuse_permit(waiter, charge, false, now);
+            } else {
+                self.pass(waiter.charged(charge), None, now);
+            }
+        }
+    }
+
+    /// Rejects a request for which no permit is free, and refunds its charge.
+    pub(super) fn refuse_permit(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        dry_run: bool,
+        now: Moment,
+    ) {
+        self.queue.refund(charge, now);
+        let refusal = Refusal {
+            reason: Reason::InFlight,
+            excess: waiter.excess,
+            retry_at: now + RETRY_SOON,
+        };
+        self.reject(waiter.reply, Rejection::of(refusal, now), dry_run);
+    }
+
+    /// Frees the permit of a request that ended or never used it.
+    pub(super) fn free_permit(&mut self, ticket: Ticket) {
+        let before = self.permits.running();
+        self.permits.free(ticket);
+        let running = self.permits.running();
+        if let Some(shared) = &mut self.shared_permits
+            && running < before
+        {
+            shared.permits.freed(running);
+        }
+    }
+
+    /// Returns how many requests of the key run at other gateways, as of the store's last reply.
+    pub(super) fn running_elsewhere(&self) -> usize {
+        let shared = self.shared_permits.as_deref();
+        shared.map_or(0, |shared| shared.permits.elsewhere())
+    }
+
+    /// Makes the call for permits if it is due. Returns when the next one is, by the real clock.
+    pub(super) fn request_permits(&mut self, now: Moment) -> Option<Moment> {
+        self.shared_permits.as_ref()?;
+        self.call_for_permits();
+        self.decide_undecided(now);
+        // Requests that were just rejected need no permit.
+        self.call_for_permits();
+        let KeyQueue::Shared(queue) = &self.queue else {
+            return None;
+        };
+        let shared = self.shared_permits.as_deref()?;
+        let real = self.shard.pacer.now();
+        let is_over = shared.permits.is_settled(real)
+            && shared.coming.is_empty()
+            && self.permits.running() + self.depth() == 0;
+        self.snapshot.counts_in_store.set(!is_over);
+        let elsewhere = elsewhere(&shared.permits);
+        self.snapshot.elsewhere.set(elsewhere);
+        if is_over {
+            self.shard
+                .note_elsewhere(&self.snapshot.key, elsewhere, real);
+            self.shared_permits = None;
+            return None;
+        }
+        let ahead = queue.line().due().map(|due| due.before(LEAD_TIME));
+        let at = shared
+            .permits
+            .calls_at(self.needs(shared, queue.due_by(real + LEAD_TIME)));
+        at.into_iter().chain(ahead.filter(|at| *at > real)).min()
+    }
+
+    /// Makes the call for permits if it is due.
+    fn call_for_permits(&mut self) {
+        let (KeyQueue::Shared(queue), Some(shared)) = (&self.queue, &self.shared_permits) else {
+            return;
+        };
+        let (zone, real) = (Rc::clone(queue.zone()), self.shard.pacer.now());
+        let needs = self.needs(shared, queue.due_by(real + LEAD_TIME));
+        let Some(shared) = &mut self.shared_permits else {
+            return;
+        };
+        let (number, kept) = (StoreLink::next_permits_call(), zone.permit_lifetime());
+        let call = shared.permits.call(needs, number, kept, real);
+        if let Some(call) = call {
+            (shared.last_call, shared.call_count) = (number, shared.call_count + 1);
+            if let Some(actor) = shared.actor.upgrade() {
+                let reply = self.reply(actor, move |actor, reply, _, _| {
+                    actor.permits_answered(number, reply);
+                });
+                zone.call_for_permits(&self.snapshot.key, call, reply);
+            }
+        }
+        let Some(shared) = &mut self.shared_permits else {
+            return;
+        };
+        if shared.permits.has_requested(needs) {
+            let last_call = shared.last_call;
+            let undecided = shared.undecided.iter_mut();
+            undecided.for_each(|(_, number)| *number = number.or(Some(last_call)));
+        }
+    }
+
+    /// Handles the reply to the call with this number, or its failure.
+    fn permits_answered(&mut self, number: u64, reply: Result<KeyPermitsReply, NoReply>) {
+        if let Some(shared) = &mut self.shared_permits {
+            shared.last_answered = shared.last_answered.max(number);
+            match reply {
+                Ok(reply) => shared.permits.answer(number, reply),
+                Err(NoReply) => shared.permits.fail(number),
+            }
+        }
+    }
+
+    /// Returns the demand for permits of the lane that is next. `soon`: requests that are due soon.
+    ///
+    /// `soon` yields their `in_flight`.
+    fn needs(
+        &self,
+        shared: &SharedPermits,
+        soon: impl Iterator<Item = NonZeroU32>,
+    ) -> KeyPermitNeeds {
+        let most = next_lane(&self.permits, shared);
+        let is_of = |in_flight: &NonZeroU32| *in_flight >= most;
+        let waiting = self
+            .permits
+            .waiting()
+            .filter(|(in_flight, _)| is_of(in_flight));
+        let coming = shared
+            .coming
+            .iter()
+            .filter(|(_, in_flight)| is_of(in_flight));
+        let soon = soon.filter(is_of).take(super::permits::most(most));
+        KeyPermitNeeds {
+            running: self.permits.running(),
+            waiting: waiting.map(|(_, count)| count).sum(),
+            coming: coming.count() + soon.count(),
+            most,
+        }
+    }
+}
+
+/// Returns the permits that other gateways hold.
+fn elsewhere(permits: &KeyPermits) -> PermitsElsewhere {
+    let count = |permits: usize| u32::try_from(permits).unwrap_or(u32::MAX);
+    PermitsElsewhere {
+        permits: count(permits.elsewhere()),
+        withheld: count(permits.withheld()),
+    }
+}
+
+/// Returns the `in_flight` of the lane for which permits are requested next.
+///
+/// Lanes take turns.
+fn next_lane(permits: &Permits<DueWaiter>, shared: &SharedPermits) -> NonZeroU32 {
+    let mut lanes: Vec<NonZeroU32> = permits.waiting().map(|(in_flight, _)| in_flight).collect();
+    if lanes.is_empty() {
+        lanes.extend(shared.coming.first().map(|(_, in_flight)| *in_flight));
+    }
+    lanes.sort_unstable();
+    lanes.dedup();
+    let lane = shared.call_count % lanes.len().max(1);
+    let most = lanes.get(lane).copied();
+    most.unwrap_or(shared.permits.most())
+}
+
+/// Returns whether a permit under `in_flight` is free, if `running` requests of the key run here.
+///
+/// Reads the clock only if gateways share the permits.
+fn has_permit(
+    queue: &KeyQueue,
+    shared: Option<&SharedPermits>,
+    in_flight: NonZeroU32,
+    running: usize,
+    pacer: &Pacer,
+) -> bool {
+    let is_free_here = running < most(in_flight);
+    let KeyQueue::Shared(queue) = queue else {
+        return is_free_here;
+    };
+    let is_lost = shared.is_some_and(|it| it.permits.is_lost());
+    if queue.zone().is_out() || is_lost {
+        match queue.zone().on_store_failure {
+            OnStoreFailure::Local => return is_free_here,
+            OnStoreFailure::Open => return true,
+            OnStoreFailure::Closed => {}
+        }
+    }
+    shared.is_some_and(|it| it.permits.is_free(in_flight, running, pacer.now()))
+}

@@ -1,0 +1,131 @@
+//! Reports of the keys that wait at a gate, to the store that gateways share.
+//!
+//! A key that waits at `n` gateways counts as one of `n` equal parts at each. So it gets the turns
+//! that one gate would give it. Each claim reports the changes since the last claim.
+
+use std::hash::Hash;
+use std::num::NonZeroU16;
+
+use super::Gate;
+use crate::KeyChange;
+use crate::fair_queue::FairQueue;
+
+/// Upper bound of the key changes in a claim. The next claim reports the rest.
+const MAX_CHANGES: usize = 200;
+
+/// Report of waiting keys in a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyReport {
+    /// Generation of keys that the gateway knows. 0: none.
+    pub generation: u64,
+    /// Number of the claim.
+    pub claim: u64,
+    /// Number of the last answered claim.
+    pub answered: u64,
+    /// Keys that began or stopped waiting, or changed their weight.
+    pub changes: Vec<KeyChange>,
+}
+
+/// Answer of the store to a [`KeyReport`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyNews {
+    /// Whether the store has recorded the changes. If not, the gateway must report all its keys.
+    pub is_noted: bool,
+    /// Generation of keys that applies from now on.
+    pub generation: u64,
+    /// Hash of each key of this gateway, with the number of gateways at which it waits.
+    ///
+    /// 0 gateways: a part of the answer is missing, and all keys must be reported again.
+    pub gateways: Vec<(u64, u16)>,
+}
+
+/// State of the reports of a gate's keys.
+#[derive(Debug, Default)]
+pub(super) struct KeyReporting {
+    generation: u64,
+    claim: u64,
+    answered: u64,
+}
+
+impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// Reports keys by this hash, which is the same at all gateways.
+    ///
+    /// Without it, only the sum of their weights is reported.
+    pub fn name_keys_by(&mut self, name: fn(&K) -> u64) {
+        self.key_name = Some(name);
+    }
+
+    /// Returns the report of waiting keys for the next claim.
+    pub(super) fn key_report(&mut self) -> KeyReport {
+        let is_fair = self.limits.queue.is_some();
+        let is_out = self.is_out();
+        let Some(granted) = &mut self.granted else {
+            return KeyReport::default();
+        };
+        let Some(name) = self.key_name.filter(|_| is_fair) else {
+            self.stop_key_reporting();
+            return KeyReport::default();
+        };
+        if granted.key_reporting.is_none() {
+            self.waiting.name_keys(Some(name));
+        }
+        let key_reporting = granted.key_reporting.get_or_insert_default();
+        key_reporting.claim += 1;
+        let mut changes = Vec::new();
+        for keys in self.waiting.queues().filter_map(FairQueue::named) {
+            keys.hide(is_out);
+            if key_reporting.generation > 0 {
+                keys.take_changes(MAX_CHANGES, &mut changes);
+            }
+        }
+        KeyReport {
+            generation: key_reporting.generation,
+            claim: key_reporting.claim,
+            answered: key_reporting.answered,
+            changes,
+        }
+    }
+
+    /// Stops the reports: all keys count in full. A later report starts with all keys.
+    pub(super) fn stop_key_reporting(&mut self) {
+        let key_reporting = self.granted.as_mut().and_then(|it| it.key_reporting.take());
+        if key_reporting.is_some() {
+            self.waiting.name_keys(None);
+        }
+    }
+
+    /// Applies the store's answer to the last report.
+    pub(super) fn receive_key_news(&mut self, news: &KeyNews) {
+        let key_reporting = self
+            .granted
+            .as_mut()
+            .and_then(|it| it.key_reporting.as_mut());
+        let Some(key_reporting) = key_reporting else {
+            return;
+        };
+        key_reporting.answered = key_reporting.claim;
+        if !news.is_noted {
+            key_reporting.generation = news.generation;
+        }
+        for queue in self.waiting.queues() {
+            if !news.is_noted {
+                queue.forget_reported();
+                continue;
+            }
+            queue.changes_noted();
+            for (key, gateways) in &news.gateways {
+                match NonZeroU16::new(*gateways) {
+                    Some(gateways) => queue.waits_at(*key, gateways),
+                    None => queue.report_again(),
+                }
+            }
+        }
+    }
+
+    /// Records that the last report was not answered.
+    pub(super) fn keys_unanswered(&mut self) {
+        for keys in self.waiting.queues().filter_map(FairQueue::named) {
+            keys.unanswered();
+        }
+    }
+}

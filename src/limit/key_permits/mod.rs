@@ -1,0 +1,319 @@
+//! Permits of a key that several gateways share, as one gateway knows them.
+
+mod call;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::Moment;
+pub use call::{KeyPermitsCall, KeyPermitsReply};
+
+/// Duration for which a gateway starts requests on the permits of a key after a confirmation.
+///
+/// The store confirms the permits with each reply.
+pub const KEY_PERMITS_LEASE: Duration = Duration::from_secs(3);
+/// `KEY_PERMITS_LEASE` by the clock of a gateway, which may be slower than that of the store.
+const LEASE_HERE: Duration = Duration::from_millis(2940);
+/// Period at whose multiples permits in use are confirmed, so that all keys are sent together.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
+/// Minimum duration between the last call and a renewal.
+const MIN_RENEWAL: Duration = Duration::from_millis(250);
+/// Duration between a call that failed and the next attempt.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+/// Lower bound of the duration between two calls of a gateway that lacks permits.
+///
+/// The duration is a sixteenth of the time for which the gateway has lacked them.
+const MIN_POLL: Duration = Duration::from_millis(3);
+const MAX_POLL: Duration = Duration::from_millis(50);
+/// Upper bound of the calls under way for a key. Then the next call waits for a reply.
+const MAX_CALLS: usize = 16;
+
+/// Permits of one key that a gateway has from the store.
+///
+/// The store ensures that all gateways together have no more than a maximum. A request starts only
+/// on a permit that the store has granted, so the store counts at least the running requests.
+///
+/// Each call reports the number of permits that the gateway [uses and requests](KeyPermitNeeds), as
+/// whole numbers and not as changes. So a call that is lost or repeated does no harm. Several calls
+/// may be under way. The smallest number requested by them bounds the permits that the gateway
+/// uses, because the store may have taken back the rest.
+///
+/// While other gateways wait, a permit that becomes free goes back to the store, and this gateway
+/// queues there again. Otherwise the next waiter here gets it.
+#[derive(Debug)]
+pub struct KeyPermits {
+    /// Number of permits held, whether in use or free.
+    granted: usize,
+    /// Upper bound of what the store counts for this gateway.
+    stored: usize,
+    /// Permits requested by the last call; `None` if they must be reported again.
+    claimed: Option<usize>,
+    /// Whether the last call queued this gateway at the store.
+    stands_in_line: bool,
+    /// Permits to give back with the next call.
+    yields: usize,
+    under_way: VecDeque<UnderWay>,
+    /// Maximum that the next call names.
+    most: NonZeroU32,
+    /// Whether requests with several maxima came recently: then no permit is used twice.
+    is_mixed: bool,
+    /// Other gateways, as of the last reply.
+    elsewhere: OtherGateways,
+    /// Whether the last call failed.
+    is_lost: bool,
+    used_until: Moment,
+    /// Instant at which the store has forgotten everything that it may count.
+    forgotten_at: Moment,
+    last_call: Moment,
+    lacks_since: Option<Moment>,
+}
+
+/// Other gateways, as of the last reply of the store.
+#[derive(Clone, Copy, Debug, Default)]
+struct OtherGateways {
+    /// Number of permits that they have.
+    permits: usize,
+    /// Number of these permits whose gateways have vanished.
+    withheld: usize,
+    /// Whether some of them wait for a permit.
+    wait: bool,
+}
+
+/// Call without a reply yet.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    number: u64,
+    requested: usize,
+    yields: usize,
+    sent: Moment,
+}
+
+/// Permits of a key that a gateway needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPermitNeeds {
+    /// Running requests.
+    pub running: usize,
+    /// Requests that wait for nothing but a permit.
+    pub waiting: usize,
+    /// Requests that may run soon, or are being decided on.
+    pub coming: usize,
+    /// Maximum under which they would run.
+    pub most: NonZeroU32,
+}
+
+impl KeyPermitNeeds {
+    fn requested(&self) -> usize {
+        self.running + self.waiting + self.coming
+    }
+}
+
+impl KeyPermits {
+    /// Returns a gateway without permits, under this maximum.
+    pub fn new(most: NonZeroU32) -> Self {
+        Self {
+            granted: 0,
+            stored: 0,
+            claimed: Some(0),
+            stands_in_line: false,
+            yields: 0,
+            under_way: VecDeque::new(),
+            most,
+            is_mixed: false,
+            elsewhere: OtherGateways::default(),
+            is_lost: false,
+            used_until: Moment::default(),
+            forgotten_at: Moment::default(),
+            last_call: Moment::default(),
+            lacks_since: None,
+        }
+    }
+
+    /// Returns whether one more request may run under the maximum `most`.
+    /// `running` already run here.
+    pub fn is_free(&self, most: NonZeroU32, running: usize, now: Moment) -> bool {
+        running < self.granted
+            && running < count(most)
+            && most >= self.most
+            && now < self.used_until
+    }
+
+    /// Returns the number of permits at other gateways, as of the last reply.
+    pub fn elsewhere(&self) -> usize {
+        self.elsewhere.permits
+    }
+
+    /// Returns the permits of vanished gateways that are not granted yet, as of the last reply.
+    pub fn withheld(&self) -> usize {
+        self.elsewhere.withheld
+    }
+
+    /// Returns whether the last call failed: the store does not reply, or refuses this key.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Returns whether the last call requested enough for `needs`, or failed.
+    pub fn has_requested(&self, needs: KeyPermitNeeds) -> bool {
+        let claimed = self.claimed.map(|claimed| claimed.max(self.granted));
+        claimed.is_some_and(|claimed| claimed >= needs.requested()) || self.is_lost
+    }
+
+    /// Returns the maximum that the last call named.
+    pub fn most(&self) -> NonZeroU32 {
+        self.most
+    }
+
+    /// Returns whether the store counts nothing for this gateway, and no reply is missing.
+    pub fn is_settled(&self, now: Moment) -> bool {
+        self.under_way.is_empty() && (self.stored == 0 || now >= self.forgotten_at)
+    }
+
+    /// Records that a request has ended. `running` requests still run.
+    pub fn freed(&mut self, running: usize) {
+        // Without the store, or if it has forgotten, more permits may be in use than exist.
+        let are_too_many = self.elsewhere.permits + self.granted > count(self.most);
+        let goes_back = self.elsewhere.wait || self.is_mixed || are_too_many;
+        if goes_back && self.granted > running {
+            self.granted -= 1;
+            self.yields += 1;
+        }
+    }
+
+    /// Returns the call that is due. `number` must be above all earlier numbers.
+    ///
+    /// `kept` is the duration for which the store counts a permit that is not confirmed.
+    pub fn call(
+        &mut self,
+        needs: KeyPermitNeeds,
+        number: u64,
+        kept: Duration,
+        now: Moment,
+    ) -> Option<KeyPermitsCall> {
+        if now >= self.used_until {
+            self.granted = self.granted.min(needs.running);
+        }
+        let requested = needs.requested();
+        let lacks = requested > self.granted;
+        self.lacks_since = lacks.then(|| self.lacks_since.unwrap_or(now));
+        if !self.is_due(needs, now) {
+            return None;
+        }
+        if needs.most != self.most {
+            self.yields += self.granted.saturating_sub(needs.running);
+            self.granted = self.granted.min(needs.running);
+            self.is_mixed = needs.running > 0;
+            self.most = needs.most;
+        } else if needs.running == 0 {
+            self.is_mixed = false;
+        }
+        self.granted = self.granted.min(requested);
+        let waits = needs.running + needs.waiting > self.granted.max(needs.running);
+        self.stands_in_line = waits;
+        let yields = std::mem::take(&mut self.yields);
+        self.claimed = Some(requested);
+        self.last_call = now;
+        self.forgotten_at = now + kept;
+        self.under_way.push_back(UnderWay {
+            number,
+            requested,
+            yields,
+            sent: now,
+        });
+        Some(KeyPermitsCall {
+            number,
+            has: self.granted.max(needs.running),
+            requested,
+            yields,
+            waits,
+            most: needs.most,
+        })
+    }
+
+    fn is_due(&self, needs: KeyPermitNeeds, now: Moment) -> bool {
+        let is_other = needs.most != self.most;
+        if self.under_way.len() >= MAX_CALLS || (is_other && !self.under_way.is_empty()) {
+            return false;
+        }
+        let Some(claimed) = self.claimed else {
+            return self.calls_at(needs).is_some_and(|at| at <= now);
+        };
+        let requested = needs.requested();
+        let lacks_more = requested > claimed.max(self.granted);
+        let has_too_many = requested < claimed.min(self.stored);
+        let leaves_line = self.stands_in_line && requested <= self.granted;
+        let gives_back = self.yields > 0 && self.stored > 0;
+        let is_time = || self.calls_at(needs).is_some_and(|at| at <= now);
+        lacks_more || has_too_many || leaves_line || gives_back || is_time()
+    }
+
+    /// Returns the instant at which a call is due if nothing happens; `None`: never.
+    pub fn calls_at(&self, needs: KeyPermitNeeds) -> Option<Moment> {
+        if !self.under_way.is_empty() {
+            return None;
+        }
+        if self.is_lost || self.claimed.is_none() {
+            let is_idle = needs.requested() == 0 && self.stored == 0;
+            return (!is_idle).then(|| self.last_call + TRY_EVERY);
+        }
+        if needs.requested() > self.granted || needs.most != self.most {
+            let lacks_since = self.lacks_since.unwrap_or(self.last_call);
+            let waited = self.last_call.since(lacks_since);
+            return Some(self.last_call + (waited / 16).clamp(MIN_POLL, MAX_POLL));
+        }
+        (self.stored > 0 || needs.running > 0).then(|| {
+            let earliest = (self.last_call + MIN_RENEWAL).as_nanos();
+            let period = u64::try_from(RENEW_EVERY.as_nanos()).unwrap_or(u64::MAX);
+            Moment::from_nanos(earliest.div_ceil(period).saturating_mul(period))
+        })
+    }
+
+    /// Processes the reply to the call with this number.
+    pub fn answer(&mut self, number: u64, reply: KeyPermitsReply) {
+        let call = self.under_way.iter().find(|call| call.number == number);
+        let Some(sent) = call.map(|call| call.sent) else {
+            // A later call has a reply already, or has failed.
+            return;
+        };
+        self.under_way.retain(|call| call.number > number);
+        let later = self.under_way.iter();
+        let requested = later.clone().map(|call| call.requested);
+        let least = requested.clone().min().unwrap_or(usize::MAX);
+        let yields: usize = later.map(|call| call.yields).sum();
+        let granted = reply.granted.saturating_sub(yields + self.yields);
+        if granted > self.granted {
+            // The gateway queues again.
+            self.lacks_since = None;
+        }
+        self.granted = granted.min(least);
+        self.stored = requested.max().unwrap_or(0).max(reply.granted);
+        self.used_until = sent + LEASE_HERE;
+        self.elsewhere = OtherGateways {
+            permits: reply.others,
+            withheld: reply.withheld,
+            wait: reply.others_wait,
+        };
+        self.is_lost = false;
+    }
+
+    /// Records that the call with this number failed.
+    /// The store may have received it, or receive it later.
+    pub fn fail(&mut self, number: u64) {
+        let Some(at) = self.under_way.iter().position(|call| call.number == number) else {
+            return;
+        };
+        // The call may have given back permits that the reply to an earlier call grants: ignore
+        // such replies.
+        let requested = self.under_way.drain(..=at).map(|call| call.requested).max();
+        self.stored = self.stored.max(requested.unwrap_or(0));
+        self.claimed = None;
+        self.is_lost = true;
+        self.elsewhere.wait = false;
+    }
+}
+
+fn count(most: NonZeroU32) -> usize {
+    usize::try_from(most.get()).unwrap_or(usize::MAX)
+}

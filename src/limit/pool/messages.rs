@@ -1,0 +1,128 @@
+//! Messages between a gateway and a pool of permits.
+
+use std::num::NonZeroU32;
+
+use crate::Moment;
+
+/// Permits that a gateway needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PermitNeeds {
+    /// Permits in use.
+    pub in_use: usize,
+    /// Additional permits that could be used at once: for waiters that wait for nothing else.
+    pub waiting: usize,
+    /// Upper bound of the permits by the gateway's other limits.
+    pub most: usize,
+    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
+    pub of_all: Option<usize>,
+    /// Weight of this gateway against other gateways.
+    pub weight: u64,
+    /// Slot in which the next permit is used, if one is needed for it or soon.
+    pub slot: Option<Moment>,
+    /// Whether permits rotate between gateways, and one is needed only for a slot that is near.
+    pub is_slot_first: bool,
+    /// Instant at which these needs change by themselves.
+    pub looks: Option<Moment>,
+}
+
+impl PermitNeeds {
+    /// Returns the number of permits that could be used at once, including those in use.
+    pub(super) fn usable(&self) -> usize {
+        let most = self.most.max(self.in_use);
+        self.in_use.saturating_add(self.waiting).min(most)
+    }
+}
+
+/// Permits of a pool that a gateway has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeasedPermits {
+    /// Number of requests that may be at the origin at once.
+    pub permits: usize,
+    /// Instant at which the last of them goes back, if others wait for it; `None`: not known.
+    pub until: Option<Moment>,
+    /// Number of gateways between which the permits rotate; `None`: there is a permit for each.
+    pub among: Option<NonZeroU32>,
+}
+
+/// Report of a gateway to the pool. It contains no change, so a repeated call changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCall {
+    /// Number that increases with each call.
+    pub number: u64,
+    /// Permits that it holds, without the ones that it gives back.
+    pub held: usize,
+    /// Permits in use.
+    pub in_use: usize,
+    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
+    pub of_all: Option<usize>,
+    /// Permits that it could use now.
+    pub usable: usize,
+    /// Permits that it would like to hold, so that the next request need not wait for a call.
+    pub wish: usize,
+    /// Weight of this gateway against other gateways.
+    pub weight: u64,
+    /// Members of the pool, as of the last reply.
+    pub members: KnownMembers,
+    /// Whether the gateway leaves the pool.
+    pub leaves: bool,
+}
+
+/// Members of a pool, as a gateway knows them from the last reply.
+///
+/// A pool that has lost its last writes detects by this whether a member is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownMembers {
+    /// Number of registrations so far.
+    pub registrations: u64,
+    /// Number of members with permits at that time.
+    pub members: u64,
+}
+
+/// Reply of the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolReply {
+    /// Permits that are leased to this gateway from now on.
+    pub lent: usize,
+    /// Number of them that it may keep, because other gateways request the rest.
+    pub keeps: usize,
+    /// Whether other gateways wait for permits.
+    pub others_wait: bool,
+    /// Whether few permits are free.
+    pub is_scarce: bool,
+    /// State of the pool.
+    pub counts: PoolCounts,
+    /// Members of the pool.
+    pub members: KnownMembers,
+}
+
+/// State of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// Effective maximum: the configured one, or the one lowered by backoff plus withheld permits.
+    pub of: usize,
+    /// Gateways whose lease has not ended.
+    pub gateways: u32,
+    /// Permits that they hold.
+    pub held: usize,
+    /// Permits that they use, as last reported.
+    pub in_use: usize,
+    /// Permits that vanished gateways may still use.
+    pub withheld: usize,
+    /// Whether the pool is new or has lost its state, and collects the reports of its gateways.
+    ///
+    /// Meanwhile it leases nothing, and every permit that is not reported counts as withheld.
+    pub is_recovering: bool,
+    /// Permits that are not leased.
+    pub free: usize,
+}
+
+impl PoolCounts {
+    /// Returns the permits withheld for vanished gateways, and the ones whose holder is unknown.
+    pub fn withheld_and_unknown(&self) -> (usize, usize) {
+        if self.is_recovering {
+            (0, self.withheld)
+        } else {
+            (self.withheld, 0)
+        }
+    }
+}
