@@ -168,7 +168,7 @@ fn an_answer_that_is_too_large_is_whole_for_the_leader_and_shared_with_nobody() 
         exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
         for part in 0..SIZE / 10_000 {
             let chunk = [&b"2710\r\n"[..], &[letter(part); 10_000], b"\r\n"];
-            exchange.send(&chunk.concat())?;
+            exchange.send(chunk.concat())?;
         }
         exchange.send(b"0\r\n\r\n")
     });

@@ -36,7 +36,7 @@ fn echo(exchange: &mut Exchange) -> std::io::Result<()> {
         return exchange.reply(&body);
     }
     exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-    exchange.send(&chunked(&body))
+    exchange.send(chunked(&body))
 }
 
 #[test]

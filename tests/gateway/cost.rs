@@ -129,7 +129,7 @@ fn a_body_costs_by_its_length() {
         let head =
             format!("POST /?key={key} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
         client.send(&head);
-        client.send(&vec![b'x'; length]);
+        client.send(vec![b'x'; length]);
         assert_eq!(remaining(&client.answer()), 11 - cost, "{length}");
     }
     let mut client = Client::connect(gateway.address());

@@ -89,7 +89,7 @@ fn an_answer_that_has_begun_is_read_to_its_end() {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 40 * MB);
         exchange.send(&head)?;
         for _ in 0..40 {
-            exchange.send(&vec![b'x'; MB])?;
+            exchange.send(vec![b'x'; MB])?;
         }
         Ok(())
     });

@@ -60,7 +60,7 @@ fn held() -> (Origin, impl Fn()) {
         exchange.reply(b"ok")
     });
     (origin, move || {
-        let_go.send(()).expect("the origin is there")
+        let_go.send(()).expect("the origin is there");
     })
 }
 

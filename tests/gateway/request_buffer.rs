@@ -265,7 +265,7 @@ fn an_idempotent_request_is_sent_again_if_all_of_its_body_is_buffered() {
         let before = origin.arrivals().len();
         let body = noise(length);
         let head = format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
-        let answer = exchange(gateway.address(), &[head.as_bytes(), &body].concat());
+        let answer = exchange(gateway.address(), [head.as_bytes(), &body].concat());
         assert_eq!(answer.status, status, "{method} of {length} bytes");
         let times = 1 + usize::from(status == 200);
         assert_eq!(origin.arrivals().len(), before + times, "{method}");

@@ -34,7 +34,7 @@ fn origin(size: usize) -> (Origin, Arc<Vec<u8>>) {
             }
             let (chunk, after) = rest.split_at(rest.len().min(nth * 7 % 9001 + 1));
             let size = format!("{:x}\r\n", chunk.len());
-            exchange.send(&[size.as_bytes(), chunk, b"\r\n"].concat())?;
+            exchange.send([size.as_bytes(), chunk, b"\r\n"].concat())?;
             rest = after;
         }
         exchange.send(b"0\r\n\r\n")
@@ -174,7 +174,7 @@ fn a_response_that_breaks_off_does_so_after_the_bytes_that_came() {
     let origin = Origin::answering(|exchange| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 9 * MB);
         exchange.send(&head)?;
-        exchange.send(&noise(8 * MB))?;
+        exchange.send(noise(8 * MB))?;
         Exchange::close()
     });
     let gate = "max_in_flight = 1\nresponse_buffer = \"16MB\"\n";

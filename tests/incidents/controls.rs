@@ -95,7 +95,7 @@ fn with_streams() -> (Origin, FrameOrigin, Gateway) {
 
 const STREAMS: u8 = 20;
 
-/// Opens twenty silent streams of each kind: WebSockets, events, downloads and calls.
+/// Opens twenty silent streams of each kind: `WebSockets`, events, downloads and calls.
 ///
 /// Dropping the result closes them.
 fn streams(gateway: &Gateway) -> Vec<Box<dyn Any>> {

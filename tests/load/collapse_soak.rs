@@ -56,7 +56,7 @@ fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()
         12..18 => return Exchange::close(),
         18..24 if !is_head => {
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", length + 1);
-            exchange.send(&[head.as_bytes(), &body].concat())?;
+            exchange.send([head.as_bytes(), &body].concat())?;
             return Exchange::close();
         }
         _ if kind.is_multiple_of(2) => {
@@ -70,7 +70,7 @@ fn answer(exchange: &mut Exchange, sent: &Sent, seed: u64) -> std::io::Result<()
         body.clear();
     }
     // The response is complete once its last byte is sent, so this instant is not later.
-    exchange.send(&[b"HTTP/1.1 ", head.as_bytes(), b"\r\n\r\n", &body].concat())?;
+    exchange.send([b"HTTP/1.1 ", head.as_bytes(), b"\r\n\r\n", &body].concat())?;
     let mut complete = sent.complete.lock().expect("no panic");
     complete.push((number, now()));
     Ok(())

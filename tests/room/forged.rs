@@ -12,7 +12,7 @@ use crate::support::{Client, Gateway, Origin, eventually, fetch_with};
 fn check_outside(gateway: &Gateway, origin: &Origin, name: &str, fields: &[u8]) {
     let before = origin.arrivals().len();
     let mut client = Client::connect(gateway.address());
-    client.send(&[b"GET / HTTP/1.1\r\nHost: a\r\n", fields, b"\r\n"].concat());
+    client.send([b"GET / HTTP/1.1\r\nHost: a\r\n", fields, b"\r\n"].concat());
     let answer = client.answer();
     let drew = answer.status == 429 && answer.field("drip-ticket").is_some();
     let refused = matches!(answer.status, 400 | 431);

@@ -163,7 +163,7 @@ impl Mutation {
             |of: &[u8], from: usize, count: usize| of[from..of.len().min(from + count)].to_vec();
         match self {
             Self::Insert(at, token) => {
-                drop(input.splice(index_in(at)..index_in(at), token.to_vec()))
+                drop(input.splice(index_in(at)..index_in(at), token.to_vec()));
             }
             Self::Truncate(at) => input.truncate(index_in(at)),
             Self::Splice(at, from, count) => {

@@ -134,7 +134,7 @@ impl Observer {
             // A tunnel (status 101) has no last byte.
             (_, Some(101)) => {}
             (RequestEnd::Whole, Some(status)) => {
-                self.note(sent, AnswerEvent::Whole { took, status })
+                self.note(sent, AnswerEvent::Whole { took, status });
             }
             (RequestEnd::Failed, _) => self.note(sent, AnswerEvent::Failed { had_head }),
             (RequestEnd::Whole | RequestEnd::Abandoned, _) => {

@@ -161,7 +161,7 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => {
-                sleep(BACKLOG_RETRY_INTERVAL).await
+                sleep(BACKLOG_RETRY_INTERVAL).await;
             }
             done => return done,
         }

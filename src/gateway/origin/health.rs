@@ -94,7 +94,7 @@ impl Change {
                 tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is taken out");
             }
             ChangeKind::Answered => {
-                tracing::info!(origin, %server, changes, "the server answers again")
+                tracing::info!(origin, %server, changes, "the server answers again");
             }
             ChangeKind::Unhealthy(reason) => {
                 tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");

@@ -98,7 +98,8 @@ impl ClaimCall {
         let now = time(received.double()?);
         let (gateways, part) = (received.double()?, received.double()?);
         // First free slot, and the time from which another claim would be granted more.
-        (received.double()?, received.double()?);
+        received.double()?;
+        received.double()?;
         let in_force = match received.byte()? {
             1 => rate,
             2 => self::rate(received.text()?)?,

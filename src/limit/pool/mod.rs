@@ -234,7 +234,11 @@ impl PoolClient {
             usable,
             wish,
             weight: needs.weight.max(1),
-            members: is_member.then_some(self.members).unwrap_or_default(),
+            members: if is_member {
+                self.members
+            } else {
+                Default::default()
+            },
             leaves: self.is_leaving,
         }
     }

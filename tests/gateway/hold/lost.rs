@@ -66,7 +66,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
         let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
         let losing = thread::spawn(move || lose(&listener, 1));
         let mut client = Client::connect(gateway.address());
-        client.send(&request);
+        client.send(request);
         assert_eq!(client.answer().status, 502, "{request}");
         losing.join().expect("no panic");
     }

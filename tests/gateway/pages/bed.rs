@@ -25,7 +25,7 @@ pub fn failing() -> Origin {
             }
             Some("long") => {
                 exchange.send(format!("{begin}Content-Length: 1000000\r\n\r\n"))?;
-                exchange.send(&vec![b'x'; 1_000_000])
+                exchange.send(vec![b'x'; 1_000_000])
             }
             _ => exchange.send(format!("{begin}Content-Length: 3\r\n\r\nown")),
         }

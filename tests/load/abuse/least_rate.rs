@@ -50,7 +50,7 @@ fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_n
             client.send(head.as_bytes());
             for _ in 0..PIECES {
                 thread::sleep(EVERY);
-                client.send(&[b'x'; PIECE]);
+                client.send([b'x'; PIECE]);
             }
             client.answer()
         }

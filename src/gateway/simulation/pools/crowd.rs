@@ -61,7 +61,7 @@ impl Pool {
                 let pacer = Pacer::here();
                 let turn = within_patience(world, waiting.turn(limits, &pacer), leaves).await;
                 drop(waits);
-                self.note_wait(gateway, world.now() - since);
+                self.note_wait(gateway, world.now().checked_sub(since).unwrap());
                 match turn {
                     Some(Ok(permit)) => permit,
                     None | Some(Err(_)) => return,

@@ -75,7 +75,7 @@ impl<T> Table<'_, T> {
         counts: impl Fn(&T) -> &CountBy<L>,
     ) {
         self.write(name, |thing, series| {
-            series.each(label, counts(thing).each())
+            series.each(label, counts(thing).each());
         });
     }
 

@@ -283,7 +283,7 @@ impl ZoneSupervisor {
     /// A key with a sleeping request has an actor. If not, the key was forgotten in a panic.
     pub(super) fn offer_permit(&self, key: &Key, ask: PermitRequest) {
         self.if_active(key, move |actor, now, ctx| {
-            actor.offer_permit(ask, now, ctx)
+            actor.offer_permit(ask, now, ctx);
         });
     }
 

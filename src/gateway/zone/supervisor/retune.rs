@@ -53,7 +53,7 @@ impl ZoneSupervisor {
                 continue;
             }
             self.if_active(&key, move |actor, now, ctx| {
-                actor.retune(effective, now, ctx)
+                actor.retune(effective, now, ctx);
             });
         }
         while self.keys.len() > max_keys && self.evict() {}

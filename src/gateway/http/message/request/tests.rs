@@ -124,7 +124,10 @@ fn a_refusal_says_what_would_be_right() {
         BadRequest::HeadTooLarge,
         BadRequest::Length,
     ];
-    assert_eq!(statuses.map(|it| it.status()), [408, 431, 400]);
+    assert_eq!(
+        statuses.map(super::super::error::BadRequest::status),
+        [408, 431, 400]
+    );
 }
 
 #[test]

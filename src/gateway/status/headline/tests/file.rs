@@ -31,17 +31,17 @@ fn probable_mistakes_in_the_file_are_reported() {
     })
     .says("Line 4: client_cert … or the one that the line names");
     reported("warn file_doubtful per_client", |it| {
-        it.lost_keys = vec![lost(Some("gold.txt"))]
+        it.lost_keys = vec![lost(Some("gold.txt"))];
     })
     .says("Plan gold of per_client has lost 2 of 3 keys")
     .says("A change of gold.txt came into force 4 s ago.")
     .says("restore gold.txt: keys without a plan have the limit of per_client.");
     reported("warn file_doubtful per_client", |it| {
-        it.lost_keys = vec![lost(None)]
+        it.lost_keys = vec![lost(None)];
     })
     .says("restore the file");
     reported("warn file_doubtful", |it| {
-        it.needs_restart = vec!["server.workers".into()]
+        it.needs_restart = vec!["server.workers".into()];
     })
     .says("server.workers waits for a restart … server.workers is not as in the file")
     .says("Restart the gateway, or take the change back.");

@@ -84,7 +84,7 @@ fn nothing_to_raise(label: &str, says: &str, change: impl FnOnce(&mut Sample)) {
 #[test]
 fn while_permits_are_withheld_no_limit_is_advised_to_be_raised() {
     nothing_to_raise("warn waiting api", "", |it| {
-        gate(it, withheld(), 0.0).left = 0
+        gate(it, withheld(), 0.0).left = 0;
     });
     nothing_to_raise("warn rejecting api", "`queue_timeout` allows.", |it| {
         gate(it, withheld(), 0.0).rejected = counts(&[("timeout", 9)]);
