@@ -64,6 +64,9 @@ fn send_what_is_taken(client: &Raw, bytes: &[u8]) {
     assert!(sent > 0, "nothing was taken");
 }
 
+/// Ends a client; `Some`: its connection stays open.
+type Way = fn(Raw) -> Option<Raw>;
+
 #[test]
 fn line_20_a_client_that_leaves_is_noticed_at_once_whatever_it_has_sent() {
     let _alone = alone();
@@ -71,7 +74,7 @@ fn line_20_a_client_that_leaves_is_noticed_at_once_whatever_it_has_sent() {
     let mut all = Vec::new();
     for (nth, (sent, bytes)) in LITTLE.iter().chain(&MUCH).enumerate() {
         let bytes = bytes();
-        let ways: [(&str, fn(Raw) -> Option<Raw>); 3] = [
+        let ways: [(&str, Way); 3] = [
             ("it resets", |client| {
                 client.reset();
                 None

@@ -108,10 +108,10 @@ fn the_client_gets_the_first_bytes_before_the_origin_has_sent_the_last() {
         ],
     ] {
         let hold = Hold::default();
-        let held = hold.clone();
+        let of_origin = hold.clone();
         let origin = Origin::answering(move |exchange| {
             exchange.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{one}").as_bytes())?;
-            held.wait();
+            of_origin.wait();
             exchange.send(other.as_bytes())
         });
         let gateway = gateway_to(&origin);

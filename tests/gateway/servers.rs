@@ -14,9 +14,9 @@ fn several(servers: &[SocketAddr], more: &str) -> String {
 /// Starts an origin that answers no request until it is released.
 fn held() -> (Origin, impl FnOnce()) {
     let hold = Hold::default();
-    let held = hold.clone();
+    let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {
-        held.wait();
+        of_origin.wait();
         exchange.reply(b"ok")
     });
     (origin, move || hold.open())
@@ -88,10 +88,10 @@ fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_
 #[test]
 fn a_permit_is_held_until_the_last_byte_of_the_answer() {
     let hold = Hold::default();
-    let held = hold.clone();
+    let of_origin = hold.clone();
     let origin = Origin::answering(move |exchange| {
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")?;
-        held.wait();
+        of_origin.wait();
         exchange.send(b"lf")
     });
     let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 1\n"));

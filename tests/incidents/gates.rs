@@ -110,8 +110,8 @@ fn who_cannot_leave_the_queue_within_its_timeout_is_rejected_at_once() {
     let zone = "limits = [{ zone = \"per_key\", burst = 1000, nodelay = true }]\n\n\
                 [zones.per_key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"";
     let gateway = Gateway::start(&app(&[server.address()], gate, zone));
-    let begin = || crowd(&gateway, 200, |_| get("/?key=a"));
-    let mut incident = Incident::begin(&gateway, &TOO_LONG, begin);
+    let arrive = || crowd(&gateway, 200, |_| get("/?key=a"));
+    let mut incident = Incident::begin(&gateway, &TOO_LONG, arrive);
     let began = now();
     let refused = || {
         gateway

@@ -160,27 +160,27 @@ mod tests {
         trial.no_faster().or(verdict)
     }
 
-    fn no_faster(limit: u64, millis: u64) -> Option<(u64, Duration)> {
-        Some((limit, Duration::from_millis(millis)))
+    fn found(limit: u64, millis: u64) -> (u64, Duration) {
+        (limit, Duration::from_millis(millis))
     }
 
     #[test]
     fn a_trial_finds_whether_fewer_requests_in_flight_help() {
         for (cuts, verdict) in [
-            (&[(40, 3000), (20, 3000)][..], no_faster(40, 3000)),
+            (&[(40, 3000), (20, 3000)][..], Some(found(40, 3000))),
             // Without effect 3 s, in full proportion 1.5 s.
-            (&[(40, 3000), (20, 2640)], no_faster(40, 2640)),
+            (&[(40, 3000), (20, 2640)], Some(found(40, 2640))),
             (&[(40, 3000), (20, 2620)], None),
             (&[(40, 3000), (20, 2010), (10, 1500)], None),
-            (&[(40, 3000), (20, 1990), (10, 1800)], no_faster(20, 1800)),
+            (&[(40, 3000), (20, 1990), (10, 1800)], Some(found(20, 1800))),
             // 27 is more than half of 40.
             (&[(40, 3000), (27, 3000)], None),
-            (&[(40, 3000), (27, 3000), (18, 3000)], no_faster(40, 3000)),
+            (&[(40, 3000), (27, 3000), (18, 3000)], Some(found(40, 3000))),
             // Ten are served at once: more requests wait, and fewer are no faster than ten.
             (&[(40, 12_000), (20, 6000), (10, 3000)], None),
             (
                 &[(40, 12_000), (20, 6000), (10, 3000), (5, 3000), (5, 3000)],
-                no_faster(10, 3000),
+                Some(found(10, 3000)),
             ),
             // Nine answers are too few.
             (&[(20, 3000), (9, 3000)], None),
@@ -208,7 +208,7 @@ mod tests {
         for _ in 0..10 {
             trial.answered(70, Duration::from_secs(3));
         }
-        assert_eq!(trial.no_faster(), no_faster(20, 3000));
+        assert_eq!(trial.no_faster(), Some(found(20, 3000)));
     }
 
     #[test]
@@ -227,6 +227,6 @@ mod tests {
                 trial.answered(generation, Duration::from_secs(3));
             }
         }
-        assert_eq!(trial.no_faster(), no_faster(3, 3000));
+        assert_eq!(trial.no_faster(), Some(found(3, 3000)));
     }
 }

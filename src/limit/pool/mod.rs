@@ -237,7 +237,7 @@ impl PoolClient {
             members: if is_member {
                 self.members
             } else {
-                Default::default()
+                KnownMembers::default()
             },
             leaves: self.is_leaving,
         }

@@ -72,13 +72,10 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         match checked {
             Ok(_) => Some(page),
             Err(problems) => {
-                let source_location = notes::SourceLocation::START;
+                let at = notes::SourceLocation::START;
                 for problem in problems.problems {
                     let why = problem.message;
-                    notes.add(
-                        source_location,
-                        format!("cannot be expressed in gateway.toml: {why}"),
-                    );
+                    notes.add(at, format!("cannot be expressed in gateway.toml: {why}"));
                 }
                 None
             }

@@ -34,7 +34,7 @@ pub(super) struct Notes {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
-    source_location: SourceLocation,
+    at: SourceLocation,
     message: String,
     is_of_limit: bool,
 }
@@ -58,23 +58,19 @@ impl Notes {
         })
     }
 
-    pub fn add(&mut self, source_location: SourceLocation, message: impl AsRef<str>) {
-        self.push(source_location, message, false);
+    pub fn add(&mut self, at: SourceLocation, message: impl AsRef<str>) {
+        self.push(at, message, false);
     }
 
     /// Adds a note on why limits are lost. These notes come before all others.
-    pub(super) fn add_of_limit(
-        &mut self,
-        source_location: SourceLocation,
-        message: impl AsRef<str>,
-    ) {
-        self.push(source_location, message, true);
+    pub(super) fn add_of_limit(&mut self, at: SourceLocation, message: impl AsRef<str>) {
+        self.push(at, message, true);
     }
 
     /// Adds a note on a limit that is lost.
-    pub(super) fn lose(&mut self, source_location: SourceLocation, message: impl AsRef<str>) {
-        self.lost.push(source_location);
-        self.push(source_location, message, true);
+    pub(super) fn lose(&mut self, at: SourceLocation, message: impl AsRef<str>) {
+        self.lost.push(at);
+        self.push(at, message, true);
     }
 
     /// Returns the number of lost limits so far.
@@ -112,19 +108,14 @@ impl Notes {
         Some(text)
     }
 
-    fn push(
-        &mut self,
-        source_location: SourceLocation,
-        message: impl AsRef<str>,
-        is_of_limit: bool,
-    ) {
+    fn push(&mut self, at: SourceLocation, message: impl AsRef<str>, is_of_limit: bool) {
         if self.all.len() >= MAX_NOTES && !is_of_limit {
             self.left_out += 1;
             return;
         }
         let message = printable(message.as_ref());
         self.all.push(Note {
-            source_location,
+            at,
             message,
             is_of_limit,
         });
@@ -156,16 +147,16 @@ impl Notes {
     }
 
     /// Formats a source location: file name and line number.
-    pub(super) fn name(&self, source_location: SourceLocation) -> String {
-        let file = self.files.get(source_location.file);
+    pub(super) fn name(&self, at: SourceLocation) -> String {
+        let file = self.files.get(at.file);
         let name = file.map_or(String::new(), |file| {
             on_one_line(&file.to_string_lossy(), usize::MAX)
         });
-        format!("{name}:{}", source_location.line)
+        format!("{name}:{}", at.line)
     }
 
     fn show(&self, note: &Note) -> String {
-        format!("{}: {}", self.name(note.source_location), note.message)
+        format!("{}: {}", self.name(note.at), note.message)
     }
 }
 
@@ -197,11 +188,11 @@ mod tests {
     #[test]
     fn notes_are_bounded_but_for_those_on_limits() {
         let mut notes = Notes::default();
-        let source_location = |line| SourceLocation { file: 0, line };
+        let at = |line| SourceLocation { file: 0, line };
         for line in 0..MAX_NOTES + 3 {
-            notes.add(source_location(line), "a ; without a directive before it");
+            notes.add(at(line), "a ; without a directive before it");
         }
-        notes.lose(source_location(7), "a limit");
+        notes.lose(at(7), "a limit");
         let all = notes.all();
         assert_eq!(all.len(), 1 + MAX_NOTES + 1);
         assert_eq!(all[0], ":7: a limit");

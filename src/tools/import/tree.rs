@@ -12,7 +12,7 @@ pub(super) struct Directive {
     pub(super) name: String,
     pub(super) args: Vec<String>,
     pub(super) block: Option<Vec<Directive>>,
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
 }
 
 impl Directive {
@@ -95,25 +95,23 @@ impl<'f> Reader<'f> {
     ) -> bool {
         let mut words = Words::new();
         while let Some((token, line)) = lexer.next() {
-            let source_location = SourceLocation { file, line };
+            let at = SourceLocation { file, line };
             self.tokens += 1;
             if self.tokens > MAX_TOKENS {
                 if self.tokens == MAX_TOKENS + 1 {
                     let message =
                         "too many words: the rest is not read, with its limits; import it in parts";
-                    self.notes.lose(source_location, message);
+                    self.notes.lose(at, message);
                 }
                 break;
             }
             if let Some(complaint) = lexer.complaint {
-                self.notes.add(source_location, complaint);
+                self.notes.add(at, complaint);
             }
             match token {
-                Token::Word(word) => words.push((word, source_location)),
+                Token::Word(word) => words.push((word, at)),
                 Token::Semicolon => match directive(&mut words) {
-                    None => self
-                        .notes
-                        .add(source_location, "a ; without a directive before it"),
+                    None => self.notes.add(at, "a ; without a directive before it"),
                     Some(simple) => self.put(inside, simple),
                 },
                 Token::Close => {
@@ -121,14 +119,14 @@ impl<'f> Reader<'f> {
                     return true;
                 }
                 Token::Open => {
-                    let mut head = self.head(&mut words, source_location);
+                    let mut head = self.head(&mut words, at);
                     if head.name.ends_with("_by_lua_block") {
                         self.has_lua = true;
                         let message = format!(
                             "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
                             head.name
                         );
-                        self.notes.add(source_location, message);
+                        self.notes.add(at, message);
                     }
                     if self.has_lua {
                         return false;
@@ -137,15 +135,13 @@ impl<'f> Reader<'f> {
                     let is_closed = if depth < DEEPEST {
                         self.block(lexer, file, depth + 1, &mut within)
                     } else {
-                        self.notes.add(
-                            source_location,
-                            "blocks are nested too deeply; this one is left out",
-                        );
+                        self.notes
+                            .add(at, "blocks are nested too deeply; this one is left out");
                         skip(lexer)
                     };
                     if !is_closed && !self.has_lua {
                         let message = format!("the block of {} is never closed", head.name);
-                        self.notes.add(head.source_location, message);
+                        self.notes.add(head.at, message);
                     }
                     if depth < DEEPEST {
                         head.block = Some(within);
@@ -159,15 +155,14 @@ impl<'f> Reader<'f> {
     }
 
     /// Makes a directive of the words before a `{`.
-    fn head(&mut self, words: &mut Words, source_location: SourceLocation) -> Directive {
+    fn head(&mut self, words: &mut Words, at: SourceLocation) -> Directive {
         directive(words).unwrap_or_else(|| {
-            self.notes
-                .add(source_location, "a { without a directive before it");
+            self.notes.add(at, "a { without a directive before it");
             Directive {
                 name: String::new(),
                 args: Vec::new(),
                 block: None,
-                source_location,
+                at,
             }
         })
     }
@@ -176,18 +171,18 @@ impl<'f> Reader<'f> {
     fn unended(&mut self, words: &mut Words) -> Option<Directive> {
         let unended = directive(words)?;
         let message = format!("{} is not ended by a ;", unended.name);
-        self.notes.add(unended.source_location, message);
+        self.notes.add(unended.at, message);
         Some(unended)
     }
 
     fn put(&mut self, inside: &mut Vec<Directive>, simple: Directive) {
         match (&*simple.name, &simple.args[..]) {
-            ("include", [pattern]) => inside.extend(self.include(pattern, simple.source_location)),
+            ("include", [pattern]) => inside.extend(self.include(pattern, simple.at)),
             _ => inside.push(simple),
         }
     }
 
-    fn include(&mut self, pattern: &str, source_location: SourceLocation) -> Vec<Directive> {
+    fn include(&mut self, pattern: &str, at: SourceLocation) -> Vec<Directive> {
         let path = self.folder.join(pattern);
         let paths = if glob::is_pattern(pattern) {
             glob::expand(&path, self.files)
@@ -198,7 +193,7 @@ impl<'f> Reader<'f> {
         // the included files may be missing.
         if paths.is_empty() {
             let what = format!("{pattern} matches no file; nothing is included");
-            self.notes.add(source_location, what);
+            self.notes.add(at, what);
         }
         let mut inside = Vec::new();
         for path in paths {
@@ -219,7 +214,7 @@ impl<'f> Reader<'f> {
                 Ok(text) => inside.extend(self.parse(&path, &text)),
                 Err(why) => {
                     let what = format!("{} is not included: {why}", path.display());
-                    self.notes.add(source_location, what);
+                    self.notes.add(at, what);
                 }
             }
         }
@@ -230,13 +225,13 @@ impl<'f> Reader<'f> {
 /// Makes a directive of the words so far.
 fn directive(words: &mut Words) -> Option<Directive> {
     let mut words = words.drain(..);
-    let (name, source_location) = words.next()?;
+    let (name, at) = words.next()?;
     let args = words.map(|(word, _)| word).collect();
     Some(Directive {
         name,
         args,
         block: None,
-        source_location,
+        at,
     })
 }
 

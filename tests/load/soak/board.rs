@@ -272,9 +272,8 @@ impl Board {
         use Trouble::{CloseIdle, Down, Garbage, Reset};
         let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
         match status {
-            200 => true,
-            // Checked at the end, by the access log and the halts of the machine.
-            503 | 504 => true,
+            // 503 and 504 are checked at the end, by the access log and the halts of the machine.
+            200 | 503 | 504 => true,
             status if status == ROUTES[route].reject_status => true,
             // A POST that was sent as the origin closed its connection is not retryable.
             502 if is_post && had(&[CloseIdle]) => true,

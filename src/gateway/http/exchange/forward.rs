@@ -289,10 +289,6 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     ///
     /// Returns `Err(Ok(_))` if the picked server has no idle connection, and `Err(Err(_))` if no
     /// server is available. `verified`: skips connections that the server has closed.
-    #[expect(
-        clippy::result_large_err,
-        reason = "a server without an idle connection is no error, and the request goes on with it"
-    )]
     fn find_kept(
         &mut self,
         verified: bool,

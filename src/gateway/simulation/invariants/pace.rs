@@ -146,8 +146,8 @@ impl Pace {
     ///
     /// A refunded token admits one more request, even if the bucket has refilled since the token
     /// was taken: it has no slots, so the store cannot know that. The request that refunds it need
-    /// not have departed: its client may have left before the reply. So a window has at most `burst
-    /// + 1` tokens, the tokens added in it, and the refunded ones.
+    /// not have departed: its client may have left before the reply. So a window has at most
+    /// `burst + 1` tokens, the tokens added in it, and the refunded ones.
     fn given_back(&self, stream: Stream) -> Vec<(Duration, u32)> {
         let (index, key, gateway) = stream;
         let is_token_bucket = self.scenario.zones[index].algorithm == Algorithm::TokenBucket;

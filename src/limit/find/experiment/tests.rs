@@ -97,8 +97,8 @@ impl Driver {
 }
 
 /// Returns the outcome of a break at the first level, with `held` as the last good level.
-fn broken(held: Option<Level>) -> Option<Outcome> {
-    Some(Outcome::Aborted(AbortReason::BrokenAtFirst, held))
+fn broken(held: Option<Level>) -> Outcome {
+    Outcome::Aborted(AbortReason::BrokenAtFirst, held)
 }
 
 fn level(text: &str) -> Level {
@@ -150,7 +150,7 @@ fn an_origin_that_answers_nothing_breaks_the_objective() {
     for objective in ["p95<400ms", "p50 whole<400ms, 4xx<1%"] {
         let mut run = Driver::new(settings(objective));
         run.run(60, |_| None);
-        assert_eq!(run.outcome(), broken(None));
+        assert_eq!(run.outcome(), Some(broken(None)));
         assert!(run.steps[0].took < MS(5000), "{:?}", run.steps[0].took);
     }
     let mut run = Driver::new(settings("errors<1%"));
@@ -226,7 +226,7 @@ fn an_idle_origin_may_still_break() {
     run.seen.has_waited = false;
     run.run(30, |_| head(80));
     run.run(10, |_| head(500));
-    assert_eq!(run.outcome(), broken(None));
+    assert_eq!(run.outcome(), Some(broken(None)));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_confirmation_ends_by_its_figures() {
     run.run(100, &mut answer);
     assert_eq!(run.outcome(), None);
     run.run(40, answer);
-    assert_eq!(run.outcome(), broken(Some(level("50r/s"))));
+    assert_eq!(run.outcome(), Some(broken(Some(level("50r/s")))));
     assert!(run.steps[1].took > MS(100_000));
 }
 

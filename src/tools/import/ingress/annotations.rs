@@ -23,7 +23,7 @@ pub(super) struct Annotations {
 pub(super) struct Annotation {
     pub(super) name: String,
     pub(super) value: String,
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
 }
 
 impl Annotations {
@@ -36,7 +36,7 @@ impl Annotations {
             Some(Annotation {
                 name: name.to_owned(),
                 value: node.text().unwrap_or_default().trim().to_owned(),
-                source_location: SourceLocation { file, line },
+                at: SourceLocation { file, line },
             })
         });
         Self {
@@ -103,12 +103,12 @@ impl Annotations {
     /// Adds a note about an annotation.
     pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
         self.read.borrow_mut().insert(annotation.name.clone());
-        notes.add(annotation.source_location, self.message(annotation, what));
+        notes.add(annotation.at, self.message(annotation, what));
     }
 
     /// Adds a note about an annotation whose limit is lost.
     pub(super) fn lose(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
-        notes.lose(annotation.source_location, self.message(annotation, what));
+        notes.lose(annotation.at, self.message(annotation, what));
     }
 
     fn message(&self, annotation: &Annotation, what: &str) -> String {

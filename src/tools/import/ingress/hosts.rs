@@ -12,7 +12,7 @@ use crate::import::translate::probe;
 pub(super) struct Host<'n> {
     /// `None`: all hosts that have no rule.
     pub(super) name: Option<String>,
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
     pub(super) paths: Vec<HostPath<'n>>,
     /// The Ingress whose annotations turn all paths of the host into regular expressions.
     pub(super) regex_of: Option<usize>,
@@ -31,7 +31,7 @@ pub(super) struct HostPath<'n> {
     /// Index of the Ingress that has this path.
     pub(super) ingress: usize,
     pub(super) backend: Backend<'n>,
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
 }
 
 /// Finds the hosts of Ingresses that are not canaries.
@@ -43,15 +43,15 @@ pub(super) fn hosts<'n>(
     let mut hosts = Hosts::default();
     for (index, ingress) in ingresses.iter().enumerate() {
         for rule in ingress.rules {
-            let (source_location, name) = (ingress.at(rule), rule.text_of("host"));
+            let (at, name) = (ingress.at(rule), rule.text_of("host"));
             let name = name.map(str::to_ascii_lowercase);
             if let Some(name) = name.as_ref().filter(|name| !probe::host(name)) {
                 let what =
                     format!("{name} is no host that a route can have; its paths are left out");
-                ingress.note(source_location, &what, notes);
+                ingress.note(at, &what, notes);
                 continue;
             }
-            let host = hosts.of(name, source_location, index);
+            let host = hosts.of(name, at, index);
             for node in paths(rule) {
                 if let Some(path) = HostPath::read(ingress, index, node, notes) {
                     host.add(path, ingress, notes);
@@ -60,7 +60,7 @@ pub(super) fn hosts<'n>(
             host.refuse = host.refuse.or(policies[index].refuse_hosts);
         }
         if let Some(default) = ingress.default.filter(|_| ingress.rules.is_empty()) {
-            let host = hosts.of(None, default.source_location, index);
+            let host = hosts.of(None, default.at, index);
             host.add(HostPath::root(default, index), ingress, notes);
         }
     }
@@ -89,16 +89,11 @@ struct Hosts<'n> {
 }
 
 impl<'n> Hosts<'n> {
-    fn of(
-        &mut self,
-        name: Option<String>,
-        source_location: SourceLocation,
-        ingress: usize,
-    ) -> &mut Host<'n> {
+    fn of(&mut self, name: Option<String>, at: SourceLocation, ingress: usize) -> &mut Host<'n> {
         let index = *self.index_of.entry(name).or_insert_with_key(|name| {
             self.all.push(Host {
                 name: name.clone(),
-                source_location,
+                at,
                 paths: Vec::new(),
                 regex_of: None,
                 refuse: None,
@@ -119,7 +114,7 @@ impl<'n> Host<'n> {
                 self.shown(),
                 path.path
             );
-            return ingress.note(path.source_location, &what, notes);
+            return ingress.note(path.at, &what, notes);
         }
         self.paths.push(path);
     }
@@ -138,13 +133,13 @@ impl<'n> HostPath<'n> {
         node: &'n Node,
         notes: &mut Notes,
     ) -> Option<Self> {
-        let source_location = ingress.at(node);
+        let at = ingress.at(node);
         let path = node.text_of("path").unwrap_or("/");
         if !path.starts_with('/') {
             let what = format!(
                 "the path {path} does not begin with /, which Kubernetes refuses; it is left out"
             );
-            ingress.note(source_location, &what, notes);
+            ingress.note(at, &what, notes);
             return None;
         }
         Some(Self {
@@ -153,7 +148,7 @@ impl<'n> HostPath<'n> {
             is_exact: node.text_of("pathType") == Some("Exact"),
             ingress: index,
             backend: ingress.backend(node.get("backend")?, notes)?,
-            source_location,
+            at,
         })
     }
 
@@ -163,7 +158,7 @@ impl<'n> HostPath<'n> {
             is_exact: false,
             ingress,
             backend: default,
-            source_location: default.source_location,
+            at: default.at,
         }
     }
 }

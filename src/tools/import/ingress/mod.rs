@@ -101,13 +101,9 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
         let before = notes.count();
         if host.name.as_ref().is_some_and(|name| name.starts_with('*')) {
             let name = host.shown();
-            notes.add(host.source_location, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
+            notes.add(host.at, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
         }
-        let mut comments = vec![format!(
-            "{}: {}",
-            notes.name(host.source_location),
-            host.shown()
-        )];
+        let mut comments = vec![format!("{}: {}", notes.name(host.at), host.shown())];
         comments.extend(notes.since(before));
         sections.extend(tables(planned, host.name.as_deref(), comments));
     }
@@ -118,15 +114,15 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
 fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
     let is_canary = ingress.annotations.flag("canary", notes) == Some(true);
     if is_canary {
-        notes.add(ingress.source_location, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
+        notes.add(ingress.at, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
     }
     is_canary
 }
 
 fn too_many(ingresses: &[Ingress], notes: &mut Notes) {
-    let source_location = ingresses.first().map(|ingress| ingress.source_location);
+    let at = ingresses.first().map(|ingress| ingress.at);
     notes.add(
-        source_location.unwrap_or(SourceLocation::START),
+        at.unwrap_or(SourceLocation::START),
         format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"),
     );
 }

@@ -33,7 +33,7 @@ impl<'n> Manifest<'n> {
     /// Adds an object. `list`: the kind of the list that contains it.
     fn add(&mut self, object: &'n Node, list: &'n str, file: usize, notes: &mut Notes) {
         let line = object.line;
-        let source_location = SourceLocation { file, line };
+        let at = SourceLocation { file, line };
         // Objects in a list may omit `kind`: the kind of the list implies it.
         let kind = object.text_of("kind").or_else(|| list.strip_suffix("List"));
         let version = object.text_of("apiVersion");
@@ -42,25 +42,25 @@ impl<'n> Manifest<'n> {
         let name = metadata.and_then(|it| it.text_of("name")).unwrap_or("-");
         match kind.unwrap_or_default() {
             "Ingress" if version == "networking.k8s.io/v1" => {
-                self.ingresses.push(Ingress::read(object, source_location, notes));
+                self.ingresses.push(Ingress::read(object, at, notes));
             }
-            "Ingress" => notes.add(source_location, format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
+            "Ingress" => notes.add(at, format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
             "Service" => {
                 let namespace = metadata.and_then(|it| it.text_of("namespace"));
                 let namespace = namespace.unwrap_or("default");
                 self.services.0.insert((namespace, name), object);
             }
-            "ConfigMap" => notes.add(source_location, format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
+            "ConfigMap" => notes.add(at, format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
             "" if object.text().is_none() && object.entries().is_empty() && object.items().is_empty() => {}
-            "" => notes.add(source_location, "this is no object of Kubernetes, as it has no kind; it is skipped"),
-            kind => notes.add(source_location, format!("{kind} {name} is skipped: only Ingresses are translated, and Services are read for the numbers of their ports")),
+            "" => notes.add(at, "this is no object of Kubernetes, as it has no kind; it is skipped"),
+            kind => notes.add(at, format!("{kind} {name} is skipped: only Ingresses are translated, and Services are read for the numbers of their ports")),
         }
     }
 }
 
 /// An Ingress of `networking.k8s.io/v1`.
 pub(super) struct Ingress<'n> {
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
     pub(super) namespace: &'n str,
     pub(super) name: &'n str,
     pub(super) annotations: Annotations,
@@ -74,7 +74,7 @@ pub(super) struct Ingress<'n> {
 pub(super) struct Backend<'n> {
     pub(super) service: &'n str,
     pub(super) port: Port<'n>,
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
 }
 
 #[derive(Clone, Copy)]
@@ -102,22 +102,22 @@ impl Services<'_> {
 }
 
 impl<'n> Ingress<'n> {
-    fn read(object: &'n Node, source_location: SourceLocation, notes: &mut Notes) -> Self {
+    fn read(object: &'n Node, at: SourceLocation, notes: &mut Notes) -> Self {
         let metadata = object.get("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.text_of(name));
         let name = field("name").unwrap_or("-");
         let namespace = field("namespace").unwrap_or_else(|| {
-            notes.add(source_location, format!("Ingress {name} has no namespace; its Services are taken for those of the namespace default"));
+            notes.add(at, format!("Ingress {name} has no namespace; its Services are taken for those of the namespace default"));
             "default"
         });
         let spec = object.get("spec");
         let of_spec = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
         let shown = format!("{namespace}/{name}");
         let mut ingress = Self {
-            source_location,
+            at,
             namespace,
             name,
-            annotations: Annotations::read(&shown, metadata, source_location.file),
+            annotations: Annotations::read(&shown, metadata, at.file),
             rules: of_spec("rules"),
             tls: of_spec("tls"),
             default: None,
@@ -134,21 +134,21 @@ impl<'n> Ingress<'n> {
 
     /// Returns the source location of a node.
     pub(super) fn at(&self, node: &Node) -> SourceLocation {
-        let (file, line) = (self.source_location.file, node.line);
+        let (file, line) = (self.at.file, node.line);
         SourceLocation { file, line }
     }
 
-    pub(super) fn note(&self, source_location: SourceLocation, what: &str, notes: &mut Notes) {
-        notes.add(source_location, format!("Ingress {}: {what}", self.shown()));
+    pub(super) fn note(&self, at: SourceLocation, what: &str, notes: &mut Notes) {
+        notes.add(at, format!("Ingress {}: {what}", self.shown()));
     }
 
     /// Returns a backend. Notes a wrong one.
     pub(super) fn backend(&self, node: &'n Node, notes: &mut Notes) -> Option<Backend<'n>> {
-        let source_location = self.at(node);
+        let at = self.at(node);
         let service = node.get("service");
         let Some(name) = service.and_then(|service| service.text_of("name")) else {
             let what = "a backend is a service of networking.k8s.io/v1; this path is left out";
-            self.note(source_location, what, notes);
+            self.note(at, what, notes);
             return None;
         };
         let port = service.and_then(|service| service.get("port"));
@@ -158,13 +158,13 @@ impl<'n> Ingress<'n> {
         let Some(port) = number.or_else(port_name) else {
             let what =
                 format!("the backend {name} has no port from 1 to 65535; its path is left out");
-            self.note(source_location, &what, notes);
+            self.note(at, &what, notes);
             return None;
         };
         Some(Backend {
             service: name,
             port,
-            source_location,
+            at,
         })
     }
 }

@@ -99,7 +99,7 @@ impl<'i> Origins<'i> {
                 let what = format!(
                     "the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
                 );
-                ingress.note(backend.source_location, &what, notes);
+                ingress.note(backend.at, &what, notes);
             }
             return None;
         };
@@ -109,7 +109,7 @@ impl<'i> Origins<'i> {
             let what = format!(
                 "{url} is no URL of a server, so requests get 503; correct the name of the Service"
             );
-            ingress.note(backend.source_location, &what, notes);
+            ingress.note(backend.at, &what, notes);
             return None;
         }
         let mut section = Section::default();

@@ -30,10 +30,10 @@ pub(super) fn plan(
             if own.iter().any(|it| it.pattern == pattern) {
                 continue;
             }
-            let (source_location, before) = (path.source_location, notes.count());
+            let (at, before) = (path.at, notes.count());
             if !probe::path(&pattern.path()) {
                 let path = path.path;
-                notes.add(source_location, format!("the path {path} cannot be that of a route; its requests go to the route that matches otherwise"));
+                notes.add(at, format!("the path {path} cannot be that of a route; its requests go to the route that matches otherwise"));
                 continue;
             }
             let action = match rewrite {
@@ -46,7 +46,7 @@ pub(super) fn plan(
                 pattern,
                 action,
                 comments,
-                source_location,
+                at,
             });
         }
         let is_covered = host.name.as_deref().is_some_and(|name| {
@@ -58,7 +58,7 @@ pub(super) fn plan(
                 pattern: prefix("/"),
                 action: Action::Refuse(404),
                 comments: Vec::new(),
-                source_location: host.source_location,
+                at: host.at,
             });
         }
         all.push(own);
@@ -119,12 +119,12 @@ fn expressions<'h>(
 ) -> Vec<Planned<'h>> {
     let is_plain = |it: &HostPath| it.ingress != regex_of && !has_signs(it.path);
     if let Some(other) = host.paths.iter().find(|it| it.is_exact || is_plain(it)) {
-        notes.add(other.source_location, format!("{}: ingress-nginx takes all paths of this host for regular expressions that ignore case and have no end, because of rewrite-target or use-regex; so do these routes. Write the paths without regex: to have them as their pathType says", host.shown()));
+        notes.add(other.at, format!("{}: ingress-nginx takes all paths of this host for regular expressions that ignore case and have no end, because of rewrite-target or use-regex; so do these routes. Write the paths without regex: to have them as their pathType says", host.shown()));
     }
     let mut paths: Vec<&HostPath> = host.paths.iter().collect();
     paths.sort_by(|a, b| (b.path.len(), b.path).cmp(&(a.path.len(), a.path)));
     let planned = paths.into_iter().map(|it| {
-        let (text, rewrite) = expression(it.path, it.source_location, &policies[it.ingress], notes);
+        let (text, rewrite) = expression(it.path, it.at, &policies[it.ingress], notes);
         (Pattern::Regex(text), it, rewrite)
     });
     planned.collect()
@@ -137,7 +137,7 @@ fn has_signs(path: &str) -> bool {
 /// Returns the regular expression of a path, and its rewrite.
 fn expression(
     path: &str,
-    source_location: SourceLocation,
+    at: SourceLocation,
     policy: &Policy,
     notes: &mut Notes,
 ) -> (String, Result<Prefixes, u16>) {
@@ -147,12 +147,12 @@ fn expression(
         match rewrite::read(path, target) {
             Ok(Rewrite { regex, strip, add }) => {
                 if strip.is_some() {
-                    notes.add(source_location, format!("the path {path} is compared with its case, because strip_prefix is; ingress-nginx ignores case"));
+                    notes.add(at, format!("the path {path} is compared with its case, because strip_prefix is; ingress-nginx ignores case"));
                 }
                 return (regex, Ok((strip, add)));
             }
             Err(why) => {
-                notes.add(source_location, format!("rewrite-target {target} of the path {path} is not translated, so requests get 503: {why}"));
+                notes.add(at, format!("rewrite-target {target} of the path {path} is not translated, so requests get 503: {why}"));
                 rewrite = Err(503);
             }
         }
@@ -165,6 +165,6 @@ fn expression(
     }
     let plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
     let begin: String = path.chars().take_while(plain).collect();
-    notes.add(source_location, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
+    notes.add(at, format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
     (format!("(?i)^{}", regex::escape(&begin)), Err(503))
 }

@@ -19,17 +19,17 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
     let mut known: HashMap<(&str, &str), String> = HashMap::new();
     for ingress in ingresses {
         for tls in ingress.tls {
-            let (source_location, namespace) = (ingress.at(tls), ingress.namespace);
+            let (at, namespace) = (ingress.at(tls), ingress.namespace);
             let Some(secret) = tls.text_of("secretName") else {
                 let what = "tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]";
-                ingress.note(source_location, what, notes);
+                ingress.note(at, what, notes);
                 continue;
             };
             let is_name =
                 |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
             if !secret.chars().all(is_name) || secret.starts_with('.') {
                 let what = format!("{secret} is no name of a Secret; its certificate is left out");
-                ingress.note(source_location, &what, notes);
+                ingress.note(at, &what, notes);
                 continue;
             }
             if known.contains_key(&(namespace, secret)) {
@@ -42,7 +42,7 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
             let what = format!(
                 "mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"
             );
-            ingress.note(source_location, &what, notes);
+            ingress.note(at, &what, notes);
             folders.push(folder.clone());
             known.insert((namespace, secret), folder);
         }
@@ -86,7 +86,7 @@ pub(super) fn sections(
         section.fields.push(("key", list(&files("tls.key"))));
         sections.push(section);
         if let Some(host) = hosts.first() {
-            notes.add(host.source_location, "ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
+            notes.add(host.at, "ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
         }
     }
     sections

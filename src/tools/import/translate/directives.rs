@@ -41,10 +41,7 @@ pub(super) fn unknown<'t>(block: impl IntoIterator<Item = &'t Directive>, notes:
         let is_known = lists.any(|names| names.split_ascii_whitespace().any(|it| it == name));
         let refuses = name == "return" && error_status(directive).is_some();
         if !is_known && !refuses && !name.is_empty() {
-            notes.add(
-                directive.source_location,
-                format!("{name} is not translated"),
-            );
+            notes.add(directive.at, format!("{name} is not translated"));
         }
     }
 }

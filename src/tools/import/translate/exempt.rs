@@ -22,7 +22,7 @@ pub(super) struct Exempting {
     /// The networks of exempt clients.
     pub(super) networks: Vec<String>,
     /// Source locations of the translated directives.
-    pub(super) source_locations: Vec<SourceLocation>,
+    pub(super) locations: Vec<SourceLocation>,
 }
 
 /// The variables of `geo` and `map`, by name without the `$`.
@@ -33,14 +33,14 @@ pub(super) struct Variables<'t> {
 
 /// A `geo` of the client's address.
 struct Geo<'t> {
-    source_location: SourceLocation,
+    at: SourceLocation,
     default: &'t str,
     networks: Vec<(IpNet, &'t str)>,
 }
 
 /// A `map` that compares whole values, without patterns.
 struct Map<'t> {
-    source_location: SourceLocation,
+    at: SourceLocation,
     source: &'t str,
     default: &'t str,
     values: Vec<(&'t str, &'t str)>,
@@ -80,7 +80,7 @@ impl<'t> Variables<'t> {
         Some(Exempting {
             key: default.to_owned(),
             networks: networks.collect(),
-            source_locations: vec![map.source_location, geo.source_location],
+            locations: vec![map.at, geo.at],
         })
     }
 }
@@ -109,7 +109,7 @@ fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
         _ => return None,
     };
     let mut geo = Geo {
-        source_location: directive.source_location,
+        at: directive.at,
         default: "",
         networks: Vec::new(),
     };
@@ -136,7 +136,7 @@ fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
         return None;
     };
     let mut map = Map {
-        source_location: directive.source_location,
+        at: directive.at,
         source,
         default: "",
         values: Vec::new(),

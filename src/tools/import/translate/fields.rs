@@ -23,7 +23,7 @@ impl Fields {
         for directive in scope.all("proxy_set_header") {
             let [name, value] = &directive.args[..] else {
                 let what = "proxy_set_header has a name and a value; it is left out";
-                notes.add(directive.source_location, what);
+                notes.add(directive.at, what);
                 continue;
             };
             if value.is_empty() {
@@ -60,7 +60,7 @@ impl Fields {
             match value {
                 Err(why) => left_out(directive, why, notes),
                 Ok(value) if fields.add(OF_RESPONSES, directive, &value, notes) => {
-                    notes.add(directive.source_location, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
+                    notes.add(directive.at, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
                 }
                 Ok(_) => {}
             }
@@ -115,15 +115,12 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String,
     let has = |name: &str| template.contains(&format!("${name}"));
     if has("arg_") || has("cookie_") {
         let shown = format!("{} {}", directive.name, directive.arg(0));
-        notes.add(directive.source_location, format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
+        notes.add(directive.at, format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
     }
     Ok(toml_text(&template))
 }
 
 fn left_out(directive: &Directive, why: &str, notes: &mut Notes) {
     let shown = format!("{} {}", directive.name, directive.arg(0));
-    notes.add(
-        directive.source_location,
-        format!("{shown} is not translated: {why}"),
-    );
+    notes.add(directive.at, format!("{shown} is not translated: {why}"));
 }

@@ -65,7 +65,7 @@ impl Translation<'_> {
                     "other addresses have TLS; to serve it, add it to listen with tls = false, or with redirect = \"https\""
                 };
                 let message = format!("{address} is left out: {why}");
-                self.notes.add(server.source_location, message);
+                self.notes.add(server.at, message);
             }
         }
         let mut addresses = listen::together(&listens);
@@ -90,7 +90,7 @@ impl Translation<'_> {
         let Some(first) = from.first() else { return };
         if let Some(why) = differ(http) {
             let message = format!("set_real_ip_from: {why}");
-            self.notes.add(first.source_location, message);
+            self.notes.add(first.at, message);
         }
         let headers = everywhere(http, "real_ip_header");
         let header = headers.first().map_or("", |header| header.arg(0));
@@ -127,7 +127,7 @@ impl Translation<'_> {
                         certs.push(cert_file);
                         keys.push(key_file);
                     }
-                    Err(why) => self.notes.add(cert.source_location, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", toml_string(&cert_file), toml_string(&key_file))),
+                    Err(why) => self.notes.add(cert.at, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", toml_string(&cert_file), toml_string(&key_file))),
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Translation<'_> {
                     continue;
                 }
             };
-            self.notes.add(directive.source_location, problem);
+            self.notes.add(directive.at, problem);
         }
         taken
     }

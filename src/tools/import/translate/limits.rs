@@ -52,23 +52,17 @@ impl LimitSet {
         let mut set = Self::new("limit_req", scope);
         for directive in scope.all("limit_req") {
             if let Some((zone, text)) = request(directive, zones, notes) {
-                set.add(zone, text, directive.source_location, notes);
+                set.add(zone, text, directive.at, notes);
             }
         }
         set.read_status(scope, notes);
         set
     }
 
-    fn add(
-        &mut self,
-        zone: &str,
-        limit: String,
-        source_location: SourceLocation,
-        notes: &mut Notes,
-    ) {
+    fn add(&mut self, zone: &str, limit: String, at: SourceLocation, notes: &mut Notes) {
         if self.zones.iter().any(|known| known == zone) {
             let what = format!("zone {zone} limits here already; this limit is left out");
-            return notes.add(source_location, what);
+            return notes.add(at, what);
         }
         self.zones.push(zone.to_owned());
         self.list.push(limit);
@@ -84,7 +78,7 @@ impl LimitSet {
         match values::whole(text).filter(|status| (400..=599).contains(status)) {
             Some(status) => self.status = status,
             None => notes.add(
-                directive.source_location,
+                directive.at,
                 format!("{name} is a number from 400 to 599, not \"{text}\"; {STATUS} is used"),
             ),
         }
@@ -94,11 +88,11 @@ impl LimitSet {
 impl Limits {
     /// Merges the limits of both directives into one list with one status and one `dry_run`.
     ///
-    /// `source_location`: source location of the `location` block.
+    /// `at`: source location of the `location` block.
     pub(super) fn together(
         requests: LimitSet,
         connections: LimitSet,
-        source_location: SourceLocation,
+        at: SourceLocation,
         notes: &mut Notes,
     ) -> Self {
         let is_dry = requests.dry_run && !connections.dry_run && !connections.list.is_empty();
@@ -115,7 +109,7 @@ impl Limits {
             } else {
                 format!("those of {theirs}, which reject nothing, are left out")
             };
-            notes.add(source_location, format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
+            notes.add(at, format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
         }
         if kept.dry_run == other.dry_run {
             kept.list.extend(other.list);
@@ -136,7 +130,7 @@ fn request<'z>(
     zones: &'z Zones,
     notes: &mut Notes,
 ) -> Option<(&'z str, String)> {
-    let source_location = directive.source_location;
+    let at = directive.at;
     let (mut zone, mut burst, mut delay) = (None, 0, Some(0));
     for arg in &directive.args {
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
@@ -146,20 +140,17 @@ fn request<'z>(
             ("burst", Some(number)) => burst = number,
             ("delay", Some(number)) => delay = Some(number),
             ("burst" | "delay", None) => notes.add(
-                source_location,
+                at,
                 format!("limit_req: {name} is a whole number, not \"{value}\"; it is left out"),
             ),
             _ => notes.add(
-                source_location,
+                at,
                 format!("limit_req: {arg} is not known; is a ; missing?"),
             ),
         }
     }
     let Some(zone) = zone else {
-        notes.lose(
-            source_location,
-            "limit_req has no zone; this limit is left out",
-        );
+        notes.lose(at, "limit_req has no zone; this limit is left out");
         return None;
     };
     let why = match zones.requests.get(zone) {
@@ -175,7 +166,7 @@ fn request<'z>(
         Some(_) => format!("zone {zone} is not translated, so this limit is left out"),
         None => format!("there is no limit_req_zone {zone}; this limit is left out"),
     };
-    notes.lose(source_location, why);
+    notes.lose(at, why);
     None
 }
 
@@ -197,7 +188,7 @@ impl Connections {
         };
         for directive in scope.all("limit_conn") {
             if let Err(why) = all.add(directive, zones, notes) {
-                notes.lose(directive.source_location, why);
+                notes.lose(directive.at, why);
             }
         }
         if !all.of_keys.list.is_empty() {
@@ -217,7 +208,7 @@ impl Connections {
         zones: &Zones,
         notes: &mut Notes,
     ) -> Result<(), String> {
-        let source_location = directive.source_location;
+        let at = directive.at;
         let [zone, number] = &directive.args[..] else {
             return Err("limit_conn has a zone and a number; it is left out".to_owned());
         };
@@ -233,17 +224,17 @@ impl Connections {
             Zone::Limits(known) => {
                 let name = toml_string(known);
                 let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
-                self.of_keys.add(known, limit, source_location, notes);
+                self.of_keys.add(known, limit, at, notes);
             }
             Zone::LeftOut => {
                 let why = format!("zone {zone} is not translated, so this limit is left out");
                 return Err(why);
             }
             Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
-                notes.add(source_location, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
+                notes.add(at, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
             counted => {
-                notes.add(source_location, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
+                notes.add(at, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
                 self.is_by_server |= matches!(counted, Zone::ByServer);
                 self.most = Some(self.most.map_or(most, |known| known.min(most)));
             }

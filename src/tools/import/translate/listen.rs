@@ -24,27 +24,27 @@ impl Listen {
     }
 
     pub(super) fn read(directive: &Directive, notes: &mut Notes) -> Option<Self> {
-        let source_location = directive.source_location;
+        let at = directive.at;
         let Some((text, flags)) = directive.args.split_first() else {
-            notes.add(source_location, "listen has no address; it is left out");
+            notes.add(at, "listen has no address; it is left out");
             return None;
         };
         let is = |flag: &str| flags.iter().any(|known| known == flag);
         if is("quic") {
             let what = "listen: drip has no HTTP/3; this address is left out";
-            notes.add(source_location, what);
+            notes.add(at, what);
             return None;
         }
         if is("proxy_protocol") {
             notes.add(
-                source_location,
+                at,
                 "listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error",
             );
         }
         let address = address(text);
         if !probe::listen(&address) || address.ends_with(":0") {
             let why = "not an address that drip can listen on; it is left out";
-            notes.add(source_location, format!("listen {text}: {why}"));
+            notes.add(at, format!("listen {text}: {why}"));
             return None;
         }
         Some(Self {

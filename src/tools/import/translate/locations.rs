@@ -50,15 +50,12 @@ impl LocationBlock<'_> {
             pattern,
             action,
             comments: notes.since(self.before),
-            source_location: self.directive.source_location,
+            at: self.directive.at,
         }
     }
 
     fn note(&self, what: &str, notes: &mut Notes) {
-        notes.add(
-            self.directive.source_location,
-            format!("{}{what}", self.shown()),
-        );
+        notes.add(self.directive.at, format!("{}{what}", self.shown()));
     }
 }
 
@@ -157,10 +154,10 @@ impl Translation<'_> {
                     pattern: Pattern::Exact(bare.to_owned()),
                     action: Action::Refuse(status),
                     comments: Vec::new(),
-                    source_location: one.directive.source_location,
+                    at: one.directive.at,
                 });
             } else if mark != Mark::Exact {
-                self.notes.add(one.directive.source_location, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+                self.notes.add(one.directive.at, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
             }
         }
         found.push(one.route(pattern, action, &self.notes));
@@ -271,7 +268,7 @@ impl Translation<'_> {
             return self.unforwarded(one, path);
         };
         let what = format!("try_files: drip serves no files; all requests go to {name}");
-        self.notes.add(files.source_location, what);
+        self.notes.add(files.at, what);
         let scope = one.around.scope.inside(inside);
         let mut networks = own;
         if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
@@ -328,12 +325,7 @@ impl Translation<'_> {
         self.bodies.push(body_size(limits, notes));
         let requests = LimitSet::requests(limits, zones, notes);
         let limits_origin = connections.most.is_some();
-        let limits = Limits::together(
-            requests,
-            connections.of_keys,
-            one.directive.source_location,
-            notes,
-        );
+        let limits = Limits::together(requests, connections.of_keys, one.directive.at, notes);
         if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
             notes.is_unlimited(one.with_host());
         }
@@ -390,7 +382,7 @@ fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     if size.is_none() {
         let message =
             format!("client_max_body_size: \"{text}\" is not a size; the default is used");
-        notes.add(directive.source_location, message);
+        notes.add(directive.at, message);
     }
     size
 }

@@ -91,8 +91,7 @@ pub(super) fn translate(
     translation.clients = ClientAddresses::of(&http, has_sockets);
     translation.servers(&servers, &scope);
     let (zones, notes) = (&translation.zones, &mut translation.notes);
-    let is_untranslated =
-        |directive: &&Directive| !zones.translated.contains(&directive.source_location);
+    let is_untranslated = |directive: &&Directive| !zones.translated.contains(&directive.at);
     directives::unknown(http.iter().filter(is_untranslated), notes);
     let has_origin = !translation.origins.tables.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {

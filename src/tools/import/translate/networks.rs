@@ -216,7 +216,7 @@ mod tests {
             name: if *is_allowed { "allow" } else { "deny" }.to_owned(),
             args: vec![text.clone()],
             block: None,
-            source_location: SourceLocation { file: 0, line: 1 },
+            at: SourceLocation { file: 0, line: 1 },
         };
         texts.iter().map(rule).collect()
     }

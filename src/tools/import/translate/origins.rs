@@ -138,10 +138,7 @@ pub(super) fn pass(block: &[Directive]) -> Option<&Directive> {
 
 /// Adds a note about a `proxy_pass`.
 pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
-    notes.add(
-        pass.source_location,
-        format!("proxy_pass {}: {what}", pass.arg(0)),
-    );
+    notes.add(pass.at, format!("proxy_pass {}: {what}", pass.arg(0)));
 }
 
 /// Returns the prefix that replaces the location's path; `uri`: the URI of `proxy_pass`.
@@ -196,7 +193,7 @@ fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
             Some(literal.to_owned())
         }
         _ => {
-            notes.add(field.source_location, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
+            notes.add(field.at, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) ->
     };
     for path in &lost {
         if let Some(location) = locations.iter().find(|it| it.prefix() == Some(path)) {
-            notes.add(location.source_location, format!("location {path} is part of a location that keeps regular expressions off; in drip only those that refuse go before it"));
+            notes.add(location.at, format!("location {path} is part of a location that keeps regular expressions off; in drip only those that refuse go before it"));
         }
     }
     let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();

@@ -27,7 +27,7 @@ const NOT_FOUND: u16 = 404;
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
     pub(super) status: u16,
-    source_location: SourceLocation,
+    at: SourceLocation,
     by: String,
     /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
@@ -101,7 +101,7 @@ impl Protection {
     fn new(status: u16, directive: &Directive, by: &str) -> Self {
         Self {
             status,
-            source_location: directive.source_location,
+            at: directive.at,
             by: by.to_owned(),
             is_by_networks: false,
             why: None,
@@ -173,7 +173,7 @@ impl Protection {
             None => "drip does not check that, so it".to_owned(),
         };
         notes.add(
-            self.source_location,
+            self.at,
             format!("{by} protects {shown} in nginx; {why} refuses all its requests with {status}"),
         );
     }

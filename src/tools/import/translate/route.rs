@@ -14,7 +14,7 @@ pub(in crate::import) struct Location {
     pub(in crate::import) pattern: Pattern,
     pub(in crate::import) action: Action,
     pub(in crate::import) comments: Vec<String>,
-    pub(in crate::import) source_location: SourceLocation,
+    pub(in crate::import) at: SourceLocation,
 }
 
 /// The paths of a location.

@@ -12,7 +12,7 @@ use crate::import::tree::Directive;
 /// A `server` block.
 pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
-    pub(super) source_location: SourceLocation,
+    pub(super) at: SourceLocation,
     pub(super) listens: Vec<Listen>,
     /// Names that a route can match: full names, and wildcards such as `*.example.com`.
     pub(super) names: Vec<String>,
@@ -36,7 +36,7 @@ impl<'t> Server<'t> {
         let scope = http.inside(block);
         let mut server = Self {
             block,
-            source_location: directive.source_location,
+            at: directive.at,
             listens,
             names: Vec::new(),
             has_other_names: false,
@@ -46,13 +46,13 @@ impl<'t> Server<'t> {
         };
         for directive in named(block, "server_name") {
             for name in &directive.args {
-                server.add_name(name, directive.source_location, notes);
+                server.add_name(name, directive.at, notes);
             }
         }
         server
     }
 
-    fn add_name(&mut self, name: &str, source_location: SourceLocation, notes: &mut Notes) {
+    fn add_name(&mut self, name: &str, at: SourceLocation, notes: &mut Notes) {
         if name == "_" || name.is_empty() {
             return;
         }
@@ -64,7 +64,7 @@ impl<'t> Server<'t> {
         for name in both {
             if !probe::host(&name) {
                 self.has_other_names = true;
-                notes.add(source_location, format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
+                notes.add(at, format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
             } else if !self.names.contains(&name) {
                 self.names.push(name);
             }

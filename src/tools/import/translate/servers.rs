@@ -17,8 +17,8 @@ impl Translation<'_> {
         let tls = servers.iter().any(|it| it.listens.iter().any(|it| it.tls));
         let Some(choice) = addresses::served(servers, tls) else {
             self.is_unsafe = true;
-            let source_location = servers.first().map(|server| server.source_location);
-            return self.notes.add(source_location.unwrap_or(SourceLocation::START), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+            let at = servers.first().map(|server| server.at);
+            return self.notes.add(at.unwrap_or(SourceLocation::START), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
@@ -27,7 +27,7 @@ impl Translation<'_> {
         if let Some(index) = default
             && others.any(is_hidden)
         {
-            self.notes.add(servers[index].source_location, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
+            self.notes.add(servers[index].at, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
             default = None;
         }
         self.dropped = choice.dropped;
@@ -41,7 +41,7 @@ impl Translation<'_> {
             };
             let comment = format!(
                 "{}: the server for all hosts that have none of their own{also}",
-                self.notes.name(servers[index].source_location)
+                self.notes.name(servers[index].at)
             );
             self.routes.extend(tables(&any, None, vec![comment]));
         }
@@ -77,12 +77,12 @@ impl Translation<'_> {
             let mut found = Vec::new();
             if !choice.order.contains(&index) {
                 if server.forwards || server.protects {
-                    self.notes.add(server.source_location, "this server is left out: import writes no routes by listen address, and would open what is protected, or for this machine alone; give it a drip of its own");
+                    self.notes.add(server.at, "this server is left out: import writes no routes by listen address, and would open what is protected, or for this machine alone; give it a drip of its own");
                 }
             } else if server::answers_all(server.block) {
                 let message =
                     "nginx answers all requests of this server itself; its locations are left out";
-                self.notes.add(server.source_location, message);
+                self.notes.add(server.at, message);
             } else {
                 self.locations(server.block, &scope, around, &mut found);
             }

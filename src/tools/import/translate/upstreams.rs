@@ -31,10 +31,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
         let name = directive.args.first().cloned().unwrap_or_default();
         let block = directive.inside();
         if name.is_empty() {
-            notes.add(
-                directive.source_location,
-                "upstream has no name; it is left out",
-            );
+            notes.add(directive.at, "upstream has no name; it is left out");
             continue;
         }
         match upstreams.entry(name) {
@@ -44,7 +41,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
             Entry::Occupied(entry) => {
                 let name = entry.key();
                 let what = format!("upstream {name} is defined already; this one is left out");
-                notes.add(directive.source_location, what);
+                notes.add(directive.at, what);
             }
         }
     }
@@ -95,9 +92,9 @@ struct OfAll {
 
 /// Reads a server of an upstream; `None` if it has no address.
 fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Option<Member> {
-    let source_location = directive.source_location;
+    let at = directive.at;
     let Some((address, args)) = directive.args.split_first() else {
-        notes.add(source_location, "server has no address; it is left out");
+        notes.add(at, "server has no address; it is left out");
         return None;
     };
     let address = address
@@ -122,7 +119,7 @@ fn member(directive: &Directive, of_all: &mut OfAll, notes: &mut Notes) -> Optio
             }
             ("backup", ..) => member.is_backup = true,
             ("down", ..) => member.is_down = true,
-            _ => notes.add(source_location, format!("server: {arg} is not translated")),
+            _ => notes.add(at, format!("server: {arg} is not translated")),
         }
     }
     Some(member)
@@ -133,18 +130,18 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     let mut upstream = Upstream::default();
     let mut of_all = OfAll::default();
     for directive in named(block, "server") {
-        let source_location = directive.source_location;
+        let at = directive.at;
         let Some(member) = member(directive, &mut of_all, notes) else {
             continue;
         };
         let address = &member.address;
         if member.is_down {
-            notes.add(source_location, "a server that is down is left out");
+            notes.add(at, "a server that is down is left out");
         } else if !probe::server(&url("http", address)) {
             let what = format!("\"{address}\" is not an address that drip can use; it is left out");
-            notes.add(source_location, what);
+            notes.add(at, what);
         } else if upstream.servers.iter().any(|it| it.address == *address) {
-            notes.add(source_location, format!("{address} is listed already"));
+            notes.add(at, format!("{address} is listed already"));
         } else {
             upstream.servers.push(member);
         }
@@ -169,7 +166,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
 /// Returns the field `balance` for `ip_hash`; `None` if drip's default applies.
 fn balance(block: &[Directive], notes: &mut Notes) -> Option<String> {
     let directive = named(block, "ip_hash").next()?;
-    notes.add(directive.source_location, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
+    notes.add(directive.at, "ip_hash became a hash of the whole address, where nginx takes the first three numbers of IPv4; clients change their servers once");
     Some(toml_string("hash:$remote_addr"))
 }
 
@@ -179,7 +176,7 @@ fn keep_alive(section: &mut Section, block: &[Directive], notes: &mut Notes) {
         match values::whole(directive.arg(0)) {
             Some(count) => section.count("keep_alive", count),
             None => notes.add(
-                directive.source_location,
+                directive.at,
                 "keepalive is a whole number; the default is used",
             ),
         }
@@ -197,7 +194,7 @@ pub(super) fn time(directive: &Directive, notes: &mut Notes) -> Option<Duration>
     if span.is_none() {
         let why = "is not a time that drip accepts; the default is used";
         let what = format!("{}: \"{text}\" {why}", directive.name);
-        notes.add(directive.source_location, what);
+        notes.add(directive.at, what);
     }
     span
 }
@@ -212,7 +209,7 @@ fn pick<T: PartialEq>(
 ) {
     if of_all.as_ref().is_some_and(|of_all| *of_all != own) {
         let why = "drip has one value for all servers of an origin; that of the first is used";
-        notes.add(directive.source_location, format!("{arg}: {why}"));
+        notes.add(directive.at, format!("{arg}: {why}"));
     }
     of_all.get_or_insert(own);
 }

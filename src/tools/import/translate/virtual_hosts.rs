@@ -91,12 +91,12 @@ impl Translation<'_> {
         owners: &mut HashMap<&'s str, usize>,
     ) -> Vec<&'s str> {
         if server.names.is_empty() {
-            self.notes.add(server.source_location, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
+            self.notes.add(server.at, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
         }
         let mut free = Vec::new();
         for name in &server.names {
             if owners.contains_key(&**name) {
-                self.notes.add(server.source_location, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
+                self.notes.add(server.at, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
             } else {
                 owners.insert(name, index);
                 free.push(&**name);
@@ -114,17 +114,15 @@ impl Translation<'_> {
         let all: Vec<(&str, &[Location])> = all.collect();
         let Some(routes) = of_hosts(any, &all, MAX_ROUTES, &mut self.notes) else {
             self.is_unsafe = true;
-            let source_location = servers.first().map(|server| server.source_location);
+            let at = servers.first().map(|server| server.at);
             let message = format!("there are more than {MAX_ROUTES} routes; nothing is translated");
-            return self
-                .notes
-                .add(source_location.unwrap_or(SourceLocation::START), message);
+            return self.notes.add(at.unwrap_or(SourceLocation::START), message);
         };
         let mut routes = routes.iter();
         for named in kept {
-            let source_location = self.notes.name(servers[named.index].source_location);
+            let at = self.notes.name(servers[named.index].at);
             for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
-                let comment = (number == 0).then(|| format!("{source_location}: server {name}"));
+                let comment = (number == 0).then(|| format!("{at}: server {name}"));
                 let comments = comment.into_iter().collect();
                 self.routes.extend(tables(own, Some(name), comments));
             }
@@ -142,7 +140,7 @@ impl Translation<'_> {
             protection.status
         } else {
             let what = format!("requests for {shown} that match no location here get 404");
-            self.notes.add(server.source_location, what);
+            self.notes.add(server.at, what);
             404
         };
         Location {
@@ -152,7 +150,7 @@ impl Translation<'_> {
             },
             action: Action::Refuse(status),
             comments: self.notes.since(before),
-            source_location: server.source_location,
+            at: server.at,
         }
     }
 }

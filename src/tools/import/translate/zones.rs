@@ -53,14 +53,10 @@ impl Zones {
     }
 
     fn define(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
-        let (before, source_location, title) =
-            (notes.count(), directive.source_location, &*directive.name);
+        let (before, at, title) = (notes.count(), directive.at, &*directive.name);
         let is_of_requests = title == "limit_req_zone";
         let Some((key, args)) = directive.args.split_first() else {
-            return notes.add_of_limit(
-                source_location,
-                format!("{title} has no key; it is left out"),
-            );
+            return notes.add_of_limit(at, format!("{title} has no key; it is left out"));
         };
         // Default of nginx's rate.
         let (mut zone, mut rate) = (None, "1r/s");
@@ -69,17 +65,14 @@ impl Zones {
                 Some(("zone", text)) => zone = Some(text),
                 Some(("rate", text)) if is_of_requests => rate = text,
                 _ if arg == "sync" => {
-                    notes.add(
-                        source_location,
-                        "sync: drip's zones are not shared between hosts",
-                    );
+                    notes.add(at, "sync: drip's zones are not shared between hosts");
                 }
-                _ => notes.add(source_location, format!("{title}: {arg} is not known")),
+                _ => notes.add(at, format!("{title}: {arg} is not known")),
             }
         }
         let Some((name, size)) = zone.map(|zone| zone.split_once(':').unwrap_or((zone, ""))) else {
             let message = format!("{title} has no zone=NAME:SIZE; it is left out");
-            return notes.add_of_limit(source_location, message);
+            return notes.add_of_limit(at, message);
         };
         let zones = if is_of_requests {
             &mut self.requests
@@ -88,7 +81,7 @@ impl Zones {
         };
         if zones.contains_key(name) {
             let message = format!("zone {name} is defined a second time; this one is left out");
-            return notes.add(source_location, message);
+            return notes.add(at, message);
         }
         let became = if !is_of_requests && key == "$server_name" {
             Zone::ByServer
@@ -111,7 +104,7 @@ impl Zones {
                     match values::size(size).filter(|bytes| *bytes > 0) {
                         Some(bytes) => section.fields.push(("max_keys", keys(bytes, states))),
                         None => notes.add(
-                            source_location,
+                            at,
                             format!(
                                 "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
                             ),
@@ -120,7 +113,7 @@ impl Zones {
                     section.fields.push(("ipv6_prefix", "128".to_owned()));
                     if let Some(it) = exempting {
                         section.fields.push(("exempt", list(&it.networks)));
-                        self.translated.extend(it.source_locations);
+                        self.translated.extend(it.locations);
                     }
                     section.comments = notes.since(before);
                     self.sections.push(section);
@@ -128,7 +121,7 @@ impl Zones {
                 }
                 Err(why) => {
                     let message = format!("zone {name} is left out, and so are its limits: {why}");
-                    notes.add_of_limit(source_location, message);
+                    notes.add_of_limit(at, message);
                     Zone::LeftOut
                 }
             }

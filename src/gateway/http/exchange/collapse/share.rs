@@ -141,13 +141,13 @@ fn follow<'w, 'a: 'w>(
         let route = before.to.route;
         let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
         let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
-        let followed = wait_for_leader(&worker.pacer, &mut follower, &before, limit, began).await;
+        let decision = wait_for_leader(&worker.pacer, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         drop((follower, waiting));
         if let Some(metrics) = metrics {
             metrics.waits.record(now.since(began));
         }
-        match followed {
+        match decision {
             Ok(Some(FollowResult::Answer(answer))) => {
                 let follower = SharedOutcome::Follower;
                 let asked = preconditions(record.info);
@@ -249,7 +249,7 @@ async fn wait_for_leader(
             // The step is limited, so the departure of the leader is noticed in time.
             let step = until.since(now).min(limit);
             match timeout(step, &mut *follower).await {
-                Ok(followed) => return Ok(followed),
+                Ok(decision) => return Ok(decision),
                 Err(_) => continue,
             }
         }

@@ -174,12 +174,12 @@ fn rejecting(it: &mut Sample) -> &mut ZoneSample {
     zone
 }
 
-fn only_key(is_constant: bool, requests: u64) -> Option<OnlyKey> {
-    Some(OnlyKey {
+fn only_key(is_constant: bool, requests: u64) -> OnlyKey {
+    OnlyKey {
         key: "all".into(),
         is_constant,
         requests,
-    })
+    }
 }
 
 #[test]
@@ -193,19 +193,21 @@ fn unaffected_keys_are_mentioned_only_if_there_are_any() {
         .says("One client causes most")
         .not(&[CLAIM]);
     reported("bad rejecting per_client", |it| {
-        rejecting(it).only_key = only_key(true, 400);
+        rejecting(it).only_key = Some(only_key(true, 400));
     })
     .says("All requests share one key: all (400 in … `$remote_addr`")
     .not(&[CLAIM]);
-    reported(WARN, |it| rejecting(it).only_key = only_key(false, 400))
-        .says("All requests share one key: all … If all is one client")
-        .not(&[CLAIM]);
+    reported(WARN, |it| {
+        rejecting(it).only_key = Some(only_key(false, 400));
+    })
+    .says("All requests share one key: all … If all is one client")
+    .not(&[CLAIM]);
     // Too few requests to say so.
-    reported(WARN, |it| rejecting(it).only_key = only_key(true, 5)).says("One client");
+    reported(WARN, |it| rejecting(it).only_key = Some(only_key(true, 5))).says("One client");
     // A gateway that stops rejects requests of any key.
     reported(WARN, |it| {
         let zone = rejecting(it);
-        zone.only_key = only_key(true, 400);
+        zone.only_key = Some(only_key(true, 400));
         zone.rejections = counts(&[("stopping", 30)]);
     })
     .not(&["share one key"]);
@@ -215,7 +217,7 @@ fn unaffected_keys_are_mentioned_only_if_there_are_any() {
 fn a_proxy_that_is_not_trusted_is_named_also_where_nothing_is_rejected() {
     let behind = |zone: &mut ZoneSample| {
         zone.untrusted_proxy = Some("10.0.0.7".into());
-        zone.only_key = only_key(false, 400);
+        zone.only_key = Some(only_key(false, 400));
     };
     let mut second = fine();
     behind(rejecting(&mut second));

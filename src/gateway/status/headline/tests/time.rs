@@ -84,6 +84,13 @@ fn a_rate_covers_only_the_last_seconds() {
 #[test]
 fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
     type Change = fn(&mut ZoneSample);
+    fn only_key(zone: &mut ZoneSample, is_constant: bool) {
+        zone.only_key = Some(OnlyKey {
+            key: "all".into(),
+            is_constant,
+            requests: 400,
+        });
+    }
     let rejecting = |change: Change| {
         let mut second = fine();
         let zone = &mut second.zones[0];
@@ -93,13 +100,6 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
         change(zone);
         second
     };
-    fn only_key(zone: &mut ZoneSample, is_constant: bool) {
-        zone.only_key = Some(OnlyKey {
-            key: "all".into(),
-            is_constant,
-            requests: 400,
-        });
-    }
     let causes: [(Change, &str); 2] = [
         (
             |it| it.untrusted_proxy = Some("10.0.0.7".into()),

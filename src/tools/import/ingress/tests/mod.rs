@@ -145,9 +145,9 @@ fn every_annotation_is_translated_or_noted() {
         modsecurity-snippet mirror-target ssl-redirect x-nobody-knows";
     for name in documented.split_whitespace() {
         let (_, notes) = routes_of(&[(name, "x")], "/");
-        let noted = format!("a.yaml:8: Ingress shop/web, {name}: ");
+        let begins = format!("a.yaml:8: Ingress shop/web, {name}: ");
         assert!(
-            notes.iter().any(|note| note.starts_with(&noted)),
+            notes.iter().any(|note| note.starts_with(&begins)),
             "{name}: {notes:?}"
         );
     }
