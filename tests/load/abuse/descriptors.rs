@@ -41,6 +41,7 @@ fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged()
     let most = process.descriptors() + MORE;
     limit_descriptors(&gateway, most);
 
+    let began = now();
     let crowd: Vec<_> = (0..200)
         .map(|nth| One::connect(gateway.address(), nth))
         .collect();
@@ -76,9 +77,9 @@ fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged()
     others.check();
     let log = gateway.log();
     assert!(log.lines().count() < 100, "a flood of log lines:\n{log}");
-    assert!(!log.contains("Error accepting connection"), "{log}");
-    // Two if the minute ends meanwhile.
-    assert!(log.matches(MESSAGE).count() <= 2, "{log}");
+    // A library has one line per second.
+    let seconds = usize::try_from(began.elapsed().as_secs()).expect("few");
+    assert!(log.matches(MESSAGE).count() <= seconds + 2, "{log}");
 }
 
 #[test]
