@@ -22,7 +22,7 @@ fn a_part_that_has_changed_counts_from_the_last_turn_on() {
                 part,
                 ..claim(&grid, gateway, &pace, 10 * keys.min(1), classes, millis)
             };
-            let granted = store.claim(&claim).await.unwrap();
+            let granted = store.call(&claim).await.unwrap();
             let slots = granted.slots.iter();
             slots.map(|slot| slot.since(at(0)).as_millis()).collect()
         };
@@ -50,7 +50,7 @@ fn who_backs_off_alone_goes_on_also_where_its_turns_are_further_apart_than_slots
                 part: 0.25,
                 ..claim(&grid, 1, &pace, 10, &waits, millis)
             };
-            slots.extend(store.claim(&claim).await.unwrap().slots);
+            slots.extend(store.call(&claim).await.unwrap().slots);
         }
         // About five slots per second.
         assert!((48..=53).contains(&slots.len()), "{slots:?}");

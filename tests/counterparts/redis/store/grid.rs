@@ -57,7 +57,7 @@ fn simulate(rate: &str, all: &[(u64, u64)], end: u64) -> BTreeMap<u128, u64> {
                 }
                 let classes = [class(1, 1, *keys)];
                 let claim = claim(&grid, *gateway, &pace, 1000, &classes, millis);
-                let granted = store.claim(&claim).await.expect("it answers");
+                let granted = store.call(&claim).await.expect("it answers");
                 for slot in granted.slots {
                     let micros = slot.since(at(0)).as_micros();
                     assert!(micros >= u128::from(millis) * 1000, "not in the past");
@@ -114,7 +114,7 @@ fn the_table_of_gateways_is_bounded() {
         let mut last = 0;
         for (gateway, millis) in (0..1100).map(|nth| (nth, 0)).chain([(2000, 1)]) {
             let claim = claim(&grid, gateway, &pace, 1, &waits, millis);
-            last = store.claim(&claim).await.unwrap().gateways.get();
+            last = store.call(&claim).await.unwrap().gateways.get();
         }
         assert_eq!(last, 1024);
     });
@@ -131,7 +131,7 @@ fn classes_have_their_parts_first_and_keys_within_them() {
         let other = [class(1, 8, 1)];
         let ask = async |gateway, classes: &[ClassDemand], millis| {
             let claim = claim(&grid, gateway, &pace, 10, classes, millis);
-            store.claim(&claim).await.unwrap()
+            store.call(&claim).await.unwrap()
         };
         assert!((ask(1, &one, 0).await.part - 1.0).abs() < 1e-9);
         let part = ask(2, &other, 1).await.part;
@@ -161,7 +161,7 @@ fn the_rate_of_the_newest_file_is_in_force() {
         let waits = [class(1, 1, 1)];
         let ask = async |pace, millis| {
             let claim = claim(&grid, 1, pace, 5, &waits, millis);
-            store.claim(&claim).await.unwrap()
+            store.call(&claim).await.unwrap()
         };
         let first = ask(&old, 0).await;
         assert_eq!((first.rate, first.slots.len()), (old.rate(), 1));
@@ -185,7 +185,7 @@ fn a_clock_that_is_set_back_stops_nobody() {
         let waits = [class(1, 1, 1)];
         let ask = async |millis| {
             let claim = claim(&grid, 1, &pace, 5, &waits, millis);
-            store.claim(&claim).await.unwrap().slots.len()
+            store.call(&claim).await.unwrap().slots.len()
         };
         assert_eq!(ask(3_600_000).await, 5);
         // Slots granted ahead are not granted again. A clock that is slightly behind catches up.
@@ -209,12 +209,12 @@ fn another_use_of_the_key_is_refused_and_left_alone() {
         };
         let key = format!("drip:{name}");
         server.ask::<()>(&format!("SET {key} mine"), &[]);
-        let refused = store.claim(&claim).await;
+        let refused = store.call(&claim).await;
         assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
         assert_eq!(server.ask::<String>(&format!("GET {key}"), &[]), "mine");
         server.ask::<()>(&format!("DEL {key}"), &[]);
         server.ask::<()>(&format!("RPUSH {key} mine"), &[]);
-        let refused = store.claim(&claim).await;
+        let refused = store.call(&claim).await;
         assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
     });
 }

@@ -102,7 +102,7 @@ fn the_script_stores_only_updates_of_the_current_value() {
                     ask: &ask,
                     at: Some(at(millis)),
                 };
-                let received = store.exchange_backoff(&call).await.unwrap();
+                let received = store.call(&call).await.unwrap();
                 let expected = model.ask(&ask, millis);
                 assert!(
                     (received.answers - expected.answers).abs() < 1e-6,
@@ -150,20 +150,14 @@ fn a_clock_set_back_is_reported_and_another_content_is_refused() {
             ask,
             at: Some(at(millis)),
         };
-        store.exchange_backoff(&call(&ask, 60_000)).await.unwrap();
+        store.call(&call(&ask, 60_000)).await.unwrap();
         let nothing = LearnedQuery {
             update: None,
             ..ask.clone()
         };
-        let received = store
-            .exchange_backoff(&call(&nothing, 58_000))
-            .await
-            .unwrap();
+        let received = store.call(&call(&nothing, 58_000)).await.unwrap();
         assert_eq!((received.ago, received.token), (None, token(1)));
-        let received = store
-            .exchange_backoff(&call(&nothing, 61_000))
-            .await
-            .unwrap();
+        let received = store.call(&call(&nothing, 61_000)).await.unwrap();
         assert_eq!(received.ago, Some(Duration::from_secs(1)));
         assert_eq!(received.learned, Some(learned(500_000, 7)));
     });
@@ -182,7 +176,7 @@ fn a_clock_set_back_is_reported_and_another_content_is_refused() {
             ask: &ask,
             at: None,
         };
-        let refused = store.exchange_backoff(&call).await;
+        let refused = store.call(&call).await;
         assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
     });
 }

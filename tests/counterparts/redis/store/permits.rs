@@ -73,7 +73,7 @@ async fn ask(
         call,
         at: Some(at(now)),
     };
-    store.call_pool(&call).await
+    store.call(&call).await
 }
 
 impl Pool<'_> {

@@ -44,7 +44,7 @@ impl Shared<'_> {
             ops,
             at: Some(now),
         };
-        self.store.room(&call).await.expect("it answers")
+        self.store.call(&call).await.expect("it answers")
     }
 
     async fn one(&self, op: RoomOp, now: Moment) -> RoomDone {
