@@ -55,6 +55,24 @@ fn check_all(cases: &[Case]) {
     }
 }
 
+/// Returns lengths that are invalid or differ from the body. nginx is not tested with them.
+fn lengths() -> Vec<Case> {
+    let smuggled = "helloGET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
+    [
+        ("shorter", "5", "hell"),
+        ("nothing", "5", ""),
+        ("longer", "5", smuggled),
+        ("none told", "0", smuggled),
+        ("a list", "5, 5", "hello"),
+        ("a sign", "+5", "hello"),
+        ("negative", "-5", "hello"),
+        ("hexadecimal", "0x5", "hello"),
+        ("empty", "", "hello"),
+    ]
+    .map(|(name, length, body)| with(name, &[("content-length", length)], body))
+    .into()
+}
+
 #[test]
 fn fields_that_http_1_would_read_otherwise_are_refused() {
     check_all(&fields());

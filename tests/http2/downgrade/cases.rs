@@ -26,7 +26,7 @@ pub fn post() -> Fields {
 }
 
 /// Returns a POST with more fields, and a body.
-fn with(name: &'static str, more: &[(&str, &str)], body: &'static str) -> Case {
+pub fn with(name: &'static str, more: &[(&str, &str)], body: &'static str) -> Case {
     let mut fields = post();
     fields.extend(
         more.iter()
@@ -175,24 +175,6 @@ pub fn pseudo_fields() -> Vec<Case> {
             case.served_by_nginx()
         },
     ]
-}
-
-/// Returns lengths that are invalid or differ from the body. nginx is not tested with them.
-pub fn lengths() -> Vec<Case> {
-    let smuggled = "helloGET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
-    [
-        ("shorter", "5", "hell"),
-        ("nothing", "5", ""),
-        ("longer", "5", smuggled),
-        ("none told", "0", smuggled),
-        ("a list", "5, 5", "hello"),
-        ("a sign", "+5", "hello"),
-        ("negative", "-5", "hello"),
-        ("hexadecimal", "0x5", "hello"),
-        ("empty", "", "hello"),
-    ]
-    .map(|(name, length, body)| with(name, &[("content-length", length)], body))
-    .into()
 }
 
 /// Returns whether a proxy serves the case. It must still serve other requests afterwards.
