@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use super::clients::{crowd, get, one_after_another, slow_reader, slow_upload, steady};
+use super::clients::{fetch, get, one_after_another, slow_reader, slow_upload, steady};
 use super::driver::{Check, Incident, RULE, Rule, pauses};
 use super::servers::{Server, app};
-use crate::support::{Exchange, Gateway, Origin, eventually, now};
+use crate::support::{Exchange, Gateway, Origin, now};
 
 const UPLOADS: Rule = Rule {
     says: &[
@@ -110,22 +110,29 @@ fn who_cannot_leave_the_queue_within_its_timeout_is_rejected_at_once() {
     let zone = "limits = [{ zone = \"per_key\", burst = 1000, nodelay = true }]\n\n\
                 [zones.per_key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"";
     let gateway = Gateway::start(&app(&[server.address()], gate, zone));
-    let arrive = || crowd(&gateway, 200, |_| get("/?key=a"));
-    let mut incident = Incident::begin(&gateway, &TOO_LONG, arrive);
+    let to = gateway.address();
+    let mut clients = Vec::new();
+    let mut incident = Incident::begin(&gateway, &TOO_LONG, || {
+        let client = move || {
+            let began = now();
+            let answer = fetch(to, &get("/?key=a")).expect("an answer");
+            (began.elapsed(), answer)
+        };
+        clients.extend((0..200).map(|_| thread::spawn(client)));
+    });
     let began = now();
-    let refused = || {
-        gateway
-            .metrics()
-            .count("drip_requests_total", &[("code", "503")])
-    };
-    // In 5 s 26 requests leave at the pace, and a few more later. All others would wait longer.
-    eventually("the others are refused", || refused() >= 160);
-    let limit = Duration::from_secs(3) + pauses(began);
-    assert!(
-        began.elapsed() < limit,
-        "not at once: {:?}",
-        began.elapsed()
-    );
     incident.reported();
+    let answers = clients.into_iter().map(|it| it.join().expect("no panic"));
+    let answers: Vec<_> = answers.collect();
+    let limit = Duration::from_secs(1) + pauses(began);
+    for (took, answer) in answers.iter().filter(|(_, it)| it.contains(" 503 ")) {
+        assert!(*took <= limit, "after {took:?} in the queue: {answer}");
+        let fields = answer.to_ascii_lowercase();
+        assert!(fields.contains("\r\nretry-after: "), "{answer}");
+    }
+    let in_time = Duration::from_secs(5);
+    let passed = answers.iter().filter(|(_, it)| it.contains(" 200 "));
+    let passed = passed.filter(|(took, _)| *took <= in_time).count();
+    assert!(passed <= 26, "{passed} in {in_time:?} at 5 a second");
     incident.end(|| ());
 }
