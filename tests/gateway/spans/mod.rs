@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::support::scripted::Hold;
 use crate::support::{
     Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, eventually, fetch, free_address,
     one_zone,
@@ -148,7 +149,7 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
     gateway.wait_for_depth(1);
     assert_eq!(ask(&mut client, "/x?key=a", "01"), 429);
     drop(waiting);
-    let spans = collector.wait_for(5);
+    let spans = collector.wait_for(3);
     let queued = named(&spans, "queued");
     assert_eq!((queued.len(), spans.len()), (4, 5), "{spans:#?}");
     let of_status = |status: &str| {
@@ -175,24 +176,29 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
 
 #[test]
 fn the_wait_at_the_gate_is_in_the_queued_span() {
-    let origin = Origin::start();
+    let hold = Hold::default();
+    let of_origin = hold.clone();
+    let origin = Origin::answering(move |exchange| {
+        of_origin.wait();
+        exchange.reply(b"ok")
+    });
     let collector = Collector::start();
-    let gate = "rate = \"1r/m\"\nqueue_timeout = \"300ms\"\n\n[zones.z]";
+    let gate = "max_in_flight = 1\nqueue_timeout = \"300ms\"\n\n[zones.z]";
     let gateway =
         Gateway::start(&file(&origin, collector.address()).replacen("[zones.z]", gate, 1));
-    let mut client = Client::connect(gateway.address());
+    let mut first = Client::connect(gateway.address());
     let parent = traceparent("01");
-    client.send(format!(
+    first.send(format!(
         "BREW / HTTP/1.1\r\nHost: a\r\ntraceparent: {parent}\r\n\r\n"
     ));
-    assert_eq!(client.answer().status, 200, "passes the gate at once");
-    assert_eq!(
-        ask(&mut client, "/?key=b", "01"),
-        503,
-        "waits there in vain"
-    );
+    origin.wait_for(1);
+    let mut second = Client::connect(gateway.address());
+    assert_eq!(ask(&mut second, "/?key=b", "01"), 503, "waits in vain");
+    hold.open();
+    assert_eq!(first.answer().status, 200, "passes the gate at once");
     let spans = collector.wait_for(3);
-    let queued = named(&spans, "queued");
+    let mut queued = named(&spans, "queued");
+    queued.sort_by_key(|span| span.begin);
     assert_eq!(queued[0].attribute("http.request.method"), Some("_OTHER"));
     assert_eq!(queued[0].error, None);
     assert_eq!(queued[1].attribute("drip.reason"), Some("timeout"));
