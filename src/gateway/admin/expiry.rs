@@ -32,7 +32,7 @@ pub(super) async fn run(admin: Data<Admin>) {
 
 /// Records an expiry in the log and in the history.
 fn note(history: &History, subject: &str, what: &str) {
-    tracing::info!(subject, "{what} expired");
+    tracing::info!(what = subject, "{what} expired");
     let text = format!("{subject}: {what} expired");
     history.add(clock::now(), ChangedBy::Expiry, vec![text]);
 }
