@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::support::{
     Client, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually, fetch,
-    half_alone, now, statuses,
+    half_alone, now, one_origin, statuses,
 };
 
 /// Returns a file whose origin has a gate, shared by the keys of `$arg_key` if `share` is true.
@@ -70,6 +70,22 @@ fn order(origin: &Origin, attempt: usize) -> String {
 fn rejected(gateway: &Gateway, reason: &str) -> i64 {
     let labels = [("origin", "app"), ("reason", reason)];
     gateway.count("drip_origin_rejections_total", &labels)
+}
+
+#[test]
+fn the_counts_of_a_gate_outlive_a_file_without_it() {
+    let origin = Origin::start();
+    let file = |gate: &str| one_origin(origin.address, "", gate);
+    let with_gate = file("rate = \"1r/m\"\nqueue_timeout = \"1ms\"");
+    let gateway = Gateway::start(&with_gate);
+    let both = [(); 2].map(|()| fetch(gateway.address(), "/").status);
+    assert_eq!(both, [200, 503]);
+    let rejected = || gateway.count("drip_origin_rejections_total", &[("origin", "app")]);
+    assert_eq!(rejected(), 1);
+    gateway.site.write(&file(""));
+    eventually("there is no gate", || rejected() == 0);
+    gateway.site.write(&with_gate);
+    eventually("the count is back", || rejected() == 1);
 }
 
 /// Keys that arrive together leave in the order of the documented example.

@@ -77,7 +77,7 @@ impl GridLink {
             keys: Some(&demand.keys),
             at: None,
         };
-        let (granted, trip) = self.key.link.run(self.key.link.store().call(&claim)).await;
+        let (granted, trip) = self.key.link.call(&claim).await;
         self.claims.add(store_result(granted.as_ref().err()), 1);
         let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
         self.clock.note(trip, granted.now);

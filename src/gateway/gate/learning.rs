@@ -104,8 +104,7 @@ impl Dialogue for LearningLink {
             ask,
             at: None,
         };
-        let asked = self.key.link.store().call(&call);
-        let (reply, _) = self.key.link.run(asked).await;
+        let (reply, _) = self.key.link.call(&call).await;
         reply.map_err(|error| {
             // An outage of the store is logged elsewhere.
             if !error.is_outage() {

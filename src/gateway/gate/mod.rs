@@ -62,7 +62,7 @@ pub use waiting::{WaitError, Waiting};
 /// Gate of an origin, shared by all workers.
 pub struct OriginGate {
     state: Mutex<State>,
-    metrics: GateMetrics,
+    metrics: Arc<GateMetrics>,
     events: GateEvents,
     /// Notifies threads with waiters to check when the next request is due.
     changes: watch::Sender<()>,
@@ -101,8 +101,13 @@ pub struct GateRejection {
 impl OriginGate {
     /// Creates the gate of an origin; `None` if the file gives it none.
     ///
-    /// `room`: permits that the origin's servers allow, if that number changes.
-    pub(crate) fn of(origin: &config::Origin, room: Option<Room>) -> Option<Arc<Self>> {
+    /// `room`: permits that the origin's servers allow, if that number changes. `metrics`: counts of
+    /// earlier gates of the origin.
+    pub(crate) fn of(
+        origin: &config::Origin,
+        room: Option<Room>,
+        metrics: Arc<GateMetrics>,
+    ) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
@@ -126,7 +131,7 @@ impl OriginGate {
                 outages: 0,
                 version: 0,
             }),
-            metrics: GateMetrics::default(),
+            metrics,
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
@@ -161,7 +166,7 @@ impl OriginGate {
     }
 
     /// Returns the gate's metrics.
-    pub fn metrics(&self) -> &GateMetrics {
+    pub fn metrics(&self) -> &Arc<GateMetrics> {
         &self.metrics
     }
 

@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn gate(fields: &str) -> Arc<OriginGate> {
-        OriginGate::of(&origin(fields), None).unwrap()
+        OriginGate::of(&origin(fields), None, Arc::default()).unwrap()
     }
 
     fn overriding(rate: Option<&str>, is_paused: bool) -> GateOverride {

@@ -21,7 +21,7 @@ use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::Server;
 use crate::gate::{GateRejection, KeyAtGate, OriginGate, OutageStart, Permit, Room, Waiting};
-use crate::observe::metrics::{AtomicHistogram, Counts, ServerMetrics};
+use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics, ServerMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -37,6 +37,8 @@ pub struct Origin {
     dialer: Dialer,
     /// Gate of the origin; `None` if the file limits neither its rate nor its requests in flight.
     gate: Option<Arc<OriginGate>>,
+    /// Metrics of the gate. They outlive it, because a later file may give the origin one again.
+    gate_metrics: Arc<GateMetrics>,
     /// Version of the gate's settings when this was created.
     version: u64,
     /// Limits the log events for requests that got no response.
@@ -140,8 +142,13 @@ impl Origin {
         let group = Group::of(&settings, &servers);
         let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
         let room = room(group.as_ref(), &settings);
+        let gate_metrics = match (gate, before) {
+            (Some(gate), _) => Arc::clone(gate.metrics()),
+            (None, Some(before)) => Arc::clone(&before.gate_metrics),
+            (None, None) => Arc::default(),
+        };
         let gate = match gate {
-            None => OriginGate::of(&settings, room),
+            None => OriginGate::of(&settings, room, Arc::clone(&gate_metrics)),
             Some(gate) => {
                 gate.reload(&settings, room, keeps_outage);
                 settings.gate().map(|_| Arc::clone(gate))
@@ -155,6 +162,7 @@ impl Origin {
             dialer: dialer.with_tls(&settings.tls),
             version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
+            gate_metrics,
             unanswered: Throttle::default(),
             disconnects: before.map_or_else(Arc::default, |it| Arc::clone(&it.disconnects)),
             settings,

@@ -163,6 +163,7 @@ fn every_request_is_accounted_for_whatever_happens() {
     });
 
     let rejections = books::check(&gateway, &board);
+    assert!(!rejections.is_empty(), "no gate rejected anything");
     permits::check(&gateway, &board);
     for origin in &mut origins {
         origin.stop();

@@ -56,7 +56,7 @@ impl PermitsLink {
             call: *call,
             at: None,
         };
-        let (reply, _) = self.key.link.run(self.key.link.store().call(&call)).await;
+        let (reply, _) = self.key.link.call(&call).await;
         self.calls.add(store_result(reply.as_ref().err()), 1);
         reply.map_err(|error| self.key.note(&error, "places"))
     }
