@@ -1,17 +1,21 @@
 //! HTTP client that posts to a collector, on the thread that calls it.
 
+use std::error::Error;
 use std::future::ready;
 use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use actix_tls::connect::{Connector, Resolve, Resolver};
 use awc::error::SendRequestError;
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use futures_util::future::LocalBoxFuture;
+use http::{Request, Response, StatusCode, Uri};
 use opentelemetry_http::{HttpClient, HttpError};
 
-/// Time limit of one request.
+/// Time limit of one request, without the lookup of the collector's name.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// Client that opens a connection for each request. It blocks, so it needs a thread of its own.
@@ -48,11 +52,43 @@ impl HttpClient for Collector {
     }
 }
 
+/// Addresses that were looked up before.
+///
+/// The default resolver runs a lookup on the runtime's pool. It panics if the system has no thread,
+/// and the runtime waits for the lookup when it is dropped.
+#[derive(Clone)]
+struct Resolved(Vec<SocketAddr>);
+
+impl Resolve for Resolved {
+    fn lookup<'a>(
+        &'a self,
+        _host: &'a str,
+        _port: u16,
+    ) -> LocalBoxFuture<'a, Result<Vec<SocketAddr>, Box<dyn Error>>> {
+        Box::pin(ready(Ok(self.0.clone())))
+    }
+}
+
+/// Looks up the addresses of the collector. Blocks.
+fn resolve(collector: &Uri) -> io::Result<Resolved> {
+    let host = collector.host().ok_or(io::ErrorKind::InvalidInput)?;
+    let port = collector.port_u16().unwrap_or(80);
+    let found = format!("{host}:{port}").to_socket_addrs()?;
+    Ok(Resolved(found.collect()))
+}
+
 /// Posts a request. The body of the response is not read: only its status matters.
 fn post(request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
+    let resolver = Resolver::custom(resolve(request.uri())?);
     let status = actix_rt::Runtime::new()?.block_on(async {
-        let client = awc::Client::builder().timeout(LIMIT).disable_redirects();
+        let connector = awc::Connector::new().connector(Connector::new(resolver).service());
+        let client = awc::Client::builder()
+            .connector(connector.timeout(LIMIT))
+            .timeout(LIMIT)
+            .disable_redirects();
         let mut post = client.finish().post(request.uri().to_string());
+        // The connection ends with the runtime.
+        post = post.force_close();
         for (name, value) in request.headers() {
             post = post.insert_header((name.as_str(), value.as_bytes()));
         }
