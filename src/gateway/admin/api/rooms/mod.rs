@@ -2,15 +2,14 @@
 
 mod body;
 
-use std::future::{Ready, ready};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
-use actix_web::{FromRequest, HttpRequest};
-use futures_util::FutureExt;
+use actix_web::{Error, FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
 use limit::{Moment, Rate};
 use serde_json::json;
 
@@ -32,16 +31,14 @@ pub(super) struct Target {
     /// Author of the request.
     author: Author,
     admin: Data<Admin>,
+    body: Bytes,
+    /// Time at which the body had arrived.
     now: Moment,
 }
 
 impl Target {
-    fn of(request: &HttpRequest, payload: &mut Payload) -> Result<Self, Refusal> {
-        let (admin, origin) = <(Data<Admin>, Path<String>)>::from_request(request, payload)
-            .now_or_never()
-            .and_then(Result::ok)
-            .ok_or_else(reply::not_now)?;
-        let (origin, gateway) = (origin.into_inner(), admin.serving()?);
+    fn of(author: Author, admin: Data<Admin>, origin: &str, body: Bytes) -> Result<Self, Refusal> {
+        let gateway = admin.serving()?;
         let origins = &gateway.settings().origins;
         let found = origins.iter().enumerate().find_map(|(index, it)| {
             let file = it.room.as_ref().filter(|_| it.name == origin)?;
@@ -60,9 +57,10 @@ impl Target {
         Ok(Self {
             room,
             file,
-            author: Author::of(request),
-            now: clock::now(),
+            author,
             admin,
+            body,
+            now: clock::now(),
         })
     }
 
@@ -90,26 +88,32 @@ impl Target {
             Some(word) => ("word set", format!("word until {}", timestamp(word.until))),
             None => ("word undone", "word undone".to_owned()),
         };
-        let shown = |word: Option<&RoomWord>| word.map_or("none".to_owned(), |it| it.text.clone());
-        let (from, to) = (shown(before.as_ref()), shown(word));
-        self.note(event, (&from, &to), word.map(|word| word.until), &text);
+        let from = before.as_ref().map_or("none", |it| &*it.text);
+        let to = word.map_or("none", |it| &*it.text);
+        self.note(event, (from, to), word.map(|word| word.until), &text);
         before
     }
 }
 
 impl FromRequest for Target {
-    type Error = Refusal;
-    type Future = Ready<Result<Self, Refusal>>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
+    /// Looks the room up when the body has arrived: an upload may outlast a reload.
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        ready(Self::of(request, payload))
+        let author = Author::of(request);
+        let parts = <(Data<Admin>, Path<String>, Bytes)>::from_request(request, payload);
+        Box::pin(async move {
+            let (admin, origin, body) = parts.await?;
+            Ok(Self::of(author, admin, &origin, body)?)
+        })
     }
 }
 
 /// `PUT`: sets the override of a room.
-pub(super) async fn set(target: Target, body: Bytes) -> Answer {
+pub(super) async fn set(target: Target) -> Answer {
     let Target { room, author, .. } = &target;
-    let requested = body::requested(&body, target.now, author.shown())?;
+    let requested = body::requested(&target.body, target.now, author.shown())?;
     let before = room.set_override(Some(requested.clone()), target.now);
     let from = before.map_or_else(|| in_file(&target.file), |it| what(&it));
     let (subject, values) = (subject(room), (&*from, &*what(&requested)));
@@ -136,8 +140,8 @@ fn no_store() -> Refusal {
 }
 
 /// `POST`: calls visitors.
-pub(super) async fn call(target: Target, body: Bytes) -> Answer {
-    let requested = body::count(&body)?;
+pub(super) async fn call(target: Target) -> Answer {
+    let requested = body::count(&target.body)?;
     let before = target.room.status(target.now).state;
     if !before.is_open {
         let message = "the room has not opened, so nobody has a place in line yet";
@@ -153,8 +157,8 @@ pub(super) async fn call(target: Target, body: Bytes) -> Answer {
 }
 
 /// `POST`: sends all waiting and called visitors away.
-pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
-    let word = body::parting_word(&body, target.now)?;
+pub(super) async fn empty(target: Target) -> Answer {
+    let word = body::parting_word(&target.body, target.now)?;
     let before = target.room.status(target.now).state;
     // Set the message before the first visitor learns that its position is lost.
     if let Some(word) = &word {
@@ -170,8 +174,8 @@ pub(super) async fn empty(target: Target, body: Bytes) -> Answer {
 }
 
 /// `PUT`: sets the message to visitors.
-pub(super) async fn set_word(target: Target, body: Bytes) -> Answer {
-    let word = body::word(&body, target.now)?;
+pub(super) async fn set_word(target: Target) -> Answer {
+    let word = body::word(&target.body, target.now)?;
     target.set_word(Some(&word));
     Ok(reply::ok(&word_view(&word)))
 }
