@@ -102,9 +102,10 @@ impl Field {
         about: &'static str,
     ) -> Self {
         Self {
-            name: match self.name.as_bytes() {
-                [] => name,
-                _ => self.name,
+            name: if self.name.is_empty() {
+                name
+            } else {
+                self.name
             },
             effect,
             about,

@@ -97,7 +97,21 @@ impl RequestInputs {
                 Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
                 Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
                 // Target, host and connection exist once per request.
-                Part::Variable(_) | Part::Text(_) => continue,
+                Part::Variable(
+                    Variable::RemoteAddr
+                    | Variable::Host
+                    | Variable::Uri
+                    | Variable::RequestUri
+                    | Variable::RequestMethod
+                    | Variable::Scheme
+                    | Variable::ServerPort
+                    | Variable::SslClientVerify
+                    | Variable::SslClientFingerprint
+                    | Variable::SslClientSubject
+                    | Variable::SslClientSerial
+                    | Variable::Path(_),
+                )
+                | Part::Text(_) => continue,
             };
             names.push(name.clone());
         }

@@ -276,7 +276,10 @@ impl Server {
     ///
     /// A client with one connection has no more requests in flight than this.
     pub fn above_burst(&self) -> u32 {
-        u32::from(self.hold_streams) * u32::from(self.max_concurrent_streams.get())
+        if !self.hold_streams {
+            return 0;
+        }
+        self.max_concurrent_streams.get().into()
     }
 }
 

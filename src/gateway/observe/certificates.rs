@@ -80,6 +80,11 @@ pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
     }
 }
 
+/// Returns whether any certificate is in force.
+pub fn has_known_certificates() -> bool {
+    !known().is_empty()
+}
+
 /// Returns the certificates in force, in the order in which they were recorded.
 pub fn known_certificates() -> Vec<KnownCertificate> {
     known().clone()

@@ -41,6 +41,14 @@ impl<F> ThrottledLibraries<F> {
             libraries: Libraries::default(),
         }
     }
+
+    /// Writes the priority of an event, if lines begin with it.
+    fn begin(&self, to: &mut Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        if self.has_priority {
+            write!(to, "<{}>", priority(*event.metadata().level()))?;
+        }
+        Ok(())
+    }
 }
 
 impl<S, N, F> FormatEvent<S, N> for ThrottledLibraries<F>
@@ -56,16 +64,15 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let library = library(event.metadata().target());
-        let level = self.has_priority.then(|| *event.metadata().level());
-        let begin = level.map_or(String::new(), |level| format!("<{}>", priority(level)));
         if library.starts_with(OWN) {
-            to.write_str(&begin)?;
+            self.begin(&mut to, event)?;
             return self.inner.format_event(context, to, event);
         }
         let Some(hidden) = self.libraries.show(library, clock::now()) else {
             return Ok(());
         };
-        let mut line = begin;
+        let mut line = String::new();
+        self.begin(&mut Writer::new(&mut line), event)?;
         self.inner
             .format_event(context, Writer::new(&mut line), event)?;
         match (self.format, line.trim_end().strip_suffix('}')) {

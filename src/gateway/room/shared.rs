@@ -223,7 +223,7 @@ impl OriginRoom {
             let mut all = Vec::with_capacity(ops.len());
             let mut call = self.next_call(&mut all, ops).ok_or(Error::InvalidReply)?;
             call.ops = &all;
-            let (reply, _) = link.run(link.store().call(&call)).await;
+            let (reply, _) = link.call(&call).await;
             let mut reply = reply?;
             let done = reply.done.take();
             let mut state = self.lock();

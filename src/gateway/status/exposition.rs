@@ -21,10 +21,9 @@ use tokio::time::timeout;
 use self::table::{Table, labels};
 use super::shared::answers;
 use crate::http::gateway::Gateway;
-use crate::observe::certificates::known_certificates;
+use crate::observe::certificates::has_known_certificates;
 use crate::observe::connections::ClientConnections;
-use crate::observe::metrics;
-use crate::observe::metrics::StoreResult;
+use crate::observe::metrics::{self, StoreResult};
 use crate::zone::{Zone, ZoneStats};
 
 /// Number of keys of a zone that have series of their own.
@@ -70,7 +69,7 @@ fn write_gateway(out: &mut String, gateway: &Gateway) {
     }
     // A listener or certificate that a reload removes from the file stays in use until the process
     // ends.
-    if gateway.settings().server.tls.is_some() || !known_certificates().is_empty() {
+    if gateway.settings().server.tls.is_some() || has_known_certificates() {
         process::write_handshakes(out);
     }
 }

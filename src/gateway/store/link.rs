@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
+use super::script::ScriptCall;
 use super::{Error, Store, StoreClock, StoreHealth, Trip};
 use crate::time::clock;
 
@@ -122,6 +123,11 @@ impl Link {
             }
         });
         user
+    }
+
+    /// Calls a script. Returns its reply, and the duration of the round trip.
+    pub async fn call<C: ScriptCall>(&self, call: &C) -> (Result<C::Reply, Error>, Trip) {
+        self.run(self.store.call(call)).await
     }
 
     /// Runs operations. Returns the replies, and the duration of the round trip.

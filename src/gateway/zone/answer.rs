@@ -62,9 +62,10 @@ pub enum Answer {
     Rejected(Rejection),
     /// The key is unknown, and the zone accepts no more new keys now.
     ///
-    /// The request must join the bucket of [`NEW_KEYS`].
+    /// The request must join the bucket of [`NEW_KEYS`](super::NEW_KEYS).
     UseNewKeysBucket(Join),
-    /// No permit is free. Only an [`PermitRequest`](super::join::AskPlace) that does not wait gets this.
+    /// No permit is free. Only a [`PermitRequest`](super::pending::PermitRequest) that does not wait
+    /// gets this.
     NoPermit,
 }
 

@@ -1,4 +1,4 @@
-//! Requests on their way to an actor: each is answered exactly once, unless its caller is dropped before.
+//! Requests on their way to an actor. Each is answered once, unless its caller is dropped before.
 
 use limit::{Limit, Moment, Ticket};
 use tokio::sync::oneshot;

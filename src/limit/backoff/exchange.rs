@@ -44,7 +44,7 @@ pub struct LearnedQuery {
     pub answers: u64,
 }
 
-/// Reply of the store to an [`LearnedQuery`].
+/// Reply of the store to a [`LearnedQuery`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnedReply {
     /// Identifier of the state that the store has after the query.

@@ -147,8 +147,8 @@ impl Trial {
         for (nth, test) in self.tests.iter().enumerate() {
             let all = self.blocks.samples(nth, closed, |_| true);
             let settled = self.blocks.samples(nth, closed, |block| !block.is_settling);
-            let is_bad = test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad;
-            if is_bad && self.length != Length::Recover {
+            let is_bad = || test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad;
+            if self.length != Length::Recover && is_bad() {
                 self.broken = Some(nth);
                 return Some(StepVerdict::Broke);
             }

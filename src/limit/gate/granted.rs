@@ -146,7 +146,7 @@ impl Granted {
 
     /// Records that a request leaves, which was ready at `ready`. Returns when it was due.
     ///
-    /// Slots that are too early must have [expired](Self::lapse) before.
+    /// Slots that are too early must have [expired](Self::expire) before.
     pub(super) fn depart(&mut self, ready: Moment, cost: u64) -> Moment {
         let due = self.slots.front().map_or(ready, |slot| ready.max(*slot));
         self.last = due;

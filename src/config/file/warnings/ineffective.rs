@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::node::Node;
-use crate::{BackoffMode, Origin, Route, Server};
+use crate::{BackoffMode, Collapse, Origin, Route, Server};
 
 /// Warns of limits on client connections when connections are not kept.
 pub(super) fn of_server(server: &Server, node: Node) {
@@ -47,7 +47,7 @@ pub(super) fn of_route(route: &Route, node: Node) {
     let max_wait = route.max_wait.filter(|_| !route.dry_run);
     if let (Some((collapse, node)), Some(max_wait)) = (collapse, max_wait)
         && collapse.follow_timeout > max_wait
-        && collapse.follow_timeout != Duration::from_secs(5)
+        && collapse.follow_timeout != Collapse::default().follow_timeout
     {
         warn(node, "follow_timeout", "max_wait of the route is shorter");
     }

@@ -73,6 +73,18 @@ fn is_of_browsers(zone: &Zone) -> bool {
             | Variable::Path(_),
         ) => false,
         // These have one value for all requests of a browser to a site.
-        Part::Variable(_) | Part::Text(_) => true,
+        Part::Variable(
+            Variable::RemoteAddr
+            | Variable::Host
+            | Variable::Scheme
+            | Variable::ServerPort
+            | Variable::SslClientVerify
+            | Variable::SslClientFingerprint
+            | Variable::SslClientSubject
+            | Variable::SslClientSerial
+            | Variable::Cookie(_)
+            | Variable::Jwt { .. },
+        )
+        | Part::Text(_) => true,
     })
 }

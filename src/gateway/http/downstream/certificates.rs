@@ -104,6 +104,12 @@ impl TlsFileError {
     }
 }
 
+impl From<TlsFileError> for io::Error {
+    fn from(error: TlsFileError) -> Self {
+        Self::other(error)
+    }
+}
+
 impl Certificates {
     /// Reads the files of all pairs.
     ///
@@ -234,12 +240,10 @@ fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
 /// Reads both files of a pair.
 fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
     let read = |file: &Path, is_key| {
-        read_regular(file, LARGEST).map_err(|error| {
-            let has_folder = file.parent().is_none_or(Path::exists);
-            TlsFileError {
-                is_unmounted: error.kind() == io::ErrorKind::NotFound && !has_folder,
-                ..TlsFileError::new(file, &error, is_key)
-            }
+        read_regular(file, LARGEST).map_err(|error| TlsFileError {
+            is_unmounted: error.kind() == io::ErrorKind::NotFound
+                && file.parent().is_some_and(|folder| !folder.exists()),
+            ..TlsFileError::new(file, &error, is_key)
         })
     };
     Ok((read(&pair.cert, false)?, read(&pair.key, true)?))

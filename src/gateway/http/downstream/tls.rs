@@ -86,8 +86,8 @@ impl TlsServer {
     pub fn new(certificates: Arc<Certificates>, clients: Option<ClientAuth>) -> io::Result<Self> {
         let (mut verifier, mut trust) = (None, None);
         if let Some(auth) = clients {
-            let files = TrustFiles::read(&auth).map_err(io::Error::other)?;
-            verifier = Some(files.verifier(&auth).map_err(io::Error::other)?);
+            let files = TrustFiles::read(&auth)?;
+            verifier = Some(files.verifier(&auth)?);
             files.note(&auth);
             let known = Mutex::new(files);
             trust = Some(Arc::new(Clients { auth, known }));
@@ -119,12 +119,12 @@ impl TlsServer {
 
     /// Reads the files, and replaces the configuration of handshakes if they changed.
     fn renew_files(&self, Clients { auth, known }: &Clients) -> io::Result<()> {
-        let files = TrustFiles::read(auth).map_err(io::Error::other)?;
+        let files = TrustFiles::read(auth)?;
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         if *known == files {
             return Ok(());
         }
-        let verifier = files.verifier(auth).map_err(io::Error::other)?;
+        let verifier = files.verifier(auth)?;
         let config = config(&self.0.certificates, Some(verifier))?;
         let in_force = self.0.config.write();
         *in_force.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);

@@ -29,25 +29,20 @@ pub use durations::{DurationHistogram, Durations};
 pub use gate::{BackoffReason, GateMetrics, GateRejected};
 pub(crate) use label::labels;
 pub use label::{CountBy, Label};
-pub use process::ConfigMetrics;
 #[cfg(test)]
 pub(crate) use process::count_alone;
-pub use process::{ActorKind, count_restart};
-pub use process::{DESCRIPTOR_WAITS, DescriptorWait, LOCAL_PORT_WAITS, LocalPortWait};
 pub use process::{
-    HandshakeFailure, count_handshake, count_handshake_failure, handshake_failures, handshakes,
+    ActorKind, ConfigMetrics, DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS,
+    LocalPortWait, count_dropped_line, count_dropped_stderr_line, count_handshake,
+    count_handshake_failure, count_restart, handshake_failures, handshakes,
 };
-pub use process::{count_dropped_line, count_dropped_stderr_line};
 pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
 pub use route::RouteMetrics;
-pub use server::CodeClass;
-pub use server::{Outcome, ServerMetrics};
+pub use server::{CodeClass, Outcome, ServerMetrics};
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;
-pub use zone::LimitStatus;
-pub use zone::StoreResult;
-pub use zone::{PlanMetrics, Rejected, ZoneMetrics};
+pub use zone::{LimitStatus, PlanMetrics, Rejected, StoreResult, ZoneMetrics};
 
 /// Upper bounds of every histogram's buckets, in seconds: from 100 µs to one minute.
 ///

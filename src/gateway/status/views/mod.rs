@@ -10,24 +10,22 @@ mod room;
 mod sample;
 mod zone;
 
-pub use gate::PermitsStatus;
 pub use gate::{
     BackingOff, ConfiguredAndEffective, GateClass, GateKeySample, GateOutage, GateOverride,
-    GateRefused, GateSample, RefusedOperation,
+    GateRefused, GateSample, PermitsStatus, RefusedOperation,
 };
 pub use headline::{After, EndedHeadline, Headline, Headlines, PastHeadline, Suspicion, Topic};
-pub use origin::{FailureSample, Holder, OriginSample, Unanswered, Usual};
-pub use origin::{Shared, SharedAnswers, SharedSample};
+pub use origin::{
+    FailureSample, Holder, OriginSample, Shared, SharedAnswers, SharedSample, Unanswered, Usual,
+};
 pub use plain::Plain;
 pub use room::{Room, RoomOverride, RoomSample, RoomWord};
-pub use sample::Problem;
 pub use sample::{
-    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LogSample,
-    LostKeysSample, MaintenanceSample, Sample,
+    CertificateSample, ChangeSample, Codes, DescriptorSample, HandshakeSample, Latency,
+    LocalPortSample, LogSample, LostKeysSample, MaintenanceSample, Problem, RouteSample, Sample,
+    StoreRefuses, StoreSample,
 };
-pub use sample::{Codes, Latency, RouteSample};
-pub use sample::{StoreRefuses, StoreSample};
-pub use zone::{ChangedKey, RateAdvice, Replayed, WhatIf};
 pub use zone::{
-    FullKey, HeavyKey, KeySample, Keyless, OnlyKey, Override, RecentRequests, Totals, ZoneSample,
+    ChangedKey, FullKey, HeavyKey, KeySample, Keyless, OnlyKey, Override, RateAdvice,
+    RecentRequests, Replayed, Totals, WhatIf, ZoneSample,
 };

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use config::show_size;
-
 use super::hosts::Host;
 use super::object::Ingress;
 use super::policy::{BODY_SIZE, Policy};
@@ -68,13 +66,8 @@ pub(super) fn sections(
     }
     let paths = hosts.iter().flat_map(|host| &host.paths);
     let sizes: Vec<u64> = paths.map(|it| policies[it.ingress].body_size).collect();
-    // 0 means no limit.
-    let most = sizes.iter().max_by_key(|size| (**size == 0, **size));
-    let most = most.copied().unwrap_or(BODY_SIZE);
-    if sizes.iter().any(|size| *size != most) {
-        section.comments.push(format!("proxy-body-size differs between Ingresses, and is 1m where it is not set; drip has one for all, and {} is the largest", show_size(most)));
-    }
-    section.text("max_body_size", &show_size(most));
+    let differ = "proxy-body-size differs between Ingresses, and is 1m where it is not set";
+    section.largest_body(&sizes, BODY_SIZE, differ);
     let mut sections = vec![section];
     if !folders.is_empty() {
         let mut section = Section::new("[server.tls]");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{show_size, toml_string};
+use config::toml_string;
 
 use super::Translation;
 use super::listen;
@@ -34,13 +34,7 @@ impl Translation<'_> {
         // Default of nginx's `client_max_body_size`.
         let bodies = self.bodies.iter().map(|size| size.unwrap_or(1 << 20));
         let bodies: Vec<u64> = bodies.collect();
-        // 0 means no limit.
-        let most = bodies.iter().max_by_key(|size| (**size == 0, **size));
-        let most = most.copied().unwrap_or(0);
-        if bodies.iter().any(|size| *size != most) {
-            section.comments.push(format!("client_max_body_size differs between locations; drip has one for all, and {} is the largest", show_size(most)));
-        }
-        section.text("max_body_size", &show_size(most));
+        section.largest_body(&bodies, 0, "client_max_body_size differs between locations");
         section.comments.extend(self.notes.since(before));
         let mut sections = vec![section];
         sections.extend(tls.take());

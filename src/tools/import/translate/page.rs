@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use config::{toml_string, toml_text};
+use config::{show_size, toml_string, toml_text};
 use limit::show_duration;
 
 /// Field names with their values in TOML syntax.
@@ -20,6 +20,20 @@ pub(in crate::import) struct Section {
 }
 
 impl Section {
+    /// Adds the largest of the body sizes in bytes, 0 for no limit; `usual` if there are none.
+    ///
+    /// `differ`: the start of a comment for sizes that differ.
+    pub(in crate::import) fn largest_body(&mut self, sizes: &[u64], usual: u64, differ: &str) {
+        let most = sizes.iter().max_by_key(|size| (**size == 0, **size));
+        let most = most.copied().unwrap_or(usual);
+        let shown = show_size(most);
+        if sizes.iter().any(|size| *size != most) {
+            let comment = format!("{differ}; drip has one for all, and {shown} is the largest");
+            self.comments.push(comment);
+        }
+        self.text("max_body_size", &shown);
+    }
+
     /// Returns a table without fields.
     pub(in crate::import) fn new(title: impl Into<String>) -> Self {
         Self {

@@ -28,7 +28,8 @@
 //! | Answered | `mod.rs` | `End`: reason why the connection ends; else it is Idle again |
 //! | Lingering | `closing.rs` | |
 //!
-//! From Waiting to Tunnel, the [`RequestService`] uses the connection as its [`ClientStream`].
+//! From Waiting to Tunnel, the [`RequestService`] uses the connection as its
+//! [`ClientStream`](super::ClientStream).
 
 mod closing;
 mod stream;

@@ -8,9 +8,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use config::Route;
-use futures_util::StreamExt;
-use futures_util::future::ready;
-use futures_util::stream::FuturesUnordered;
 use limit::Limit;
 use smallvec::SmallVec;
 
@@ -33,7 +30,7 @@ pub(super) async fn join_all(
     };
     pending.sort_by_key(join_order);
     let at_once = pending.partition_point(|asked| join_order(asked).is_none());
-    // Limits with `in_flight` are not probed: it cannot be predicted whether a permit will be free.
+    // Limits with `in_flight` are not outcome: it cannot be predicted whether a permit will be free.
     if at_once > 1
         && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
     {
@@ -101,13 +98,24 @@ async fn with_permits<'r>(
 ///
 /// A probe charges nothing.
 async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let asking = asked.iter().enumerate().map(async |(index, asked)| {
-        let probed = gateway.zone(asked.zone).probe(asked.join.clone()).await;
-        probed.map(|rejection| (index, rejection))
-    });
-    // The first rejection decides; the other results are ignored.
-    let mut probed = asking.collect::<FuturesUnordered<_>>().filter_map(ready);
-    let (index, rejection) = probed.next().await?;
+    let probe = |asked: &PendingLimit| gateway.zone(asked.zone).probe(asked.join.clone());
+    let mut probes: Vec<_> = asked.iter().map(|it| Some(Box::pin(probe(it)))).collect();
+    // The first rejection decides, the first in order of those that arrive together.
+    let (index, rejection) = poll_fn(|cx| {
+        for (index, slot) in probes.iter_mut().enumerate() {
+            let outcome = slot.as_mut().map(|probe| probe.as_mut().poll(cx));
+            match outcome {
+                Some(Poll::Ready(Some(rejection))) => return Poll::Ready(Some((index, rejection))),
+                Some(Poll::Ready(None)) => *slot = None,
+                Some(Poll::Pending) | None => {}
+            }
+        }
+        if probes.iter().all(Option::is_none) {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    })
+    .await?;
     for (other, asked) in asked.iter().enumerate() {
         let zone = gateway.zone(asked.zone);
         if other == index {
