@@ -84,8 +84,12 @@ fn each_file_of_nginx_becomes_its_golden_file() {
         "tidy",
         "vhosts",
     ] {
-        let (code, settings, _) = corpus(&format!("{name}.conf"));
+        let (code, settings, notes) = corpus(&format!("{name}.conf"));
         assert_eq!(code, Some(0), "{name}");
+        // The last line counts the others.
+        for note in notes.iter().filter(|note| note.contains(".conf:")) {
+            assert!(settings.contains(note.as_str()), "{name}: {note}");
+        }
         check_golden(&format!("{name}.toml"), &settings);
     }
 }

@@ -96,6 +96,8 @@ fn clients_that_are_exempt_have_no_key_on_purpose() {
     stays_quiet(&gateway, Duration::from_secs(6));
     let labels = [("zone", "per_key"), ("status", "no_key")];
     let metrics = gateway.metrics();
+    let answered = [("route", "/"), ("code", "200")];
+    assert!(metrics.count("drip_requests_total", &answered) > 100);
     assert_eq!(metrics.count("drip_zone_requests_total", &labels), 0);
 }
 

@@ -70,7 +70,7 @@ fn what_the_room_did_not_sign_is_never_let_in() {
         check_outside(&gateway, &origin, &fields, fields.as_bytes());
     }
     assert_eq!(counted(&gateway, "session"), 0);
-    eventually("all are counted", || counted(&gateway, "foreign") > 10);
+    eventually("all are counted", || counted(&gateway, "foreign") >= 24);
     let mut inside = inside;
     assert!(inside.is_inside(at), "it is still inside");
     assert!(!gateway.log().contains("panic"), "{}", gateway.log());

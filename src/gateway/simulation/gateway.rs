@@ -70,7 +70,8 @@ impl Gateway {
     /// Opens the gate of an origin. Tasks of this host call the store for it.
     fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
         let settings = origin.settings(origin.rate);
-        let gate = OriginGate::of(&settings, None).expect("an origin with a gate");
+        let gate = OriginGate::of(&settings, None, Arc::default());
+        let gate = gate.expect("an origin with a gate");
         let store = Some(&self.store_health);
         for task in gate.begin_sharing(&settings, store, self.saved()) {
             actix_rt::spawn(task.run());

@@ -220,7 +220,7 @@ impl<'a> Incident<'a> {
         lines.retain(|(at, _)| *at >= self.began);
         let too_early = lines::ended(&lines, reported, ended);
         assert!(too_early.is_empty(), "it goes on: {too_early:#?}");
-        self.check_begin(reported);
+        self.check_begin(reported, ended);
         if self.waits_for_end {
             self.wait_for_end(reported, ended);
         }
@@ -228,12 +228,15 @@ impl<'a> Incident<'a> {
 
     /// Checks the log lines about begins.
     ///
-    /// A line that follows another one of its cause may be part of it.
-    fn check_begin(&self, reported: &Value) {
+    /// The line may be that of an earlier incident of this cause, if that had not ended in the log.
+    fn check_begin(&self, reported: &Value, ended: Instant) {
         let cause = reported["cause"].as_str().unwrap_or_default();
         let all = self.gateway.log_lines();
-        let mut of_cause = all.iter().filter(|(_, line)| lines::begins(line, cause));
-        assert!(of_cause.next().is_some(), "no line says that {cause} began");
+        let last_end = lines::ended(&all, reported, ended).pop();
+        let since_end = all.iter().rev().map(|(_, line)| line);
+        let mut since_end = since_end.take_while(|line| Some(*line) != last_end);
+        let has_begun = since_end.any(|line| lines::begins(line, cause));
+        assert!(has_begun, "no line says that {cause} began");
         let since = all.into_iter().filter(|(at, _)| *at >= self.began);
         let since: Vec<_> = since.map(|(_, line)| line).collect();
         let headlines: Vec<_> = self.seen().into_iter().map(|it| it.headline).collect();

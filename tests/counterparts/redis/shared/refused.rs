@@ -124,6 +124,7 @@ fn check(refusal: &Refusal, is_gate: bool) {
     let line = gateway.wait_for_line(line);
     assert!(line.contains(refusal.remedy), "{line}");
     if is_gate {
+        assert!(line.contains(refusal.says), "{line}");
         let sharing = &json(&gateway, "/api/origins")["origins"][0]["gate"]["sharing"];
         assert_eq!(sharing["alone"], true, "{sharing}");
         let reason = sharing["reason"].as_str().expect("a reason");
@@ -138,6 +139,9 @@ fn check(refusal: &Refusal, is_gate: bool) {
     assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
     if let Some(undo) = refusal.undo {
         redis.ask(undo);
+        if is_gate {
+            gateway.wait_for_line("the gateways share the rate again");
+        }
         eventually("the headline is another", || {
             headline()["cause"] != "store_refuses"
         });
@@ -156,7 +160,7 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
     // Another value has the key.
     let taken = [
         ("LPUSH drip:gate:app.2 taken", "WRONGTYPE"),
-        ("SET drip:gate:app.2 taken", ""),
+        ("SET drip:gate:app.2 taken", "WRONGTYPE"),
     ]
     .map(taken);
     super::all_at_once(REFUSALS.iter().chain(&taken), |it| check(it, true));

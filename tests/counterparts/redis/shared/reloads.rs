@@ -59,6 +59,7 @@ fn a_reload_with_another_redis_table_withholds_nothing_and_adds_no_gateway() {
                 let sharing = &origins["origins"][0]["gate"]["sharing"]["gateways"];
                 assert!(sharing.as_u64().is_none_or(|it| it <= 2), "{sharing}");
                 let of_key = keys(&other, "");
+                assert!(!of_key.is_empty(), "the key is listed");
                 assert!(of_key.iter().all(|it| it["withheld"] == 0), "{of_key:?}");
                 pass(20);
             }

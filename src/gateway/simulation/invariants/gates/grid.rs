@@ -120,7 +120,7 @@ impl State {
             return Ok(());
         }
         Err(format!(
-            "{reported} gateways are told of, not {least} to {most}"
+            "{reported} gateways are reported, not {least} to {most}"
         ))
     }
 

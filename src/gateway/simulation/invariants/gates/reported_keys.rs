@@ -49,7 +49,7 @@ impl ReportedKeys {
         };
         if !call.is_noted {
             if !is_late && self.reported.contains_key(&call.gateway) {
-                return Err("a gateway has to tell keys again that count still".to_owned());
+                return Err("a gateway has to report keys again that still count".to_owned());
             }
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl ReportedKeys {
             let (received, gateways) = (known.get(key).copied(), self.gateways_of(*key));
             if received.map(usize::from) != Some(gateways) {
                 return Err(format!(
-                    "{received:?} gateways of a key were told, not {gateways}"
+                    "{received:?} gateways of a key were reported, not {gateways}"
                 ));
             }
         }
