@@ -48,23 +48,40 @@ const DEAD: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn an_origin_that_answers_500_or_whose_servers_are_dead_is_reported_as_such_and_in_the_lines() {
+/// Two servers of one origin behind a gateway, under steady load.
+fn two_servers() -> (Gateway, [Server; 2]) {
     let servers = [Server::start(), Server::start()];
     let addresses = servers.each_ref().map(Server::address);
     let origin = format!("max_fails = 1\nfail_timeout = \"{FAIL_TIMEOUT}s\"");
-    let gateway = Gateway::start(&app(&addresses, &origin, ""));
+    (Gateway::start(&app(&addresses, &origin, "")), servers)
+}
+
+#[test]
+fn an_origin_that_answers_500_is_reported() {
+    let (gateway, servers) = two_servers();
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let be = |mode| servers.iter().for_each(|it| it.be(mode));
     let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
     let mut incident = incident.waiting_for_end();
     incident.reported();
     incident.end(|| be(Mode::Fine));
-    let [_, dead] = &servers;
+}
+
+#[test]
+fn a_dead_server_of_two_is_reported_by_its_address() {
+    let (gateway, [_alive, dead]) = two_servers();
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
     let incident = Incident::begin(&gateway, &ONE_DEAD, || dead.be(Mode::Close));
     let mut incident = incident.saying(regex::escape(&dead.address().to_string()));
     incident.reported();
     incident.end(|| dead.be(Mode::Fine));
+}
+
+#[test]
+fn an_origin_whose_servers_are_dead_is_reported() {
+    let (gateway, servers) = two_servers();
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let be = |mode| servers.iter().for_each(|it| it.be(mode));
     let mut incident = Incident::begin(&gateway, &DEAD, || be(Mode::Close));
     incident.reported();
     incident.end(|| be(Mode::Fine));
