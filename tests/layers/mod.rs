@@ -47,7 +47,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the layer of a module path, if it has one.
+///
+/// The reports of nouns are part of the status.
 fn layer(path: &[&str]) -> Option<usize> {
+    let path = match path {
+        [_, "report", ..] => &["status"],
+        _ => path,
+    };
     let of = |length| {
         let path = path.get(..length)?.join("::");
         LAYERS.iter().position(|layer| *layer == path)

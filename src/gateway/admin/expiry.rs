@@ -9,10 +9,10 @@ use tokio::time::sleep;
 use super::Admin;
 use super::api::maintenance::subject as subject_of;
 use super::api::rooms::subject as subject_of_room;
+use crate::gate::report::subject as subject_of_gate;
 use crate::http::gateway::Gateway;
-use crate::status::gates::subject as subject_of_gate;
-use crate::status::overridden::subject;
 use crate::time::clock;
+use crate::zone::report::overridden::subject;
 
 /// Interval of the checks.
 const EVERY: Duration = Duration::from_millis(100);

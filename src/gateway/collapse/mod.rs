@@ -14,6 +14,7 @@
 //! | `present` | the part of an answer that one request gets: all, a range, or 304 |
 //! | `flight`, `leader`, `follower` | a request that others wait for, and its two sides |
 //! | `followers` | the queue of followers |
+//! | `report` | samples and metrics |
 
 mod answer;
 mod date;
@@ -25,6 +26,7 @@ mod kinds;
 mod leader;
 mod memory;
 mod present;
+pub(crate) mod report;
 mod terms;
 
 use std::hash::BuildHasher;

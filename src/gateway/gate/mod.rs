@@ -3,6 +3,8 @@
 //! All workers share one gate. The arithmetic is [`limit::Gate`], behind one short lock. A waiter
 //! gets its slot up to one millisecond early, and the pacer of its own worker releases it on time.
 //! So a wake-up between threads does not delay a departure.
+//!
+//! `report` has the samples, the metrics and the rules of the headline.
 
 mod alarms;
 mod backing_off;
@@ -17,6 +19,7 @@ mod outage;
 mod overrides;
 mod permit;
 mod permits;
+pub(crate) mod report;
 mod room;
 mod settings;
 mod share;

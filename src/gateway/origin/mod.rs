@@ -19,6 +19,7 @@
 //! | `error` | errors for which there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | lookups of names |
+//! | `report` | samples, metrics and rules of the headline |
 //! | `shortage` | waiting for a file descriptor or a local port |
 
 mod addresses;
@@ -43,6 +44,7 @@ mod pool;
 mod probe;
 mod prober;
 mod recovery;
+pub(crate) mod report;
 mod resolver;
 mod server;
 mod servers;

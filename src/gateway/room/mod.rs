@@ -2,12 +2,15 @@
 //!
 //! A waiting visitor is a number in a signed ticket. So a visitor costs the gateway nothing between
 //! two requests.
+//!
+//! `report` has the samples, the metrics and the rules of the headline.
 
 mod acts;
 pub(crate) mod base64_bytes;
 mod draws;
 mod outage_numbers;
 mod presented;
+pub(crate) mod report;
 mod saved;
 mod shared;
 mod ticket;

@@ -10,11 +10,13 @@ use actix_web::web;
 use limit::Moment;
 use tokio::time::timeout;
 
-use super::views::{Plain, RateAdvice, Sample};
+use super::plain::Plain;
+use super::sample::Sample;
 use super::what_if::{advise, in_force};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::Zone;
+use crate::zone::report::sample::RateAdvice;
 
 /// Minimum interval of replays.
 const EVERY: Duration = Duration::from_secs(5);

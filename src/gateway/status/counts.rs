@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::views::{Codes, Plain, Totals};
+use super::plain::Plain;
 use crate::observe::metrics::{
     CodeClass, CountBy, LimitStatus, Outcome, RouteMetrics, ServerMetrics, ZoneMetrics,
 };
+use crate::zone::report::sample::Totals;
 
 /// Status of a request whose client disconnected before a response began.
 const CLIENT_DISCONNECTED: u16 = 499;
 
-/// Numbers by label, without zeros.
+/// Numbers by label such as `2xx`, without zeros.
 pub(crate) type Labelled = BTreeMap<Plain, u64>;
 
 /// Responses of a server, by status class.
-pub(crate) fn responses(server: &ServerMetrics) -> Codes {
+pub(crate) fn responses(server: &ServerMetrics) -> Labelled {
     labelled(server.responses.each())
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn errors(server: &ServerMetrics) -> Labelled {
 }
 
 /// Responses to clients, by status class.
-pub(crate) fn codes(route: &RouteMetrics) -> Codes {
+pub(crate) fn codes(route: &RouteMetrics) -> Labelled {
     let statuses = route.statuses();
     labelled(statuses.map(|(status, count)| (CodeClass::of(status).label(), count)))
 }

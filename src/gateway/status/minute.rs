@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::ServerUrl;
+use serde::Serialize;
 
-use super::views::Latency;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
@@ -110,6 +110,17 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
     let routes =
         routes.map(|(name, metrics)| (LatencySource::Route(name), metrics.durations.counts()));
     store.into_iter().chain(servers).chain(routes)
+}
+
+/// Quantiles of durations, in seconds; `None` without any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
 }
 
 /// Quantiles of these durations.

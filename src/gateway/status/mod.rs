@@ -1,39 +1,44 @@
-//! Status of all nouns, once a second: zones, origins, routes, the store, the process.
+//! Status of the gateway, once a second: the samples of all nouns, and what is made of them.
+//!
+//! Each noun has a folder `report`: the type of its sample, how it is taken, its metrics, and its
+//! rules of the headline. `route` and `process` are here, because they have no folder of their own.
 //!
 //! | file | content |
 //! |---|---|
-//! | `views` | the types of the JSON |
-//! | `sampler` | the sample of each second |
+//! | `sample` | the sample of a second: those of all nouns |
+//! | `sampler` | takes a sample each second |
 //! | `live` | the samples of the last ten minutes, and the clients that receive each new one |
 //! | `headline` | the most important state now, and its cause |
+//! | `exposition` | metrics in Prometheus format |
 //! | `find` | steps and result of an experiment at an origin, as text, TOML and JSON |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
 //! | `counts` | counts by label |
-//! | `gates`, `rooms`, `shared` | parts that samples and views have in common |
-//! | `overridden` | overrides, as both show them |
-//! | `timestamp` | times as text |
-//! | `exposition` | metrics in Prometheus format |
+//! | `growth` | growth of counts within a second |
+//! | `disconnects` | waits of disconnected clients |
+//! | `plain`, `timestamp` | texts and times in JSON |
 
 mod advisor;
 pub(crate) mod counts;
+pub(crate) mod disconnects;
 pub(crate) mod exposition;
 pub mod find;
-pub(crate) mod gates;
+pub(crate) mod growth;
 pub(crate) mod headline;
 mod live;
 pub(crate) mod minute;
-pub(crate) mod overridden;
-pub(crate) mod rooms;
+pub(crate) mod plain;
+pub(crate) mod process;
+pub(crate) mod route;
+pub(crate) mod sample;
 pub(crate) mod sampler;
-pub(crate) mod shared;
 pub(crate) mod timestamp;
-pub(crate) mod views;
 pub(crate) mod what_if;
 
 pub use exposition::Recorder;
-pub use views::{Plain, Problem};
+pub use plain::Plain;
+pub use sample::Problem;
 
 /// Status of the last minutes. Clones share it.
 #[derive(Clone, Default)]

@@ -1,9 +1,11 @@
-//! Times as text.
+//! Times in JSON.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use limit::Moment;
 
-use super::views::Plain;
+use super::plain::Plain;
 use crate::time::clock;
 
 /// Formats a time of the wall clock in UTC, with milliseconds.
@@ -12,4 +14,9 @@ pub(crate) fn timestamp(moment: Moment) -> Plain {
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
     let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
     Plain::new(&text.to_string())
+}
+
+/// Seconds, rounded down to microseconds: more digits only make each sample larger.
+pub(crate) fn seconds(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e6
 }

@@ -73,6 +73,7 @@ mod patience;
 mod permits;
 mod refusal;
 mod reply;
+pub(crate) mod report;
 mod room;
 mod script;
 mod shared_by;

@@ -21,7 +21,8 @@
 //!
 //! Where to look: `handle` is the interface of a zone, `joining` and `admission` that of one request.
 //! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`, `heavy`
-//! and `arrivals` are what operators can query.
+//! and `arrivals` are what operators can query. `report` has the samples, the metrics and the rules of
+//! the headline.
 
 mod admission;
 mod answer;
@@ -33,6 +34,7 @@ mod joining;
 mod key;
 mod overrides;
 mod pending;
+pub(crate) mod report;
 mod restart;
 mod shards;
 mod snapshot;

@@ -11,8 +11,9 @@ use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Order};
 use crate::http::gateway::Gateway;
+use crate::status::plain::Plain;
+use crate::status::sample::Problem;
 use crate::status::timestamp::timestamp;
-use crate::status::views::{Plain, Problem};
 
 /// `GET /api/config`: the file, its settings and its last changes.
 pub(super) async fn show(admin: Data<Admin>) -> Answer {

@@ -17,9 +17,9 @@ use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::find::{self, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::report::subject;
 use crate::gate::{GateOverride, OverrideRefusal};
 use crate::origin::Origin;
-use crate::status::gates::subject;
 use crate::time::clock;
 
 /// Id of the experiment that a PUT renews or a DELETE ends.

@@ -10,16 +10,15 @@ use actix_web::web::{Bytes, Data, Path};
 use limit::{Moment, Rate};
 use serde::Deserialize;
 
-use super::body::parse;
-use super::body::span;
+use super::body::{parse, span};
 use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::find::OWNER;
 use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::report::{overridden, subject};
 use crate::gate::{GateOverride, OriginGate, OverrideRefusal};
 use crate::http::gateway::Gateway;
 use crate::origin::Origin;
-use crate::status::gates::{overridden, subject};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 

@@ -16,7 +16,7 @@ use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
-use crate::status::overridden::{subject, view as override_view};
+use crate::zone::report::overridden::{subject, view as override_view};
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Maximum number of keys in one list.

@@ -8,14 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::body::parse;
-use super::body::span;
+use super::body::{parse, span};
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, Order};
 use crate::http::gateway::{Gateway, Maintenance, MaintenanceTarget, Maintenances};
+use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
-use crate::status::views::Plain;
 use crate::time::clock;
 
 /// Log text for a route without maintenance.

@@ -6,16 +6,18 @@ use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
+use crate::collapse::report as shared;
+use crate::gate::report as gates;
 use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
-use crate::status::counts::Labelled;
+use crate::room::report as rooms;
+use crate::status::counts::{self, Labelled};
 use crate::status::headline::words::part;
 use crate::status::minute::{LatencySource, Minute, latency};
+use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
-use crate::status::views::{self, Plain};
-use crate::status::{counts, gates, rooms, shared};
 use crate::time::clock;
 
 /// Number of the deepest keys of a gate in a response.
@@ -69,7 +71,7 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
 }
 
 /// Status of an origin's waiting room.
-fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<views::Room> {
+fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<rooms::sample::Room> {
     let room = gateway.room(origin)?;
     let file = gateway.settings().origins.get(origin)?.room.as_ref()?;
     Some(rooms::view(room, file, &room.status(now)))

@@ -8,17 +8,17 @@ use limit::Rate;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::body::parse;
-use super::body::span;
+use super::body::{parse, span};
 use super::keys::{named, unmasked};
 use super::zones::find;
 use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::key_names::KeyNames;
-use crate::status::overridden::{subject, view};
-use crate::status::views::{self, Plain};
+use crate::status::plain::Plain;
 use crate::time::clock;
+use crate::zone::report::overridden::{subject, view};
+use crate::zone::report::sample;
 use crate::zone::{Key, MAX_KEYS, Override, Zone};
 
 /// Body of a PUT.
@@ -90,7 +90,7 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
 async fn act(
     request: &HttpRequest,
     admin: &Admin,
-    act: impl FnOnce(&Zone, Target) -> Result<views::Override, Refusal>,
+    act: impl FnOnce(&Zone, Target) -> Result<sample::Override, Refusal>,
 ) -> Answer {
     let path = request.uri().path();
     let path = path.strip_suffix("/override").unwrap_or(path);

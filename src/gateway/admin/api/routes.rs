@@ -13,7 +13,7 @@ use crate::http::gateway::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, RouteMetrics};
 use crate::status::counts;
 use crate::status::minute::{LatencySource, Minute};
-use crate::status::views::Plain;
+use crate::status::plain::Plain;
 
 /// `GET /api/routes`: all routes.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {

@@ -9,8 +9,8 @@ use crate::admin::reply::{self, Answer};
 use crate::http::gateway::Gateway;
 use crate::status::counts::{self, Labelled};
 use crate::status::minute::{LatencySource, Minute};
+use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
-use crate::status::views::Plain;
 use crate::zone::StoreHealth;
 
 /// `GET /api/store`: the store; `null` without one.

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use super::zones::{busy, find};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::status::views::WhatIf;
 use crate::status::what_if::{OtherNumbers, in_force, replay};
 use crate::time::clock;
+use crate::zone::report::sample::WhatIf;
 
 /// Time limit for the workers to return their arrivals.
 const COLLECTED_IN: Duration = Duration::from_secs(1);

@@ -12,10 +12,10 @@ use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::MAX_NAMED_ROUTES;
-use crate::status::exposition::stats;
-use crate::status::views::Plain;
-use crate::status::{counts, overridden};
+use crate::status::counts;
+use crate::status::plain::Plain;
 use crate::zone::Zone;
+use crate::zone::report::{overridden, stats};
 
 /// `GET /api/zones`: all zones.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {

@@ -18,9 +18,9 @@ use tokio::time::sleep;
 
 use super::Admin;
 use crate::gate::OriginGate;
+use crate::gate::report::subject;
 use crate::origin::Origin;
 use crate::status::find::{ending, line};
-use crate::status::gates::subject;
 use crate::time::clock;
 pub(super) use running::{OWNER, Running};
 

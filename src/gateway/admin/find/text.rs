@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::running::Running;
 use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, line};
+use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
-use crate::status::views::Plain;
 
 /// Formats an experiment.
 pub(in crate::admin) fn view(it: &Running, now: Moment) -> Value {

@@ -17,26 +17,26 @@ static FAMILIES: LazyLock<HashMap<&str, (&str, &str)>> = LazyLock::new(|| {
 });
 
 /// Things with the labels of their series, and the output text.
-pub(super) struct Table<'o, T> {
+pub(crate) struct Table<'o, T> {
     out: &'o mut String,
     things: Vec<(String, T)>,
 }
 
 impl<'o> Table<'o, ()> {
     /// A table of one thing without labels.
-    pub(super) fn of_process(out: &'o mut String) -> Self {
+    pub(crate) fn of_process(out: &'o mut String) -> Self {
         Self::new(out, [(String::new(), ())])
     }
 }
 
 impl<'o, T> Table<'o, T> {
-    pub(super) fn new(out: &'o mut String, things: impl IntoIterator<Item = (String, T)>) -> Self {
+    pub(crate) fn new(out: &'o mut String, things: impl IntoIterator<Item = (String, T)>) -> Self {
         let things = things.into_iter().collect();
         Self { out, things }
     }
 
     /// Writes all series of one name; nothing if no thing has any.
-    pub(super) fn write(&mut self, name: &str, series: impl Fn(&T, &mut Series)) {
+    pub(crate) fn write(&mut self, name: &str, series: impl Fn(&T, &mut Series)) {
         let before = self.out.len();
         let (kind, help) = FAMILIES.get(name).copied().unwrap_or(("untyped", ""));
         // Writing to a string does not fail.
@@ -54,12 +54,12 @@ impl<'o, T> Table<'o, T> {
 
 impl<T> Table<'_, T> {
     /// Writes one series for each thing, without further labels.
-    pub(super) fn value<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> V) {
+    pub(crate) fn value<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> V) {
         self.some(name, |thing| Some(value(thing)));
     }
 
     /// Writes one series for each thing that has a value now.
-    pub(super) fn some<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> Option<V>) {
+    pub(crate) fn some<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> Option<V>) {
         self.write(name, |thing, series| {
             if let Some(value) = value(thing) {
                 series.line("", "", value);
@@ -68,7 +68,7 @@ impl<T> Table<'_, T> {
     }
 
     /// Writes one series for each thing and each value of a label.
-    pub(super) fn counts<L: Label>(
+    pub(crate) fn counts<L: Label>(
         &mut self,
         name: &str,
         label: &str,
@@ -80,7 +80,7 @@ impl<T> Table<'_, T> {
     }
 
     /// Writes one series for each thing and each of the given values of a label.
-    pub(super) fn each<V: Display, const N: usize>(
+    pub(crate) fn each<V: Display, const N: usize>(
         &mut self,
         name: &str,
         label: &str,
@@ -90,13 +90,13 @@ impl<T> Table<'_, T> {
     }
 
     /// Writes a histogram for each thing.
-    pub(super) fn durations(&mut self, name: &str, durations: impl Fn(&T) -> &DurationHistogram) {
+    pub(crate) fn durations(&mut self, name: &str, durations: impl Fn(&T) -> &DurationHistogram) {
         self.write(name, |thing, series| series.durations("", durations(thing)));
     }
 }
 
 /// The series of one thing under one name.
-pub(super) struct Series<'o> {
+pub(crate) struct Series<'o> {
     out: &'o mut String,
     name: &'o str,
     labels: &'o str,
@@ -104,7 +104,7 @@ pub(super) struct Series<'o> {
 
 impl Series<'_> {
     /// Adds a series for each value of one more label.
-    pub(super) fn each<'v, V: Display>(
+    pub(crate) fn each<'v, V: Display>(
         &mut self,
         label: &str,
         values: impl IntoIterator<Item = (&'v str, V)>,
@@ -115,7 +115,7 @@ impl Series<'_> {
     }
 
     /// Adds the series of a histogram. `more`: a further label.
-    pub(super) fn durations(&mut self, more: &str, durations: &DurationHistogram) {
+    pub(crate) fn durations(&mut self, more: &str, durations: &DurationHistogram) {
         let comma = if more.is_empty() { "" } else { "," };
         let (counts, all) = durations.cumulative();
         for (edge, count) in SECONDS.into_iter().zip(counts) {
@@ -143,7 +143,7 @@ impl Series<'_> {
 }
 
 /// Formats labels in Prometheus's text format.
-pub(super) fn labels(labels: &[(&str, &str)]) -> String {
+pub(crate) fn labels(labels: &[(&str, &str)]) -> String {
     let escaped = |text: &str| {
         text.replace('\\', "\\\\")
             .replace('"', "\\\"")
@@ -209,15 +209,18 @@ mod tests {
 
     #[test]
     fn each_name_has_a_type_and_a_help_text_and_is_written() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/status/exposition");
-        let files = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|it| it.unwrap().path());
-        let files = files.chain([format!("{folder}.rs").into()]);
-        let code: String = files
-            .filter(|it| it.extension().is_some_and(|of| of == "rs"))
-            .map(|it| std::fs::read_to_string(it).unwrap())
-            .collect();
+        let mut code = String::new();
+        let mut folders = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
+        while let Some(folder) = folders.pop() {
+            for file in std::fs::read_dir(folder).unwrap() {
+                let path = file.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.ends_with("exposition.rs") || path.ends_with("metrics.rs") {
+                    code.push_str(&std::fs::read_to_string(path).unwrap());
+                }
+            }
+        }
         let names = code
             .split('"')
             .filter(|text| text.starts_with("drip_") || text.starts_with("process_"));

@@ -1,7 +1,9 @@
 //! Finds the change of the file that came just before a warning.
 
+use super::sample::{After, Headline, Suspicion};
 use super::words::whole_seconds;
-use crate::status::views::{After, ChangeSample, Headline, Plain, Suspicion};
+use crate::status::plain::Plain;
+use crate::status::sample::ChangeSample;
 
 /// Advice to revert a change.
 const TAKE_BACK: &str = "Take the change back if it was not meant.";

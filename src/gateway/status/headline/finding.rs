@@ -1,21 +1,22 @@
 //! Findings of the headline's rules: cause, severity, evidence, remedy, and their order.
 
-use crate::status::views::{Headline, Plain, Suspicion, Topic};
+use super::sample::{Headline, Suspicion, Topic};
+use crate::status::plain::Plain;
 
 /// Defines the causes with their names in the API.
 macro_rules! causes {
     ($($cause:ident = $label:literal,)*) => {
         /// Cause of a headline, the most urgent first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(in crate::status) enum Cause {
+        pub(crate) enum Cause {
             $($cause,)*
         }
 
         impl Cause {
             #[cfg(test)]
-            pub(in crate::status) const ALL: &[Self] = &[$(Self::$cause,)*];
+            pub(crate) const ALL: &[Self] = &[$(Self::$cause,)*];
 
-            pub(in crate::status) fn label(self) -> &'static str {
+            pub(crate) fn label(self) -> &'static str {
                 match self {
                     $(Self::$cause => $label,)*
                 }
@@ -53,7 +54,7 @@ causes! {
 
 /// Severity of a headline, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::status) enum Severity {
+pub(crate) enum Severity {
     None,
     Fine,
     Warn,
@@ -61,7 +62,7 @@ pub(in crate::status) enum Severity {
 }
 
 impl Severity {
-    pub(in crate::status) fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Fine => "fine",
@@ -71,36 +72,36 @@ impl Severity {
     }
 
     /// Returns `Bad` if `bad`, else `Warn`.
-    pub(in crate::status) fn bad_if(bad: bool) -> Self {
+    pub(crate) fn bad_if(bad: bool) -> Self {
         if bad { Self::Bad } else { Self::Warn }
     }
 }
 
 /// Result of one rule.
-pub(in crate::status) struct Finding {
+pub(crate) struct Finding {
     /// Cause, which decides the order.
-    pub(in crate::status) cause: Cause,
+    pub(crate) cause: Cause,
     /// Severity.
-    pub(in crate::status) severity: Severity,
+    pub(crate) severity: Severity,
     /// Order among findings with the same cause and severity: the largest comes first.
-    pub(in crate::status) weight: f64,
+    pub(crate) weight: f64,
     /// Zone or origin that the finding is about.
-    pub(in crate::status) about: Option<Plain>,
+    pub(crate) about: Option<Plain>,
     /// Title, in one sentence.
-    pub(in crate::status) title: String,
+    pub(crate) title: String,
     /// Facts that show the cause.
-    pub(in crate::status) evidence: String,
+    pub(crate) evidence: String,
     /// Advice to the operator.
-    pub(in crate::status) remedy: String,
+    pub(crate) remedy: String,
     /// Relation to a change of the file just before it.
-    pub(in crate::status) suspicion: Suspicion,
+    pub(crate) suspicion: Suspicion,
     /// Number of requests of the last second that the finding is about, where these are counted.
-    pub(in crate::status) count: u64,
+    pub(crate) count: u64,
 }
 
 impl Finding {
     /// Creates a finding without texts.
-    pub(in crate::status) fn new(cause: Cause, severity: Severity) -> Self {
+    pub(crate) fn new(cause: Cause, severity: Severity) -> Self {
         Self {
             cause,
             severity,
@@ -115,7 +116,7 @@ impl Finding {
     }
 
     /// Creates a finding about a zone or an origin, without texts.
-    pub(in crate::status) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
+    pub(crate) fn about(name: &Plain, cause: Cause, severity: Severity) -> Self {
         Self {
             about: Some(name.clone()),
             ..Self::new(cause, severity)
@@ -123,7 +124,7 @@ impl Finding {
     }
 
     /// Topic of the finding, if it is worth a warning.
-    pub(in crate::status) fn topic(&self) -> Option<Topic> {
+    pub(crate) fn topic(&self) -> Option<Topic> {
         (self.severity >= Severity::Warn).then(|| Topic {
             cause: self.cause.label().into(),
             about: self.about.clone(),
@@ -141,7 +142,7 @@ impl Finding {
     }
 
     /// Converts the finding to a headline. `also`: titles of the other findings.
-    pub(in crate::status) fn into_headline(self, also: Vec<Plain>) -> Headline {
+    pub(crate) fn into_headline(self, also: Vec<Plain>) -> Headline {
         Headline {
             cause: self.cause.label().into(),
             severity: self.severity.label().into(),
@@ -163,7 +164,7 @@ impl Finding {
 }
 
 /// Sorts findings: the most urgent first.
-pub(in crate::status) fn in_order(found: &mut [Finding]) {
+pub(crate) fn in_order(found: &mut [Finding]) {
     found.sort_by(|a, b| {
         // Findings that are no warnings come last, whatever their cause.
         let is_fine = |it: &Finding| it.severity < Severity::Warn;

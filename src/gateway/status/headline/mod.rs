@@ -10,10 +10,11 @@
 //! | `words` | numbers as text |
 
 mod change;
-mod finding;
+pub(crate) mod finding;
 mod past;
-mod recent;
+pub(crate) mod recent;
 mod rules;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 pub(crate) mod words;
@@ -23,7 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::past::{Past, WarningChange};
 use self::recent::Recent;
-use super::views::{self, ChangeSample, Headline, Sample};
+use self::sample::Headline;
+use super::sample::{ChangeSample, Sample};
 
 /// Number of samples that the rules read, one for each second.
 ///
@@ -85,9 +87,9 @@ impl Headlines {
     }
 
     /// Returns the present headline and the earlier warnings, the newest first.
-    pub(crate) fn view(&self) -> views::Headlines {
+    pub(crate) fn view(&self) -> sample::Headlines {
         let state = self.state();
-        views::Headlines {
+        sample::Headlines {
             headline: state.present.clone().unwrap_or_else(rules::looking),
             history: state.past.history().cloned().collect(),
         }

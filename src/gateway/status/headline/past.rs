@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::change;
+use super::sample::{EndedHeadline, Headline, PastHeadline, Topic};
 use super::words::{seconds, whole};
-use crate::status::views::{ChangeSample, EndedHeadline, Headline, PastHeadline, Plain, Topic};
+use crate::status::plain::Plain;
+use crate::status::sample::ChangeSample;
 
 /// Maximum number of kept warnings.
 const MAX_KEPT: usize = 200;
@@ -184,7 +186,7 @@ mod tests {
     use std::ops::Range;
 
     use super::*;
-    use crate::status::views::Suspicion;
+    use crate::status::headline::sample::Suspicion;
 
     fn of(cause: &str, severity: &str, weight: f64) -> Headline {
         let topic = Topic {

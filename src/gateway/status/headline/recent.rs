@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::words::{count, whole};
-use crate::status::views::{Codes, Keyless, OriginSample, Plain, Sample, ZoneSample};
+use crate::origin::report::sample::OriginSample;
+use crate::status::counts::Labelled;
+use crate::status::plain::Plain;
+use crate::status::sample::Sample;
+use crate::zone::report::sample::{Keyless, ZoneSample};
 
 /// Kind of named thing in a sample, such as a zone or an origin.
-pub(super) trait NamedItem: 'static {
+pub(crate) trait NamedItem: 'static {
     /// Finds the thing of the same name in another second.
     fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
 }
@@ -24,7 +28,7 @@ impl NamedItem for OriginSample {
 }
 
 /// Samples of the last seconds, oldest first.
-pub(super) struct Recent<'a> {
+pub(crate) struct Recent<'a> {
     /// Samples of the last seconds, oldest first.
     samples: &'a [Sample],
     /// Samples before these, which may give the cause of events counted in these.
@@ -33,7 +37,7 @@ pub(super) struct Recent<'a> {
 
 impl<'a> Recent<'a> {
     /// Takes the last samples, at most `count`.
-    pub(super) fn last_of(samples: &'a [Sample], count: usize) -> Self {
+    pub(crate) fn last_of(samples: &'a [Sample], count: usize) -> Self {
         let (before, samples) = samples.split_at(samples.len().saturating_sub(count));
         Self { samples, before }
     }
@@ -41,7 +45,7 @@ impl<'a> Recent<'a> {
     /// Sample of the last second.
     ///
     /// `None` until there are two samples: the counts of the first one cover an unknown duration.
-    pub(super) fn last(&self) -> Option<&'a Sample> {
+    pub(crate) fn last(&self) -> Option<&'a Sample> {
         match self.samples {
             [_, .., last] => Some(last),
             _ => None,
@@ -49,7 +53,7 @@ impl<'a> Recent<'a> {
     }
 
     /// Last known value of a zone or an origin in these seconds.
-    pub(super) fn latest<T: NamedItem, R>(
+    pub(crate) fn latest<T: NamedItem, R>(
         &self,
         of: &T,
         what: impl Fn(&'a T) -> Option<R>,
@@ -62,7 +66,7 @@ impl<'a> Recent<'a> {
     ///
     /// The cause of rejections is known only in the second in which they happen. In the second in
     /// which the cause ends, it may no longer be known.
-    pub(super) fn latest_or_before<T: NamedItem, R>(
+    pub(crate) fn latest_or_before<T: NamedItem, R>(
         &self,
         of: &T,
         what: impl Fn(&'a T) -> Option<R>,
@@ -72,17 +76,17 @@ impl<'a> Recent<'a> {
     }
 
     /// Returns whether all client connections were in use in these seconds.
-    pub(super) fn was_full(&self) -> bool {
+    pub(crate) fn was_full(&self) -> bool {
         self.samples.iter().any(|sample| sample.connections.is_full)
     }
 
     /// Number of seconds that the sums cover.
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.counted().len().max(1) as f64
     }
 
     /// Formats a share, such as `3 of 7 requests in the last 3 s`.
-    pub(super) fn share_of(&self, part: u64, all: u64, noun: &str) -> String {
+    pub(crate) fn share_of(&self, part: u64, all: u64, noun: &str) -> String {
         let (part, all) = (whole(part), count(all, noun));
         format!("{part} of {all} in the last {:.0} s", self.seconds())
     }
@@ -93,18 +97,18 @@ impl<'a> Recent<'a> {
     }
 
     /// Sum of a count of a zone or an origin.
-    pub(super) fn total<T: NamedItem>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
+    pub(crate) fn total<T: NamedItem>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
         self.each(of).map(count).sum()
     }
 
     /// Requests of a zone with a key and a known outcome.
-    pub(super) fn came(&self, zone: &ZoneSample) -> u64 {
+    pub(crate) fn came(&self, zone: &ZoneSample) -> u64 {
         let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
         self.total(zone, ended)
     }
 
     /// Maximum of a duration of a zone or an origin.
-    pub(super) fn longest<T: NamedItem>(
+    pub(crate) fn longest<T: NamedItem>(
         &self,
         of: &T,
         time: impl Fn(&T) -> Option<f64>,
@@ -113,7 +117,7 @@ impl<'a> Recent<'a> {
     }
 
     /// Sum of each labelled count of a zone or an origin.
-    pub(super) fn counts<T: NamedItem>(
+    pub(crate) fn counts<T: NamedItem>(
         &self,
         of: &T,
         counts: impl Fn(&T) -> Option<&BTreeMap<Plain, u64>>,
@@ -122,7 +126,7 @@ impl<'a> Recent<'a> {
     }
 
     /// Returns whether a zone was paused in these seconds and no longer is.
-    pub(super) fn was_resumed(&self, zone: &ZoneSample) -> bool {
+    pub(crate) fn was_resumed(&self, zone: &ZoneSample) -> bool {
         let is_paused = |second: &Sample| {
             let overridden = zone.at(second).and_then(|it| it.overridden.as_ref());
             overridden.is_some_and(|it| it.pause)
@@ -131,23 +135,23 @@ impl<'a> Recent<'a> {
     }
 
     /// Key definition of a zone, if a request had no key.
-    pub(super) fn keyless(&self, zone: &ZoneSample) -> Option<&'a Keyless> {
+    pub(crate) fn keyless(&self, zone: &ZoneSample) -> Option<&'a Keyless> {
         let keyless = self.each(zone).filter_map(|it| it.keyless.as_ref());
         keyless.last()
     }
 
     /// Maximum p95 of the waits in a zone, if any request waited.
-    pub(super) fn longest_wait(&self, zone: &ZoneSample) -> Option<f64> {
+    pub(crate) fn longest_wait(&self, zone: &ZoneSample) -> Option<f64> {
         self.longest(zone, |it| it.wait_p95.filter(|_| it.delayed > 0))
     }
 
     /// Responses of an origin, and its requests without a response.
-    pub(super) fn ended_at_origin(&self, origin: &OriginSample) -> u64 {
+    pub(crate) fn ended_at_origin(&self, origin: &OriginSample) -> u64 {
         self.total(origin, |it| sum(&it.codes) + sum(&it.errors))
     }
 
     /// Maximum of a count of an origin in these seconds, so that a short dip does not show.
-    pub(super) fn lately(
+    pub(crate) fn lately(
         &self,
         origin: &OriginSample,
         count: impl Fn(&OriginSample) -> u64,
@@ -157,17 +161,17 @@ impl<'a> Recent<'a> {
     }
 
     /// Sum of a count of the process.
-    pub(super) fn of_process(&self, count: impl Fn(&Sample) -> u64) -> u64 {
+    pub(crate) fn of_process(&self, count: impl Fn(&Sample) -> u64) -> u64 {
         self.counted().iter().map(count).sum()
     }
 
     /// Responses to clients, by status class.
-    pub(super) fn codes(&self) -> Codes {
+    pub(crate) fn codes(&self) -> Labelled {
         summed(self.counted().iter().map(|it| &it.codes))
     }
 
     /// Operations in the store, by result.
-    pub(super) fn operations(&self) -> BTreeMap<Plain, u64> {
+    pub(crate) fn operations(&self) -> BTreeMap<Plain, u64> {
         let stores = self.counted().iter().filter_map(|it| it.store.as_ref());
         summed(stores.map(|store| &store.operations))
     }
@@ -191,17 +195,17 @@ fn summed<'a>(all: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<P
 }
 
 /// Number of responses of a status class, such as `5xx`.
-pub(super) fn of_class(codes: &Codes, class: &str) -> u64 {
+pub(crate) fn of_class(codes: &Labelled, class: &str) -> u64 {
     codes.get(&Plain::from(class)).copied().unwrap_or_default()
 }
 
 /// Sum of all counts.
-pub(super) fn sum(counts: &BTreeMap<Plain, u64>) -> u64 {
+pub(crate) fn sum(counts: &BTreeMap<Plain, u64>) -> u64 {
     counts.values().sum()
 }
 
 /// Name with the highest count.
-pub(super) fn most(counts: &BTreeMap<Plain, u64>) -> Option<&Plain> {
+pub(crate) fn most(counts: &BTreeMap<Plain, u64>) -> Option<&Plain> {
     let counted = counts.iter().filter(|(_, count)| **count > 0);
     counted
         .max_by_key(|(_, count)| **count)

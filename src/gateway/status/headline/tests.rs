@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 use super::recent::Recent;
 use super::rules::headline;
 use super::*;
-use crate::status::views::{
-    ConfiguredAndEffective, GateSample, HeavyKey, OriginSample, Plain, RateAdvice, Replayed,
-    ZoneSample,
-};
+use crate::gate::report::sample::{ConfiguredAndEffective, GateSample};
+use crate::origin::report::sample::OriginSample;
+use crate::status::plain::Plain;
+use crate::zone::report::sample::{HeavyKey, RateAdvice, Replayed, ZoneSample};
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
     let each = counts.iter().map(|(name, count)| ((*name).into(), *count));

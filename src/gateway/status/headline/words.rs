@@ -25,7 +25,7 @@ pub(crate) fn whole(number: u64) -> String {
 }
 
 /// Formats a rate: one decimal below 10; below one in ten seconds, as a rate a minute.
-pub(super) fn pace(a_second: f64) -> String {
+pub(crate) fn pace(a_second: f64) -> String {
     if a_second > 0.0 && a_second < 0.1 {
         format!("{:.1} a minute", a_second * 60.0)
     } else if a_second < 10.0 {
@@ -36,7 +36,7 @@ pub(super) fn pace(a_second: f64) -> String {
 }
 
 /// Formats a rate in units of cost.
-pub(super) fn pace_of_units(a_second: f64) -> String {
+pub(crate) fn pace_of_units(a_second: f64) -> String {
     let pace = pace(a_second);
     match pace.split_once(' ') {
         Some((number, per)) => format!("{number} units of cost {per}"),
@@ -59,7 +59,7 @@ pub(crate) fn percent(part: f64) -> String {
 }
 
 /// Formats a duration given in seconds, with about two digits.
-pub(super) fn seconds(span: f64) -> String {
+pub(crate) fn seconds(span: f64) -> String {
     match span {
         s if s < 0.001 => "less than 1 ms".to_owned(),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
@@ -70,7 +70,7 @@ pub(super) fn seconds(span: f64) -> String {
 }
 
 /// Formats a duration given in seconds, in whole seconds or minutes, and never 0.
-pub(super) fn whole_seconds(span: f64) -> String {
+pub(crate) fn whole_seconds(span: f64) -> String {
     match span.ceil().max(1.0) {
         s if s < 120.0 => format!("{s:.0} s"),
         s => format!("{:.0} min", s / 60.0),
@@ -99,7 +99,7 @@ pub(crate) fn part(part: u64, whole: u64) -> f64 {
 }
 
 /// `1 request waits`, `2 requests wait`.
-pub(super) fn waiting(depth: u64) -> String {
+pub(crate) fn waiting(depth: u64) -> String {
     let waits = if depth == 1 { "waits" } else { "wait" };
     format!("{} {waits}", count(depth, "request"))
 }

@@ -10,7 +10,7 @@ use limit::{Moment, Rate};
 use super::each;
 use super::other_numbers::OtherNumbers;
 use super::replayed::Side;
-use crate::status::views::{RateAdvice, Replayed};
+use crate::zone::report::sample::{RateAdvice, Replayed};
 use crate::zone::{Arrival, Arrivals};
 
 /// Tried rates, as multiples of the one in force.

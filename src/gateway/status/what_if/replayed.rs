@@ -13,8 +13,9 @@ use super::other_numbers::OtherNumbers;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::replay::{Outcome, Spread, ZoneKeys};
-use crate::status::views::{ChangedKey, Plain, Replayed, WhatIf};
+use crate::status::plain::Plain;
 use crate::zone::Arrival;
+use crate::zone::report::sample::{ChangedKey, Replayed, WhatIf};
 
 /// Maximum number of keys in the result.
 const MAX_KEYS: usize = 5;

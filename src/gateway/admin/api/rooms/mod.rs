@@ -16,9 +16,9 @@ use serde_json::json;
 use crate::admin::Admin;
 use crate::admin::author::{Author, Changed};
 use crate::admin::reply::{self, Answer, Refusal};
+use crate::room::report::{overridden, word as word_view};
 use crate::room::{OriginRoom, RoomOverride, RoomWord};
 use crate::status::headline::words::count;
-use crate::status::rooms::{overridden, word as word_view};
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 

@@ -3,8 +3,7 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, sum};
 use super::super::words::{count, listed, pace, part, seconds};
-use super::silent;
-use crate::status::views::Sample;
+use crate::status::sample::Sample;
 
 /// Finding for a second without long waits and without rejections.
 pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
@@ -37,7 +36,7 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
     let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
-    let silent = silent(now);
+    let silent = now.silent();
     let (cause, severity) = if came == 0 || silent.is_some() {
         (Cause::Idle, Severity::None)
     } else {

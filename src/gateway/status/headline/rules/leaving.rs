@@ -3,9 +3,11 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
-use super::gates::binding;
-use super::permits::{full_key, permit_shortage, slow_client, withheld_of_full};
-use crate::status::views::{OriginSample, Plain, ZoneSample};
+use crate::gate::report::permits::{full_key, permit_shortage, slow_client, withheld_of_full};
+use crate::gate::report::rules::binding;
+use crate::origin::report::sample::OriginSample;
+use crate::status::plain::Plain;
+use crate::zone::report::sample::ZoneSample;
 
 /// Share of the waiters from which disconnected clients are worth a headline.
 const MANY: f64 = 0.2;

@@ -4,27 +4,26 @@
 //! and the others are named after it. Findings about a suffering origin come before any advice to
 //! raise a rate.
 
-mod advice;
-mod backing_off;
 mod calm;
-mod certificates;
-mod file;
-mod gates;
-mod hanging;
-mod keys;
 mod leaving;
-mod origins;
 mod overrides;
-mod permits;
-mod process;
-mod rooms;
-mod store;
-mod zones;
 
 use super::finding::{Cause, Finding, Severity, in_order};
 use super::recent::Recent;
+use super::sample::Headline;
 use super::words::seconds;
-use crate::status::views::{Headline, OriginSample, Plain, Sample, ZoneSample};
+use crate::gate::report::backing_off;
+use crate::gate::report::rules as gates;
+use crate::origin::report::rules as origins;
+use crate::origin::report::{hanging, sample::OriginSample};
+use crate::room::report::rules as rooms;
+use crate::status::plain::Plain;
+use crate::status::process::{certificates, file, rules as process};
+use crate::status::sample::Sample;
+use crate::store::report::rules as store;
+use crate::zone::report::rules as zones;
+use crate::zone::report::sample::ZoneSample;
+use crate::zone::report::{advice, keys};
 
 /// A rule about one zone or origin of one second, with access to the seconds before it.
 type Rule<T> = fn(&Recent<'_>, &T) -> Option<Finding>;
@@ -123,15 +122,6 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
 /// Latency from which to look at an origin before it gets more requests, in seconds.
 const SLOW: f64 = 1.0;
 
-/// Time without a response from which an origin with requests is silent, in seconds.
-const SILENT: f64 = 2.0;
-
-/// First origin that is silent.
-fn silent(now: &Sample) -> Option<&OriginSample> {
-    let mut origins = now.origins.iter();
-    origins.find(|origin| origin.silence() >= SILENT)
-}
-
 /// Returns whether requests of an origin wait longer for a response than its responses take.
 fn is_late(origin: &OriginSample) -> bool {
     let Some(it) = &origin.unanswered else {
@@ -152,7 +142,7 @@ fn is_late(origin: &OriginSample) -> bool {
 fn find_out_first(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let was_late = |origin| recent.latest_or_before(origin, |it| is_late(it).then_some(()));
     let is_silent =
-        |origin: &OriginSample| origin.silence() >= SILENT && recent.ended_at_origin(origin) == 0;
+        |origin: &OriginSample| origin.is_silent() && recent.ended_at_origin(origin) == 0;
     now.origins.iter().find_map(|origin| {
         let name = &origin.name;
         let what = match origin.latency.p95 {

@@ -3,8 +3,12 @@
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, part, waiting};
-use super::rooms::visitors_wait;
-use crate::status::views::{OriginSample, Plain, Sample, Suspicion, ZoneSample};
+use crate::origin::report::sample::OriginSample;
+use crate::room::report::rules::visitors_wait;
+use crate::status::headline::sample::Suspicion;
+use crate::status::plain::Plain;
+use crate::status::sample::Sample;
+use crate::zone::report::sample::ZoneSample;
 
 /// Rule: routes are in maintenance.
 pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::observe::connections::{ConnectionCounts, IdleConnections};
-use crate::status::views::{
-    DescriptorSample, Keyless, LogSample, OnlyKey, RecentRequests, Unanswered,
-};
+use crate::origin::report::sample::Unanswered;
+use crate::status::sample::{DescriptorSample, LogSample};
+use crate::zone::report::sample::{Keyless, OnlyKey, RecentRequests};
 
 /// All 50 connections are in use.
 fn full(it: &mut Sample) -> &mut ConnectionCounts {

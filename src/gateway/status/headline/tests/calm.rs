@@ -1,7 +1,7 @@
 //! Tests of headlines while nothing is wrong, and of a wrong configuration file.
 
 use super::*;
-use crate::status::views::Problem;
+use crate::status::sample::Problem;
 
 #[test]
 fn calm_seconds_and_errors_in_the_file_have_their_headlines() {

@@ -4,7 +4,7 @@ use config::tls::{DAY, Validity};
 
 use super::*;
 use crate::observe::certificates::CertificateOf;
-use crate::status::views::{CertificateSample, HandshakeSample};
+use crate::status::sample::{CertificateSample, HandshakeSample};
 
 /// 2026-11-29 00:00.
 const NOW: i64 = 1_795_910_400;
@@ -99,7 +99,7 @@ fn certificates_have_their_headlines() {
     reported("warn certificate", |it| {
         expiring(it, CertificateOf::Server, "/b.pem", 2 * DAY);
         expiring(it, CertificateOf::Server, "/a.pem", DAY);
-        it.error = Some(crate::status::views::Problem::default());
+        it.error = Some(crate::status::sample::Problem::default());
     })
     .says("/a.pem expires … Also: The file has an error");
 }

@@ -1,7 +1,7 @@
 //! Tests of headlines about the configuration file.
 
 use super::*;
-use crate::status::views::{ChangeSample, LostKeysSample, Problem};
+use crate::status::sample::{ChangeSample, LostKeysSample, Problem};
 
 fn lost(file: Option<&str>) -> LostKeysSample {
     LostKeysSample {

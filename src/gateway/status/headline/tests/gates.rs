@@ -1,8 +1,8 @@
 //! Tests of gates that hold, back off, reject and let requests wait.
 
 use super::*;
+use crate::gate::report::sample::{BackingOff, GateKeySample, GateOutage, GateOverride};
 use crate::observe::networks::Crowd;
-use crate::status::views::{BackingOff, GateKeySample, GateOutage, GateOverride};
 
 /// Makes the origin take 3 s. Sets the permits left of 40, and the rejections a second.
 fn slow(it: &mut Sample, permits: u64, kept: bool, rejections: u64) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::origin::Phase;
-use crate::status::views::{Holder, Unanswered, Usual};
+use crate::origin::report::sample::{Holder, Unanswered, Usual};
 
 const USUAL: Usual = Usual {
     p95: 0.04,
@@ -194,7 +194,7 @@ fn nothing_is_to_be_raised_while_rejections_of_a_hang_are_counted() {
 fn a_change_is_not_to_be_taken_back_while_uploads_hold_the_permits() {
     let mut second = fine();
     gated(&mut second, 0, 10);
-    second.change = Some(crate::status::views::ChangeSample {
+    second.change = Some(crate::status::sample::ChangeSample {
         ago: 60.0,
         what: vec!["origins.api.max_in_flight 30 -> 20".into()],
     });

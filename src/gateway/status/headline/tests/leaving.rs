@@ -1,7 +1,7 @@
 //! Tests of clients that disconnect at an origin, at its gate, or while they wait.
 
 use super::*;
-use crate::status::views::BackingOff;
+use crate::gate::report::sample::BackingOff;
 
 /// A gate that passes 5 requests a second, and from which 15 clients disconnect.
 fn left_gate(it: &mut Sample, blocked: &str) {

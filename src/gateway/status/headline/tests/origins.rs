@@ -1,7 +1,8 @@
 //! Tests of origins that fail, or of which some servers fail.
 
 use super::*;
-use crate::status::views::{Latency, Shared, SharedSample};
+use crate::collapse::report::sample::{Shared, SharedSample};
+use crate::status::minute::Latency;
 
 #[test]
 fn trouble_of_an_origin_has_its_headlines() {

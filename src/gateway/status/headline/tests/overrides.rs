@@ -1,7 +1,7 @@
 //! Tests of routes in maintenance.
 
 use super::reported;
-use crate::status::views::MaintenanceSample;
+use crate::status::sample::MaintenanceSample;
 
 fn set(route: Option<&str>, routes: u64) -> MaintenanceSample {
     MaintenanceSample {

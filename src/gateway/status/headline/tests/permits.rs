@@ -1,7 +1,8 @@
 //! Tests of shared permits that are withheld, or at other gateways.
 
 use super::*;
-use crate::status::views::{FullKey, HeavyKey, PermitsStatus};
+use crate::gate::report::sample::PermitsStatus;
+use crate::zone::report::sample::{FullKey, HeavyKey};
 
 /// Advice that is wrong while permits are withheld.
 const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];

@@ -1,7 +1,7 @@
 //! Tests of waiting rooms that do not call, or whose called visitors do not come.
 
 use super::*;
-use crate::status::views::{Room, RoomOverride, RoomSample};
+use crate::room::report::sample::{Room, RoomOverride, RoomSample};
 
 /// A room of five sessions, three of them taken, with twelve waiting visitors.
 fn room() -> RoomSample {

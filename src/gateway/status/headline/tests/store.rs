@@ -1,7 +1,8 @@
 //! Tests of a store that is out or refuses.
 
 use super::*;
-use crate::status::views::{GateRefused, RefusedOperation, StoreRefuses, StoreSample};
+use crate::gate::report::sample::{GateRefused, RefusedOperation};
+use crate::store::report::sample::{StoreRefuses, StoreSample};
 
 #[test]
 fn trouble_with_the_store_has_its_headlines() {

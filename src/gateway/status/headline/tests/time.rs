@@ -1,7 +1,7 @@
 //! Tests of the headline from second to second, and of ended warnings.
 
 use super::*;
-use crate::status::views::OnlyKey;
+use crate::zone::report::sample::OnlyKey;
 
 #[test]
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {

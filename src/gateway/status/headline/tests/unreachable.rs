@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::origin::FailureKind;
-use crate::status::views::FailureSample;
+use crate::origin::report::sample::FailureSample;
 
 /// Makes all requests fail in this way, for `lasts` seconds.
 fn failing(it: &mut Sample, kind: FailureKind, lasts: f64, text: &str) {

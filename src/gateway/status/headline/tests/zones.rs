@@ -1,7 +1,8 @@
 //! Tests of zones that reject, delay, are flooded, paused or overridden.
 
 use super::*;
-use crate::status::views::{Override, Problem};
+use crate::status::sample::Problem;
+use crate::zone::report::sample::Override;
 
 #[test]
 fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {

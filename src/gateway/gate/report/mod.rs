@@ -1,0 +1,244 @@
+//! Status of the origins' gates, as the API and the live samples show it.
+
+pub(crate) mod backing_off;
+pub(crate) mod metrics;
+pub(crate) mod permits;
+pub(crate) mod rules;
+pub(crate) mod sample;
+pub(crate) mod sampler;
+
+use std::collections::BTreeMap;
+
+use config::{self, BackoffMode};
+use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
+
+use self::sample::{ConfiguredAndEffective, RefusedOperation};
+use super::{
+    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
+    PermitSharing,
+};
+use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::BackoffReason;
+use crate::status::plain::Plain;
+use crate::status::timestamp::timestamp;
+use crate::zone::StoreRefusal;
+
+/// Rejections since the start, by reason.
+pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
+    let all = gate.metrics().rejections.each();
+    all.map(|(why, count)| (why.into(), count)).collect()
+}
+
+/// Classes of a gate, each with its number of waiters.
+pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<sample::GateClass> {
+    let view = |(class, depth): &(Class, usize)| sample::GateClass {
+        class: Plain::new(&class.name),
+        weight: class.weight,
+        queue_depth: *depth as u64,
+    };
+    classes.iter().map(view).collect()
+}
+
+/// Configured and effective rate, each formatted by `show`.
+pub(crate) fn rate<T>(
+    origin: &config::Origin,
+    state: &GateState,
+    show: impl Fn(Rate) -> T,
+) -> ConfiguredAndEffective<T> {
+    ConfiguredAndEffective {
+        file: origin.rate.map(&show),
+        now: state.rate.map(&show),
+    }
+}
+
+/// Configured and effective maximum of requests in flight.
+pub(crate) fn max_in_flight(
+    origin: &config::Origin,
+    state: &GateState,
+) -> ConfiguredAndEffective<u64> {
+    ConfiguredAndEffective {
+        file: origin.permits().map(|most| most.get() as u64),
+        now: state.max_in_flight.map(|most| most as u64),
+    }
+}
+
+/// Status of the permits that gateways share at an origin.
+pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> sample::PermitsStatus {
+    let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+    let pool = sharing.pool.unwrap_or_default();
+    let (withheld, unknown) = pool.withheld_and_unknown();
+    sample::PermitsStatus {
+        of: pool.of as u64,
+        held: sharing.held as u64,
+        in_use: sharing.in_use as u64,
+        lent: pool.held as u64,
+        withheld: withheld as u64,
+        unknown: unknown as u64,
+        orphan: Plain::new(&show_duration(origin.orphan)),
+        free: pool.free as u64,
+        gateways: pool.gateways.into(),
+        alone: sharing.is_out,
+        reason: why.map(|it| Plain::new(&it.reason)),
+        remedy: why.map(|it| Plain::new(it.remedy)),
+    }
+}
+
+/// Operation that the store refuses a gate; the most costly refusal first.
+pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<sample::GateRefused> {
+    let refused = |asks_for, part, why: Option<&StoreRefusal>| {
+        let why = why.filter(|why| why.is_answer)?;
+        Some(sample::GateRefused {
+            asks_for,
+            part,
+            reason: Plain::new(&why.reason),
+            remedy: why.remedy.into(),
+        })
+    };
+    let slots = state.sharing.as_ref().and_then(|sharing| {
+        let why = sharing.why_alone.as_ref();
+        refused(RefusedOperation::Slots, sharing.part, why)
+    });
+    let permits = state.permits.as_ref().and_then(|sharing| {
+        let most = origin.shared_permits()?.get();
+        let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
+        let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
+        refused(RefusedOperation::Places, part, why)
+    });
+    let backoff = || {
+        refused(
+            RefusedOperation::Backoff,
+            1.0,
+            state.why_backs_off_alone.as_ref(),
+        )
+    };
+    let starts_nothing = permits.as_ref().is_some_and(|it| it.part == 0.0);
+    let first = if starts_nothing {
+        permits
+    } else {
+        slots.or(permits)
+    };
+    first.or_else(backoff)
+}
+
+/// Status of an override.
+pub(crate) fn overridden(it: &GateOverride) -> sample::GateOverride {
+    sample::GateOverride {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        max_in_flight: it.max_in_flight.map(|most| most.get() as u64),
+        pause: it.is_paused,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+        owner: it.owner.as_deref().map(Plain::new),
+    }
+}
+
+/// Name of an origin's gate in the log and the history of changes.
+pub(crate) fn subject(origin: &str) -> String {
+    format!("origins.{origin}")
+}
+
+/// Name of a key at a gate.
+///
+/// All requests without a key at the gate share the empty name.
+pub(crate) fn key_name(gateway: &Gateway, key: &KeyAtGate) -> Plain {
+    if key.key.is_empty() {
+        return Plain::default();
+    }
+    let names = match (zone_of(gateway, key), &key.zone) {
+        (None, Some(zone)) => KeyNames::of_former_zone(zone),
+        (zone, _) => KeyNames::at_gate(zone),
+    };
+    Plain::new(&names.short(&key.key))
+}
+
+/// Plan of a key at a gate.
+pub(crate) fn plan(gateway: &Gateway, key: &KeyAtGate) -> Option<Plain> {
+    let zone = zone_of(gateway, key)?;
+    zone.plans.name_of(&key.key).map(Plain::new)
+}
+
+/// Zone of a key at a gate; `None` without a zone, or if the zone was removed from the file.
+fn zone_of<'g>(gateway: &'g Gateway, key: &KeyAtGate) -> Option<&'g config::Zone> {
+    let name = key.zone.as_deref()?;
+    let mut zones = gateway.zones().iter().map(|zone| zone.settings());
+    zones.find(|zone| zone.name == name)
+}
+
+/// Time during which any request waited, in seconds, by cause.
+pub(crate) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
+    let causes = BlockedBy::ALL.into_iter().zip(times);
+    let seconds = causes.map(|(by, time)| (by.label().into(), time.as_secs_f64()));
+    seconds.collect()
+}
+
+/// Present outage of an origin.
+pub(crate) fn outage(
+    origin: &config::Origin,
+    outage: Option<&GateOutage>,
+    now: Moment,
+) -> Option<sample::GateOutage> {
+    outage.map(|outage| sample::GateOutage {
+        lasts: now.since(outage.since).as_secs_f64(),
+        hold: Plain::new(&show_duration(origin.hold)),
+        error: Plain::new(&outage.error.to_string()),
+    })
+}
+
+/// Reason why a gate lets less through than configured; `None` if it does not.
+///
+/// Of several reasons, the one that slows requests down most: a pause, then the rate, then the
+/// permits.
+pub(crate) fn backing_off(
+    origin: &config::Origin,
+    lowered: &Lowered,
+    now: Moment,
+) -> Option<sample::BackingOff> {
+    let settings = origin.backoff.as_ref()?;
+    let by = |is_elsewhere| {
+        if is_elsewhere {
+            " to another gateway"
+        } else {
+            ""
+        }
+    };
+    let pause = lowered.paused_until.filter(|until| *until > now);
+    let pause = pause.map(|until| {
+        let left = until.since(now).as_secs_f64();
+        let source = if lowered.is_paused_elsewhere {
+            ", as the origin told another gateway"
+        } else {
+            ""
+        };
+        let text = format!("no request leaves for {left:.1} s{source}");
+        (BackoffReason::RetryAfter, text)
+    });
+    let counted = |reason, cut: &Cut, what| {
+        let Cut { bad, answers, .. } = *cut;
+        let at = by(cut.is_elsewhere);
+        (
+            reason,
+            format!("{bad} of {answers} answers{at} were {what}"),
+        )
+    };
+    let rate = lowered.rate.as_ref();
+    let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
+    let permits = lowered.max_in_flight.as_ref();
+    let permits = permits.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
+    let in_vain = "fewer at once did not make it faster".to_owned();
+    let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
+    let is_lower = pause.is_some() || rate.is_some() || permits.is_some();
+    let reasons = [pause, rate, permits, kept].into_iter().flatten();
+    let reasons: Vec<_> = reasons.collect();
+    let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
+    Some(sample::BackingOff {
+        reason: reasons.first()?.0.label().into(),
+        text: Plain::new(&texts.join("; ")),
+        shadow: settings.mode == BackoffMode::Shadow,
+        kept: !is_lower,
+        in_vain: lowered.kept.is_some(),
+        grows: lowered.grows,
+        usual: lowered.usual.map(|usual| usual.as_secs_f64()),
+    })
+}

@@ -1,0 +1,250 @@
+//! Rules for the gates of origins: a network that crowds one, rejections, and queues.
+//!
+//! `permits` finds the cause of waits at a gate. `backing_off` handles a gate that backs off.
+
+use std::collections::BTreeMap;
+
+use super::permits::{held_by, permit_shortage, slow_client, waits_for_permits};
+use super::sample::GateSample;
+use crate::origin::report::sample::OriginSample;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::{Recent, most, sum};
+use crate::status::headline::sample::Suspicion;
+use crate::status::headline::words::{pace, pace_of_units, part, seconds, waiting, whole};
+use crate::status::plain::Plain;
+
+/// Wait from which a queue is worth a warning, in seconds.
+pub(crate) const LONG_WAIT: f64 = 1.0;
+
+/// Returns whether an operator has paused the gate.
+fn is_paused(gate: &GateSample) -> bool {
+    gate.overridden.as_ref().is_some_and(|it| it.pause)
+}
+
+/// Rule: many clients of one network crowd a gate that has no shares for keys.
+pub(crate) fn crowd(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let crowd = origin.gate.as_ref()?.crowd.as_ref()?;
+    let (name, network) = (&origin.name, &crowd.network);
+    let [addresses, requests, of] =
+        [crowd.addresses, crowd.requests, crowd.of].map(|count| whole(count as u64));
+    Some(Finding {
+        weight: part(crowd.requests as u64, 1),
+        title: format!("{addresses} addresses of {network} crowd the gate of {name}"),
+        evidence: format!(
+            "{requests} of the last {of} requests that waited there or were rejected are theirs. Without `share`, all clients are in one queue."
+        ),
+        remedy: format!(
+            "Name a zone by `$remote_addr` as `share` of {name}, so that each client has its own queue. `new_keys` in that zone bounds how many new addresses get one; `deny` of the route shuts the network out."
+        ),
+        ..Finding::about(name, Cause::KeyFlood, Severity::Warn)
+    })
+}
+
+/// Rule: a gate rejects requests.
+pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let name = &origin.name;
+    let rejected = rejected_at_gate(recent, origin);
+    let all = sum(&rejected);
+    let came = all + recent.ended_at_origin(origin);
+    let reason = most(&rejected)?.as_str();
+    let why = match reason {
+        "queue" => "a key has as many requests waiting as `queue` allows",
+        "max_queue" => "as many requests wait as `max_queue` allows",
+        "timeout" => "requests waited, or would wait, longer than `queue_timeout` allows",
+        "max_wait" => "requests would wait longer than `max_wait` allows",
+        "outage" => "requests waited as long as `hold` allows for an origin that is down",
+        _ => "the gateway is stopping",
+    };
+    // After the rejections, the deepest key is another client.
+    let deepest = gate.deepest.first().filter(|_| !gate.rejected.is_empty());
+    // Without `share`, all requests have the same empty key.
+    let deepest = deepest.filter(|it| !it.key.as_str().is_empty());
+    let deepest = deepest.map_or(String::new(), |it| {
+        let (key, depth) = (&it.key, whole(it.depth));
+        format!(" {key} has {depth} waiting.")
+    });
+    let more = binding(recent, origin, gate);
+    let is_for_origin = is_paused(gate) || reason == "outage";
+    let permit_shortage = permit_shortage(recent, origin, gate).filter(|_| !is_for_origin);
+    let (lacks, waited_for) =
+        permit_shortage.map_or((None, None), |it| (Some(it.evidence), it.remedy));
+    let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
+    let slow = slow_client(recent, origin).filter(|_| !is_for_origin);
+    let (holder, held) = slow.unzip();
+    let holder = holder.unwrap_or_default();
+    let suspicion = suspicion(is_for_origin || held.is_some() || waited_for.is_some());
+    let remedy = match (reason, held.or(waited_for)) {
+        _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
+        ("outage", _) => "Bring the origin back. More rate would not help.".to_owned(),
+        (_, Some(remedy)) => remedy,
+        ("queue", _) => format!(
+            "A client sends more than its share. If the origin can do more, raise its {more}."
+        ),
+        ("timeout", _) => format!(
+            "If the origin can do more, raise its {more}; if clients may wait longer, raise `queue_timeout`; otherwise lower `queue` or `max_queue`."
+        ),
+        _ => format!(
+            "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
+        ),
+    };
+    // One client may cause a full `queue`.
+    let severity = Severity::bad_if(reason != "queue" && all * 2 >= came);
+    Some(Finding {
+        weight: part(all, 1),
+        title: format!(
+            "The gate of {name} rejects {}",
+            pace(part(all, 1) / recent.seconds())
+        ),
+        evidence: format!(
+            "{}: {why}.{holder}{deepest}{lacks}",
+            recent.share_of(all, came, "request")
+        ),
+        remedy,
+        suspicion,
+        count: sum(&gate.rejected),
+        ..Finding::about(name, Cause::Rejecting, severity)
+    })
+}
+
+/// Relation of a finding about a gate to the last change of the file.
+///
+/// `is_elsewhere`: requests wait for something that no field of the file sets.
+fn suspicion(is_elsewhere: bool) -> Suspicion {
+    if is_elsewhere {
+        Suspicion::Named
+    } else {
+        Suspicion::Suspected
+    }
+}
+
+/// Setting of a gate that requests wait for, with its value.
+///
+/// Raising another setting does not help.
+pub(crate) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSample) -> String {
+    let rate = gate
+        .rate
+        .file
+        .map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
+    let places = gate.max_in_flight.file.map(|it| {
+        let whose = match gate.places {
+            Some(_) => " for all gateways",
+            None => "",
+        };
+        format!("`max_in_flight`, which is {it}{whose}")
+    });
+    match (waits_for_permits(recent, origin), rate, places) {
+        (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
+        (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
+        _ => "`rate` or `max_in_flight`".to_owned(),
+    }
+}
+
+/// Rule: requests wait at a gate.
+pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
+    if gate.outage.is_some() || is_paused(gate) {
+        return None;
+    }
+    let name = &origin.name;
+    let (why, soon, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
+        (
+            it.evidence,
+            it.remedy,
+            more_permits(origin, gate, " for all gateways"),
+        )
+    } else {
+        let (evidence, raise) = waited_for(origin, gate);
+        (evidence, None, raise)
+    };
+    let (holder, held) = slow_client(recent, origin).unzip();
+    let elsewhere = held.or(soon);
+    let suspicion = suspicion(elsewhere.is_some());
+    let remedy = elsewhere.unwrap_or(raise);
+    let holder = holder.or_else(|| held_by(origin)).unwrap_or_default();
+    let wait = gate.wait_p99.map_or(String::new(), |wait| {
+        format!(" The longest waits take {}.", seconds(wait))
+    });
+    let severity = if waits_long(recent, origin) {
+        Severity::Warn
+    } else {
+        Severity::Fine
+    };
+    Some(Finding {
+        weight: part(gate.depth, 1),
+        title: format!("{} at the gate of {name}", waiting(gate.depth)),
+        evidence: why + &holder + &wait,
+        remedy,
+        suspicion,
+        ..Finding::about(name, Cause::Waiting, severity)
+    })
+}
+
+/// Returns whether requests wait long at a gate.
+///
+/// While no request departs, there is no wait to measure. Then a queue in all of these seconds
+/// counts as long.
+fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
+    let gate = |it: &OriginSample| it.gate.as_ref().map(|gate| (gate.depth, gate.wait_p99));
+    let wait = recent.longest(origin, |it| gate(it)?.1);
+    let was_empty = recent.total(origin, |it| {
+        u64::from(gate(it).is_none_or(|(depth, _)| depth == 0))
+    });
+    wait.map_or(was_empty == 0, |wait| wait >= LONG_WAIT)
+}
+
+/// Evidence and remedy for a queue at this gateway's own limits, not at a shared pool.
+///
+/// Returns the evidence, and the advice to raise a limit.
+fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
+    let (name, busy) = (&origin.name, origin.in_flight);
+    let here = gate.max_in_flight.now.filter(|_| gate.places.is_none());
+    let taken = match (&gate.places, here) {
+        (Some(places), _) => Some((places.in_use, places.held)),
+        (None, most) => most.map(|most| (busy, most)),
+    };
+    match (here.filter(|most| busy >= *most), gate.rate.now) {
+        (Some(most), _) => (
+            format!("All {most} places at the origin are taken."),
+            more_permits(origin, gate, ""),
+        ),
+        (None, Some(rate)) => {
+            let places = taken.map_or(String::new(), |(busy, most)| {
+                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
+            });
+            (
+                format!("They leave one by one, {}.", rate_pace(gate, rate)),
+                format!(
+                    "If {name} can take more, raise its `rate`, which is {}.{places}",
+                    rate_pace(gate, gate.rate.file.unwrap_or(rate))
+                ),
+            )
+        }
+        (None, None) => (String::new(), String::new()),
+    }
+}
+
+/// Advice to raise the permits of an origin. `whose`: owner of the number.
+fn more_permits(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
+    let most = gate.max_in_flight.now.unwrap_or_default();
+    let rate = gate.rate.now;
+    format!(
+        "If {} can work on more requests at once, raise its `max_in_flight`, which is {most}{whose}.{}",
+        origin.name,
+        rate.map_or("", |_| " More of its `rate` would not help.")
+    )
+}
+
+/// Rejections of an origin's gate, by reason.
+pub(crate) fn rejected_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> BTreeMap<Plain, u64> {
+    recent.counts(origin, |it| it.gate.as_ref().map(|it| &it.rejected))
+}
+
+/// Formats a part of a gate's rate, in requests, or in units if requests have costs.
+pub(crate) fn rate_pace(gate: &GateSample, a_second: f64) -> String {
+    if gate.costs {
+        pace_of_units(a_second)
+    } else {
+        pace(a_second)
+    }
+}

@@ -1,0 +1,147 @@
+//! Samples of origins.
+
+pub(crate) mod hanging;
+pub(crate) mod metrics;
+pub(crate) mod rules;
+pub(crate) mod sample;
+pub(crate) mod unanswered;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use limit::Moment;
+
+use self::sample::{FailureSample, OriginSample};
+use self::unanswered::Past;
+use super::{Availability, Origin};
+use crate::collapse::report::sample::SharedAnswers;
+use crate::collapse::report::sampler::Shared;
+use crate::gate::report::sampler::Gates;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::Counts;
+use crate::room::report::sampler::Rooms;
+use crate::status::counts::{self, Labelled};
+use crate::status::disconnects::Disconnects;
+use crate::status::growth::Before;
+use crate::status::minute::{LatencySource, latency};
+use crate::status::plain::Plain;
+use crate::time::clock;
+
+/// Duration for which a failure is shown.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// State of one second ago: counts of servers, gates, waiting rooms, and shared responses.
+#[derive(Default)]
+pub(crate) struct Origins {
+    /// Responses, errors and latencies.
+    servers: Before<LatencySource, (Labelled, Labelled, Counts)>,
+    gates: Gates,
+    rooms: Rooms,
+    shared: Shared,
+    /// Clients that disconnected before the origin responded, by origin.
+    disconnects: Before<String, Counts>,
+    /// Values of the last ten minutes at each origin.
+    past: HashMap<String, Past>,
+}
+
+impl Origins {
+    /// Samples of all origins for the last second.
+    pub(crate) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
+        let now = clock::now();
+        self.gates.begin();
+        self.rooms.begin();
+        self.shared.begin();
+        self.servers.begin();
+        self.disconnects.begin();
+        let all = &gateway.settings().origins;
+        if self.past.len() > all.len() {
+            (self.past).retain(|name, _| all.iter().any(|it| it.name == *name));
+        }
+        let origins = gateway.origins().iter().enumerate();
+        let sample = |(index, origin): (usize, &Origin)| OriginSample {
+            room: gateway
+                .room(index)
+                .zip(origin.settings().room.as_ref())
+                .map(|(room, file)| self.rooms.sample(room, file, now)),
+            shared: gateway
+                .collapse_metrics(index)
+                .map(|it| self.shared.sample(&origin.settings().name, it)),
+            ..self.origin(gateway, origin, now)
+        };
+        origins.map(sample).collect()
+    }
+
+    /// Responses that the requests of all routes share.
+    pub(crate) fn shared_answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
+        self.shared.answers(gateway)
+    }
+
+    /// Sample of an origin for the last second.
+    fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
+        let settings = origin.settings();
+        let gate = origin.gate();
+        let disconnects = self
+            .disconnects
+            .since(settings.name.clone(), origin.disconnects());
+        let Disconnects { left, left_after } = Disconnects::of(&disconnects);
+        let mut sample = OriginSample {
+            name: Plain::new(&settings.name),
+            max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
+            gate: gate.map(|gate| self.gates.sample(gateway, origin, gate)),
+            left,
+            left_after,
+            client_cert: settings.tls.own_validity(),
+            ..OriginSample::default()
+        };
+        let past = self.past.entry(settings.name.clone()).or_default();
+        let mut requests = past.look(settings.response_timeout);
+        let mut latencies = Counts::default();
+        let mut last_failure = None;
+        for server in origin.servers(now) {
+            sample.servers += 1;
+            sample.in_flight += server.in_flight as u64;
+            requests.look_at(server.requests, now);
+            let expires = sample.certificate_expires.into_iter();
+            sample.certificate_expires = expires.chain(server.certificate_expires).min();
+            sample.answered += server.metrics.answered();
+            sample.failed += server.metrics.failed();
+            match server.availability {
+                Availability::InUse => sample.healthy += 1,
+                Availability::Failing => {
+                    sample.healthy += 1;
+                    sample.failing += 1;
+                }
+                Availability::Out(_) => {}
+            }
+            let recent = server.last_failure;
+            let recent = recent.filter(|failure| now.since(failure.at) < RECENT);
+            let recent = recent.map(|failure| (server.url, failure));
+            last_failure = last_failure
+                .into_iter()
+                .chain(recent)
+                .max_by_key(|(_, failure)| failure.at);
+            let now = (
+                counts::responses(server.metrics),
+                counts::errors(server.metrics),
+                server.metrics.latencies(),
+            );
+            let of = LatencySource::server(&settings.name, server.url);
+            let (codes, errors, more) = self.servers.since(of, now);
+            counts::add(&mut sample.codes, &codes);
+            counts::add(&mut sample.errors, &errors);
+            latencies.add(&more);
+        }
+        sample.latency = latency(&latencies);
+        if let Some((url, failure)) = last_failure {
+            sample.last_failure = Some(Plain::new(&failure.text));
+            sample.failure = Some(FailureSample {
+                server: Plain::new(&url.to_string()),
+                kind: failure.kind,
+                lasts: now.since(failure.since).as_secs_f64(),
+                is_held: settings.holds(),
+            });
+        }
+        past.add(&requests, gateway, origin, &mut sample, now);
+        sample
+    }
+}

@@ -1,0 +1,225 @@
+//! Rules for origins that fail, return errors, or have a server out.
+
+use super::sample::OriginSample;
+use crate::origin::FailureKind;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::{Recent, of_class, sum};
+use crate::status::headline::sample::Suspicion;
+use crate::status::headline::words::{count, listed, part, percent, seconds, waiting, whole};
+use crate::status::plain::Plain;
+
+/// Share of 5xx responses that is worth a headline. From half on, the finding is bad.
+const ERRORS: f64 = 0.05;
+/// Share of requests without a response that is worth a headline.
+const UNANSWERED: f64 = 0.1;
+/// Minimum latency that counts as slow, in seconds.
+const LONG: f64 = 0.1;
+/// Minimum number of failures for a trend.
+const FEW: u64 = 3;
+
+/// Numbers of responses, of 5xx responses, and of requests without a response.
+fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
+    let codes = recent.counts(origin, |it| Some(&it.codes));
+    let failed = recent.total(origin, |it| sum(&it.errors));
+    (sum(&codes), of_class(&codes, "5xx"), failed)
+}
+
+/// Text of the last failure of an origin.
+fn last_failure(origin: &OriginSample) -> String {
+    let last = origin.last_failure.as_ref();
+    last.map_or(String::new(), |text| format!(" Last: {text}."))
+}
+
+/// Duration of refused connections that may be a restart, in seconds.
+const RESTART: f64 = 10.0;
+
+/// Reason why an origin fails: text after the title, evidence, and remedy.
+fn why(origin: &OriginSample) -> (&'static str, String, String) {
+    let name = &origin.name;
+    let last = last_failure(origin);
+    let kind = origin.failure.as_ref().map(|it| (it.kind, it));
+    match kind {
+        Some((FailureKind::Refused, failure)) => {
+            let remedy = if failure.lasts < RESTART && !failure.is_held {
+                format!(
+                    "If it only restarts, as in a deploy, set `hold = \"10s\"` in [origins.{name}]: its requests wait instead of getting 502. If not, start it."
+                )
+            } else {
+                "Start it, or see which program listens on its port.".to_owned()
+            };
+            let lasts = seconds(failure.lasts.max(1.0));
+            let evidence = format!(" {} has refused connections for {lasts}.", failure.server);
+            (": it refuses connections", evidence, remedy)
+        }
+        Some((FailureKind::Lookup, _)) => (
+            ": its name does not resolve",
+            last,
+            format!("Correct the name in `servers` of [origins.{name}], or repair the resolver."),
+        ),
+        Some((FailureKind::Certificate, _)) => {
+            // The text for a refused certificate has two sentences: the error and the remedy.
+            let (wrong, help) = last.rsplit_once(". ").unwrap_or((&last, "See the log."));
+            let wrong = wrong.trim_end_matches('.');
+            (": a certificate is refused", format!("{wrong}."), help.to_owned())
+        }
+        Some((FailureKind::ClientCert, _)) => (
+            ": it refuses the certificate of the gateway",
+            last,
+            format!(
+                "Name a certificate that its servers accept, and its key, in `client_cert` and `client_key` of [origins.{name}]."
+            ),
+        ),
+        Some((FailureKind::Other, _)) | None => (
+            "",
+            last,
+            "Repair the origin or the way to it; see Origins and the log. More rate would not help."
+                .to_owned(),
+        ),
+    }
+}
+
+/// Sentence for the number of requests that got stale responses instead of new ones.
+fn stale(recent: &Recent<'_>, origin: &OriginSample) -> String {
+    let stale = recent.counts(origin, |it| Some(&it.shared.as_ref()?.shared.requests));
+    match stale.get(&Plain::from("stale")) {
+        Some(1) => " Meanwhile, 1 request got a stale answer.".to_owned(),
+        Some(stale) => format!(" Meanwhile, {} requests got stale answers.", whole(*stale)),
+        None => String::new(),
+    }
+}
+
+/// Rule: an origin fails.
+pub(crate) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    holding(origin).or_else(|| unanswered(recent, origin))
+}
+
+/// Rule: requests of an origin are held until it comes back.
+fn holding(origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let outage = gate.outage.as_ref()?;
+    let (name, depth) = (&origin.name, gate.depth);
+    let (lasts, hold) = (seconds(outage.lasts), &outage.hold);
+    Some(Finding {
+        weight: part(depth, 1),
+        title: format!("Origin {name} is down; {} for it, up to {hold}", waiting(depth)),
+        evidence: format!("It is down for {lasts}: {}.", outage.error),
+        remedy: "Bring the origin back: its requests leave then, in their order. Those that have waited for `hold` get the answer that they would get without it."
+            .to_owned(),
+        ..Finding::about(name, Cause::OriginFailing, Severity::Bad)
+    })
+}
+
+/// Rule: requests of an origin get no response.
+fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let (answered, _, failed) = answers(recent, origin);
+    let all = answered + failed;
+    let name = &origin.name;
+    let nobody = origin.servers > 0 && origin.healthy == 0;
+    let most_fail = failed > 0 && failed >= answered;
+    // If other servers respond, the failing server is the news: failed requests went on to them.
+    let some_fail = failed >= FEW
+        && part(failed, all) >= UNANSWERED
+        && !(1..origin.servers).contains(&in_trouble(recent, origin));
+    // Without traffic, the last request predicts the result of the next one.
+    let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
+    if !(nobody || most_fail || some_fail || last_failed) {
+        return None;
+    }
+    let (why, evidence, remedy) = why(origin);
+    let title = if nobody {
+        format!("Origin {name} has no server in use{why}")
+    } else if last_failed {
+        format!("Origin {name} did not answer when it was last asked{why}")
+    } else if most_fail {
+        format!("Origin {name} does not answer{why}")
+    } else {
+        format!("Origin {name} leaves requests without an answer")
+    };
+    let kinds = recent.counts(origin, |it| Some(&it.errors));
+    let kinds: Vec<_> = kinds
+        .iter()
+        .map(|(kind, count)| format!("{} {kind}", whole(*count)))
+        .collect();
+    let counted = if failed > 0 {
+        let span = recent.seconds();
+        let (failed, all) = (whole(failed), count(all, "attempt"));
+        let kinds = listed(&kinds);
+        format!("{failed} of {all} got no answer in the last {span:.0} s: {kinds}.")
+    } else if nobody {
+        "Its requests get 503 until a server is in use again.".to_owned()
+    } else {
+        "No request has been sent to it since.".to_owned()
+    };
+    let severity = Severity::bad_if(nobody || most_fail);
+    Some(Finding {
+        weight: part(failed, all),
+        title,
+        evidence: counted + &evidence + &stale(recent, origin),
+        remedy,
+        count: sum(&origin.errors),
+        suspicion: Suspicion::Suspected,
+        ..Finding::about(name, Cause::OriginFailing, severity)
+    })
+}
+
+/// Rule: an origin returns errors.
+pub(crate) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let (answered, bad, _) = answers(recent, origin);
+    let share = part(bad, answered);
+    if bad < FEW || share < ERRORS {
+        return None;
+    }
+    let name = &origin.name;
+    let p95 = origin.latency.p95.filter(|p95| *p95 >= LONG);
+    let latency = p95.map_or(String::new(), |p95| {
+        format!(" Its slowest answers take {}.", seconds(p95))
+    });
+    Some(Finding {
+        weight: share,
+        title: format!("Origin {name} answers {} with 5xx", percent(share)),
+        evidence: format!(
+            "{} were errors of the origin.{latency}{}",
+            recent.share_of(bad, answered, "answer"),
+            stale(recent, origin)
+        ),
+        remedy:
+            "Read the origin's own log. Lower its rate if it is overloaded; more would not help."
+                .to_owned(),
+        suspicion: Suspicion::Suspected,
+        count: of_class(&origin.codes, "5xx"),
+        ..Finding::about(name, Cause::OriginErrors, Severity::bad_if(share >= 0.5))
+    })
+}
+
+/// Number of servers that are out, or get requests although they fail.
+fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
+    recent.lately(origin, |it| {
+        it.servers.saturating_sub(it.healthy) + it.failing
+    })
+}
+
+/// Rule: a server of an origin is out.
+pub(crate) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let out = recent.lately(origin, |it| it.servers.saturating_sub(it.healthy));
+    let bad = in_trouble(recent, origin);
+    let (_, _, failed) = answers(recent, origin);
+    if !(1..origin.servers).contains(&bad) || (out == 0 && failed < FEW) {
+        return None;
+    }
+    let (name, servers) = (&origin.name, origin.servers);
+    let is = match (out, bad) {
+        (0, 1) => "fails",
+        (0, _) => "fail",
+        (1, _) => "is out",
+        _ => "are out",
+    };
+    let out = if out == 0 { bad } else { out };
+    Some(Finding {
+        weight: part(out, servers),
+        title: format!("{out} of {servers} servers of origin {name} {is}"),
+        evidence: format!("The others get its requests.{}", last_failure(origin)),
+        remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
+            .to_owned(),
+        ..Finding::about(name, Cause::ServerOut, Severity::Warn)
+    })
+}

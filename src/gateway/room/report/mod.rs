@@ -1,0 +1,101 @@
+//! Status of the origins' waiting rooms, as the API and the live samples show it.
+
+pub(crate) mod metrics;
+pub(crate) mod rules;
+pub(crate) mod sample;
+pub(crate) mod sampler;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use limit::{Rate, RoomCounts};
+
+use super::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
+use crate::gate::report::sample::ConfiguredAndEffective;
+use crate::status::counts::Labelled;
+use crate::status::plain::Plain;
+use crate::status::timestamp::timestamp;
+
+/// Counts of visitors by event, with the name of each event.
+pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
+    [
+        ("walked_in", counts.walked_in),
+        ("drew", counts.drew),
+        ("called", counts.called),
+        ("came", counts.came),
+        ("lost", counts.lost),
+        ("left", counts.left),
+        ("sent_away", counts.sent_away),
+    ]
+}
+
+/// Status of a room, with all counts since it began.
+pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) -> sample::Room {
+    let RoomStatus { state, limits, .. } = status;
+    let admit = (!limits.admit.is_unlimited()).then_some(limits.admit);
+    let text = |rate: Rate| Plain::new(&rate.to_string());
+    let pace = state.pace;
+    let is_known = state.waiting > 0 && state.is_open && !limits.is_paused;
+    let wait = (state.waiting + 1) as f64 / pace;
+    sample::Room {
+        waiting: state.waiting,
+        called: state.called,
+        inside: state.inside,
+        sessions: ConfiguredAndEffective {
+            file: file.sessions.map(sessions_as_u64),
+            now: limits.sessions.map(sessions_as_u64),
+        },
+        admit: ConfiguredAndEffective {
+            file: file.admit.map(text),
+            now: admit.map(text),
+        },
+        pace: Some(pace).filter(|it| it.is_finite()),
+        wait: Some(wait).filter(|it| is_known && it.is_finite()),
+        front_wait: status.front_wait.map(|it| it.as_secs_f64()),
+        open: state.is_open,
+        opens: limits.opens.map(timestamp),
+        events: counted(events(&status.counts)),
+        requests: requests(room),
+        overridden: status.overridden.as_ref().map(overridden),
+        word: status.word.as_ref().map(word),
+    }
+}
+
+/// Status of an override.
+pub(crate) fn overridden(it: &RoomOverride) -> sample::RoomOverride {
+    sample::RoomOverride {
+        sessions: it
+            .sessions
+            .map(|sessions| sessions.map_or(0, sessions_as_u64)),
+        admit: it.admit.map(|admit| {
+            let admit = admit.unwrap_or(Rate::UNLIMITED);
+            Plain::new(&admit.to_string())
+        }),
+        pause: it.is_paused,
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}
+
+/// Status of a message to waiting visitors.
+pub(crate) fn word(it: &RoomWord) -> sample::RoomWord {
+    sample::RoomWord {
+        word: Plain::new(&it.text),
+        until: timestamp(it.until),
+    }
+}
+
+fn sessions_as_u64(sessions: NonZeroU32) -> u64 {
+    sessions.get().into()
+}
+
+/// Requests of a room, by kind.
+fn requests(room: &OriginRoom) -> Labelled {
+    counted(room.metrics().requests.each())
+}
+
+/// Collects counts by name.
+fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Plain, u64> {
+    let counts = counts.into_iter();
+    counts.map(|(name, count)| (name.into(), count)).collect()
+}

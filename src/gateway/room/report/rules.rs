@@ -1,0 +1,110 @@
+//! Rules for waiting rooms: rooms that do not call, missed calls, and long waits.
+
+use super::sample::RoomSample;
+use crate::origin::report::sample::OriginSample;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::Recent;
+use crate::status::headline::words::{count, pace, part, percent, seconds, whole};
+
+/// Time without a call from which a room that could call is stuck, in seconds.
+const STUCK: f64 = 5.0;
+/// Minimum number of ended calls for a trend.
+const FEW: u64 = 10;
+/// Wait that is worth a headline, in seconds.
+const LONG: f64 = 2.0 * 3600.0;
+
+/// `1 visitor waits`, `2 visitors wait`.
+pub(crate) fn visitors_wait(room: &RoomSample) -> String {
+    let waits = if room.room.waiting == 1 {
+        "waits"
+    } else {
+        "wait"
+    };
+    format!("{} {waits}", count(room.room.waiting, "visitor"))
+}
+
+/// Formats the use of sessions, such as "3 of 5 places are taken".
+fn taken(room: &RoomSample) -> String {
+    let taken = room.room.inside + room.room.called;
+    match room.room.sessions.now {
+        Some(max_sessions) => format!(
+            "{} of {} places are taken",
+            whole(taken),
+            whole(max_sessions)
+        ),
+        None => "places are not bounded".to_owned(),
+    }
+}
+
+/// Rule: a room calls no visitor although it could.
+pub(crate) fn stuck(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let room = origin.room.as_ref().filter(|room| room.stuck >= STUCK)?;
+    let name = &origin.name;
+    Some(Finding {
+        weight: part(room.room.waiting, 1),
+        title: format!("The waiting room of {name} calls nobody, though places are free"),
+        evidence: format!(
+            "{}, {}, and nobody has been called for {}.",
+            visitors_wait(room),
+            taken(room),
+            seconds(room.stuck)
+        ),
+        remedy: "After a kill the room waits for visitors whose numbers it does not know, but for ten seconds only. Otherwise call some by hand, and report it: this is an error of drip."
+            .to_owned(),
+        ..Finding::about(name, Cause::RoomStuck, Severity::Bad)
+    })
+}
+
+/// Rule: many called visitors do not come.
+pub(crate) fn turns_lost(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let room = origin.room.as_ref()?;
+    let lost = room.lost_lately;
+    let all = lost + room.came_lately;
+    if all < FEW || lost * 2 <= all {
+        return None;
+    }
+    let (name, share) = (&origin.name, part(lost, all));
+    Some(Finding {
+        weight: share,
+        title: format!("{} of those called to {name} lose their turn", percent(share)),
+        evidence: format!(
+            "{} of {} that ended in the last 5 min: nobody came within `claim`.",
+            whole(lost),
+            count(all, "call")
+        ),
+        remedy: "If these visitors have given up, shorten the wait: each keeps a place free for `claim`. If they come too late, raise `claim`."
+            .to_owned(),
+        ..Finding::about(name, Cause::RoomWaits, Severity::Warn)
+    })
+}
+
+/// Rule: visitors wait for long.
+pub(crate) fn long_wait(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let room = origin.room.as_ref()?;
+    let wait = room.room.wait.filter(|wait| *wait > LONG)?;
+    let name = &origin.name;
+    let is_full = room
+        .room
+        .sessions
+        .now
+        .is_some_and(|max_sessions| room.room.inside + room.room.called >= max_sessions);
+    let more = if is_full { "sessions" } else { "admit" };
+    let called = room.room.pace.unwrap_or_default();
+    Some(Finding {
+        weight: wait,
+        title: format!(
+            "A visitor who comes to {name} now waits {:.1} h",
+            wait / 3600.0
+        ),
+        evidence: format!(
+            "{}, {}, and {} are called.",
+            visitors_wait(room),
+            taken(room),
+            pace(called)
+        ),
+        remedy: format!(
+            "If {name} can take more, raise `{more}`. If it cannot, say so to those who wait: many would rather come back later."
+        ),
+        ..Finding::about(name, Cause::RoomWaits, Severity::Warn)
+    })
+}

@@ -1,0 +1,54 @@
+//! Clients that disconnected while their requests waited, for samples.
+
+use std::time::Duration;
+
+use super::timestamp::seconds;
+use crate::observe::metrics::Counts;
+
+/// Minimum wait of a disconnected client that counts.
+///
+/// A client with a shorter wait had disconnected before its request was read, or for another reason
+/// than the wait.
+const MIN_WAIT: Duration = Duration::from_millis(100);
+
+/// Clients that disconnected in a second while their requests waited.
+pub(crate) struct Disconnects {
+    pub(crate) left: u64,
+    /// Median of their waits, in seconds.
+    pub(crate) left_after: Option<f64>,
+}
+
+impl Disconnects {
+    /// Summarizes the waits of disconnected clients.
+    pub(crate) fn of(waits: &Counts) -> Self {
+        let waits = waits.clone().at_least(MIN_WAIT);
+        Self {
+            left: waits.total(),
+            left_after: waits.quantile(0.5).map(seconds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::metrics::AtomicHistogram;
+
+    #[test]
+    fn clients_that_did_not_wait_say_nothing_of_a_wait() {
+        let waits = AtomicHistogram::default();
+        for _ in 0..50 {
+            waits.record(Duration::ZERO);
+            waits.record(Duration::from_millis(50));
+        }
+        let none = Disconnects::of(&waits.counts());
+        assert_eq!((none.left, none.left_after), (0, None));
+        for _ in 0..3 {
+            waits.record(Duration::from_secs(1));
+        }
+        let three = Disconnects::of(&waits.counts());
+        assert_eq!(three.left, 3);
+        let after = three.left_after.expect("they waited");
+        assert!((after - 1.0).abs() < 0.07, "{after}");
+    }
+}

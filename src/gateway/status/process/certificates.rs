@@ -1,0 +1,127 @@
+//! Rule for certificates that expire, have expired, or whose changed files are not in force.
+//!
+//! The rules of origins say more about an origin's expired certificate: its requests fail.
+
+use config::tls::date;
+
+use crate::observe::certificates::CertificateOf;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::Recent;
+use crate::status::headline::words::{sentence, whole};
+use crate::status::sample::{CertificateSample, Sample};
+
+/// Finds the problems of all certificates.
+pub(crate) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for it in &now.certificates {
+        found.extend(not_in_force(it));
+        found.extend(validity(recent, it, unix(now)));
+    }
+    found
+}
+
+/// Time of a sample, in whole seconds.
+#[expect(clippy::cast_possible_truncation, reason = "a time of this age")]
+fn unix(now: &Sample) -> i64 {
+    now.time as i64
+}
+
+/// Finding for changed files that cannot be used.
+fn not_in_force(it: &CertificateSample) -> Option<Finding> {
+    let problem = it.problem.as_ref()?;
+    let (name, expires) = (&it.name, date(it.validity.to));
+    let (what, remedy) = match it.of {
+        CertificateOf::ClientCa => (
+            "The changed authorities or revocation lists of clients",
+            "Write the files of `client_ca` and `client_crl` again; they are read every 2 s.",
+        ),
+        _ => (
+            "The renewed certificate",
+            "Write both files, the certificate and its key; they are read every 2 s.",
+        ),
+    };
+    Some(Finding {
+        title: format!("{what} in {name} cannot be used; the old one stays in use"),
+        evidence: format!(
+            "{} The old one expires on {expires}.",
+            sentence(problem.as_str())
+        ),
+        remedy: remedy.to_owned(),
+        ..Finding::new(Cause::Certificate, Severity::Warn)
+    })
+}
+
+/// Finding for a certificate that is not valid yet, expires soon or has expired.
+fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Finding> {
+    let (name, validity) = (&it.name, it.validity);
+    let words = validity.doubt(now)?;
+    let (is_valid, is_early) = (validity.is_valid(now), validity.is_not_yet_valid(now));
+    let when = match (is_early, is_valid) {
+        (true, _) => "until then",
+        (_, true) => "from then on",
+        _ => "since then",
+    };
+    let of_origin = matches!(it.of, CertificateOf::Origin | CertificateOf::ClientCert);
+    let (whose, evidence, remedy) = match it.of {
+        CertificateOf::Server => (
+            format!("The certificate {name}"),
+            format!("Clients that verify it refuse it {when}."),
+            "Renew it and its key: saved files are in force within 2 s.".to_owned(),
+        ),
+        CertificateOf::ClientCa => (
+            format!("An authority of clients in {name}"),
+            format!("The file is in `client_ca`. A client that shows this very certificate is refused {when}."),
+            "Renew the authority, and write its new certificate to the file before clients get certificates of it."
+                .to_owned(),
+        ),
+        CertificateOf::Origin if !is_valid => return None,
+        CertificateOf::Origin => (
+            format!("The certificate of origin {name}"),
+            format!("Requests to it get 502 {when}."),
+            format!("Renew it at the servers of {name}."),
+        ),
+        CertificateOf::ClientCert => (
+            format!("The certificate that the gateway shows to origin {name}"),
+            format!("Servers that verify it refuse connections {when}."),
+            format!("Renew the files of `client_cert` and `client_key` of [origins.{name}]: saved files are in force within seconds."),
+        ),
+    };
+    let remedy = if is_early {
+        "Set the clock, or name a certificate that is valid now.".to_owned()
+    } else {
+        remedy
+    };
+    let refused = match it.of {
+        CertificateOf::Server if !is_valid => refused(recent),
+        _ => String::new(),
+    };
+    let is_bad = !is_valid && it.of != CertificateOf::ClientCa;
+    Some(Finding {
+        weight: weight(validity.to - now),
+        about: of_origin.then(|| name.clone()),
+        title: format!("{whose} {words}{refused}"),
+        evidence,
+        remedy,
+        ..Finding::new(Cause::Certificate, Severity::bad_if(is_bad))
+    })
+}
+
+/// Weight of an expiry: the nearest one is the heaviest.
+fn weight(left: i64) -> f64 {
+    -(left as f64)
+}
+
+/// Sentence for handshakes that failed because clients refuse the certificate; may be empty.
+fn refused(recent: &Recent<'_>) -> String {
+    let failed = recent.of_process(|it| it.handshakes.refused);
+    let all = recent.of_process(|it| it.handshakes.done + it.handshakes.failed);
+    if failed == 0 {
+        return String::new();
+    }
+    format!(
+        ": {} of {} handshakes failed in the last {:.0} s",
+        whole(failed),
+        whole(all),
+        recent.seconds()
+    )
+}

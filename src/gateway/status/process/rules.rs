@@ -1,0 +1,175 @@
+//! Rules for exhausted limits of the process: connections, descriptors, local ports, log space.
+
+use std::net::IpAddr;
+
+use crate::observe::connections::IdleConnections;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::Recent;
+use crate::status::headline::words::{count, is, listed, part, seconds, whole};
+use crate::status::sample::Sample;
+
+/// Finds exhausted limits of client connections and of connections to origins.
+pub(crate) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
+    let sum = |count: fn(&Sample) -> u64| recent.of_process(count);
+    let descriptors = lacks(
+        recent,
+        "file descriptor",
+        sum(|it| it.descriptors.waited),
+        sum(|it| it.descriptors.in_vain),
+        sum(|it| it.descriptors.clients),
+        "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`.",
+    );
+    let ports = lacks(
+        recent,
+        "local port",
+        sum(|it| it.local_ports.waited),
+        sum(|it| it.local_ports.in_vain),
+        0,
+        "Widen `net.ipv4.ip_local_port_range`, or raise `keep_alive` of the origin so that connections are used again.",
+    );
+    let all = [full(now), descriptors, ports];
+    all.into_iter().flatten().collect()
+}
+
+/// Finding: all client connections are in use, and new clients wait.
+fn full(now: &Sample) -> Option<Finding> {
+    let it = now.connections;
+    if !it.is_full {
+        return None;
+    }
+    let waiting = it.waiting;
+    let (open, max) = (whole(it.open), whole(it.max));
+    // The lower of the two limits is the one to raise.
+    let (in_use, raise) = if it.few_descriptors {
+        (
+            format!(
+                "The limit of file descriptors allows only {}",
+                count(it.max, "client connection")
+            ),
+            "Raise the limit of file descriptors (`LimitNOFILE` in systemd, `ulimit -n`)",
+        )
+    } else {
+        (
+            format!("{open} of {max} connections are in use"),
+            "Raise `server.max_connections`",
+        )
+    };
+    let how_many = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
+    Some(Finding {
+        weight: part(waiting.unwrap_or_default(), 1),
+        title: format!("{in_use}; new clients wait in the kernel{how_many}"),
+        evidence: format!(
+            "{}A client that waits there gets no answer, and no other figure counts it.",
+            it.idle.map_or(String::new(), |idle_ones| idle(idle_ones, it.open))
+        ),
+        remedy: format!(
+            "{raise}, or {}; see Runbooks, DripConnectionsNearMax.",
+            match it.idle {
+                Some(idle) if idle.count * 4 < it.open => slow(now),
+                _ => "lower `server.keep_alive` and `server.header_timeout` so that idle clients leave sooner"
+                    .to_owned(),
+            }
+        ),
+        ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
+    })
+}
+
+/// Sentences for the number of idle connections, and the client with most of them.
+///
+/// If few are idle: the client with most of all connections. A blank follows each sentence.
+fn idle(idle: IdleConnections, open: u64) -> String {
+    let of = |most: Option<(IpAddr, u64)>, all: u64| {
+        let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
+        most.map(|(client, of_it)| (client, whole(of_it)))
+    };
+    let count = idle.count;
+    if let Some((client, of_it)) = of(idle.most, count).filter(|_| count * 4 >= open) {
+        let count_is = format!("{} {} idle", whole(count), is(count));
+        return format!("{count_is}, {of_it} of them of {client}. ");
+    }
+    let most = of(idle.most_of_all, open);
+    let most = most.map_or(String::new(), |(client, of_it)| {
+        format!("{of_it} connections are from {client}. ")
+    });
+    match count {
+        0 => format!("None is idle: all have requests that are not answered yet. {most}"),
+        _ => format!("{} {} idle. {most}", whole(count), is(count)),
+    }
+}
+
+/// Remedy if connections are in use because responses take long.
+fn slow(now: &Sample) -> String {
+    let Some(origin) = now.silent() else {
+        return "find out why answers take so long".to_owned();
+    };
+    let (name, silence) = (&origin.name, seconds(origin.silence()));
+    format!("find out why origin {name} has answered nothing for {silence}")
+}
+
+/// Finding: no `what` is free.
+///
+/// `waited`: requests that needed one for a connection to an origin. `in_vain`: requests of these
+/// that got none. `clients`: failed attempts to accept a client.
+fn lacks(
+    recent: &Recent<'_>,
+    what: &str,
+    waited: u64,
+    in_vain: u64,
+    clients: u64,
+    remedy: &str,
+) -> Option<Finding> {
+    let seen = [
+        (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
+        (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
+        (clients > 0).then(|| format!("accepting a client failed {}", count(clients, "time"))),
+    ];
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    if seen.is_empty() {
+        return None;
+    }
+    let (whom, kernel) = match (waited + in_vain, clients) {
+        (0, _) => ("new clients", " New clients wait in the kernel."),
+        (_, 0) => ("connections to origins", ""),
+        _ => ("connections to origins", " New clients wait in the kernel."),
+    };
+    let span = recent.seconds();
+    Some(Finding {
+        weight: part(waited + in_vain, 1),
+        title: format!("The gateway has no {what} for {whom}"),
+        evidence: format!("In the last {span:.0} s, {}.{kernel}", listed(&seen)),
+        remedy: format!("{remedy} The origin is not at fault."),
+        ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
+    })
+}
+
+/// Rule: lines of the access log are lost.
+pub(crate) fn log_lost(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let lost = recent.of_process(|it| it.log.lost);
+    if lost == 0 {
+        return None;
+    }
+    let error = now.log.error.as_ref();
+    let (title, why, remedy) = match error {
+        Some(error) => (
+            "The access log cannot be written, and its lines are lost",
+            error.as_str(),
+            "Make room on its disk, or raise the limit on the size of files (`LimitFSIZE` in systemd, `ulimit -f`). Requests are served all the same.",
+        ),
+        None => (
+            "The access log loses lines",
+            "writing is too slow, or failed a moment ago",
+            "Give the log a faster disk, or let the program at its pipe read faster. Requests are served all the same.",
+        ),
+    };
+    Some(Finding {
+        weight: part(lost, 1),
+        title: title.to_owned(),
+        evidence: format!(
+            "{} lost in the last {:.0} s: {why}.",
+            count(lost, "line"),
+            recent.seconds()
+        ),
+        remedy: remedy.to_owned(),
+        ..Finding::new(Cause::LogLost, Severity::Warn)
+    })
+}

@@ -1,0 +1,37 @@
+//! Metrics of the store.
+
+use std::collections::HashSet;
+
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::StoreResult;
+use crate::status::exposition::table::{Table, labels};
+
+/// Writes the metrics of the store; nothing if no store is used.
+pub(crate) fn write(out: &mut String, gateway: &Gateway) {
+    let mut table = Table::of_process(out);
+    if let Some(store) = gateway.store_health() {
+        table.value("drip_store_up", |()| u8::from(store.outage().is_none()));
+        table.write("drip_store_duration_seconds", |(), series| {
+            series.durations("", &store.round_trips().histogram);
+        });
+    }
+    let zones = gateway.zones_in_use().filter_map(|zone| {
+        let operations = zone.metrics().operations()?.each();
+        let name = labels(&[("zone", &zone.settings().name)]);
+        Some((name, operations.collect::<Vec<_>>()))
+    });
+    let origins = gateway.origins().iter().filter_map(|origin| {
+        let claims = origin.gate()?.metrics().claims_made()?;
+        let tried = StoreResult::ALL.into_iter().filter(|it| it.is_tried());
+        let claims = tried.map(|it| (it.label(), claims.get(it)));
+        let name = labels(&[("origin", &origin.settings().name)]);
+        Some((name, claims.collect()))
+    });
+    let mut seen = HashSet::new();
+    let all = zones
+        .chain(origins)
+        .filter(|(name, _)| seen.insert(name.clone()));
+    Table::new(out, all).write("drip_store_operations_total", |operations, series| {
+        series.each("result", operations.iter().copied());
+    });
+}

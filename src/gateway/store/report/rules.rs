@@ -1,0 +1,115 @@
+//! Rules for a store that is out, or that refuses operations of zones and gates.
+
+use crate::gate::report::sample::RefusedOperation;
+use crate::origin::report::sample::OriginSample;
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::Recent;
+use crate::status::headline::words::{count, listed, part, seconds, sentence, whole};
+use crate::status::plain::Plain;
+use crate::status::sample::Sample;
+
+/// Rule: the store is out.
+pub(crate) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| !store.up)?;
+    let out_for = store.out_for.unwrap_or_default();
+    let operations = recent.operations();
+    let failed: Vec<_> = operations
+        .iter()
+        .filter(|(result, count)| !["ok", "leased"].contains(&result.as_str()) && **count > 0)
+        .map(|(result, count)| format!("{} {result}", whole(*count)))
+        .collect();
+    let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);
+    let meanwhile = store.meanwhile.as_ref();
+    let meanwhile = meanwhile.map_or(String::new(), |it| format!(" Meanwhile, {it}."));
+    let failed = if failed.is_empty() {
+        String::new()
+    } else {
+        let seconds = recent.seconds();
+        format!(
+            " In the last {seconds:.0} s: {} operations.",
+            listed(&failed)
+        )
+    };
+    Some(Finding {
+        weight: out_for,
+        title: format!("The store is out for {}", seconds(out_for)),
+        evidence: format!("{reason}.{failed}{meanwhile}"),
+        remedy:
+            "Bring Redis or the way to it back, or let it take writes; see Store. Gateways do not share a rate until then."
+                .to_owned(),
+        ..Finding::new(Cause::StoreOut, Severity::Bad)
+    })
+}
+
+/// Rule: the store is up and refuses operations of zones.
+pub(crate) fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| store.up)?;
+    let what = store.refuses.as_ref()?;
+    let names: Vec<_> = what.zones.iter().map(Plain::to_string).collect();
+    let operations = recent.operations();
+    let refused = operations.get(&Plain::from("refused"));
+    let refused = refused.copied().unwrap_or_default();
+    Some(Finding {
+        weight: part(refused, 1),
+        about: what.zones.first().filter(|_| names.len() == 1).cloned(),
+        title: format!("Redis refuses all requests of {}", listed(&names)),
+        evidence: format!(
+            "{} refused in the last {:.0} s: {}. Meanwhile, zones follow their on_store_failure.",
+            count(refused, "operation"),
+            recent.seconds(),
+            what.reason
+        ),
+        remedy: sentence(what.remedy.as_str()),
+        ..Finding::new(Cause::StoreRefuses, Severity::Bad)
+    })
+}
+
+/// Rule: the store is up and refuses operations of a gate.
+pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let refused = origin.gate.as_ref()?.refused.as_ref()?;
+    // In an outage, the outage's finding says what gates do meanwhile.
+    let store = recent.last()?.store.as_ref();
+    store.filter(|store| store.up)?;
+    let name = &origin.name;
+    let of_its = |what: &str| match (1.0 / refused.part).round() {
+        parts if parts > 1.0 => format!("1/{parts} of its {what}"),
+        _ => format!("all of its {what}"),
+    };
+    let (does, severity, unknown) = match refused.asks_for {
+        RefusedOperation::Slots => (
+            format!(
+                "goes on alone with {}: Redis refused its claims",
+                of_its("rate")
+            ),
+            Severity::Bad,
+            "Other gateways do not know what this one sends",
+        ),
+        RefusedOperation::Places if refused.part == 0.0 => (
+            "starts nothing: Redis refused to lend it places".to_owned(),
+            Severity::Bad,
+            "Other gateways do not know which requests of this one still run",
+        ),
+        RefusedOperation::Places => (
+            format!(
+                "goes on alone with {}: Redis refused to lend it any",
+                of_its("places")
+            ),
+            Severity::Bad,
+            "Other gateways do not know which requests of this one run",
+        ),
+        RefusedOperation::Backoff => (
+            "backs off alone: Redis refused to tell what other gateways have learned".to_owned(),
+            Severity::Warn,
+            "A cut or a pause here is none there, nor the reverse",
+        ),
+    };
+    Some(Finding {
+        title: format!("The gate of {name} {does}"),
+        evidence: format!(
+            "{}. {unknown}.",
+            refused.reason.as_str().trim_end_matches('.')
+        ),
+        remedy: sentence(refused.remedy.as_str()),
+        ..Finding::about(name, Cause::StoreRefuses, severity)
+    })
+}

@@ -1,0 +1,152 @@
+//! Rules for keys that are not one client each: none, one for all, or a proxy's address.
+
+use super::sample::{OnlyKey, RecentRequests, ZoneSample};
+use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::recent::Recent;
+use crate::status::headline::words::{count, listed, pace, part, percent, seconds, waiting, whole};
+use crate::status::plain::Plain;
+
+/// Minimum number of requests that says something about all requests.
+const FEW: u64 = 20;
+/// Share of requests without a key from which a limit limits almost nobody.
+const NEARLY_ALL: f64 = 0.95;
+/// Maximum number of routes in a title.
+const NAMED: usize = 3;
+
+/// Rule: requests without a key bypass a limit.
+pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let without = recent.total(zone, |it| it.no_key);
+    let all = without + recent.came(zone);
+    let now = RecentRequests {
+        no_key: without,
+        all,
+        span: recent.seconds(),
+    };
+    // Where few requests come, the last seconds say nothing.
+    let RecentRequests {
+        no_key: without,
+        all,
+        span,
+    } = if all < FEW { zone.lately } else { now };
+    let share = part(without, all);
+    if without < FEW || share < NEARLY_ALL {
+        return None;
+    }
+    let keyless = recent.keyless(zone)?;
+    let (key, routes) = (&keyless.key, on(&keyless.routes));
+    let a_second = pace(part(without, 1) / span.max(1.0));
+    let title = if without == all {
+        format!("All requests{routes} ({a_second}) have no {key}: {name} limits none of them")
+    } else {
+        let share = percent(share);
+        format!(
+            "{share} of the requests{routes} ({a_second}) have no {key}: {name} does not limit them"
+        )
+    };
+    Some(Finding {
+        weight: part(without, 1),
+        title,
+        evidence: format!(
+            "{} of {} in the last {} had an empty key, and an empty key is not limited.",
+            whole(without),
+            count(all, "request"),
+            seconds(span)
+        ),
+        remedy: format!(
+            "Correct the `key` of {name}, or let clients send what it is made of. If they may leave it out, give the route a second limit, by `$remote_addr`."
+        ),
+        ..Finding::about(name, Cause::NoKey, Severity::Warn)
+    })
+}
+
+/// Formats the location of the limit: ` on /a and /b`.
+fn on(routes: &[Plain]) -> String {
+    let mut names: Vec<_> = routes.iter().take(NAMED).map(Plain::to_string).collect();
+    if routes.len() > NAMED {
+        names.push("others".to_owned());
+    }
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(" on {}", listed(&names))
+}
+
+/// Texts for rejections where all requests share one key.
+pub(crate) struct SharedKey {
+    /// Whether the key certainly covers all clients.
+    pub(crate) is_of_all: bool,
+    pub(crate) evidence: String,
+    pub(crate) remedy: String,
+}
+
+/// Finds the shared key of a zone's requests.
+///
+/// `None` if the zone had several keys, or if `reason` does not depend on them. `zone`: the zone
+/// that rejected.
+pub(crate) fn shared_key(
+    recent: &Recent<'_>,
+    zone: &ZoneSample,
+    reason: &str,
+) -> Option<SharedKey> {
+    let latest = |is_it: fn(&OnlyKey) -> bool| {
+        recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
+    };
+    // After a new `key` came into force, rejections are still those of the old one.
+    let constant = latest(|it| it.requests >= FEW && it.is_constant);
+    let OnlyKey {
+        key,
+        is_constant,
+        requests,
+    } = constant.or(latest(|it| it.requests >= FEW))?;
+    if !["burst", "max_wait", "in_flight"].contains(&reason) {
+        return None;
+    }
+    let evidence = format!(
+        " All requests share one key: {key} ({} in the last minute).",
+        whole(*requests)
+    );
+    let remedy = if *is_constant {
+        "The `key` of the zone is the same for all clients, so all share one limit. If each should have its own, use a `key` such as `$remote_addr`; if not, and if the origin can do more, raise `rate`.".to_owned()
+    } else {
+        format!(
+            "If {key} is one client, it asks for more than its limit: give it a plan if it may have more. If it stands for many, such as a proxy, use a `key` that tells them apart, or name the proxy in `server.trusted_proxies`."
+        )
+    };
+    Some(SharedKey {
+        is_of_all: *is_constant,
+        evidence,
+        remedy,
+    })
+}
+
+/// Rule: a peer sends requests of several clients, and a limit counts them as one.
+pub(crate) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let rejected = recent.total(zone, |it| it.rejected);
+    // The peer stays the cause of rejections after the load has ended, or after it is trusted.
+    let peer = match rejected {
+        0 => zone.untrusted_proxy.as_ref()?,
+        _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,
+    };
+    let came = recent.came(zone);
+    let limited = if rejected > 0 {
+        let rejected = recent.share_of(rejected, came, "request");
+        format!("{rejected} were rejected.")
+    } else {
+        format!("{}.", waiting(zone.depth))
+    };
+    let severity = Severity::bad_if(rejected * 2 >= came.max(1));
+    Some(Finding {
+        weight: part(rejected, 1),
+        title: format!("{name} counts all clients behind {peer} as one"),
+        evidence: format!(
+            "{peer} names different clients in X-Forwarded-For, and is not in `trusted_proxies`. {limited}"
+        ),
+        remedy: format!(
+            "If {peer} is a proxy of your own, add it to `server.trusted_proxies`; then each of its clients has a limit of its own. If it is a client, leave it out: it invents them."
+        ),
+        count: zone.rejected,
+        ..Finding::about(name, Cause::UntrustedProxy, severity)
+    })
+}

@@ -1,0 +1,215 @@
+//! Samples of zones, and their metrics and rules.
+
+pub(crate) mod advice;
+pub(crate) mod keys;
+pub(crate) mod lately;
+pub(crate) mod login;
+pub(crate) mod metrics;
+pub(crate) mod overridden;
+pub(crate) mod rules;
+pub(crate) mod sample;
+pub(crate) mod shared_key;
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use config::Route;
+use limit::{Measure, Window};
+use tokio::time::timeout;
+
+use self::lately::RecentRequestsByZone;
+use self::login::is_login;
+use self::sample::{HeavyKey, KeySample, Keyless, ZoneSample};
+use self::shared_key::{full_key, untrusted_proxy};
+use super::{HeavyKeys, Zone, ZoneStats};
+use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
+use crate::observe::metrics::{Count, Counts, LimitStatus};
+use crate::status::counts::{self, Labelled};
+use crate::status::disconnects::Disconnects;
+use crate::status::growth::Before;
+use crate::status::plain::Plain;
+use crate::status::timestamp::seconds;
+
+/// Number of keys of a zone that have series of their own.
+pub(crate) const TOP_KEYS: usize = 10;
+/// Time limit for the workers to report the state of their zones.
+pub(crate) const STATS_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of keys with rejections in a sample, for each zone.
+const REJECTED_KEYS: usize = 3;
+/// Number of routes with a limit in a zone in a sample.
+const KEYLESS_ROUTES: usize = 4;
+
+/// Zones until one second ago.
+#[derive(Default)]
+pub(crate) struct Zones {
+    before: Before<String, Counted>,
+    lately: RecentRequestsByZone,
+}
+
+/// Counts of a zone.
+///
+/// Requests by outcome; new, evicted and flooded keys; rejections by reason; waits, and waits of
+/// disconnected clients.
+type Counted = (
+    [u64; LimitStatus::ALL.len()],
+    [u64; 3],
+    Labelled,
+    Counts,
+    Counts,
+);
+
+impl Zones {
+    /// Samples of all zones for the last second, and the keys with the most waiters.
+    pub(crate) async fn sample(&mut self, gateway: &Gateway) -> (Vec<ZoneSample>, Vec<KeySample>) {
+        let (mut zones, mut deepest) = (Vec::new(), Vec::new());
+        self.before.begin();
+        let zones_now = gateway.zones();
+        if self.lately.len() > zones_now.len() {
+            let is_zone = |name: &str| zones_now.iter().any(|it| it.settings().name == name);
+            self.lately.keep(is_zone);
+        }
+        for index in 0..gateway.zones().len() {
+            if let Some((sample, keys)) = self.zone(gateway, index).await {
+                zones.push(sample);
+                deepest.extend(keys);
+            }
+        }
+        deepest.sort_by_key(|key: &KeySample| Reverse(key.depth));
+        deepest.truncate(TOP_KEYS);
+        (zones, deepest)
+    }
+
+    /// Sample of a zone for the last second.
+    async fn zone(
+        &mut self,
+        gateway: &Gateway,
+        index: usize,
+    ) -> Option<(ZoneSample, Vec<KeySample>)> {
+        let zone = gateway.zone(index);
+        let settings = zone.settings();
+        let metrics = zone.metrics();
+        let now = (
+            LimitStatus::ALL.map(|status| metrics.statuses.get(status)),
+            [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Count::get),
+            counts::rejections(metrics),
+            metrics.waits.counts(),
+            metrics.disconnects.counts(),
+        );
+        let (requests, [new_keys, evicted, flooded], rejections, waits, disconnects) =
+            self.before.since(settings.name.clone(), now);
+        let totals = counts::totals(|status| requests[status as usize]);
+        let ended = totals.passed + totals.delayed + totals.rejected + totals.cancelled;
+        let ended = ended + totals.rejected_elsewhere + totals.no_key;
+        let ended = ended + totals.delayed_dry_run + totals.rejected_dry_run;
+        let lately = self
+            .lately
+            .add(&settings.name, zone.started(), totals.no_key, ended);
+        let stats = stats(zone).await?;
+        let Disconnects { left, left_after } = Disconnects::of(&disconnects);
+        let wait = |q| waits.quantile(q).map(seconds);
+        let overrides = zone.overrides();
+        let other = overrides.zone.as_ref();
+        let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
+        let names = KeyNames::of(settings);
+        let rejected = rejected_keys(zone, Window::Minute).await?;
+        // Without a rejection there is no key to name, and no need to ask the workers.
+        let rejected_now = match totals.rejected {
+            0 => HeavyKeys::default(),
+            _ => rejected_keys(zone, Window::Seconds).await?,
+        };
+        let rejected_states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
+        let full_key = full_key(gateway, index, rejected_states.chain(&stats.deepest));
+        let mut all = rejected_now.keys.iter().chain(&rejected.keys);
+        let limited = all.next().map(|heavy| heavy.name.begin());
+        let deepest = stats.deepest.first();
+        let limited = limited.or(deepest.map(|state| &state.key[..]));
+        let is_limited = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
+        let limited = limited.filter(|_| is_limited);
+        let only_key = match limited {
+            Some(_) => shared_key::only_key(zone).await,
+            None => None,
+        };
+        let sample = ZoneSample {
+            name: Plain::new(&settings.name),
+            rate: (!rate.is_unlimited()).then(|| rate.per_second()),
+            passed: totals.passed,
+            delayed: totals.delayed,
+            rejected: totals.rejected,
+            cancelled: totals.cancelled,
+            left,
+            left_after,
+            rejected_elsewhere: totals.rejected_elsewhere,
+            no_key: totals.no_key,
+            keyless: (lately.no_key > 0).then(|| keyless(gateway, index)),
+            lately,
+            dry_run: totals.delayed_dry_run + totals.rejected_dry_run,
+            rejections,
+            depth: stats.depth as u64,
+            depth_max: stats.depth_max as u64,
+            burst: gateway.least_burst(index).map(u64::from),
+            oldest_wait: seconds(stats.oldest_wait),
+            wait_p50: wait(0.5),
+            wait_p95: wait(0.95),
+            keys: (stats.active + stats.parked) as u64,
+            max_keys: settings.max_keys.get() as u64,
+            new_keys,
+            evicted,
+            flooded,
+            full_key,
+            only_key,
+            is_login: is_login(gateway.settings(), index),
+            untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
+            rejected_keys: heavy_keys(&rejected, settings),
+            rejected_now: heavy_keys(&rejected_now, settings),
+            overridden: other.map(overridden::view),
+            overridden_keys: overrides.keys.len() as u64,
+            advice: None,
+        };
+        let keys = stats.deepest.into_iter().map(|state| KeySample {
+            zone: Plain::new(&settings.name),
+            key: Plain::new(&names.short(&state.key)),
+            plan: settings.plans.name_of(&state.key).map(Plain::new),
+            depth: state.depth as u64,
+            oldest_wait: seconds(state.oldest_wait),
+        });
+        Some((sample, keys.collect()))
+    }
+}
+
+/// Key definition of a zone, and the first routes with a limit there.
+fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
+    let settings = gateway.settings();
+    let is_here = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
+    let routes = settings.routes.iter().filter(is_here).take(KEYLESS_ROUTES);
+    Keyless {
+        key: Plain::new(&settings.zones[zone].key.to_string()),
+        routes: routes.map(|route| Plain::new(&route.name())).collect(),
+    }
+}
+
+/// The keys with the most rejections in this window.
+///
+/// `None` if a worker does not answer in time.
+async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {
+    let found = zone.heavy_keys(Measure::Rejections, window, REJECTED_KEYS);
+    timeout(STATS_TIMEOUT, found).await.ok()
+}
+
+/// Converts the heaviest keys of a zone for a sample.
+fn heavy_keys(found: &HeavyKeys, zone: &config::Zone) -> Vec<HeavyKey> {
+    let keys = found.keys.iter().map(|heavy| HeavyKey {
+        key: Plain::new(&heavy.name.short(KeyNames::of(zone))),
+        plan: heavy.name.plan(&zone.plans).map(Plain::new),
+        requests: heavy.requests,
+        rejections: heavy.rejections,
+        wait_seconds: seconds(heavy.wait),
+        share: heavy.rejections.min(found.total) as f64 / found.total.max(1) as f64,
+    });
+    keys.collect()
+}
+
+/// Collects the state of a zone; `None` if a worker does not answer in time.
+pub(crate) async fn stats(zone: &Zone) -> Option<ZoneStats> {
+    timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
+}

@@ -1,0 +1,87 @@
+//! Finds a key that all limited requests of a zone share, and the reason.
+
+use std::net::IpAddr;
+
+use limit::{Measure, Window, show_duration};
+use memchr::memmem;
+use tokio::time::timeout;
+
+use super::STATS_TIMEOUT;
+use super::sample::{FullKey, OnlyKey};
+use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
+use crate::status::plain::Plain;
+use crate::time::clock;
+use crate::zone::{KeyState, Zone};
+
+/// Key of all requests of the last minute. `None` if there were several keys.
+pub(crate) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
+    let found = zone.heavy_keys(Measure::Requests, Window::Minute, 1);
+    let found = timeout(STATS_TIMEOUT, found).await.ok()?;
+    let first = found.keys.first()?;
+    (first.requests >= found.total).then(|| OnlyKey {
+        key: Plain::new(&first.name.short(KeyNames::of(zone.settings()))),
+        is_constant: zone.settings().key.is_constant(),
+        requests: first.requests,
+    })
+}
+
+/// Untrusted peers of limited requests of a zone that name different clients.
+pub(crate) fn untrusted_proxies(
+    gateway: &Gateway,
+    zone: usize,
+) -> impl Iterator<Item = Option<IpAddr>> {
+    let several = gateway.events(zone).forwarders.several(clock::now());
+    let trusted = &gateway.settings().server.trusted_proxies;
+    several.into_iter().filter(|peer| !trusted.contain(*peer))
+}
+
+/// Finds such a peer whose address is this key, or the beginning of it.
+///
+/// In a zone that masks its keys, the masked name of the key instead.
+pub(crate) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Option<Plain> {
+    let settings = gateway.zone(zone).settings();
+    let name = |peer: Option<IpAddr>| peer.map_or("unix:".to_owned(), |peer| peer.to_string());
+    let is_of_key = |peer: &Option<IpAddr>| {
+        let in_key = name(peer.map(|peer| settings.cut(peer)));
+        memmem::find(key, in_key.as_bytes()).is_some()
+    };
+    let mut found = untrusted_proxies(gateway, zone).filter(is_of_key);
+    let peer = found.next()?;
+    let masked = KeyNames::of(settings).masked(key);
+    Some(Plain::new(&masked.unwrap_or_else(|| name(peer))))
+}
+
+/// Key that has all permits of its limit, some of them at other gateways.
+///
+/// Of several such keys, the one with the most withheld permits.
+pub(crate) fn full_key<'s>(
+    gateway: &Gateway,
+    zone: usize,
+    states: impl Iterator<Item = &'s KeyState>,
+) -> Option<FullKey> {
+    let shared = states.filter_map(|state| Some((state, state.elsewhere?)));
+    let shared: Vec<_> = shared.filter(|(_, it)| it.permits > 0).collect();
+    if shared.is_empty() {
+        return None;
+    }
+    let routes = &gateway.settings().routes;
+    let limits = routes.iter().flat_map(|route| &route.limits);
+    let limits = limits.filter(|limit| limit.zone == zone);
+    let of = limits.filter_map(|it| it.limit.in_flight).min()?.get();
+    let count = |permits: u32| u64::from(permits);
+    let full = shared
+        .into_iter()
+        .filter(|(state, it)| state.in_flight as u64 + count(it.permits) >= count(of));
+    // Of equal ones the first counts, which is rejected most.
+    let (state, elsewhere) = full.rev().max_by_key(|(_, it)| (it.withheld, it.permits))?;
+    let zone = gateway.zone(zone).settings();
+    Some(FullKey {
+        key: Plain::new(&KeyNames::of(zone).short(&state.key)),
+        of: count(of),
+        here: state.in_flight as u64,
+        elsewhere: count(elsewhere.permits),
+        withheld: count(elsewhere.withheld),
+        orphan: Plain::new(&show_duration(zone.orphan)),
+    })
+}
