@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::fetch;
+use crate::support::{assert_contains, fetch};
 
 /// Maximum wait for a line, long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ fn ended(process: &mut Child) -> ExitStatus {
         }
         thread::sleep(Duration::from_millis(20));
     }
-    panic!("it goes on");
+    panic!("the demo still runs");
 }
 
 /// Parses the line of a second: departures, gap in milliseconds, rate in force.
@@ -118,7 +118,7 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
     let file = demo.find(own_file);
     for _ in 0..3 {
         let (left, gap, rate) = demo.find(second);
-        let gap = gap.expect("nobody waited");
+        let gap = gap.expect("a request waited");
         assert!(
             (8..=12).contains(&left) && (90.0..110.0).contains(&gap),
             "{left}, {gap} ms"
@@ -143,7 +143,7 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
     let mut stderr = BufReader::new(demo.process.0.stderr.take().unwrap());
     let mut complaint = String::new();
     stderr.read_line(&mut complaint).unwrap();
-    assert!(complaint.contains("gateway.toml:17:8: rate"), "{complaint}");
+    assert_contains!(complaint, "gateway.toml:17:8: rate");
 
     assert!(interrupt(&mut demo.process.0).success());
     demo.find(|line| (line.contains(" arrived, ") && line.contains(" rejected")).then_some(()));
@@ -175,10 +175,7 @@ fn a_flood_delays_all_without_share_and_only_itself_with_it() {
     }
     let all = lines.join("\n");
     assert!(ended(&mut demo.process.0).success(), "{all}");
-    assert!(
-        all.contains("was saved with share = \"per_client\""),
-        "{all}"
-    );
+    assert_contains!(all, "was saved with share = \"per_client\"");
     assert!(!file_of(&lines).exists());
     let complaints = io::read_to_string(demo.process.0.stderr.take().unwrap()).unwrap();
     assert_eq!(complaints, "");

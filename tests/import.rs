@@ -5,6 +5,7 @@ mod networks;
 mod openings;
 mod protection;
 
+use crate::support::assert_contains;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -100,7 +101,7 @@ fn windows_line_ends_are_blanks() {
     assert_eq!((code, notes.len()), (Some(0), 0), "{notes:?}");
     let limits = "limits = [{ zone = \"z\", burst = 3 }]\nreject_status = 503\n";
     assert!(settings.ends_with(limits), "{settings}");
-    assert!(settings.contains("listen = [\"0.0.0.0:80\"]"), "{settings}");
+    assert_contains!(settings, "listen = [\"0.0.0.0:80\"]");
 }
 
 #[test]
@@ -128,20 +129,20 @@ fn untranslated_directives_are_noted_by_line() {
         );
     }
     assert!(settings.starts_with("# To be looked at, "), "{settings}");
-    assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
-    assert!(
-        settings.contains("{ zone = \"perip\", burst = 0, in_flight = 10 }]"),
-        "{settings}"
+    assert_contains!(
+        settings,
+        "max_in_flight = 100\n",
+        "{ zone = \"perip\", burst = 0, in_flight = 10 }]"
     );
     // The usual way to exempt some clients.
     let exempt = "exempt = [\"10.0.0.0/8\", \"192.0.2.0/24\"]";
     let zone = format!(
         "[zones.mapped]\nkey = \"$remote_addr\"\nrate = \"5r/s\"\nmax_keys = 80000\nipv6_prefix = 128\n{exempt}\n"
     );
-    assert!(settings.contains(&zone), "{settings}");
-    assert!(
-        settings.contains("limits = [{ zone = \"mapped\", burst = 10 }, "),
-        "{settings}"
+    assert_contains!(
+        settings,
+        &zone,
+        "limits = [{ zone = \"mapped\", burst = 10 }, "
     );
     assert!(settings.contains(
         "\n# maps.conf:12: there is no limit_req_zone nowhere; this limit is left out\n"
@@ -168,7 +169,7 @@ fn exempt(lines: &str) -> Option<String> {
         );
         return None;
     }
-    assert!(settings.contains("key = \"$remote_addr\"\n"), "{settings}");
+    assert_contains!(settings, "key = \"$remote_addr\"\n");
     assert_eq!(notes, [""; 0], "{conf}");
     let line = settings
         .lines()
@@ -243,10 +244,7 @@ fn a_missing_redirect_is_noted_for_each_location() {
         "nginx.conf:7: nginx answers /deep/er",
     ];
     assert_eq!(redirects, expected, "{notes:?}");
-    assert!(
-        settings.contains("# nginx.conf:3: nginx answers /api"),
-        "{settings}"
-    );
+    assert_contains!(settings, "# nginx.conf:3: nginx answers /api");
 }
 
 #[test]
@@ -268,10 +266,7 @@ fn includes_are_read_where_they_are_and_named_in_notes() {
     ]);
     let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!(code, Some(0));
-    assert!(
-        settings.contains("limits = [{ zone = \"z\", burst = 0 }]"),
-        "{settings}"
-    );
+    assert_contains!(settings, "limits = [{ zone = \"z\", burst = 0 }]");
     assert!(
         notes[0].starts_with("nginx.conf:3: gone.conf is not included"),
         "{notes:?}"
@@ -381,7 +376,7 @@ fn lost_limits_come_first_and_are_summed_up() {
         last.ends_with(" things need a look: 2 limits are lost, /api/ is unlimited"),
         "{notes:#?}"
     );
-    assert!(settings.contains("path = \"/api/\"\n"), "{settings}");
+    assert_contains!(settings, "path = \"/api/\"\n");
 }
 
 #[test]

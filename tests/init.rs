@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use crate::support::{Gateway, Origin, Site, drip, fetch};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip, fetch};
 
 fn init(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = drip();
@@ -29,8 +29,7 @@ fn start(site: Site, origin: &Origin) -> Gateway {
         .replace("127.0.0.1:9000", &origin.address.to_string());
     assert_ne!(moved, written);
     fs::write(site.file(), moved).expect("a file");
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     gateway
 }
 
@@ -40,7 +39,7 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let written = init(site.folder(), &[]);
     assert!(written.status.success(), "{written:?}");
     let received = text(&written.stdout);
-    assert!(received.contains("gateway.toml is written"), "{received}");
+    assert_contains!(received, "gateway.toml is written");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.lines().any(|line| line.starts_with("# ")), "{file}");
 
@@ -48,10 +47,10 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let again = init(site.folder(), &["--origin", "http://127.0.0.1:9"]);
     assert_eq!(again.status.code(), Some(1), "{again:?}");
     let complaint = text(&again.stderr);
-    assert!(
-        complaint.contains("gateway.toml is there already")
-            && complaint.contains("name another file"),
-        "{complaint}"
+    assert_contains!(
+        complaint,
+        "gateway.toml is there already",
+        "name another file"
     );
     assert_eq!(fs::read_to_string(site.file()).expect("a file"), "mine");
 
@@ -74,9 +73,9 @@ fn the_origin_is_the_one_that_is_named() {
     ] {
         let file = text(&init(folder.path(), &["--origin", url, "-"]).stdout);
         let servers = format!("servers = [\"{expected}\"]");
-        assert!(file.contains(&servers), "{file}");
+        assert_contains!(file, &servers);
         // The comment that names the gate's fields has all of them.
-        assert!(file.contains("# max_in_flight = "), "{file}");
+        assert_contains!(file, "# max_in_flight = ");
     }
     for wrong in [
         "nonsense",
@@ -103,14 +102,14 @@ fn an_nginx_conf_is_translated() {
     let written = init(site.folder(), &["--from", "nginx.conf"]);
     assert!(written.status.success(), "{written:?}");
     let received = text(&written.stderr);
-    assert!(received.contains("nginx.conf:2: mirror"), "{received}");
+    assert_contains!(received, "nginx.conf:2: mirror");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.starts_with("# Translated from nginx.conf."), "{file}");
-    assert!(
-        file.contains("[server]\nadmin = \"127.0.0.1:9090\""),
-        "{file}"
+    assert_contains!(
+        file,
+        "[server]\nadmin = \"127.0.0.1:9090\"",
+        "burst = 2, nodelay = true"
     );
-    assert!(file.contains("burst = 2, nodelay = true"), "{file}");
 
     let folder = site.folder();
     let origin = ["--origin", "http://127.0.0.1:9"];
@@ -163,10 +162,7 @@ fn an_access_log_gives_the_numbers() {
     let mut advise = drip();
     let advised = advise.arg("advise").arg(site.folder().join("access.log"));
     let advised = text(&advised.output().expect("the program").stdout);
-    assert!(
-        advised.contains("burst = 8, nodelay = true") && advised.contains("\nrate = \"10r/m\"\n"),
-        "{advised}"
-    );
+    assert_contains!(advised, "burst = 8, nodelay = true", "\nrate = \"10r/m\"\n");
 
     let mut replay = drip();
     let replayed = replay
@@ -174,7 +170,7 @@ fn an_access_log_gives_the_numbers() {
         .arg(site.file())
         .arg(site.folder().join("access.log"));
     let replayed = text(&replayed.output().expect("the program").stdout);
-    assert!(replayed.contains("rejected"), "{replayed}");
+    assert_contains!(replayed, "rejected");
 
     let origin = ["--origin", "http://192.0.2.9:81"];
     let named = init(
@@ -192,10 +188,7 @@ fn a_log_without_addresses_gives_no_file() {
     let refused = init(folder.path(), &["--from", "access.json"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let complaint = text(&refused.stderr);
-    assert!(
-        complaint.contains("no request has the address"),
-        "{complaint}"
-    );
+    assert_contains!(complaint, "no request has the address");
     assert!(!folder.path().join("gateway.toml").exists());
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the build profiles: quick for users, thorough for packages, and one to profile.
 
+use crate::support::assert_contains;
 use std::process::Command;
 
 use toml::Table;
@@ -34,5 +35,5 @@ fn the_program_allocates_with_mimalloc() {
         .output()
         .expect("drip is built");
     let received = String::from_utf8_lossy(&program.stderr);
-    assert!(received.contains("mimalloc"), "{received}");
+    assert_contains!(received, "mimalloc");
 }

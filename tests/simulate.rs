@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::assert_contains;
 use crate::top::pty::terminal;
 
 struct Bench {
@@ -106,17 +107,13 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
     let received = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        received.contains("line 2: this is not time_seconds,key[,route_path[,cost]]"),
-        "{received}"
-    );
-    assert!(
-        received.contains("line 3: \"x\" is not a time"),
-        "{received}"
+    assert_contains!(
+        received,
+        "line 2: this is not time_seconds,key[,route_path[,cost]]",
+        "line 3: \"x\" is not a time"
     );
     let long = "line 4: this line is longer than 1 MB";
-    assert!(received.contains(long), "{received}");
-    assert!(received.contains("3 lines could not be read"), "{received}");
+    assert_contains!(received, long, "3 lines could not be read");
 }
 
 /// Returns the output of `drip simulate`, run in a folder.
@@ -154,13 +151,10 @@ fn a_summary_counts_and_names_the_keys_that_are_limited() {
     // A 404 is no better for the client than a rejection.
     fs::write(folder.join("unrouted"), "0,a,x\n").unwrap();
     let unrouted = said(folder, &["--summary", "unrouted"]);
-    assert!(
-        unrouted.contains("  a                                                1"),
-        "{unrouted}"
-    );
-    assert!(
-        unrouted.contains("requests without a route count as rejected"),
-        "{unrouted}"
+    assert_contains!(
+        unrouted,
+        "  a                                                1",
+        "requests without a route count as rejected"
     );
     assert_eq!(said(folder, &["--rows", "trace"]), said(folder, &["trace"]));
 }
@@ -187,7 +181,7 @@ fn a_terminal_gets_the_summary_and_a_pipe_gets_the_rows() {
     let folder = bench.folder.path();
     fs::write(folder.join("trace"), "0,a\n0,a\n").unwrap();
     let shown = said_on_terminal(folder, &["trace"]);
-    assert!(shown.contains("1 of 1 keys are limited"), "{shown}");
+    assert_contains!(shown, "1 of 1 keys are limited");
     assert!(!shown.contains("time,key,verdict"), "{shown}");
     let rows = said_on_terminal(folder, &["--rows", "trace"]);
     assert!(rows.starts_with("time,key,verdict"), "{rows}");
@@ -236,10 +230,7 @@ fn late_lines_are_decided_at_the_time_of_earlier_ones() {
     let rows = bench.rows("5,a\n3,b\n6,a\n");
     assert!(rows[1].starts_with("5.000000000,b,passed"), "{rows:?}");
     let received = String::from_utf8(bench.simulate("5,a\n3,b\n6,a\n").stderr).unwrap();
-    assert!(
-        received.contains("1 requests stood behind later ones"),
-        "{received}"
-    );
+    assert_contains!(received, "1 requests stood behind later ones");
 }
 
 #[test]

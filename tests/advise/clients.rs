@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::advise::{advise, fit, row, run, toml, write};
+use crate::support::assert_contains;
 
 /// Returns CSV lines of two minutes. Each key sends this many requests every 10 s, in one second.
 fn bursts(keys: &[(&str, u32)]) -> String {
@@ -167,6 +168,6 @@ fn what_does_not_fit_the_log_is_refused_with_its_reason() {
         let refused = run(folder, args);
         assert_eq!(refused.status.code(), Some(code), "{refused:?}");
         let complaint = String::from_utf8(refused.stderr).expect("text");
-        assert!(complaint.contains(reason), "{complaint}");
+        assert_contains!(complaint, reason);
     }
 }

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{advise, fit, pasted, row, run, toml, write};
-use crate::support::drip;
+use crate::support::{assert_contains, drip};
 
 /// Time in milliseconds since 2026-11-01T09:00:00Z, and a key.
 pub type Request = (u64, String);
@@ -103,10 +103,7 @@ fn the_rate_is_that_of_the_minutes_and_the_burst_rejects_none() {
         // Three requests per minute, sometimes a little less than 20 s apart.
         let others = ["120", "2.0 %", "1", "1", "3", "3r/m", "1"];
         assert_eq!(row(&report, "without 192.0.2.1"), others, "{report}");
-        assert!(
-            report.contains("2026-11-01 09:00:00 to 2026-11-01 09:01:59"),
-            "{report}"
-        );
+        assert_contains!(report, "2026-11-01 09:00:00 to 2026-11-01 09:01:59");
         assert!(!report.contains("whole seconds"), "{report}");
     }
 }
@@ -119,14 +116,14 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     let report = advise(folder, &["access.log"]);
     // In the log, the requests of a second all have the same time.
     assert_eq!(fit(&report, "all keys"), ("50r/s", 49), "{report}");
-    assert!(report.contains("The log has whole seconds"), "{report}");
-    assert!(
-        report.contains("2026-11-01 10:00:00 to 2026-11-01 10:01:59"),
-        "{report}"
+    assert_contains!(
+        report,
+        "The log has whole seconds",
+        "2026-11-01 10:00:00 to 2026-11-01 10:01:59"
     );
     write(folder, "log.csv", csv(&steady()));
     let fine = advise(folder, &["log.csv"]);
-    assert!(fine.contains("what --key says, $remote_addr"), "{fine}");
+    assert_contains!(fine, "what --key says, $remote_addr");
 }
 
 #[test]
@@ -223,22 +220,16 @@ fn a_zone_of_the_gateways_own_log_brings_its_keys() {
         &["--zone", "users", "--key", "$http_user", "log.json"],
     );
     assert_eq!(fit(&report, "all keys").0, "20r/s", "{report}");
-    assert!(
-        report.contains("225 requests of 2 keys as zone users logged them"),
-        "{report}"
-    );
-    assert!(
-        report.contains("\n75 requests were not decided on by this zone"),
-        "{report}"
-    );
-    assert!(
-        report.contains("[zones.users]\nkey = \"$http_user\"\n"),
-        "{report}"
+    assert_contains!(
+        report,
+        "225 requests of 2 keys as zone users logged them",
+        "\n75 requests were not decided on by this zone",
+        "[zones.users]\nkey = \"$http_user\"\n"
     );
     let nobody = run(folder, &["advise", "--zone", "nobody", "log.json"]);
     assert_eq!(nobody.status.code(), Some(1));
     let said = String::from_utf8(nobody.stderr).unwrap();
-    assert!(said.contains("zone nobody"), "{said}");
+    assert_contains!(said, "zone nobody");
 }
 
 #[test]
@@ -248,10 +239,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     write(folder, "access.log", combined(&steady()));
     let of_user = advise(folder, &["--key", "$arg_user", "access.log"]);
     assert_eq!(fit(&of_user, "all keys").0, "50r/s", "{of_user}");
-    assert!(
-        of_user.contains("[zones.per_arg_user]\nkey = \"$arg_user\"\n"),
-        "{of_user}"
-    );
+    assert_contains!(of_user, "[zones.per_arg_user]\nkey = \"$arg_user\"\n");
     let of_all = advise(folder, &["--key", "all", "access.log"]);
     assert_eq!(fit(&of_all, "all keys").0, "51r/s", "{of_all}");
     assert!(!of_all.contains("share ="), "{of_all}");
@@ -261,18 +249,12 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     );
     assert_eq!(without_variable.status.code(), Some(1));
     let said = String::from_utf8(without_variable.stderr).unwrap();
-    assert!(
-        said.contains("the log does not have $http_x_api_key"),
-        "{said}"
-    );
+    assert_contains!(said, "the log does not have $http_x_api_key");
     let partly = advise(
         folder,
         &["--key", "$remote_addr$http_x_api_key", "access.log"],
     );
-    assert!(
-        partly.contains("The log does not have $http_x_api_key"),
-        "{partly}"
-    );
+    assert_contains!(partly, "The log does not have $http_x_api_key");
     for wrong in [["--key", "$nonsense"], ["--good", "0/9"]] {
         let refused = run(folder, &[&["advise"], &wrong[..], &["access.log"]].concat());
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
@@ -296,7 +278,7 @@ fn what_is_to_paste_rejects_nobody_it_was_made_for() {
             .zip(rows)
             .filter(|(_, verdict)| *verdict != Some("passed"))
             .map(|((_, key), verdict)| {
-                assert_eq!(verdict, Some("rejected"), "nobody waits");
+                assert_eq!(verdict, Some("rejected"), "no request waits");
                 &**key
             })
             .collect();

@@ -7,9 +7,9 @@ use std::process::{ChildStdin, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::drip;
 use crate::support::night::day_or_night;
 use crate::support::process::Process;
+use crate::support::{assert_contains, drip};
 
 const MB: u64 = 1 << 20;
 
@@ -84,7 +84,7 @@ fn a_million_long_keys_and_paths_and_an_endless_line_take_less_than_700_mb() {
     });
     println!("{} MB", peak / MB);
     let bad = format!("line {}: this line is longer than 1 MB", keys + 1);
-    assert!(received.contains(&bad), "{received}");
+    assert_contains!(received, &bad);
     let forgotten = format!(
         "{} times a key was forgotten",
         keys.saturating_sub(KNOWN).max(1)

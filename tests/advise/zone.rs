@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{advise, fit, run, write};
+use crate::support::assert_contains;
 
 /// Returns a minute of requests of three keys with different bursts.
 ///
@@ -54,11 +55,7 @@ fn with_a_file_any_log_has_the_key_of_its_zone() {
         let report = advise(folder, &["-c", "gateway.toml", "--zone", "users", name]);
         assert_eq!(fit(&report, "all keys"), ("20r/s", 4), "{report}");
         let keys = "1920 requests of 3 keys ";
-        assert!(report.contains(keys), "{report}");
-        assert!(
-            report.contains("\n[zones.users]\nkey = \"$arg_key\"\n"),
-            "{report}"
-        );
+        assert_contains!(report, keys, "\n[zones.users]\nkey = \"$arg_key\"\n");
         assert!(!report.contains("what --key says"), "{report}");
     }
 
@@ -102,11 +99,9 @@ fn a_file_with_learned_costs_gets_a_note_that_requests_count_as_one() {
         String::from_utf8(run(folder, &args).stderr).unwrap()
     };
     let received = said("users");
-    assert!(
-        received.contains(
-            "the cost of / is learned by a running gateway; this counts each request as 1"
-        ),
-        "{received}"
+    assert_contains!(
+        received,
+        "the cost of / is learned by a running gateway; this counts each request as 1"
     );
     let received = said("others");
     assert!(!received.contains("learned"), "{received}");

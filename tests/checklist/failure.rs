@@ -119,7 +119,11 @@ fn line_19_a_full_origin_is_a_503_that_says_when_to_come_again() {
 fn line_19_an_unhealthy_origin_is_a_503_that_says_when_to_come_again() {
     let servers = [free_address(), free_address()];
     let gateway = Gateway::start(&forwarding(&servers, "max_fails = 1"));
-    assert_eq!(ask(gateway.address(), GET).status(), 502, "both are asked");
+    assert_eq!(
+        ask(gateway.address(), GET).status(),
+        502,
+        "both servers are tried"
+    );
     let refused = ask(gateway.address(), GET);
     assert_eq!(refused.status(), 503);
     let seconds: u32 = refused

@@ -170,7 +170,7 @@ fn line_03_what_a_trusted_peer_says_is_kept_and_the_peer_appended() {
         ("x-forwarded-host", "test"),
         ("x-forwarded-proto", "http"),
     ]);
-    assert_eq!(forwarded(&bed, ""), silent, "where it says nothing");
+    assert_eq!(forwarded(&bed, ""), silent, "without the fields of a proxy");
 }
 
 #[test]

@@ -178,6 +178,6 @@ fn line_13_what_is_pipelined_behind_the_last_request_is_not_read() {
         assert_eq!(passed.client.end().0, b"");
         drop(passed.origin);
         let more = bed.origin.accept_within(Duration::from_millis(50));
-        assert!(more.is_none(), "nobody asks for it");
+        assert!(more.is_none(), "the second request is not forwarded");
     }
 }

@@ -5,7 +5,7 @@
 use std::thread;
 
 use super::bed::{GET, LAST, MB, MS, Testbed, each, noise};
-use crate::support::{End, PATIENCE, eventually, now};
+use crate::support::{End, PATIENCE, now};
 
 /// Beginnings of responses, each with the bytes that follow its head at the client.
 const BEGUN: [(&str, &str); 4] = [
@@ -118,8 +118,6 @@ fn line_22_the_permit_is_free_after_the_break() {
     let next = bed.seen(GET);
     assert_eq!(next.target(), "/");
     let gateway = bed.gateway();
-    eventually("nobody is at the origin", || {
-        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
-    });
+    gateway.wait_in_flight(0);
     drop(passed);
 }

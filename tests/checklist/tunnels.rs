@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bed::{MS, Testbed, each, get_with};
 use super::upgrades::{SWITCHED, WEBSOCKET};
-use crate::support::{End, Raw, eventually, now};
+use crate::support::{End, Raw, now};
 
 /// Time for which one side may stay open after the other has ended.
 const HALF_CLOSED: Duration = Duration::from_secs(30);
@@ -159,7 +159,5 @@ fn line_18_once_one_side_has_ended_the_other_ends_within_half_a_minute() {
         }
     });
     let gateway = bed.gateway();
-    eventually("nobody is at the origin", || {
-        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
-    });
+    gateway.wait_in_flight(0);
 }

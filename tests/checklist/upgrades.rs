@@ -128,7 +128,7 @@ fn line_18_an_upgrade_waits_for_its_slot_and_holds_its_permit_to_the_end() {
     let since = now();
     let other = switched(&bed, "", "");
     assert!(since.elapsed() > 300 * MS, "{:?}", since.elapsed());
-    let mut in_flight = || bed.gateway().metrics().count("drip_origin_in_flight", &[]);
+    let mut in_flight = || bed.gateway().in_flight();
     assert_eq!(in_flight(), 2);
     drop(one);
     eventually("one slot is free", || in_flight() == 1);

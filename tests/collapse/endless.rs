@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Hold, ask, at_once, file_with};
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, now};
+use super::{Hold, ask, file_with};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, now, side_by_side};
 
 /// Heads of responses by path. All but the last have no length.
 const HEADS: [(&str, &str); 3] = [
@@ -73,7 +73,7 @@ fn together(at: SocketAddr, path: &str, count: usize) -> Vec<Duration> {
 
 #[test]
 fn who_follows_an_answer_that_does_not_end_goes_on_after_follow_timeout() {
-    at_once(&["", "max_in_flight = 30\nqueue = 30"], |of_origin| {
+    side_by_side(&["", "max_in_flight = 30\nqueue = 30"], |of_origin| {
         let (origin, _hold) = endless();
         let collapse = "follow_timeout = \"1s\"";
         let gateway = Gateway::start(&file_with(origin.address, of_origin, "", collapse));

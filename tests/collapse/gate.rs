@@ -43,7 +43,7 @@ fn followers_take_no_room_in_the_queue_of_the_gate() {
     origin.origin.wait_for(1);
     let asked = ask_in_order(&gateway, "/page", 1, 50);
     let refused = ask(gateway.address(), "/third", "").answer();
-    assert_eq!(refused.status, 503, "the queue has one place");
+    assert_eq!(refused.status, 503, "only one request may wait");
     origin.release("/other");
     origin.release("/page");
     assert_eq!(other.answer().status, 200);

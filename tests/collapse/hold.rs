@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use super::{at_once as all_at_once, file_with, how};
-use crate::support::{Answer, Exchange, Gateway, MS, Origin, eventually, fetch, now};
+use super::{file_with, how};
+use crate::support::{Answer, Exchange, Gateway, MS, Origin, eventually, fetch, now, side_by_side};
 
 const HOLD: &str = "hold = \"6s\"";
 const STALE: &str = "keep = \"1s\"\nstale = \"1h\"";
@@ -31,7 +31,7 @@ fn at_once(at: SocketAddr, path: &str) -> Answer {
 
 #[test]
 fn the_last_good_answer_is_served_before_anybody_is_held() {
-    all_at_once(&["", "rate = \"100r/s\"\nqueue = 100"], |more| {
+    side_by_side(&["", "rate = \"100r/s\"\nqueue = 100"], |more| {
         let old = origin("127.0.0.1:0", "old");
         let address = old.address;
         let fields = format!("{HOLD}\n{more}");

@@ -15,21 +15,10 @@ mod stale;
 mod trouble;
 
 use std::net::SocketAddr;
-use std::thread;
 
 use crate::support::collapse::*;
 use crate::support::scripted::Hold;
 use crate::support::{Answer, Client, Gateway, HoldingOrigin, eventually};
-
-/// Checks all cases at the same time: they mostly wait.
-fn at_once<C: Sync>(cases: &[C], check: impl Fn(&C) + Sync) {
-    let check = &check;
-    thread::scope(|scope| {
-        for case in cases {
-            scope.spawn(move || check(case));
-        }
-    });
-}
 
 /// Sends a request for host `a` with these fields, each with its line end.
 fn ask(at: SocketAddr, target: &str, fields: &str) -> Client {
@@ -54,16 +43,6 @@ fn wait_until_passed(gateway: &Gateway, count: i64) {
     });
 }
 
-/// Returns the number of requests with this outcome.
-///
-/// Outcomes are `leader`, `follower`, `kept`, `stale`, `alone` and `refresh`.
-fn shared(gateway: &Gateway, outcome: &str) -> i64 {
-    let labels = [("outcome", outcome)];
-    gateway
-        .metrics()
-        .count("drip_shared_requests_total", &labels)
-}
-
 /// Returns the value of `X-Drip-Shared`; empty if there is none.
 fn how(answer: &Answer) -> &str {
     answer.field("x-drip-shared").unwrap_or_default()
@@ -86,6 +65,6 @@ fn those_who_ask_while_one_is_at_the_origin_get_its_answer() {
         assert_eq!(how(&answer), "follower");
     }
     assert_eq!(origin.targets(), ["/page"]);
-    let counted = ["leader", "follower", "kept", "alone"].map(|it| shared(&gateway, it));
+    let counted = ["leader", "follower", "kept", "alone"].map(|it| gateway.shared(it));
     assert_eq!(counted, [1, 10, 0, 0]);
 }

@@ -1,6 +1,6 @@
 //! Tests of responses whose status concerns one client, and of origins that refuse everyone.
 
-use super::{Hold, ask, file, how, shared, wait_until_passed};
+use super::{Hold, ask, file, how, wait_until_passed};
 use crate::support::{Client, Gateway, Origin};
 
 /// Starts an origin that refuses requests with `X-Junk` once it is open, and serves all others.
@@ -86,10 +86,7 @@ fn after_two_refusals_in_a_row_the_next_answer_that_may_be_shared_ends_that() {
     for mut client in refused {
         assert_eq!(client.answer().status, 403);
     }
-    assert_eq!(
-        [shared(&gateway, "leader"), shared(&gateway, "alone")],
-        [2, 1]
-    );
+    assert_eq!([gateway.shared("leader"), gateway.shared("alone")], [2, 1]);
     // The first request learns that the page may be shared.
     for before in 3..6 {
         let page = ask_as(&gateway, before, &["10.0.0.4"], "")
@@ -97,7 +94,7 @@ fn after_two_refusals_in_a_row_the_next_answer_that_may_be_shared_ends_that() {
             .answer();
         assert_eq!((page.status, how(&page)), (200, "leader"));
     }
-    assert_eq!(shared(&gateway, "alone"), 1);
+    assert_eq!(gateway.shared("alone"), 1);
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{ask, at_once, file, file_with, how, wait_until_passed};
-use crate::support::{Answer, Exchange, Gateway, MS, Origin, eventually, fetch_with, now};
+use super::{ask, file, file_with, how, wait_until_passed};
+use crate::support::{
+    Answer, Exchange, Gateway, MS, Origin, eventually, fetch_with, now, side_by_side,
+};
 
 const HOUR: &str = "keep = \"1s\"\nstale = \"1h\"";
 
@@ -104,7 +106,7 @@ fn whatever_fails_at_the_origin_the_last_good_answer_serves_until_it_recovers() 
         (HANGS, "", HOUR),
         (503, if_error, "keep = \"1h\""),
     ];
-    at_once(&cases, |&(mood, fields, collapse)| {
+    side_by_side(&cases, |&(mood, fields, collapse)| {
         let origin = ControlledOrigin::start(fields);
         let limit = "response_timeout = \"1s\"";
         let gateway = Gateway::start(&file_with(origin.origin.address, limit, "", collapse));
@@ -217,7 +219,7 @@ fn an_answer_that_refuses_replaces_the_last_good_one() {
 /// Until then, the status may concern only one client.
 #[test]
 fn what_two_clients_are_refused_ends_the_last_good_answer() {
-    at_once(&[403, 302], |&status| {
+    side_by_side(&[403, 302], |&status| {
         let origin = ControlledOrigin::start("");
         let file = file(origin.origin.address, HOUR);
         let gateway = Gateway::start(&format!("trusted_proxies = [\"127.0.0.1\"]\n{file}"));

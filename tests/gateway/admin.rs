@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, Origin, Site, all_pass, eventually, exchange, fetch, one_zone,
+    Client, Gateway, Origin, Site, all_pass, assert_contains, eventually, exchange, fetch, one_zone,
 };
 
 /// Returns the ports on which the process listens, over IPv4 and IPv6.
@@ -50,10 +50,10 @@ fn admin_off_opens_no_admin_port() {
     assert_eq!(listening_ports(with.id()), both);
     let line = with.wait_for_line("listening");
     let (address, page) = (with.address(), with.site.admin);
-    assert!(line.contains(&format!("address=\"{address}\"")), "{line}");
-    assert!(
-        line.contains(&format!("live_page=\"http://{page}/\"")),
-        "{line}"
+    assert_contains!(
+        line,
+        &format!("address=\"{address}\""),
+        &format!("live_page=\"http://{page}/\"")
     );
 }
 
@@ -97,10 +97,7 @@ fn a_page_that_points_its_own_name_at_the_admin_port_reads_nothing() {
     for path in READ.split(' ').chain(["/api/live", "/nothing"]) {
         let (status, text) = read_by(&gateway, path, "evil.example:9090");
         assert_eq!(status, 421, "{path}");
-        assert!(
-            text.contains("evil.example") && text.contains("admin_hosts"),
-            "{text}"
-        );
+        assert_contains!(text, "evil.example", "admin_hosts");
     }
     gateway.wait_for_line("the admin port refuses a request for another host");
     let uname = rustix::system::uname();
@@ -158,7 +155,7 @@ fn the_metrics_are_those_promised_and_show_what_became_of_the_requests() {
     let mut clients = [(); 3].map(|()| Client::ask(gateway.address(), "/?key=a"));
     gateway.wait_for_depth(2);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
-    let requests = |code| gateway.count("drip_requests_total", &[("route", "/"), ("code", code)]);
+    let requests = |code| gateway.requests("/", code);
     eventually("the answers are counted", || {
         (requests("200"), requests("429")) == (1, 1)
     });
@@ -282,10 +279,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
     assert_eq!(fetch(gateway.address(), "/old").status, 200);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     let marks = ["zone=\"old\"", "origin=\"gone\"", "route=\"/old\""];
-    let is_counted = || {
-        let labels = [("route", "/old"), ("code", "200")];
-        gateway.count("drip_requests_total", &labels) == 1
-    };
+    let is_counted = || gateway.requests("/old", "200") == 1;
     eventually("it is counted", is_counted);
     for mark in marks {
         assert!(gateway.metrics().0.contains(mark), "{mark}");
@@ -301,10 +295,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
         let text = gateway.metrics().0;
         marks.iter().all(|mark| !text.contains(mark))
     });
-    let passed = |zone| {
-        let labels = [("zone", zone), ("status", "passed")];
-        gateway.count("drip_zone_requests_total", &labels)
-    };
+    let passed = |zone| gateway.zone_requests(zone, "passed");
     assert_eq!(passed("z"), 1);
 
     // The route returns, and its counters start at zero.
@@ -329,10 +320,7 @@ fn a_reload_hides_no_request_that_was_counted_before() {
     for _ in 0..5 {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
     }
-    let counted = |code| {
-        let labels = [("route", "/"), ("code", code)];
-        gateway.count("drip_requests_total", &labels)
-    };
+    let counted = |code| gateway.requests("/", code);
     gateway.site.write(&file.replace("1r/h", "2r/h"));
     gateway.wait_for_line("the changed file is in force");
     assert_eq!((counted("200"), counted("429")), (1, 5));

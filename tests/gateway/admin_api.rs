@@ -117,7 +117,7 @@ fn keys_are_listed_by_depth_by_excess_and_by_wait() {
         let keys = keys(&gateway, "");
         keys.iter().filter(|it| it["state"] == "parked").count()
     };
-    eventually("those who do not wait are parked", || parked() == 2);
+    eventually("keys without waiters are parked", || parked() == 2);
     for (query, expected) in [
         (
             "?sort=excess&limit=1000",

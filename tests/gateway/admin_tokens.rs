@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::support::live::Listener;
 use crate::support::operator::{ask, send_with};
 use crate::support::{
-    Answer, Client, Gateway, Origin, Site, drip, eventually, exchange, fetch, one_zone,
+    Answer, Client, Gateway, Origin, Site, assert_contains, drip, eventually, exchange, fetch,
+    one_zone,
 };
 
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
@@ -156,10 +157,7 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
         assert!(!gateway.log().contains(secret), "{secret} is in the log");
     }
     let shown = ask(&gateway, "GET", "/api/config", &bearer("reader")).text();
-    assert!(
-        shown.contains("by ops") && shown.contains("by 127.0.0.1"),
-        "{shown}"
-    );
+    assert_contains!(shown, "by ops", "by 127.0.0.1");
 }
 
 #[test]

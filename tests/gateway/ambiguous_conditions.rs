@@ -115,6 +115,5 @@ fn a_request_is_ambiguous_only_where_the_condition_decides() {
     seen(&origin, &gateway, "/?a=1&a=2", "");
     assert_eq!(status(&gateway, "/?a=1&a=2&b=1", ""), 400);
     // The 400 counts for the route that would take the request.
-    let labels = [("route", "/ query:a=1 query:b=1"), ("code", "400")];
-    assert_eq!(gateway.count("drip_requests_total", &labels), 1);
+    assert_eq!(gateway.requests("/ query:a=1 query:b=1", "400"), 1);
 }

@@ -199,7 +199,7 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
         );
     }
     let status = fetch(first.address(), "/?key=a").status;
-    assert_eq!(status, 200, "the first goes on");
+    assert_eq!(status, 200, "the first one still serves");
 }
 
 #[test]

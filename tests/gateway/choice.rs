@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, eventually, fetch, free_address, now, servers, urls,
+    Client, Exchange, Gateway, MS, Origin, assert_contains, eventually, fetch, free_address, now,
+    servers, urls,
 };
 
 fn file(addresses: &[SocketAddr], more: &str) -> String {
@@ -109,7 +110,7 @@ fn answers_that_count_take_their_server_out_after_max_fails() {
     let failed = statuses.iter().filter(|status| **status == 503).count();
     assert_eq!((failed, bad.arrivals().len()), (3, 3));
     let line = gateway.wait_for_line("the server is taken out");
-    assert!(line.contains("it answered 503"), "{line}");
+    assert_contains!(line, "it answered 503");
     let bad = format!("http://{}", bad.address);
     let healthy = gateway.value("drip_origin_healthy", &[("server", &bad)]);
     assert_eq!(healthy, Some(0.0));

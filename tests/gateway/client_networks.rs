@@ -5,7 +5,9 @@ use std::fs;
 use std::net::SocketAddr;
 
 use crate::gateway::check::{self, check};
-use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, over_unix, whole_lines};
+use crate::support::{
+    Gateway, Origin, assert_contains, eventually, fetch, fetch_with, over_unix, whole_lines,
+};
 
 /// Returns the status for a client with this address, behind a trusted proxy.
 fn status(to: SocketAddr, client: &str, target: &str) -> u16 {
@@ -104,12 +106,12 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
 
     write("192.0.2.0/24\n10.0.0.0/33\n");
     let line = gateway.wait_for_line("partners.txt, line 2");
-    assert!(line.contains("10.0.0.0/33"), "{line}");
+    assert_contains!(line, "10.0.0.0/33");
     assert!(is_let_in("192.0.2.1"));
     let checked = check(&gateway.site.file());
     let received = check::text(&checked.stderr);
     assert!(!checked.status.success(), "{received}");
-    assert!(received.contains("partners.txt, line 2"), "{received}");
+    assert_contains!(received, "partners.txt, line 2");
     // A missing file must neither admit everyone nor stop the gateway.
     fs::remove_file(&partners).expect("a file");
     gateway.wait_for_line("cannot be read");
@@ -117,7 +119,7 @@ fn a_file_of_networks_is_read_again_when_it_changes_and_kept_while_it_is_wrong()
     // An empty list is valid, and perhaps a mistake.
     write("# nobody\n");
     gateway.wait_for_line("partners.txt has no network, so this list names no client");
-    eventually("nobody is let in", || !is_let_in("192.0.2.1"));
+    eventually("no client is let in", || !is_let_in("192.0.2.1"));
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn a_file_of_trusted_proxies_is_read_again_when_it_changes() {
     gateway.wait_for_line("networks file proxies.txt content changed");
     write("unix\n");
     let line = gateway.wait_for_line("proxies.txt, line 1");
-    assert!(line.contains("socket files"), "{line}");
+    assert_contains!(line, "socket files");
     assert!(is_believed());
     write("192.0.2.1\n");
     eventually("it is back", || !is_believed());

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::support::live::Listener;
 use crate::support::operator::json as api;
 use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_origin,
+    Client, Gateway, HoldingOrigin, Origin, all_pass, assert_contains, eventually, fetch,
+    one_origin,
 };
 
 /// Number of clients that request the same page at once.
@@ -21,12 +22,6 @@ fn collapsing(plain: &str, collapse: &str) -> String {
 
 fn shared(gateway: &Gateway) -> Value {
     api(gateway, "/api/origins")["origins"][0]["shared"].clone()
-}
-
-/// Returns the Prometheus counter of this outcome.
-fn counted(gateway: &Gateway, outcome: &str) -> i64 {
-    let labels = [("origin", "app"), ("outcome", outcome)];
-    gateway.count("drip_shared_requests_total", &labels)
 }
 
 fn top(gateway: &Gateway) -> String {
@@ -72,7 +67,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     let share = received["share"].as_f64().expect("a share");
     assert!((share - 14.0 / 15.0).abs() < 1e-9, "{received}");
     for outcome in ["alone", "leader", "follower", "kept", "stale", "refresh"] {
-        assert_eq!(counted(&gateway, outcome), of(outcome), "{outcome}");
+        assert_eq!(gateway.shared(outcome), of(outcome), "{outcome}");
     }
     let app = [("origin", "app")];
     let waited = gateway.count("drip_shared_wait_seconds_count", &app);
@@ -106,8 +101,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     assert_eq!(asked, 15);
     assert!(wait.is_some_and(|it| (0.25..5.0).contains(&it)), "{wait:?}");
     let shown = top(&gateway);
-    assert!(shown.contains("shared  asked  sent"), "{shown}");
-    assert!(shown.contains("93.3 %"), "{shown}");
+    assert_contains!(shown, "shared  asked  sent", "93.3 %");
 
     gateway.site.write(&plain);
     gateway.wait_for_line("the changed file is in force");
@@ -123,7 +117,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     eventually("the route collapses again", || {
         shared(&gateway) != Value::Null
     });
-    assert_eq!(counted(&gateway, "leader"), 0);
+    assert_eq!(gateway.shared("leader"), 0);
     let nothing = json!({"answers": 0, "bytes": 0, "max_bytes": 64 << 20, "evicted": 0});
     assert_eq!(kept(), nothing);
 }

@@ -67,8 +67,7 @@ fn all_conditions_must_hold_and_more_of_them_go_before_the_order_of_the_file() {
     ] {
         assert_eq!(route_of(to, target, fields), expected, "{target} {fields}");
     }
-    let labels = [("route", "/ header:x-version=2"), ("code", "200")];
-    assert_eq!(gateway.count("drip_requests_total", &labels), 2);
+    assert_eq!(gateway.requests("/ header:x-version=2", "200"), 2);
 }
 
 #[test]
@@ -115,8 +114,7 @@ fn a_route_can_be_of_one_address() {
     let second = format!("listen = [{{ address = \"{internal}\", name = \"internal\" }}, ");
     let file = site.text(&text).replacen("listen = [", &second, 1);
     fs::write(site.file(), file).expect("a file");
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     let public = gateway.address();
     for (to, target, expected) in [
         (public, "/", "0"),

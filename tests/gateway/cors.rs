@@ -1,6 +1,6 @@
 //! Tests of `[routes.cors]`: preflights, and fields that let a script read the response.
 
-use crate::support::{Answer, Gateway, Origin, exchange, start_drip, zone};
+use crate::support::{Answer, Gateway, Origin, assert_contains, exchange, start_drip, zone};
 
 const SITE: &str = "https://app.example";
 
@@ -73,7 +73,7 @@ fn a_rejection_can_be_read_by_a_script_of_an_allowed_site() {
         let allowed = answer.fields("access-control-allow-origin");
         assert_eq!(allowed, [SITE], "one value, and the gateway's");
         let exposed = answer.fields("access-control-expose-headers").join(", ");
-        assert!(exposed.contains("Retry-After"), "{exposed}");
+        assert_contains!(exposed, "Retry-After");
         assert_eq!(exposed.contains("X-Own"), status == 200, "{exposed}");
         assert!(answer.fields("vary").contains(&"Origin"));
     }

@@ -92,7 +92,7 @@ fn a_gate_with_permits_only_has_no_rate_and_no_share() {
     );
     let all = value!([{"key": "", "queue_depth": 1, "share": 1.0}]);
     assert_eq!(received["deepest"], all);
-    eventually("its time counts for the places", || {
+    eventually("its wait counts for the permits", || {
         gate(&gateway)["blocked_seconds"]["in_flight"].as_f64() > Some(0.0)
     });
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::operator::{changes, json, put, send, undo};
 use crate::support::{
-    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, eventually, fetch, free_address, now,
-    one_origin,
+    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, assert_contains, eventually, fetch,
+    free_address, now, one_origin,
 };
 
 const PATH: &str = "/api/origins/app/override";
@@ -108,7 +108,7 @@ fn an_override_lasts_as_long_as_its_owner_renews_it() {
         let answer = send(&gateway, "PUT", PATH, &body);
         let text = answer.text();
         assert_eq!(answer.status, 409, "{text}");
-        assert!(text.contains("search holds an override"), "{text}");
+        assert_contains!(text, "search holds an override");
     }
     eventually("it expires", || gate(&gateway).get("override").is_none());
     let lasted = ended.elapsed();

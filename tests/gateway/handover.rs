@@ -11,7 +11,8 @@ use rustix::process::Signal;
 
 use crate::support::launch::{handed, start_on};
 use crate::support::{
-    Gateway, Origin, SOON, Site, drip, fetch, free_address, now, one_zone, over_unix,
+    Gateway, Origin, SOON, Site, assert_contains, drip, fetch, free_address, now, one_zone,
+    over_unix,
 };
 
 #[test]
@@ -85,7 +86,7 @@ fn a_socket_that_the_file_does_not_name_is_an_error_that_says_so() {
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     let expected = format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
-    assert!(said.contains(&expected), "{said}");
+    assert_contains!(said, &expected);
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn a_number_of_sockets_beyond_the_open_ones_is_refused_at_once() {
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     let expected = "LISTEN_FDS is 1000000000, and fewer descriptors are open";
-    assert!(said.contains(expected), "{said}");
+    assert_contains!(said, expected);
 
     // The sockets are for another process.
     run.env("LISTEN_PID", "1");

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Exchange, Gateway, Origin, SOON, drip, eventually, fetch, free_address, now, servers, urls,
+    Exchange, Gateway, Origin, SOON, assert_contains, drip, eventually, fetch, free_address, now,
+    servers, urls,
 };
 
 /// Returns a file whose origin is checked every 50 ms. `more`: further fields of the checks.
@@ -113,7 +114,7 @@ fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_
         let answer = gateway.admin("/readyz").expect("an answer");
         assert_eq!(answer.status, if is_ready { 200 } else { 503 }, "{name}");
         let text = answer.text();
-        assert!(text.contains("no origin has a server in use"), "{text}");
+        assert_contains!(text, "no origin has a server in use");
         assert_eq!(health(&gateway, &[]), Some(i32::from(!is_ready)), "{name}");
         assert_eq!(health(&gateway, &["--live"]), Some(0), "{name}");
     }
@@ -261,7 +262,7 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
     gateway.site.write(&file);
     is(0.0);
     gateway.site.write(&servers(&[&server], ""));
-    eventually("nobody checks it", || {
+    eventually("the file without checks is in force", || {
         fetch(gateway.address(), "/").status == 200
     });
     let checks = origin.moments("/up").len();
@@ -277,7 +278,7 @@ fn it_is_not_ready_while_requests_keep_every_server_out() {
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     assert_eq!(ready(&gateway), Some(503));
     let began = now();
-    eventually("they are asked again", || ready(&gateway) == Some(200));
+    eventually("they get requests again", || ready(&gateway) == Some(200));
     assert!(began.elapsed() < SOON);
 }
 
@@ -355,7 +356,7 @@ fn servers_of_grpc_are_asked_by_its_health_protocol() {
         let gateway = Gateway::start(&servers(&[&server], &checks));
         asked.lock().expect("no panic").clear();
         let is_asked_often = || asked.lock().expect("no panic").len() > 5;
-        eventually("it is asked", is_asked_often);
+        eventually("it gets checks", is_asked_often);
         assert_eq!(healthy(&gateway, &server), Some(1.0));
         let last = asked.lock().expect("no panic").pop();
         let check = "/grpc.health.v1.Health/Check".to_owned();
@@ -364,7 +365,7 @@ fn servers_of_grpc_are_asked_by_its_health_protocol() {
             status.store(sick, Ordering::SeqCst);
             eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
             let line = gateway.wait_for_line(why);
-            assert!(line.contains("the server is unhealthy"), "{line}");
+            assert_contains!(line, "the server is unhealthy");
             status.store(1, Ordering::SeqCst);
             eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
         }

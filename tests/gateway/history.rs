@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::gateway::check::{check, text};
 use crate::support::operator::{ask, json};
-use crate::support::{Gateway, Origin, eventually, one_zone, zone};
+use crate::support::{Gateway, Origin, assert_contains, eventually, one_zone, zone};
 
 /// Returns the last changes, the newest first: origin of the change, and texts.
 fn changes(gateway: &Gateway) -> Vec<(String, Vec<String>)> {
@@ -48,7 +48,7 @@ fn each_reload_says_what_it_changed_and_by_what() {
     assert_eq!(what, expected);
     let line = gateway.wait_for_line("the changed file is in force");
     let says = format!("by=\"file\" what=\"{}\"", expected.join("; "));
-    assert!(line.contains(" INFO ") && line.contains(&says), "{line}");
+    assert_contains!(line, " INFO ", &says);
 
     fs::write(gateway.site.folder().join("gold.txt"), "b\nc\nd\n").expect("a file");
     let (by, what) = nth_change(&gateway, 2);
@@ -112,12 +112,9 @@ fn the_name_of_the_gateway_is_that_of_its_host_until_the_file_names_it() {
     };
     assert!(is_named(&host), "{}", gateway.metrics().0);
     let printed = text(&check(&gateway.site.file()).stdout);
-    assert!(
-        printed.contains(&format!("name = \"{host}\"\n")),
-        "{printed}"
-    );
+    assert_contains!(printed, &format!("name = \"{host}\"\n"));
     let line = gateway.wait_for_line("the gateway starts");
-    assert!(line.contains(&format!("gateway=\"{host}\"")), "{line}");
+    assert_contains!(line, &format!("gateway=\"{host}\""));
 
     gateway.site.write(&format!("name = \"edge 7\"\n{file}"));
     eventually("it has another name", || is_named("edge 7"));

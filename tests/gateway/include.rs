@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::gateway::history::nth_change;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, Site, drip, eventually, fetch, one_zone};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip, eventually, fetch, one_zone};
 
 /// Starts a gateway whose file includes all of `conf.d`. Returns it with that folder.
 fn including(origin: &Origin) -> (Gateway, PathBuf) {
@@ -16,8 +16,7 @@ fn including(origin: &Origin) -> (Gateway, PathBuf) {
     let main = site.text(&one_zone(origin, "100r/s", "burst = 20"));
     let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
     fs::write(site.file(), text).expect("a file");
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     (gateway, folder)
 }
 
@@ -116,7 +115,7 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
         .site
         .write(&rest.replace("${DRIP_TEST_URL}", "${DRIP_TEST_UNSET}"));
     gateway.wait_for_line("url: DRIP_TEST_UNSET is not set in the environment");
-    eventually("the problem is told", || {
+    eventually("the problem is reported", || {
         json(&gateway, "/api/config")["error"].is_object()
     });
 
@@ -143,7 +142,7 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
     let checked = check.output().expect("the program runs");
     assert!(checked.status.success(), "{checked:?}");
     let printed = String::from_utf8_lossy(&checked.stdout);
-    assert!(printed.contains("url = \"${DRIP_TEST_URL}\""), "{printed}");
+    assert_contains!(printed, "url = \"${DRIP_TEST_URL}\"");
     shown += &printed;
     assert!(shown.contains("${DRIP_TEST_URL}"));
     let line = shown.lines().find(|line| line.contains(SECRET));

@@ -11,7 +11,7 @@ use std::thread;
 use files::*;
 
 use crate::support::launch::launch;
-use crate::support::secure::{self, started};
+use crate::support::secure;
 use crate::support::{
     Client, Exchange, Gateway, Origin, Site, drip, exchange, fetch, file, free_address, one_zone,
     over_unix, zone,
@@ -35,7 +35,7 @@ fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
     );
     let zones = zone("z", "$scheme:$server_port", "1r/h");
     let rest = file(&origin, &zones, &[("/", LIMITS)]);
-    let gateway = started(site(&listen, TLS, &rest));
+    let gateway = Gateway::start_at(site(&listen, TLS, &rest));
 
     let answer = Client::ask(plain, "/").answer();
     assert_eq!(answer.text(), format!("127.0.0.1|http|{plain}"));
@@ -121,7 +121,7 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
     let listening = site(listen, "", &rest);
     let socket = listening.folder().join("drip.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
-    let gateway = started(listening);
+    let gateway = Gateway::start_at(listening);
     let mode = fs::metadata(&socket).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let second = format!(
@@ -224,7 +224,7 @@ fn peers_on_a_socket_file_name_their_clients_if_they_are_trusted() {
         (networks, ["9", "8", "7"]),
     ] {
         let rest = file(&origin, &zones, &[("/", LIMITS)]);
-        let gateway = started(site("\"unix:drip.sock\"", more, &rest));
+        let gateway = Gateway::start_at(site("\"unix:drip.sock\"", more, &rest));
         for (client, left) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().zip(rests) {
             let received = if more == networks {
                 "-|http|a".to_owned()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::operator::{ask, changes, json, parse, put, send, undo};
-use crate::support::{Client, Gateway, Origin, all_pass, eventually, fetch, now};
+use crate::support::{Client, Gateway, Origin, all_pass, assert_contains, eventually, fetch, now};
 
 const ALL: &str = "/api/maintenance";
 const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
@@ -53,20 +53,19 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     assert_eq!(refused.text(), format!("<p>503, {after}</p>"));
     let html = Some("text/html; charset=utf-8");
     assert_eq!(refused.field("content-type"), html);
-    assert_eq!(origin.arrivals().len(), asked, "the origin is not asked");
+    assert_eq!(origin.arrivals().len(), asked, "the origin gets no request");
     let other = fetch(gateway.address(), "/?key=b").status;
-    assert_eq!(other, 200, "others go on");
+    assert_eq!(other, 200, "other routes are served");
 
     let shown = route(&gateway, "/one/");
     assert_eq!(shown["maintenance"], received);
     assert_eq!(shown["origin"], "app");
     assert_eq!(route(&gateway, "/").get("maintenance"), None);
     assert_eq!(shown["statuses"]["503"], 1, "{shown}");
-    let labels = [("route", "/one/"), ("code", "503")];
-    assert_eq!(gateway.count("drip_requests_total", &labels), 1);
+    assert_eq!(gateway.requests("/one/", "503"), 1);
     let settings = json(&gateway, "/api/config")["settings"].to_string();
     assert!(!settings.contains("503\\nrefuse"), "{settings}");
-    assert!(settings.contains("refuse = 404"), "{settings}");
+    assert_contains!(settings, "refuse = 404");
     eventually("the headline", || {
         let headline = json(&gateway, "/api/headline")["headline"].clone();
         headline["cause"] == "paused" && headline["title"] == "/one/ is in maintenance"
@@ -83,7 +82,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     assert!(set, "{changes:?}");
     let line = gateway.wait_for_line("maintenance set");
     let what = "what=\"routes[/one/]\" from=\"forwarded\" to=\"503\" until=20";
-    assert!(line.contains("by=\"admin\""), "{line}");
+    assert_contains!(line, "by=\"admin\"");
     for part in what.split(' ') {
         assert!(line.contains(part), "{part}: {line}");
     }
@@ -121,13 +120,12 @@ fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
     assert_eq!(status("/new"), 200);
     assert_eq!(json(&gateway, "/api/routes").get("maintenance"), None);
     let line = gateway.wait_for_line("maintenance undone");
-    assert!(line.contains("what=\"all routes\""), "{line}");
-    assert!(line.contains("to=\"forwarded\""), "{line}");
+    assert_contains!(line, "what=\"all routes\"", "to=\"forwarded\"");
 
     // A route that is removed from the file loses its maintenance.
     gateway.site.write(&file(&origin).replace("/one/", "/two/"));
     let line = gateway.wait_for_line("maintenance ended");
-    assert!(line.contains("route=\"/one/\""), "{line}");
+    assert_contains!(line, "route=\"/one/\"");
     gateway.site.write(&file(&origin));
     eventually("it is back", || status("/one/") == 200);
     assert_eq!(send(&gateway, "DELETE", ONE, "").status, 404);
@@ -155,7 +153,7 @@ fn setting_again_replaces_the_end_and_each_wrong_request_is_explained() {
         let answer = send(&gateway, "PUT", path, body);
         assert_eq!(answer.status, status, "{path} {body}");
         let error = parse(&answer)["error"].to_string().replace('\\', "");
-        assert!(error.contains(says), "{error}");
+        assert_contains!(error, says);
     }
     assert_eq!(send(&gateway, "DELETE", ALL, "").status, 404);
     assert_eq!(ask(&gateway, "GET", ALL, "").status, 405);
@@ -163,7 +161,7 @@ fn setting_again_replaces_the_end_and_each_wrong_request_is_explained() {
     put(&gateway, ONE, hour);
     put(&gateway, ONE, r#"{"for": "1s"}"#);
     let line = gateway.wait_for_line("from=\"503 until 20");
-    assert!(line.contains("maintenance set"), "{line}");
+    assert_contains!(line, "maintenance set");
     eventually("it ends", || {
         fetch(gateway.address(), "/one/").status == 200
     });

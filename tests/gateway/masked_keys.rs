@@ -9,7 +9,8 @@ use crate::gateway::history::nth_change;
 use crate::support::live::Listener;
 use crate::support::operator::{self, ask, delete, json, parse, post, undo};
 use crate::support::{
-    Answer, Client, Gateway, Origin, all_pass, drip, eventually, one_origin, whole_lines,
+    Answer, Client, Gateway, Origin, all_pass, assert_contains, drip, eventually, one_origin,
+    whole_lines,
 };
 
 /// Part of each key, and of nothing else.
@@ -285,7 +286,7 @@ fn a_key_is_found_by_its_masked_name_which_is_the_same_in_each_list() {
     for (status, answer) in [forgotten, (set.status, parse(&set))] {
         assert_eq!(status, 404);
         let error = answer["error"].as_str().expect("a text");
-        assert!(error.contains("write the key itself"), "{error}");
+        assert_contains!(error, "write the key itself");
     }
     assert_eq!(overridden(), Some(0));
 }
@@ -332,11 +333,11 @@ fn the_headlines_about_one_key_and_its_peer_show_the_masked_name() {
         headline()["headline"]["cause"] == "untrusted_proxy"
     });
     let headline = headline().to_string();
-    assert!(headline.contains("all clients behind key-"), "{headline}");
+    assert_contains!(headline, "all clients behind key-");
     assert!(!headline.contains("127.0.0.1"), "{headline}");
     let mut live = Listener::connect(&gateway, "", "");
     let history = live.next().data.to_string();
-    assert!(history.contains("only_key"), "{history}");
+    assert_contains!(history, "only_key");
     let zones = history.split("\"zones\"").skip(1);
     for zone in zones.filter_map(|it| it.split("\"origins\"").next()) {
         assert!(!zone.contains("127.0.0.1"), "{zone}");

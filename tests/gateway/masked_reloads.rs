@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::gateway::masked_keys::{SECRET, Shown, read_samples, send};
 use crate::support::operator::{json, post};
-use crate::support::{Gateway, Origin, eventually};
+use crate::support::{Gateway, Origin, assert_contains, eventually};
 
 /// A zone whose keys share a gate, and another zone.
 const ZONES: &str = r#"
@@ -121,7 +121,7 @@ fn an_error_of_a_file_shows_no_key_that_is_masked_now() {
         assert_eq!(status, 422, "{answer}");
         let error = json(&gateway, "/api/config")["error"].to_string();
         for received in [answer.to_string(), error] {
-            assert!(received.contains(says), "{received}");
+            assert_contains!(received, says);
             assert!(!received.contains(SECRET), "{received}");
         }
         eventually("the log says so", || gateway.log().contains(says));

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::{delete, json, keys};
 use crate::support::{
-    Client, Gateway, MS, Origin, all_pass, eventually, fetch, now, one_zone, start_drip,
+    Client, Gateway, MS, Origin, all_pass, assert_contains, eventually, fetch, now, one_zone,
+    start_drip,
 };
 
 const ZONE: [(&str, &str); 1] = [("zone", "z")];
@@ -84,7 +85,7 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
     let named = |it: &Value| it["key"] == "\\(new keys)";
     assert!(keys(&gateway, "?limit=1000").iter().any(named));
     let log = gateway.log();
-    assert!(log.contains("(new keys)"), "{log}");
+    assert_contains!(log, "(new keys)");
     let (status, answer) = delete(&gateway, "/api/zones/z/keys/%5C(new%20keys)");
     assert_eq!((status, &answer["forgotten"]), (200, &true.into()));
 

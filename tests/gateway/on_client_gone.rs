@@ -33,10 +33,6 @@ fn working() -> (Origin, Arc<AtomicUsize>) {
     (origin, most)
 }
 
-fn in_flight(gateway: &Gateway) -> i64 {
-    gateway.count("drip_origin_in_flight", &[])
-}
-
 /// Tries each way in which a client can disconnect from a request that is at the origin.
 fn leave(gateway: &Gateway, origin: &Origin) {
     let seen = || origin.moments("/slow").len();
@@ -77,7 +73,7 @@ fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left
     }
     // The connection to the origin was not closed.
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
-    eventually("nothing is in flight", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
 }
 
 #[test]

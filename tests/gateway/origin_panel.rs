@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::json;
 use crate::support::{
-    Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, fetch, free_address,
-    servers as file,
+    Client, Exchange, Gateway, HoldingOrigin, Origin, assert_contains, eventually, fetch,
+    free_address, servers as file,
 };
 
 fn url(address: SocketAddr) -> String {
@@ -117,10 +117,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     assert_eq!(dead["errors"], serde_json::json!({"unreachable": 3}));
     let last = &dead["last_failure"];
     let text = last["text"].as_str().expect("a text");
-    assert!(
-        text.contains("connecting to") && text.contains("refused"),
-        "{text}"
-    );
+    assert_contains!(text, "connecting to", "refused");
     assert!(last["at"].as_str().is_some_and(|at| at.ends_with('Z')));
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
@@ -157,7 +154,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     let labels = [("server", dead.as_str())];
     let healthy = || gateway.value("drip_origin_healthy", &labels);
     assert_eq!(healthy(), Some(0.0));
-    eventually("it is asked again", || {
+    eventually("it gets requests again", || {
         server(&gateway, 0)["state"] == "failing" && healthy() == Some(1.0)
     });
 }

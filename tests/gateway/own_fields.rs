@@ -72,10 +72,7 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
     assert_eq!(answer.field("x-own"), Some("refused"));
     // A refused request counts for its route, and goes to no origin.
     assert_eq!(origin.arrivals().len(), 1);
-    let route = [("route", "/refused"), ("code", "403")];
-    eventually("it is counted", || {
-        gateway.count("drip_requests_total", &route) == 1
-    });
+    eventually("it is counted", || gateway.requests("/refused", "403") == 1);
 }
 
 #[test]

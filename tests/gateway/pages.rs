@@ -8,8 +8,8 @@ use bed::failing;
 
 use crate::support::frames::{DATA, END_STREAM, Frames, RST_STREAM, frame, head};
 use crate::support::{
-    Client, FrameOrigin, Gateway, Origin, SOON, eventually, exchange, fetch, fetch_with, http2,
-    now, one_h2c_origin, one_origin,
+    Client, FrameOrigin, Gateway, Origin, SOON, assert_contains, eventually, exchange, fetch,
+    fetch_with, http2, now, one_h2c_origin, one_origin,
 };
 
 /// Returns routes with drip's own statuses: 429 for a second request, 502, 503, 413.
@@ -152,10 +152,7 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
     // A file that cannot be used changes nothing, and the log names the remedy.
     fs::write(&page, vec![b'x'; 256 * 1024 + 1]).expect("a file");
     let line = gateway.wait_for_line("down.html cannot be read: it is larger than 256KB");
-    assert!(
-        line.contains("name a file of UTF-8 text of at most 256KB"),
-        "{line}"
-    );
+    assert_contains!(line, "name a file of UTF-8 text of at most 256KB");
     fs::remove_file(&page).expect("it is there");
     gateway.wait_for_line("down.html cannot be read: No such file");
     assert_eq!(shown(), "second");
@@ -235,8 +232,7 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
         let arrivals = origin.arrivals();
         assert_eq!(arrivals[arrivals.len() - 1].connection, nth, "{target}");
     }
-    let code = [("route", "/"), ("code", "503")];
-    assert!(gateway.count("drip_requests_total", &code) >= 4);
+    assert!(gateway.requests("/", "503") >= 4);
 }
 
 #[test]

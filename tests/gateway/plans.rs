@@ -217,10 +217,7 @@ fn requests_are_counted_for_the_plan_of_their_key() {
     };
     assert_eq!((both("gold"), both("silver")), ((2, 1), (3, 0)));
     // The rest of the zone's requests are those of keys without a plan.
-    let zone = |status| {
-        let labels = [("zone", "z"), ("status", status)];
-        gateway.count("drip_zone_requests_total", &labels)
-    };
+    let zone = |status| gateway.zone_requests("z", status);
     assert_eq!((zone("passed"), zone("rejected")), (2 + 3 + 5, 1 + 1));
     let waiting = Client::ask(gateway.address(), "/queue?key=carol");
     gateway.wait_for_depth(1);

@@ -101,8 +101,7 @@ fn a_request_that_would_wait_longer_than_max_wait_is_rejected_on_arrival() {
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
     let took = began.elapsed();
     assert!(took < Duration::from_millis(300), "it waited {took:?}");
-    let why = [("zone", "z"), ("reason", "max_wait")];
-    assert_eq!(gateway.count("drip_zone_rejections_total", &why), 1);
+    assert_eq!(gateway.zone_rejections("z", "max_wait"), 1);
     all_pass(&mut clients);
 }
 
@@ -125,10 +124,10 @@ fn a_disconnected_waiter_moves_up_those_behind_it() {
     assert_eq!(fetch(gateway.address(), "/full?key=a").status, 429);
     origin.wait_for(6);
     assert_eq!(targets(&origin), ["/0", "/1", "/3", "/5", "/late", "/late"]);
-    check_pace(&origin.moments("key=a"), Duration::from_secs(1)).expect("no hole where one went");
-    let cancelled = [("zone", "z"), ("status", "cancelled")];
-    eventually("those who went are counted", || {
-        gateway.count("drip_zone_requests_total", &cancelled) == 2
+    check_pace(&origin.moments("key=a"), Duration::from_secs(1))
+        .expect("no gap where a waiter disconnected");
+    eventually("the disconnected clients are counted", || {
+        gateway.zone_requests("z", "cancelled") == 2
     });
     gateway.wait_for_depth(0);
 }

@@ -42,10 +42,6 @@ fn origin(size: usize) -> (Origin, Arc<Vec<u8>>) {
     (origin, content)
 }
 
-fn in_flight(gateway: &Gateway) -> i64 {
-    gateway.count("drip_origin_in_flight", &[])
-}
-
 /// Opens the windows of all streams, and reads them.
 fn read_all(client: &mut Frames, streams: u32, content: &[u8]) {
     for stream in (0..streams).map(|nth| 2 * nth + 1) {
@@ -94,7 +90,7 @@ fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
             .map(|target| scope.spawn(|| read_slowly(&buffered, target, &is_over)))
             .collect();
         origin.wait_for(10);
-        eventually("the origin has sent all", || in_flight(&buffered) == 0);
+        eventually("the origin has sent all", || buffered.in_flight() == 0);
         for nth in 0..20 {
             assert_eq!(fetch(buffered.address(), "/").status, 200, "{nth}");
         }
@@ -182,7 +178,7 @@ fn a_response_that_breaks_off_does_so_after_the_bytes_that_came() {
     let mut client = Client::ask(gateway.address(), "/");
     let head = client.head();
     assert_eq!(head.length(), Some(9 * MB as u64));
-    eventually("the permit is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
     let body = client.rest();
     assert!(body == noise(8 * MB), "{} bytes", body.len());
     eventually("nothing is held", || held(&gateway) == 0);
@@ -198,7 +194,7 @@ fn a_client_that_leaves_gives_back_what_its_response_took() {
         eventually("it is held", || held(&gateway) > MB);
         drop(client);
         eventually("nothing is held", || {
-            held(&gateway) == 0 && in_flight(&gateway) == 0
+            held(&gateway) == 0 && gateway.in_flight() == 0
         });
     }
     assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -212,7 +208,7 @@ fn an_origin_over_http_2_is_read_ahead_too() {
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "", gate));
     let mut client = without_window(&gateway, "/16384/100", STREAMS);
     eventually("the origin has sent all", || {
-        held(&gateway) > STREAMS as usize * 15 * MB / 10 && in_flight(&gateway) == 0
+        held(&gateway) > STREAMS as usize * 15 * MB / 10 && gateway.in_flight() == 0
     });
     read_all(&mut client, STREAMS, &content(100 * 16 * KB));
     assert_eq!(origin.errors(), [""; 0]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::{Answer, Client, Gateway, MS, Origin, fetch, one_origin};
+use crate::support::{Answer, Client, Gateway, MS, Origin, fetch, one_origin, side_by_side};
 
 /// Starts a gateway where two keys alternate. `backoff`: fields of the back-off.
 fn gated(origin: &Origin, backoff: &str) -> Gateway {
@@ -52,13 +52,14 @@ fn written(form: &str) -> String {
 
 #[test]
 fn nothing_is_sent_after_the_first_429_or_503_with_retry_after_however_it_is_written() {
-    for (status, retry_after) in [
+    let cases = [
         (429, "1"),
         (503, " 0.2\t"),
         (429, "%a, %d %b %Y %H:%M:%S GMT"),
         (429, "%A, %d-%b-%y %H:%M:%S GMT"),
         (503, "%a %b %e %H:%M:%S %Y"),
-    ] {
+    ];
+    side_by_side(cases, |(status, retry_after)| {
         let origin = refusing_once(status, move || written(retry_after));
         // 429 does not trigger back-off here, but its Retry-After is obeyed.
         let gateway = gated(&origin, "retry_after = true");
@@ -69,7 +70,7 @@ fn nothing_is_sent_after_the_first_429_or_503_with_retry_after_however_it_is_wri
         );
         let labels = [("origin", "app"), ("reason", "retry_after")];
         assert_eq!(count(&gateway, "drip_origin_backoffs_total", &labels), 1);
-    }
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::{ask, changes, delete, json, post, put, send, undo};
-use crate::support::{Gateway, Origin, eventually, fetch, fetch_with, one_origin};
+use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, fetch_with, one_origin};
 
 const OVERRIDE: &str = "/api/rooms/app/override";
 const WORD: &str = "/api/rooms/app/word";
@@ -111,7 +111,7 @@ fn a_pause_calls_nobody_until_it_is_undone() {
         headline["cause"] == "paused" && headline["about"] == "app"
     });
     undo(&gateway, OVERRIDE);
-    assert_eq!(room(&gateway)["called"], 2, "both places are free");
+    assert_eq!(room(&gateway)["called"], 2, "both sessions are free");
     assert_eq!(poll(&gateway, &first), 200);
     assert_eq!(delete(&gateway, OVERRIDE).0, 404);
     let changes = changes(&gateway);
@@ -127,7 +127,7 @@ fn a_pause_calls_nobody_until_it_is_undone() {
         assert!(line.contains(part), "{part}: {line}");
     }
     let line = gateway.wait_for_line("override undone");
-    assert!(line.contains("from=\"paused\""), "{line}");
+    assert_contains!(line, "from=\"paused\"");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn another_size_counts_at_once_and_expires() {
     gateway.wait_for_line("override expired");
     let after = room(&gateway);
     assert_eq!(after["sessions"]["now"], 1, "{after}");
-    assert_eq!(after["inside"], 2, "nobody is sent away");
+    assert_eq!(after["inside"], 2, "no visitor inside is turned away");
     assert_eq!(poll(&gateway, &second), 429);
     assert_eq!(changes(&gateway)[0], "origins.app.room: override expired");
 }
@@ -172,7 +172,7 @@ fn visitors_are_called_by_hand() {
     let expected = "origins.app.room: 2 of 2 visitors called, by 127.0.0.1";
     assert_eq!(received, expected);
     let line = gateway.wait_for_line("visitors called");
-    assert!(line.contains("from=\"3 waiting\""), "{line}");
+    assert_contains!(line, "from=\"3 waiting\"");
     // One session is free, and one visitor waits.
     let received = post(&gateway, CALL, r#"{"count": 9}"#).1;
     assert_eq!(received["called"], 1, "{received}");
@@ -196,7 +196,7 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
     assert_eq!(received["word"], "Tea & <cake>", "{received}");
     assert_eq!(room(&gateway)["word"], received);
     let shown = page(&ticket);
-    assert!(shown.contains("&#60;cake&#62;"), "{shown}");
+    assert_contains!(shown, "&#60;cake&#62;");
     let fields = format!("Accept: application/json\r\nDrip-Ticket: {ticket}\r\n");
     let answer = fetch_with(gateway.address(), "/", &fields).text();
     let body: Value = serde_json::from_str(&answer).expect("JSON");
@@ -225,7 +225,7 @@ fn those_who_wait_read_a_word_and_are_sent_away_with_one() {
     let emptied = "origins.app.room: emptied, 1 visitor sent away, by 127.0.0.1";
     assert_eq!(changes[1], emptied);
     let line = gateway.wait_for_line("room emptied");
-    assert!(line.contains("from=\"1 waiting, 0 called\""), "{line}");
+    assert_contains!(line, "from=\"1 waiting, 0 called\"");
     let (status, received) = post(&gateway, EMPTY, "");
     assert_eq!(
         (status, &received["sent_away"]),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_zone};
+use crate::support::{
+    Client, Gateway, HoldingOrigin, Origin, assert_contains, eventually, fetch, one_zone,
+};
 
 /// Starts a gateway that logs to `access.log`. Returns the paths of that file and a renamed one.
 fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
@@ -85,7 +87,7 @@ fn a_log_is_followed_while_the_gateway_stops() {
     assert_eq!(client.answer().status, 200);
     assert_eq!(gateway.wait(crate::support::SOON).code(), Some(0));
     let text = fs::read_to_string(log).expect("a new file");
-    assert!(text.contains("GET /last "), "{text}");
+    assert_contains!(text, "GET /last ");
 }
 
 #[test]
@@ -127,6 +129,5 @@ fn a_route_may_have_no_lines_in_the_access_log() {
     request_logged_in(&gateway, "/page", &log);
     let text = fs::read_to_string(&log).expect("a file");
     assert_eq!(text.lines().count(), 1, "{text}");
-    let route = [("route", "/assets/"), ("code", "200")];
-    assert_eq!(gateway.count("drip_requests_total", &route), 1);
+    assert_eq!(gateway.requests("/assets/", "200"), 1);
 }

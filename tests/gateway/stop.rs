@@ -10,7 +10,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, all_pass, check_pace, eventually, now, one_zone, statuses,
+    Answer, Client, Gateway, MS, Origin, all_pass, check_pace, eventually, now, one_zone,
+    side_by_side, statuses,
 };
 
 /// Starts a gateway where one request has passed and `waiting` others wait.
@@ -147,7 +148,7 @@ fn a_second_sigterm_ends_stop_delay_and_the_queue_drains() {
 #[test]
 fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
     // A race between threads does not fail each time.
-    for nth in 0..10 {
+    side_by_side(0..10, |nth| {
         let release = Arc::new(Barrier::new(2));
         let released = Arc::clone(&release);
         let origin = Origin::answering(move |exchange| {
@@ -186,7 +187,7 @@ fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
         let is_bad = |line: &&str| line.contains(" ERROR ") || line.contains(" WARN ");
         let bad = stop.lines().filter(is_bad).collect::<Vec<_>>();
         assert!(bad.is_empty(), "round {nth}: {bad:#?}");
-    }
+    });
 }
 
 #[test]

@@ -12,7 +12,8 @@ use tokio_rustls::rustls::ServerConfig;
 use crate::support::client_certificates;
 use crate::support::secure::server_config;
 use crate::support::{
-    Client, Exchange, Gateway, Origin, PATIENCE, SOON, eventually, fetch, now, servers,
+    Client, Exchange, Gateway, Origin, PATIENCE, SOON, assert_contains, eventually, fetch, now,
+    servers,
 };
 
 /// Returns a file that only forwards. `more`: further fields of the origin.
@@ -125,7 +126,7 @@ fn a_certificate_that_does_not_verify_is_a_502_and_the_log_says_why() {
         let gateway = believing(&authority.roots(), &server, "");
         assert_eq!(fetch(gateway.address(), "/").status, 502, "{why}");
         let line = gateway.wait_for_line(why);
-        assert!(line.contains(&origin.address.to_string()), "{line}");
+        assert_contains!(line, &origin.address.to_string());
         assert!(origin.arrivals().is_empty(), "nothing is sent to it");
     }
 }

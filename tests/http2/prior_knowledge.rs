@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
 use crate::support::secure;
-use crate::support::{Gateway, Origin, Raw, one_origin};
+use crate::support::{Gateway, Origin, Raw, one_origin, side_by_side};
 
 fn drip(origin: &Origin, server: &str) -> Gateway {
     Gateway::start(&file(origin, server))
@@ -67,10 +67,10 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
     let origin = Origin::start();
     let gateway = drip(&origin, "header_timeout = \"500ms\"");
     let address = gateway.address();
-    for length in [1, 3, 14, 16, 23] {
+    side_by_side([1, 3, 14, 16, 23], |length| {
         let came = received(address, &PREFACE[..length]);
         assert!(came.starts_with(b"HTTP/1.1 408 "), "{length}: {came:?}");
-    }
+    });
     // Another line than the preface is an HTTP/1 request with an unknown version.
     for other in [
         "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
@@ -83,18 +83,19 @@ fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
         let came = received(address, other.as_bytes());
         assert!(came.starts_with(b"HTTP/1.1 400 "), "{other:?}: {came:?}");
     }
-    for rubbish in [
+    let all = [
         &b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..],
         &[0xff; 100],
         &[0; 100],
         b"",
-    ] {
+    ];
+    side_by_side(all, |rubbish| {
         let came = received(address, &[PREFACE, rubbish].concat());
         assert!(
             !came.windows(5).any(|at| at == b"HTTP/"),
             "{rubbish:?}: {came:?}"
         );
-    }
+    });
     assert_eq!(origin.arrivals().len(), 0);
     assert_eq!(crate::support::fetch(address, "/").status, 200);
 }

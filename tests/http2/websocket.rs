@@ -10,7 +10,7 @@ use crate::support::frames::{
     settings, window_update,
 };
 use crate::support::noise;
-use crate::support::{Gateway, Raw, RawOrigin, SOON, eventually, fetch, one_origin};
+use crate::support::{Gateway, Raw, RawOrigin, SOON, fetch, one_origin};
 
 const CANCEL: u32 = 8;
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
@@ -57,10 +57,6 @@ fn opened(origin: &RawOrigin, gateway: &Gateway) -> (Frames, Raw) {
     (client, at_origin)
 }
 
-fn in_flight(gateway: &Gateway) -> i64 {
-    gateway.metrics().count("drip_origin_in_flight", &[])
-}
-
 #[test]
 fn small_and_large_messages_pass_both_ways() {
     let (origin, gateway) = drip("");
@@ -98,7 +94,7 @@ fn small_and_large_messages_pass_both_ways() {
 fn either_side_may_close_and_the_permit_is_freed() {
     let (origin, gateway) = drip("");
     let (mut client, mut at_origin) = opened(&origin, &gateway);
-    assert_eq!(in_flight(&gateway), 1);
+    assert_eq!(gateway.in_flight(), 1);
     client
         .send(frame(DATA, END_STREAM, 1, "bye"))
         .expect("it reads");
@@ -107,7 +103,7 @@ fn either_side_may_close_and_the_permit_is_freed() {
     at_origin.send("bye too");
     drop(at_origin);
     assert_eq!(client.body(1), Ok(b"bye too".to_vec()));
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
 
     let (mut client, at_origin) = opened(&origin, &gateway);
     let mut sender = at_origin.sender();
@@ -123,7 +119,7 @@ fn either_side_may_close_and_the_permit_is_freed() {
     sender.set_read_timeout(Some(SOON)).expect("a timeout");
     sender.read_to_string(&mut rest).expect("the end");
     assert_eq!(rest, "bye too");
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
 }
 
 #[test]
@@ -132,24 +128,24 @@ fn a_client_that_resets_its_stream_or_leaves_closes_the_connection_to_the_origin
     let (mut client, mut at_origin) = opened(&origin, &gateway);
     client.send(reset(1, CANCEL)).expect("it reads");
     at_origin.end();
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
     // The same before the origin has answered.
     let mut client = open(&gateway, &[]);
     let mut at_origin = origin.accept();
     at_origin.head();
     client.send(reset(1, CANCEL)).expect("it reads");
     at_origin.end();
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
     let (client, mut at_origin) = opened(&origin, &gateway);
     drop(client);
     at_origin.end();
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
     // If the origin breaks off, the stream is reset or ends.
     let (mut client, at_origin) = opened(&origin, &gateway);
     at_origin.reset();
     let last = client.next().expect("an end");
     assert!(last.kind == RST_STREAM || last.ends_stream(), "{last:?}");
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
 }
 
 #[test]
@@ -162,7 +158,7 @@ fn what_is_no_switch_opens_no_websocket() {
         at_origin.send(answer);
         let outcome = client.outcome(1);
         drop(at_origin);
-        eventually("the place is free", || in_flight(&gateway) == 0);
+        gateway.wait_in_flight(0);
         outcome
     };
     let forbidden = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno";
@@ -244,5 +240,5 @@ fn a_client_that_reads_nothing_holds_no_more_than_a_few_buffers() {
     assert!(sent < 32, "{sent} MB were taken");
     let grown = gateway.peak_memory() - before;
     assert!(grown < 8 << 20, "{grown} bytes more");
-    eventually("the place is free", || in_flight(&gateway) == 0);
+    gateway.wait_in_flight(0);
 }

@@ -1,6 +1,7 @@
 //! Tests that `allow` and `deny` become networks of a route, if drip sees the same addresses.
 
 use super::imported as of_conf;
+use crate::support::assert_contains;
 
 fn imported(http: &str, listen: &str, location: &str) -> (String, Vec<String>) {
     let conf = format!(
@@ -67,7 +68,7 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
                     .iter()
                     .find(|note| note.contains(" protects location / in nginx"));
                 let note = note.unwrap_or_else(|| panic!("{rules}: {notes:?}"));
-                assert!(note.contains(why), "{note}");
+                assert_contains!(note, why);
             }
         }
     }

@@ -5,6 +5,7 @@
 use std::fs;
 
 use super::{drip, outcome_of, refused, written};
+use crate::support::assert_contains;
 
 const APP: &str = "proxy_pass http://127.0.0.1:9000;";
 
@@ -66,10 +67,7 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         "server { listen 8080; server_name a.example; location / { APP } }
          server { listen 127.0.0.1:8080; server_name a.example; location / { APP } location /b/ { deny all; } }",
     );
-    assert!(
-        settings.contains("path = \"/b/\"\nrefuse = 403"),
-        "{settings}"
-    );
+    assert_contains!(settings, "path = \"/b/\"\nrefuse = 403");
     // Nothing is protected, or all addresses have the same servers.
     for conf in [
         "server { listen 8080; location / { APP } } server { listen 8081; location /b/ { APP } }",
@@ -271,10 +269,7 @@ fn an_address_whose_certificate_is_missing_is_not_listened_on() {
         "server { listen 443 ssl; server_name a.example; ssl_certificate gone.pem;
          ssl_certificate_key gone.key; location / { APP } }",
     );
-    assert!(
-        settings.contains("\nlisten = [\"127.0.0.1:8080\"]\n"),
-        "{settings}"
-    );
+    assert_contains!(settings, "\nlisten = [\"127.0.0.1:8080\"]\n");
     let left_out = "0.0.0.0:443 is left out: it needs TLS";
     assert!(
         notes.iter().any(|note| note.contains(left_out)),

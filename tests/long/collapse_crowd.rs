@@ -17,14 +17,6 @@ const PAGES: usize = 20;
 /// Time for which the clients send requests.
 const SPAN: Duration = Duration::from_secs(6);
 
-/// Returns how many requests were answered as `leader` or as `follower`.
-fn shared(gateway: &Gateway, outcome: &str) -> i64 {
-    let labels = [("outcome", outcome)];
-    gateway
-        .metrics()
-        .count("drip_shared_requests_total", &labels)
-}
-
 /// Outcomes of the requests of a crowd.
 #[derive(Default)]
 struct Crowd {
@@ -199,7 +191,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
             if nth % 100 == 0 {
                 let asked = i64::try_from(nth).expect("a small number");
                 eventually("they follow", || {
-                    gateway.metrics().count("drip_shared_waiting", &[]) >= asked
+                    gateway.count("drip_shared_waiting", &[]) >= asked
                 });
             }
         }
@@ -222,7 +214,7 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
     });
     assert_eq!(origin.arrivals().len(), 1);
     assert_eq!(
-        [shared(&gateway, "leader"), shared(&gateway, "follower")],
+        [gateway.shared("leader"), gateway.shared("follower")],
         [1, i64::try_from(FOLLOWERS).expect("a small number")]
     );
 }

@@ -83,7 +83,11 @@ fn a_waiting_visitor_gets_its_position_and_enters_once_called() {
     assert!(received["wait_seconds"].is_u64(), "{received}");
     assert_eq!(received["ticket"].as_str(), third.ticket.as_deref());
     assert_eq!(answer.field("content-type"), Some("application/json"));
-    assert_eq!(origin.arrivals().len(), 1, "who waits is not forwarded");
+    assert_eq!(
+        origin.arrivals().len(),
+        1,
+        "a waiting request is not forwarded"
+    );
 
     let used = second.ticket.clone().expect("a ticket");
     let answer = second.wait(at);
@@ -140,7 +144,11 @@ fn a_visitor_that_polls_too_often_gets_429_and_keeps_its_position() {
     );
     assert_eq!(page.status, 429);
     assert!(page.text().contains("id=\"room\""));
-    assert_eq!(calm.ask(at, "/", "").status, 503, "others go on");
+    assert_eq!(
+        calm.ask(at, "/", "").status,
+        503,
+        "another visitor is served as before"
+    );
 }
 
 #[test]
@@ -253,7 +261,7 @@ fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() 
     let _waits_at_the_gate = Client::ask(at, "/full");
     eventually("one waits", || {
         let labels = [("origin", "gate")];
-        gateway.metrics().count("drip_origin_queue_depth", &labels) == 1
+        gateway.count("drip_origin_queue_depth", &labels) == 1
     });
     for (target, status) in [("/zone", 429), ("/gate", 503), ("/dead", 502)] {
         let mut visitor = Visitor::default();

@@ -108,7 +108,7 @@ fn a_websocket_needs_a_session_too() {
     assert_eq!(answer.status(), 429);
     assert!(answer.has("drip-ticket"), "{answer:?}");
     waits.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(waits.answer().status(), 429, "the connection goes on");
+    assert_eq!(waits.answer().status(), 429, "the connection stays open");
     let head = begin(open(&format!("Cookie: drip_room_shop={session}\r\n")));
     assert!(!head.has("set-cookie"), "{head:?}");
 }

@@ -55,7 +55,7 @@ fn another_pace_and_idle_hold_at_once() {
         &gateway,
         &file("sessions = 2\nidle = \"1s\"\nclaim = \"60s\""),
     );
-    eventually("nobody is inside", || visitors(&gateway, "inside") == 0);
+    eventually("no visitor is inside", || visitors(&gateway, "inside") == 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread;
 use rustix::process::Signal;
 
 use super::{Chain, JSON, Visitor, cookies, kill, position, rooms_file, shop, stop};
-use crate::support::{Client, HoldingOrigin, MS, Origin, eventually};
+use crate::support::{Client, HoldingOrigin, MS, Origin, assert_contains, eventually};
 
 /// Fails if other users may read the file of the rooms, which has their secrets.
 fn check_mode(site: &Chain) {
@@ -27,10 +27,7 @@ fn after_a_stop_positions_are_kept_and_numbers_continue() {
     stop(gateway);
     let gateway = site.start();
     let line = gateway.wait_for_line("the waiting room goes on from the process before");
-    assert!(
-        line.contains("origin=\"shop\" sessions=1 waiting=3"),
-        "{line}"
-    );
+    assert_contains!(line, "origin=\"shop\" sessions=1 waiting=3");
     for (visitor, line_position) in waiting.iter_mut().zip(1..) {
         let number = visitor.number();
         assert_eq!(position(&visitor.ask(at, "/", JSON)), Some(line_position));
@@ -58,7 +55,11 @@ fn who_entered_just_before_a_kill_is_inside() {
     let _gateway = site.start();
     assert!(second.is_inside(at));
     let mut third = Visitor::default();
-    assert_ne!(third.ask(at, "/", "").status, 200, "the place is taken");
+    assert_ne!(
+        third.ask(at, "/", "").status,
+        200,
+        "the only session is taken"
+    );
     assert!(third.number() > second.number(), "a number was given twice");
 }
 
@@ -129,10 +130,7 @@ fn a_broken_room_state_is_reported_and_the_gateway_starts() {
         fs::write(rooms_file(&site), text).expect("a file");
         let gateway = site.start();
         let line = gateway.wait_for_line("the waiting rooms of the process before cannot be read");
-        assert!(
-            line.contains("ERROR") && line.contains("drip.state.rooms"),
-            "{line}"
-        );
+        assert_contains!(line, "ERROR", "drip.state.rooms");
         Visitor::walk_in(site.address);
         check_mode(&site);
         eventually("the file is written", || {

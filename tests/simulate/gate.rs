@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Bench, said};
+use crate::support::assert_contains;
 
 /// A row of the output.
 #[derive(Debug)]
@@ -229,11 +230,9 @@ fn costs_that_are_learned_are_not_and_it_says_so() {
         String::from_utf8(output.stderr).unwrap()
     };
     let received = said(&learned);
-    assert!(
-        received.contains(
-            "gateway.toml: the cost of / is learned by a running gateway, not by this replay"
-        ),
-        "{received}"
+    assert_contains!(
+        received,
+        "gateway.toml: the cost of / is learned by a running gateway, not by this replay"
     );
     let departures = |bench: &Bench| -> Vec<Option<f64>> {
         let rows = rows(bench, "0,a,/,2\n0,a\n0,a\n");

@@ -220,7 +220,7 @@ impl Frames {
 
     /// Connects as a client with prior knowledge.
     pub fn connect(to: SocketAddr) -> Self {
-        let stream = TcpStream::connect(to).expect("somebody takes a connection");
+        let stream = TcpStream::connect(to).expect("the gateway accepts a connection");
         stream.set_nodelay(true).expect("no delay");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");

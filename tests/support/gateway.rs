@@ -150,9 +150,17 @@ impl Gateway {
     pub fn start_with(rest: &str, variables: &[(&str, &Path)]) -> Self {
         let site = Site::new();
         site.write(rest);
-        let gateway = Self::run_with(site, variables);
-        gateway.wait_until_ready();
-        gateway
+        Self::run_with(site, variables).ready()
+    }
+
+    /// Starts the program on the file of `site`, and waits until it is ready.
+    pub fn start_at(site: Site) -> Self {
+        Self::run(site).ready()
+    }
+
+    fn ready(self) -> Self {
+        self.wait_until_ready();
+        self
     }
 
     /// Starts the program as [`Gateway::start`] does, with these files beside its own.
@@ -162,9 +170,7 @@ impl Gateway {
             fs::write(site.folder().join(name), text).expect("a file");
         }
         site.write(rest);
-        let gateway = Self::run(site);
-        gateway.wait_until_ready();
-        gateway
+        Self::start_at(site)
     }
 
     /// Starts the program as [`Gateway::start`] does, with a socket file beside its address.
@@ -173,8 +179,7 @@ impl Gateway {
         let text = site.text(rest);
         let text = text.replacen("listen = [", "listen = [\"unix:drip.sock\", ", 1);
         fs::write(site.file(), text).expect("a file");
-        let gateway = Self::run(site);
-        gateway.wait_until_ready();
+        let gateway = Self::start_at(site);
         let socket = gateway.site.folder().join("drip.sock");
         (gateway, socket)
     }
@@ -250,11 +255,6 @@ impl Gateway {
         self.metrics().count(name, labels)
     }
 
-    /// Returns a metric of the zone `z`, as a whole number.
-    pub fn zone(&self, name: &str) -> i64 {
-        self.count(name, &[("zone", "z")])
-    }
-
     /// Returns the lines of `access.log` in JSON, once there are at least `count`.
     pub fn access_log(&self, count: usize) -> Vec<Value> {
         let log = self.site.folder().join("access.log");
@@ -263,20 +263,6 @@ impl Gateway {
         let lines = whole_lines(&log);
         let lines = lines.lines().map(serde_json::from_str);
         lines.map(|line| line.expect("JSON")).collect()
-    }
-
-    /// Waits until this many requests wait in the zone `z`.
-    pub fn wait_for_depth(&self, depth: i64) {
-        eventually(&format!("{depth} wait"), || {
-            self.zone("drip_zone_queue_depth") == depth
-        });
-    }
-
-    /// Waits until this many requests wait at gates.
-    pub fn wait_at_gate(&self, depth: i64) {
-        eventually(&format!("{depth} wait at a gate"), || {
-            self.count("drip_origin_queue_depth", &[]) == depth
-        });
     }
 
     /// Returns the log so far.

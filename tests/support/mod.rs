@@ -3,6 +3,7 @@
 mod client;
 pub mod client_certificates;
 pub mod collapse;
+mod counts;
 mod crowd;
 mod file;
 mod frame_origin;
@@ -55,6 +56,15 @@ pub use origin::{Arrival, Exchange, Origin};
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use watch::{BUSY, Done, all_pauses, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
+
+/// Fails unless a text contains each of these parts.
+macro_rules! assert_contains {
+    ($text:expr, $($part:expr),+ $(,)?) => {{
+        let text: &str = &*$text;
+        $(assert!(text.contains($part), "{text}");)+
+    }};
+}
+pub(crate) use assert_contains;
 
 pub const MS: Duration = Duration::from_millis(1);
 
@@ -148,6 +158,16 @@ pub fn make_fifo(path: impl AsRef<Path>) {
 /// socket until it runs its program, so a client can still connect.
 pub fn close(socket: impl AsFd) {
     rustix::net::shutdown(socket, Shutdown::Both).expect("an open socket");
+}
+
+/// Runs cases on their own threads, so that they wait at the same time.
+pub fn side_by_side<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    let check = &check;
+    std::thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || check(case));
+        }
+    });
 }
 
 /// Returns the gaps between successive instants.

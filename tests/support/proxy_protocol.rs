@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use crate::support::secure::{started, write_pair};
+use crate::support::secure::write_pair;
 use crate::support::{Exchange, Gateway, Origin, Site, file, free_address, zone};
 
 pub const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -28,7 +28,7 @@ pub fn gateway(origin: &Origin, proxies: &str, more: &str) -> (Gateway, SocketAd
     let tls = free_address();
     write_pair(site.folder(), "a", &["a.test"]);
     fs::write(site.file(), text(&site, tls, origin, proxies, more)).expect("a file");
-    (started(site), tls)
+    (Gateway::start_at(site), tls)
 }
 
 pub fn text(site: &Site, tls: SocketAddr, origin: &Origin, proxies: &str, more: &str) -> String {

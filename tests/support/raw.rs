@@ -47,7 +47,7 @@ enum Framing {
 
 impl Raw {
     pub fn connect(to: SocketAddr) -> Self {
-        Self::over(TcpStream::connect(to).expect("somebody takes a connection"))
+        Self::over(TcpStream::connect(to).expect("the server accepts a connection"))
     }
 
     pub fn over(stream: TcpStream) -> Self {
@@ -315,7 +315,7 @@ impl Raw {
     pub fn stays_quiet(&mut self, span: Duration) {
         let came = self.more(now() + span);
         assert!(came.is_ok(), "not open any more: {came:?}");
-        assert_eq!(self.so_far(), "", "nothing was to come");
+        assert_eq!(self.so_far(), "", "no bytes may arrive");
     }
 
     fn so_far(&self) -> String {

@@ -61,13 +61,7 @@ pub fn gateway(server: &str, rest: &str) -> Gateway {
     site.write(&format!(
         "{server}\n[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{rest}"
     ));
-    started(site)
-}
-
-pub fn started(site: Site) -> Gateway {
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
-    gateway
+    Gateway::start_at(site)
 }
 
 /// Accepts any certificate, and records it.

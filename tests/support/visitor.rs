@@ -140,13 +140,13 @@ pub const JSON: &str = "Accept: application/json\r\n";
 /// Returns the number of requests of this kind, over all rooms.
 pub fn counted(gateway: &Gateway, request: &str) -> i64 {
     let labels = [("request", request)];
-    gateway.metrics().count("drip_room_requests_total", &labels)
+    gateway.count("drip_room_requests_total", &labels)
 }
 
 /// Returns the number of visitors `waiting`, `called` or `inside`, over all rooms.
 pub fn visitors(gateway: &Gateway, state: &str) -> i64 {
     let labels = [("where", state)];
-    gateway.metrics().count("drip_room_visitors", &labels)
+    gateway.count("drip_room_visitors", &labels)
 }
 
 pub fn wait_until_called(gateway: &Gateway) {

@@ -9,8 +9,8 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::support::secure::{connect, gateway, started, write_pair};
-use crate::support::{Gateway, Origin, Site, drip, make_fifo, now, one_zone};
+use crate::support::secure::{connect, gateway, write_pair};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip, make_fifo, now, one_zone};
 
 /// Maximum time until renewed certificates are in force.
 const RENEWED_WITHIN: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ async fn the_certificate_is_that_of_the_name_and_else_the_first() {
     let files = "cert = [\"first.pem\", \"second.pem\"]\nkey = [\"first.key\", \"second.key\"]";
     let zone = one_zone(&origin, "1000r/s", "burst = 9");
     site.write(&format!("[server.tls]\n{files}\n{zone}"));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     for (name, expected) in [
         ("a.test", &first),
         ("b.test", &second),
@@ -145,12 +145,10 @@ fn a_certificate_that_is_mounted_elsewhere_is_a_warning_of_check_and_ends_a_star
     let missing = format!("cert: {}: No such file", file.display());
     let (code, said) = received("check");
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains(":5:8: warning: "), "{said}");
-    assert!(said.contains(&missing), "{said}");
-    assert!(said.contains("a start needs it"), "{said}");
+    assert_contains!(said, ":5:8: warning: ", &missing, "a start needs it");
     let (code, said) = received("run");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&missing), "{said}");
+    assert_contains!(said, &missing);
     // The folder exists, but the name of the file is wrong.
     fs::create_dir(site.folder().join("shop-tls")).expect("a folder");
     check_reported(&site, &["5:8: cert: @/shop-tls/tls.crt: No such file"]);

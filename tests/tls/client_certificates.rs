@@ -14,8 +14,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::key;
 use crate::support::client_certificates::*;
-use crate::support::secure::started;
-use crate::support::{Site, drip, eventually, free_address};
+use crate::support::{Gateway, Site, assert_contains, drip, eventually, free_address};
 
 /// Returns the fingerprint of a certificate: SHA-256 in hexadecimal digits.
 fn fingerprint(folder: &Path, name: &str) -> String {
@@ -35,7 +34,7 @@ fn a_required_certificate_is_verified_and_known_to_keys_and_origins() {
     let folder = site.folder().to_owned();
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let at = gateway.address();
     let alice = fingerprint(&folder, "alice");
     let received = ask(at, &folder, "alice");
@@ -51,7 +50,7 @@ fn a_required_certificate_is_verified_and_known_to_keys_and_origins() {
         .admin("/api/zones/z/keys")
         .expect("an answer")
         .text();
-    assert!(keys.contains(&alice), "{keys}");
+    assert_contains!(keys, &alice);
     gateway.wait_for_line("a TLS handshake failed");
 }
 
@@ -64,7 +63,7 @@ fn a_revoked_certificate_is_refused_once_the_list_is_there_and_no_session_goes_o
     fs::write(&crl, revoked(&ca, &[])).expect("a file");
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_crl = \"revoked.pem\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let at = gateway.address();
     for name in ["alice", "bob"] {
         assert!(ask(at, &folder, name).starts_with("SUCCESS|"), "{name}");
@@ -96,7 +95,7 @@ fn each_address_has_its_own_rule_for_certificates() {
          {{ address = \"{stranger}\", client_ca = \"stranger.pem\" }}, "
     );
     fs::write(site.file(), text.replacen("listen = [", &entries, 1)).expect("a file");
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let public = gateway.address();
     for (to, name, expected) in [
         (public, "", "none"),
@@ -160,7 +159,7 @@ fn a_self_signed_certificate_in_client_ca_is_accepted_and_no_other_one_of_its_ke
     fs::write(folder.join("revoked.pem"), revoked(&ca, &[&[2]])).expect("a file");
     let tls = format!("{PINNED}client_crl = \"revoked.pem\"\n");
     site.write(&format!("{tls}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let at = gateway.address();
     for (name, other) in &names {
         let print = fingerprint(&folder, name);
@@ -197,7 +196,7 @@ fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     self_signed(&folder, "authority", &key, &authority);
     site.write(&format!("{PINNED}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     for (name, words) in [
         ("expired", "of the client expired at 2020-01-02T00:00:00Z"),
         ("early", "not valid before 2999-01-02T00:00:00Z"),
@@ -215,7 +214,7 @@ fn the_log_says_why_a_certificate_is_refused_and_what_to_do() {
             gateway.log().contains(words)
         });
     }
-    assert!(origin.arrivals().is_empty(), "nobody is served");
+    assert!(origin.arrivals().is_empty(), "no request is served");
 }
 
 /// Returns whether the file of a site passes the check, and the output.
@@ -269,8 +268,8 @@ fn unusable_files_are_reported_at_their_location_before_anything_starts() {
     );
     fs::write(site.file(), plain).expect("a file");
     let (_, received) = check(&site);
-    assert!(
-        received.contains("client_auth: clients show certificates over TLS only"),
-        "{received}"
+    assert_contains!(
+        received,
+        "client_auth: clients show certificates over TLS only"
     );
 }

@@ -10,8 +10,8 @@ use std::net::TcpStream;
 
 use two::two_certificates;
 
-use crate::support::secure::{started, write_pair};
-use crate::support::{Origin, SOON, Site, eventually, one_zone};
+use crate::support::secure::write_pair;
+use crate::support::{Gateway, Origin, SOON, Site, assert_contains, eventually, one_zone};
 
 /// Returns a first message with TLS 1.3's extensions, as far as a server reads before the name.
 fn hello(name: &[u8]) -> Vec<u8> {
@@ -57,11 +57,7 @@ fn a_name_of_any_bytes_is_refused_and_not_written_into_the_log() {
     let end = "error=peer misbehaved: ServerNameMustContainOneHostName hidden=0";
     assert!(line.ends_with(end), "{line}");
     let labels = [("reason", "server_name")];
-    let failed = || {
-        gateway
-            .metrics()
-            .count("drip_tls_handshake_failures_total", &labels)
-    };
+    let failed = || gateway.count("drip_tls_handshake_failures_total", &labels);
     eventually("it is counted", || failed() == 1);
 }
 
@@ -73,11 +69,11 @@ fn a_client_without_tls_is_logged_at_debug() {
     let rest =
         "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n[log]\nlevel = \"debug\"\n".to_owned();
     site.write(&(rest + &one_zone(&origin, "1000r/s", "burst = 9")));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let mut client = TcpStream::connect(gateway.address()).expect("a connection");
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         .expect("it reads");
     let line = gateway.wait_for_line("a TLS handshake failed");
-    assert!(line.contains("DEBUG"), "{line}");
+    assert_contains!(line, "DEBUG");
 }

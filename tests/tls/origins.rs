@@ -9,8 +9,8 @@ use rcgen::{
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::{authority, key, params};
-use crate::support::secure::{server_config, started};
-use crate::support::{Exchange, Gateway, Origin, Site, fetch};
+use crate::support::secure::server_config;
+use crate::support::{Exchange, Gateway, Origin, Site, assert_contains, fetch};
 
 const NAME: &str = "app.internal";
 const ANY_CA: IsCa = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -32,7 +32,7 @@ fn gateway(origin: &Origin, ca: &str) -> Gateway {
          server_name = \"{NAME}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
         origin.address
     ));
-    started(site)
+    Gateway::start_at(site)
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
         let gateway = gateway(&origin, &ca);
         assert_eq!(fetch(gateway.address(), "/").status, 502, "{words}");
         let line = gateway.wait_for_line(words);
-        assert!(line.contains(&origin.address.to_string()), "{line}");
+        assert_contains!(line, &origin.address.to_string());
         assert!(origin.arrivals().is_empty(), "nothing is sent to it");
     }
 }

@@ -10,8 +10,8 @@ use rcgen::{BasicConstraints, Certificate, IsCa, Issuer, KeyPair};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, Stream};
 
 use super::{authority, key, params};
-use crate::support::secure::{server_config, started};
-use crate::support::{Gateway, Site, eventually, fetch};
+use crate::support::secure::server_config;
+use crate::support::{Gateway, Site, assert_contains, eventually, fetch, side_by_side};
 
 const HOST: &str = "127.0.0.1";
 
@@ -63,7 +63,7 @@ fn asked(to: &Listening, scheme: &str, ca: &str) -> Gateway {
          [zones.z]\nkey = \"$remote_addr\"\nrate = \"100r/s\"\nstore = \"redis\"\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n"
     ));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     assert_eq!(fetch(gateway.address(), "/").status, 502);
     gateway
 }
@@ -78,13 +78,13 @@ fn a_certificate_of_redis_in_ca_itself_is_accepted_as_one_of_its_authorities_is(
     let own = own.self_signed(&own_key).expect("a certificate");
     let signed = params(HOST, IsCa::NoCa).signed_by(&own_key, &issuer);
     let signed = signed.expect("a certificate");
-    for (certificate, ca) in [(&own, &own), (&signed, &root)] {
+    side_by_side([(&own, &own), (&signed, &root)], |(certificate, ca)| {
         for scheme in ["rediss", "rediss+cluster"] {
             let redis = Listening::with(certificate, &own_key);
             let _gateway = asked(&redis, scheme, &ca.pem());
             eventually(scheme, || redis.has_command());
         }
-    }
+    });
 }
 
 /// The log has the reason why Redis's certificate is refused, and the remedy.
@@ -101,7 +101,7 @@ fn the_log_says_why_the_certificate_of_redis_is_refused_and_what_to_do() {
     for scheme in ["rediss", "rediss+cluster"] {
         let gateway = asked(&redis, scheme, &certificate.pem());
         let line = gateway.wait_for_line(words);
-        assert!(line.contains("the store is out"), "{line}");
+        assert_contains!(line, "the store is out");
     }
     assert!(!redis.has_command(), "nothing is sent to it");
 }

@@ -145,7 +145,7 @@ async fn a_100_arrives_only_where_it_is_expected_and_once() {
     let (mut answer, mut origin) = bed.get().await;
     origin.send(format!("{CONTINUE}{HINTS}{OK_AND_CLOSE}"));
     let received = interim(&mut answer).await.expect("an interim answer");
-    assert_eq!(received.status(), 103, "nobody expects a 100");
+    assert_eq!(received.status(), 103, "no client expects a 100");
     assert!(interim(&mut answer).await.is_none());
     answer.await.expect("an answer");
 
@@ -289,7 +289,7 @@ async fn a_reset_stream_with_a_stuck_upload_frees_its_permit() {
     origin.head();
     let (next, _) = bed.ask(get(), true).await;
     let waits = bed.origin.accept_within(50 * MS);
-    assert!(waits.is_none(), "the upload has the only place");
+    assert!(waits.is_none(), "the upload has the only permit");
     let began = now();
     body.send_reset(Reason::CANCEL);
     drop(first);

@@ -96,7 +96,7 @@ fn two_browsers_over_http_2_see_141_images_that_the_origin_sends_once() {
     let mut once: Vec<_> = (0..IMAGES).map(|nth| format!("/image/{nth}")).collect();
     once.push("/".to_owned());
     once.sort();
-    assert_eq!(asked, once, "the origin is asked once for each");
+    assert_eq!(asked, once, "the origin gets one request for each");
     for browser in &browsers {
         assert_eq!(browser.complaints(), Vec::<Value>::new());
     }

@@ -9,7 +9,7 @@ use crate::chromium::page::webdriver::Browser;
 use crate::programs::python::python_with;
 use crate::programs::running::Running;
 use crate::support::secure;
-use crate::support::{eventually, free_address, one_origin};
+use crate::support::{free_address, one_origin};
 
 #[test]
 fn messages_of_a_page_that_came_over_http_2_are_echoed_on_its_connection() {
@@ -37,9 +37,8 @@ fn messages_of_a_page_that_came_over_http_2_are_echoed_on_its_connection() {
          window.large = Array.from({length: 1 << 20}, (_, at) => at % 10).join(''); \
          open_at('/chat')",
     );
-    let in_flight = || gateway.metrics().count("drip_origin_in_flight", &[]);
     browser.holds("told[0] === 'open'");
-    assert_eq!(in_flight(), 1);
+    assert_eq!(gateway.in_flight(), 1);
     let opened = browser.events("Network.webSocketHandshakeResponseReceived");
     // Over HTTP/1 the status would be 101.
     assert_eq!(opened[0]["response"]["status"], json!(200), "{opened:?}");
@@ -49,14 +48,14 @@ fn messages_of_a_page_that_came_over_http_2_are_echoed_on_its_connection() {
     browser.holds("told[2] === large");
     browser.run("socket.close(1000)");
     browser.holds("told[3] === 'closed 1000'");
-    eventually("the place is free", || in_flight() == 0);
+    gateway.wait_in_flight(0);
     browser.run("open_at('/chat')");
     browser.holds("told[4] === 'open'");
     browser.run("socket.send('close')");
     browser.holds("told[5] === 'closed 4001'");
-    eventually("the place is free", || in_flight() == 0);
+    gateway.wait_in_flight(0);
     browser.run("open_at('/refused')");
     browser.holds("told[6] === 'error'");
     browser.holds("told[7] === 'closed 1006'");
-    eventually("the place is free", || in_flight() == 0);
+    gateway.wait_in_flight(0);
 }

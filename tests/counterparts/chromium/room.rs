@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::chromium::page::webdriver::{Browser, DESKTOP, Look};
 use crate::support::visitor::{SECRET, Visitor, number, shop};
-use crate::support::{Exchange, Gateway, MS, Origin, eventually};
+use crate::support::{Exchange, Gateway, MS, Origin, assert_contains, eventually};
 
 const PHONE: Look = Look {
     width: 320,
@@ -99,13 +99,9 @@ fn a_visitor_waits_on_the_page_and_reaches_the_requested_page() {
     browser.holds("/^Next check in \\d+ s$/.test(says('#next'))");
     // The page polls by itself, and waits while another visitor is inside.
     browser.run("window.stays = true");
-    let asked = || {
-        gateway
-            .metrics()
-            .count("drip_room_requests_total", &[("request", "poll")])
-    };
+    let asked = || gateway.count("drip_room_requests_total", &[("request", "poll")]);
     let before = asked();
-    eventually("it has asked twice", || asked() >= before + 2);
+    eventually("it has polled twice", || asked() >= before + 2);
     assert_eq!(
         browser.run("return window.stays && says('#position')"),
         json!("1")
@@ -125,10 +121,7 @@ fn a_visitor_waits_on_the_page_and_reaches_the_requested_page() {
     let [(_, cookies)] = expected[..] else {
         panic!("the admission is one request to the origin: {requests:?}")
     };
-    assert!(
-        cookies.contains("cart=7") && cookies.contains("drip_room_shop="),
-        "{cookies}"
-    );
+    assert_contains!(cookies, "cart=7", "drip_room_shop=");
     assert!(!cookies.contains("drip_ticket_shop"), "{cookies}");
     let session = cookies.split("drip_room_shop=").nth(1).expect("a session");
     assert_eq!(number(session.split(';').next().expect("a session")), 2);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use two::two_certificates;
 
-use crate::support::{Gateway, Origin};
+use crate::support::{Gateway, Origin, assert_contains};
 
 /// Returns the output of `openssl s_client` for `name`, with `more` arguments.
 fn s_client(gateway: &Gateway, name: &str, more: &[&str]) -> String {
@@ -65,14 +65,9 @@ fn a_name_that_is_no_dns_name_fails_with_an_alert_and_the_log_says_so() {
     for name in ["b.test:443", "*.test", "[b.test]"] {
         let gateway = two_certificates(&origin);
         let received = s_client(&gateway, name, &[]);
-        assert!(received.contains("alert illegal parameter"), "{received}");
+        assert_contains!(received, "alert illegal parameter");
         let line = gateway.wait_for_line("a TLS handshake failed");
-        assert!(
-            line.contains(" INFO ")
-                && line.contains("ServerName")
-                && line.contains("client=127.0.0.1:"),
-            "{line}"
-        );
+        assert_contains!(line, " INFO ", "ServerName", "client=127.0.0.1:");
     }
 }
 
@@ -86,14 +81,11 @@ fn failed_tls_handshakes_of_clients_are_logged() {
         &["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
     );
     let line = gateway.wait_for_line("a TLS handshake failed");
-    assert!(line.contains(" INFO ") && line.contains("error="), "{line}");
+    assert_contains!(line, " INFO ", "error=");
 
     // openssl does not know the authority of the certificate, and reports it.
     let gateway = two_certificates(&origin);
     s_client(&gateway, "a.test", &["-verify_return_error"]);
     let line = gateway.wait_for_line("a TLS handshake failed");
-    assert!(
-        line.contains(" INFO ") && line.contains("UnknownCA"),
-        "{line}"
-    );
+    assert_contains!(line, " INFO ", "UnknownCA");
 }

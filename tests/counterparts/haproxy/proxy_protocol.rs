@@ -57,7 +57,7 @@ fn haproxys_own_checks_have_its_own_address() {
     let options = "send-proxy-v2 check inter 50ms rise 2 fall 1000\n    option httpchk GET /health";
     let front = Haproxy::relaying(gateway.address(), options);
     let port = gateway.address().port();
-    eventually("haproxy has asked", || {
+    eventually("haproxy has sent a request", || {
         has_key(&gateway, &format!("127.0.0.1 {port}"))
     });
     ask_through(&gateway, "http", front.address);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::programs::running::{go, java};
+use crate::support::Gateway;
 use crate::support::client_certificates::{echo_origin, revoked, routes, site};
-use crate::support::secure::started;
 
 /// Writes `NAME.p12`, which Java reads, from `NAME.pem` and `NAME.key`.
 fn store(folder: &Path, name: &str) {
@@ -30,7 +30,7 @@ fn programs_in_go_and_java_show_certificates_and_are_refused_without() {
     fs::write(folder.join("revoked.pem"), revoked(&ca, &[&[2]])).expect("a file");
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_crl = \"revoked.pem\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let url = format!("https://localhost:{}/", gateway.address().port());
     let (go, java) = (go("mutual.go"), java("Mutual.java"));
     let in_folder = |name: &str, end: &str| folder.join(format!("{name}.{end}"));

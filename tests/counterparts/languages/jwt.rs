@@ -69,8 +69,7 @@ fn gateway(origin: &Origin, keys: &str) -> Gateway {
          [[routes]]\npath = \"/limited\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n",
         origin.address
     ));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     gateway
 }
 
@@ -163,14 +162,14 @@ fn a_key_set_that_changes_counts_at_once_and_a_broken_one_changes_nothing() {
     fs::write(&keys, &made.keys).expect("a file");
     is("alice");
     fs::write(&keys, "{\"keys\": [").expect("a file");
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         gateway
             .log()
             .contains("keys.json: this is not a JSON Web Key Set")
     });
     is("alice");
     fs::remove_file(&keys).expect("a file");
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         gateway
             .log()
             .contains("keys.json cannot be read: No such file")

@@ -67,8 +67,7 @@ fn json_has_the_verdicts_of_limits_and_499_for_a_disconnected_waiter() {
     let unlimited = lines.iter().find(|it| it["target"] == "/unlimited");
     let unlimited = unlimited.expect("logged");
     assert!(unlimited.get("limit_status").is_none() && unlimited.get("zone").is_none());
-    let labels = [("route", "/"), ("code", "499")];
-    assert_eq!(gateway.metrics().count("drip_requests_total", &labels), 1);
+    assert_eq!(gateway.requests("/", "499"), 1);
 }
 
 #[test]

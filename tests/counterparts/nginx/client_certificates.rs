@@ -1,8 +1,8 @@
 //! Compares the verdicts of drip and nginx on client certificates, and their fields.
 
 use crate::programs::nginx::Nginx;
+use crate::support::Gateway;
 use crate::support::client_certificates::{ask, echo_origin, routes, site};
-use crate::support::secure::started;
 
 /// An optional certificate is verified as in nginx, with the same fields.
 ///
@@ -14,7 +14,7 @@ fn an_optional_certificate_is_verified_as_nginx_does_and_what_is_said_of_it_is_t
     let folder = site.folder().to_owned();
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"ca.pem\"\nclient_auth = \"optional\"\n";
     site.write(&format!("{tls}{}", routes(&origin)));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let file = |name: &str| folder.join(name).display().to_string();
     let nginx = Nginx::with_servers(&origin, |address| {
         format!(

@@ -113,7 +113,7 @@ fn both_count_what_runs_once_a_request_has_been_delayed() {
             return nginx.error_log().contains("delaying request");
         }
         let paced = [("zone", "paced")];
-        gateway.metrics().count("drip_zone_queue_depth", &paced) == 1
+        gateway.count("drip_zone_queue_depth", &paced) == 1
     };
     let both = [("nginx", nginx.address), ("drip", gateway.address())];
     for (nth, (who, address)) in both.into_iter().enumerate() {

@@ -6,7 +6,9 @@ use std::fs;
 
 use super::import::{send, verdicts};
 use crate::programs::nginx::Nginx;
-use crate::support::{Gateway, HoldingOrigin, Origin, drip, eventually, quarter_alone};
+use crate::support::{
+    Gateway, HoldingOrigin, Origin, assert_contains, drip, eventually, quarter_alone,
+};
 
 /// Each Ingress: its name, its annotations, and its hosts with a path.
 const INGRESSES: [(&str, &str, &str); 4] = [
@@ -108,7 +110,7 @@ fn imported(origin: &Origin) -> Gateway {
     let rest = settings.strip_prefix("[server]\nlisten = [\"0.0.0.0:8080\"]\n");
     let rest = rest.unwrap_or_else(|| panic!("{settings}"));
     let url = "http://app.default.svc.cluster.local:80";
-    assert!(rest.contains(url), "{rest}");
+    assert_contains!(rest, url);
     Gateway::start(&rest.replace(url, &format!("http://{}", origin.address)))
 }
 
@@ -162,7 +164,7 @@ fn limit_connections_bounds_what_runs_as_in_the_template() {
             held.release(target);
             assert_eq!(client.answer().status, 200, "{who}");
         }
-        eventually("places are free", || {
+        eventually("permits are free", || {
             verdicts(address, "e.test", "/", 1) == [200]
         });
         arrived = held.origin.arrivals().len();

@@ -111,12 +111,9 @@ fn nginx_and_drip_refuse_the_same_of_the_same_arrivals() {
     let drip = start_drip(&of_drip.origin, zone, &[("/a/", &limit), ("/b/", &limit)]);
     // nginx's only worker ends a request before it takes the next one.
     let expected = verdicts(nginx.address, &of_nginx, &steps, |_| {});
-    let taken = || {
-        drip.metrics()
-            .count("drip_zone_in_flight", &[("zone", "conn")])
-    };
+    let taken = || drip.count("drip_zone_in_flight", &[("zone", "conn")]);
     let found = verdicts(drip.address(), &of_drip, &steps, |running| {
-        eventually("its place is free", || {
+        eventually("its permit is free", || {
             usize::try_from(taken()) == Ok(running)
         });
     });
@@ -126,7 +123,7 @@ fn nginx_and_drip_refuse_the_same_of_the_same_arrivals() {
         refused > 0 && refused < expected.len(),
         "seed {seed}: {refused} refused"
     );
-    eventually("all places are free", || taken() == 0);
+    eventually("all permits are free", || taken() == 0);
     let metrics = drip.metrics();
     let rejected = [("zone", "conn"), ("reason", "in_flight")];
     let counted = metrics.count("drip_zone_rejections_total", &rejected);

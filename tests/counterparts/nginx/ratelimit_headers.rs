@@ -1,6 +1,6 @@
 //! Tests of the header fields that inform a client about its limits.
 
-use crate::support::{Origin, fetch, start_drip, zone};
+use crate::support::{Origin, assert_contains, fetch, start_drip, zone};
 
 const NAMES: [&str; 6] = [
     "x-ratelimit-limit",
@@ -56,8 +56,7 @@ fn the_tightest_of_several_limits_is_sent_and_the_draft_lists_all() {
     assert_eq!(answer.number("x-ratelimit-limit"), 2);
     assert_eq!(answer.number("x-ratelimit-remaining"), 1);
     let policy = answer.field("ratelimit-policy").unwrap_or_default();
-    assert!(policy.contains("\"wide\";q=21;w=3"), "{policy}");
-    assert!(policy.contains("\"tight\";q=2;w=120"), "{policy}");
+    assert_contains!(policy, "\"wide\";q=21;w=3", "\"tight\";q=2;w=120");
 }
 
 #[test]

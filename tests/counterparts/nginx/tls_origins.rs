@@ -117,8 +117,7 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
     let fields = "ca = \"ca.pem\"\nserver_name = \"app.internal\"\nclient_cert = \"drip.pem\"\n\
                   client_key = \"drip.key\"\nkeep_alive = 0\n";
     site.write(&file_of(app.address, fields));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     let status = || fetch(gateway.address(), "/").status;
     assert_eq!(status(), 200);
     let copy = |from: &str, to: &str| fs::copy(folder.join(from), folder.join(to)).expect("a file");
@@ -127,13 +126,13 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
 
     // Between two writes: certificate and key do not match.
     copy("mallory.pem", "drip.pem");
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         gateway.log().contains("drip.key is not the key of")
     });
     assert_eq!(status(), 200);
     copy("mallory.key", "drip.key");
     eventually("the other certificate is shown", || status() == 400);
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         let received = "origin certificate file drip.pem content changed";
         gateway.log().contains(received)
     });
@@ -145,14 +144,14 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
     copy("stranger.pem", "ca.pem");
     eventually("the server is not trusted", || status() == 502);
     fs::write(folder.join("ca.pem"), "none").expect("a file");
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         gateway
             .log()
             .contains("ca.pem: it has no certificate in PEM")
     });
     assert_eq!(status(), 502);
     fs::remove_file(folder.join("ca.pem")).expect("a file");
-    eventually("it is told", || {
+    eventually("the log reports it", || {
         gateway.log().contains("ca.pem cannot be read")
     });
     fs::write(folder.join("ca.pem"), ca).expect("a file");

@@ -3,13 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::support::{Client, Gateway, MS, Origin, eventually, fetch};
+use crate::support::{Client, MS, Origin, eventually, fetch};
 use crate::support::{start_drip, zone};
-
-fn counted(gateway: &Gateway, zone: &str, status: &str) -> i64 {
-    let labels = [("zone", zone), ("status", status)];
-    gateway.metrics().count("drip_zone_requests_total", &labels)
-}
 
 #[test]
 fn a_zone_that_rejects_leaves_the_other_uncharged() {
@@ -31,7 +26,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         let depth = |expected: f64| {
             let labels = [("zone", "tight")];
             eventually("as many wait", || {
-                gateway.metrics().value("drip_zone_queue_depth", &labels) == Some(expected)
+                gateway.value("drip_zone_queue_depth", &labels) == Some(expected)
             });
         };
         depth(f64::from(burst));
@@ -46,9 +41,9 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         // A slot taken before the other zone's rejection was returned. One after it was never
         // taken.
         eventually("all are counted", || {
-            counted(&gateway, "wide", "rejected_elsewhere") == rejected
+            gateway.zone_requests("wide", "rejected_elsewhere") == rejected
         });
-        assert_eq!(counted(&gateway, "tight", "rejected"), rejected);
+        assert_eq!(gateway.zone_requests("tight", "rejected"), rejected);
     }
 }
 
@@ -76,7 +71,7 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     for zone in ["each", "all"] {
         eventually("each request is counted once", || {
             let received = ["passed", "rejected", "rejected_elsewhere"]
-                .map(|status| usize::try_from(counted(&gateway, zone, status)));
+                .map(|status| usize::try_from(gateway.zone_requests(zone, status)));
             received.iter().flatten().sum::<usize>() == AT_ONCE && received[0] == Ok(passed)
         });
     }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::root::Root;
 use super::{run, source};
-use crate::support::files_below;
+use crate::support::{assert_contains, files_below};
 
 const FILE: &str = "etc/drip/gateway.toml";
 const MINE: &str = "# mine\n";
@@ -82,10 +82,7 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     let asked = install(&root, &[], &packages.with("1.3", "# newer\n"));
     assert!(!asked.status.success(), "{asked:?}");
     let received = String::from_utf8_lossy(&asked.stderr);
-    assert!(
-        received.contains("end of file on stdin at conffile prompt"),
-        "{received}"
-    );
+    assert_contains!(received, "end of file on stdin at conffile prompt");
     assert_eq!(root.read(FILE), mine);
     succeeds(&root.try_dpkg(&["--force-confold", "--configure", "--pending"]));
     assert_eq!(root.read(FILE), mine);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::root::Root;
 use super::unit::{Manager, Unit};
 use super::{build, output, run, source};
-use crate::support::{Gateway, Origin, Site, fetch, files_below};
+use crate::support::{Gateway, Origin, Site, assert_contains, fetch, files_below};
 
 const FILE: &str = "etc/drip/gateway.toml";
 
@@ -96,7 +96,7 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     let said = unit
         .reload(gateway.id())
         .expect_err("the file has an error");
-    assert!(said.contains("gateway.toml:"), "{said}");
+    assert_contains!(said, "gateway.toml:");
     fs::write(root.path(FILE), &edited).expect("a file");
     manager.hear("RELOADING=1");
     assert_eq!(manager.hear("READY=1"), ready);
@@ -154,10 +154,7 @@ fn the_packaged_file_is_valid_and_the_socket_unit_fits_it() {
         .arg(&file));
     let socket = fs::read_to_string(source("packaging/systemd/drip.socket")).expect("a unit");
     let address = line(&socket, "ListenStream=").trim_start_matches("ListenStream=");
-    assert!(
-        settings.contains(&format!("listen = [\"{address}\"]")),
-        "{settings}"
-    );
+    assert_contains!(settings, &format!("listen = [\"{address}\"]"));
     let unit = fs::read_to_string(source("packaging/systemd/drip.service")).expect("a unit");
     let seconds = |name: &str| {
         let (_, value) = line(&settings, name).split_once(" = ").expect("a value");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::prometheus::board::{self, Board, items, text};
 use crate::prometheus::{provided, read};
-use crate::support::drip;
+use crate::support::{assert_contains, drip};
 
 /// Grafana's names for the units in use.
 const UNITS: [&str; 7] = ["bytes", "none", "ops", "percentunit", "reqps", "s", "short"];
@@ -15,7 +15,7 @@ fn area(panel: &Value) -> [u64; 4] {
     ["x", "y", "w", "h"].map(|side| {
         panel["gridPos"][side]
             .as_u64()
-            .unwrap_or_else(|| panic!("{} has no place", panel["title"]))
+            .unwrap_or_else(|| panic!("{} has no position", panel["title"]))
     })
 }
 
@@ -189,7 +189,7 @@ fn the_composed_gateway_has_a_right_file_and_is_asked_where_it_listens() {
     let problems = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{problems}");
     let settings = String::from_utf8_lossy(&output.stdout);
-    assert!(settings.contains("admin = \"0.0.0.0:9090\""), "{settings}");
+    assert_contains!(settings, "admin = \"0.0.0.0:9090\"");
     assert!(read("prometheus.yml").contains("targets: [\"gateway:9090\"]"));
     let compose = read("compose.yaml");
     assert!(compose.contains("\n  gateway:\n"));

@@ -15,7 +15,7 @@ use crate::prometheus::exposition::Exposition;
 use crate::prometheus::panels::{ask, has_number, values};
 use crate::prometheus::runbooks;
 use crate::prometheus::server::Prometheus;
-use crate::support::secure::{started, write_pair};
+use crate::support::secure::write_pair;
 use crate::support::{Client, Gateway, Origin, Site, eventually, free_address, now};
 
 /// Duration of the load before the panels are evaluated.
@@ -185,7 +185,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
         fs::write(site.file(), text.replacen(&one, &both, 1)).expect("a file");
     };
     write(&site, "20r/s");
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let mut prometheus = Prometheus::start(&gateway);
     let began = now();
     let crowd = Crowd::new(

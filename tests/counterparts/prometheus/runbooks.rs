@@ -99,7 +99,7 @@ fn each_runbook_has_all_parts_and_names_panels_that_there_are() {
             .map(|part| part.split(".**").next().expect("a part"))
             .collect();
         assert_eq!(parts, PARTS, "{alert}");
-        assert!(!runbook.expressions.is_empty(), "{alert} asks nothing");
+        assert!(!runbook.expressions.is_empty(), "{alert} has no query");
         for title in runbook.panels() {
             assert!(titles.contains(&*title), "{alert}: no panel {title:?}");
             named += 1;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::process::getuid;
 
-use crate::support::{Client, Gateway, Origin, Site, drip, eventually, fetch};
+use crate::support::{Client, Gateway, Origin, Site, assert_contains, drip, eventually, fetch};
 
 /// A gateway whose hosts file is the one beside its file.
 struct Resolving {
@@ -123,7 +123,7 @@ fn each_address_of_a_name_is_a_server_and_changes_are_followed() {
     ask(20);
     assert_eq!(counts(&origins), [10, 20, 10]);
     let log = it.gateway.log();
-    assert!(log.contains("a name has other addresses"), "{log}");
+    assert_contains!(log, "a name has other addresses");
 
     // Without an answer the last addresses stay.
     fs::write(&it.hosts, "# nobody\n").expect("a file");
@@ -172,7 +172,6 @@ fn an_address_that_fails_is_out_as_a_server_is() {
     let server = format!("http://app.test:{port} ({})", dead.ip());
     let healthy = it
         .gateway
-        .metrics()
         .value("drip_origin_healthy", &[("server", &server)]);
     assert_eq!(healthy, Some(0.0));
 }
@@ -187,12 +186,12 @@ fn permits_of_a_server_apply_to_each_address() {
     );
     let it = Resolving::start(hosts, &file);
     let permits = || {
-        it.gateway.metrics().value(
+        it.gateway.value(
             "drip_origin_in_flight_limit",
             &[("origin", "app"), ("of", "now")],
         )
     };
-    eventually("both have places", || permits() == Some(6.0));
+    eventually("both have permits", || permits() == Some(6.0));
 }
 
 #[test]
@@ -204,7 +203,7 @@ fn connections_to_an_address_removed_from_the_name_carry_no_more_requests() {
     assert_eq!(counts(&origins), [1, 0]);
     fs::write(&it.hosts, "127.0.0.42 app.test\n").expect("a file");
     // The client sends requests all the time, so its connection is never idle for long.
-    eventually("the new address is asked", || {
+    eventually("the new address gets a request", || {
         assert_eq!(client.try_get("/").expect("an answer"), 200);
         counts(&origins)[1] > 0
     });

@@ -10,7 +10,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{LATE, MS, ask_all, held, origin_at};
-use crate::support::{Client, Gateway, close, eventually, fetch, free_address, now, statuses};
+use crate::support::{
+    Client, Gateway, assert_contains, close, eventually, fetch, free_address, now, statuses,
+};
 
 #[test]
 fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
@@ -31,10 +33,10 @@ fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
         }
     });
     gateway.wait_at_gate(0);
-    assert_eq!(rejected(&gateway, "outage"), 30);
+    assert_eq!(gateway.gate_rejections("outage"), 30);
     let blocked = gateway.value("drip_origin_blocked_seconds_total", &[("by", "outage")]);
     assert!(blocked > Some(1.0), "{blocked:?}");
-    assert_eq!(gateway.count("drip_origin_in_flight", &[]), 0);
+    assert_eq!(gateway.in_flight(), 0);
     // The origin returns after all.
     let _origin = origin_at(address);
     assert_eq!(fetch(gateway.address(), "/").status, 200);
@@ -65,7 +67,7 @@ fn in_an_outage_a_reload_keeps_waiters_drops_disconnected_ones_and_is_logged() {
     let gateway = Gateway::start(&text("20r/s"));
     let mut clients = ask_all(&gateway, &["/1", "/2", "/3", "/4"]);
     let line = gateway.wait_for_line("the origin cannot be reached: its requests wait");
-    assert!(line.contains("app") && line.contains("refused"), "{line}");
+    assert_contains!(line, "app", "refused");
     // The first had left the gate before, the third had not.
     drop(clients.remove(2));
     drop(clients.remove(0));
@@ -77,13 +79,11 @@ fn in_an_outage_a_reload_keeps_waiters_drops_disconnected_ones_and_is_logged() {
     let origin = origin_at(address);
     assert_eq!(statuses(&mut clients), [200; 3]);
     gateway.wait_at_gate(0);
-    eventually("no place is taken", || {
-        gateway.count("drip_origin_in_flight", &[]) == 0
-    });
+    gateway.wait_in_flight(0);
     let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
     assert_eq!(targets, ["/2", "/4", "/5"]);
     let line = gateway.wait_for_line("the origin can be reached again");
-    assert!(line.contains("waiting=3"), "{line}");
+    assert_contains!(line, "waiting=3");
 }
 
 #[test]
@@ -138,11 +138,6 @@ fn over_tls(server: SocketAddr, fields: &str) -> String {
     held(&[server], fields, "").replace("http://", "https://")
 }
 
-fn rejected(gateway: &Gateway, reason: &str) -> i64 {
-    let labels = [("origin", "app"), ("reason", reason)];
-    gateway.count("drip_origin_rejections_total", &labels)
-}
-
 #[test]
 fn however_many_wait_the_origin_is_tried_a_few_times_a_second() {
     let (address, taken) = closing();
@@ -178,12 +173,12 @@ fn no_more_than_max_queue_wait_again() {
     assert_eq!(answers, [502, 502, 502, 503, 503, 503, 503, 503]);
     assert_eq!(
         (
-            rejected(&gateway, "max_queue"),
-            rejected(&gateway, "outage")
+            gateway.gate_rejections("max_queue"),
+            gateway.gate_rejections("outage")
         ),
         (5, 3)
     );
-    assert_eq!(gateway.count("drip_origin_in_flight", &[]), 0);
+    assert_eq!(gateway.in_flight(), 0);
 }
 
 #[test]

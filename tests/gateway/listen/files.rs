@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use crate::support::secure::{started, write_pair};
+use crate::support::secure::write_pair;
 use crate::support::{Gateway, Origin, Site, file, free_address, zone};
 
 pub const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
@@ -28,5 +28,5 @@ pub fn redirecting(origin: &Origin, redirect: &str) -> (Gateway, SocketAddr, Soc
     let zones = zone("z", "$remote_addr", "1r/h");
     let routes = [("/", LIMITS), ("/.well-known/acme-challenge/", "")];
     let rest = file(origin, &zones, &routes);
-    (started(site(&listen, TLS, &rest)), plain, tls)
+    (Gateway::start_at(site(&listen, TLS, &rest)), plain, tls)
 }

@@ -11,8 +11,8 @@ use rustix::process::Signal;
 
 use crate::support::scripted::Hold;
 use crate::support::{
-    Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, eventually, fetch, free_address,
-    one_zone,
+    Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, assert_contains, eventually, fetch,
+    free_address, one_zone,
 };
 use collector::{Collector, Span};
 
@@ -237,10 +237,7 @@ fn an_origin_that_fails_is_an_error_in_its_span() {
 /// Waits until the collector's time limit of 3 seconds has passed.
 fn wait_until_late(gateway: &Gateway) {
     let line = gateway.wait_for_line("did not answer in 3s");
-    assert!(
-        line.contains(" WARN the collector takes no spans"),
-        "{line}"
-    );
+    assert_contains!(line, " WARN the collector takes no spans");
 }
 
 #[test]
@@ -289,7 +286,7 @@ fn a_collector_that_does_not_answer_costs_spans_and_no_request() {
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(2 * SOON).code(), Some(0));
     let log = gateway.whole_log();
-    assert!(log.contains("spans were not sent in time"), "{log}");
+    assert_contains!(log, "spans were not sent in time");
 }
 
 #[test]
@@ -300,13 +297,13 @@ fn a_collector_that_is_back_gets_spans_again() {
     let mut client = Client::connect(gateway.address());
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
     let line = gateway.wait_for_line("the collector takes no spans");
-    assert!(line.contains("refused"), "{line}");
+    assert_contains!(line, "refused");
     let dropped = || gateway.count("drip_spans_dropped_total", &[]);
     assert_eq!(dropped(), 2);
     let collector = Collector::at(&address.to_string());
     assert_eq!(ask(&mut client, "/?key=b", "01"), 200);
     assert_eq!(collector.wait_for(2).len(), 2);
     let line = gateway.wait_for_line("the collector takes spans again");
-    assert!(line.contains("lost=2"), "{line}");
+    assert_contains!(line, "lost=2");
     assert_eq!(dropped(), 2);
 }

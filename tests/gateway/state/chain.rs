@@ -4,14 +4,13 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::support::launch::start_on;
-use crate::support::{Gateway, Origin, Site, free_address, half_alone, one_origin};
+use crate::support::{self, Gateway, Origin, Site, free_address, half_alone, one_origin};
 
 /// Common parts of the processes of a chain.
 pub struct Chain {
@@ -94,13 +93,9 @@ pub fn gate(origin: &Origin, rate: &str) -> String {
 /// Runs `check` for all cases, each with and without `state`, in parallel: they mostly wait.
 pub fn side_by_side<C: Sync>(cases: &[C], check: impl Fn(&C, bool) + Sync) {
     let _alone = half_alone();
-    let check = &check;
-    thread::scope(|scope| {
-        for case in cases {
-            for keeps in [true, false] {
-                scope.spawn(move || check(case, keeps));
-            }
-        }
+    let both = |case| [(case, true), (case, false)];
+    support::side_by_side(cases.iter().flat_map(both), |(case, keeps)| {
+        check(case, keeps);
     });
 }
 

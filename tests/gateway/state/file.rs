@@ -13,12 +13,15 @@ use tempfile::TempDir;
 
 use super::{Chain, MS, Rest, gate, zone};
 use crate::gateway::check::{check, text};
-use crate::support::{self, Client, Gateway, Origin, all_pass, fetch, free_address, one_zone};
+use crate::support::{
+    self, Client, Gateway, Origin, all_pass, assert_contains, fetch, free_address, one_zone,
+};
 
 #[test]
 fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
     let files: [Rest; 2] = [zone, |origin| gate(origin, "5r/s")];
-    for (keeps, rest) in [(true, files[0]), (true, files[1]), (false, files[0])] {
+    let cases = [(true, files[0]), (true, files[1]), (false, files[0])];
+    support::side_by_side(cases, |(keeps, rest)| {
         let origin = Origin::start();
         let chain = Chain::new(false, keeps, &rest(&origin));
         let mut gateway = chain.start();
@@ -47,7 +50,7 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
         all_pass(&mut waiting);
         assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
         assert_eq!(origin.moments("key=late").is_empty(), keeps);
-    }
+    });
 }
 
 /// Returns a zone for each algorithm that admits five requests of a key per day.
@@ -95,7 +98,7 @@ fn no_algorithm_forgets_and_a_key_that_was_not_used_is_free() {
         }
         if keeps {
             let line = gateway.wait_for_line("the state of the process before is read");
-            assert!(line.contains("keys=5 zones=5 gates=0"), "{line}");
+            assert_contains!(line, "keys=5 zones=5 gates=0");
         }
         Chain::stop(&mut gateway);
         assert_eq!(chain.state().exists(), keeps);
@@ -114,7 +117,7 @@ fn what_is_no_state_file_is_left_alone() {
     for (chain, why) in [(&chain, "something else in it"), (&pipe, "no regular file")] {
         let mut gateway = chain.start();
         let line = gateway.wait_for_line("a restart forgets all levels");
-        assert!(line.contains(why), "{line}");
+        assert_contains!(line, why);
         assert_eq!(fetch(chain.address, "/?key=a").status, 200);
         Chain::stop(&mut gateway);
     }
@@ -166,7 +169,7 @@ fn a_second_gateway_with_the_state_file_warns_and_does_not_use_it() {
     assert!(!other.state().exists());
     Chain::stop(&mut first);
     let line = first.wait_for_line("the state is written");
-    assert!(line.contains("keys=1"), "{line}");
+    assert_contains!(line, "keys=1");
     assert!(other.state().exists());
 }
 
@@ -184,7 +187,7 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
         // Without the signal it would wait for ten seconds.
         assert_eq!(second.wait(Duration::from_secs(5)).code(), Some(0));
         let log = second.whole_log();
-        assert!(log.contains("stopped before the gateway listens"), "{log}");
+        assert_contains!(log, "stopped before the gateway listens");
         assert!(!log.contains("listening"), "{log}");
     }
 }
@@ -259,7 +262,7 @@ fn zones_that_are_left_out_are_named_at_the_start() {
             assert!(!gateway.log().contains("left out"), "{}", gateway.log());
         } else {
             let line = gateway.wait_for_line("zones of the process before are left out");
-            assert!(line.contains(left), "{line}");
+            assert_contains!(line, left);
         }
     }
 }
@@ -274,5 +277,5 @@ fn a_folder_that_is_not_there_is_a_warning_and_the_gateway_serves() {
     let checked = check(&gateway.site.file());
     assert!(checked.status.success());
     let said = text(&checked.stderr);
-    assert!(said.contains("no file can be written in"), "{said}");
+    assert_contains!(said, "no file can be written in");
 }

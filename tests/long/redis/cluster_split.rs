@@ -60,7 +60,7 @@ fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
     scene
         .cluster
         .wait_until("the third gateway has the store", |_| {
-            third.metrics().count("drip_store_up", &[]) == 1
+            third.count("drip_store_up", &[]) == 1
         });
     best_of_three(|attempt| {
         let began = now();

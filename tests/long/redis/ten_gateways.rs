@@ -173,7 +173,7 @@ origin = "app"
     /// Returns how many requests each gateway has decided by leases.
     fn leased(&self) -> Vec<i64> {
         let labels = [("zone", "z"), ("result", "leased")];
-        let leased = |it: &Gateway| it.metrics().count("drip_store_operations_total", &labels);
+        let leased = |it: &Gateway| it.count("drip_store_operations_total", &labels);
         let gateways = self.gateways.lock().expect("no panic");
         gateways.iter().map(leased).collect()
     }
@@ -197,7 +197,7 @@ fn span(length: Duration) -> (Instant, Instant) {
 fn spread(moments: &[Instant]) -> f64 {
     let mut gaps = gaps(moments);
     gaps.sort_unstable();
-    let count = u32::try_from(gaps.len()).expect("not so many");
+    let count = u32::try_from(gaps.len()).expect("few");
     let mean = gaps.iter().sum::<Duration>() / count;
     let quarter = gaps.len() / 4;
     let middle = gaps[gaps.len() - 1 - quarter].saturating_sub(gaps[quarter]);

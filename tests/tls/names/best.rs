@@ -6,8 +6,8 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, Si
 use tokio_rustls::rustls::SignatureScheme;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::support::secure::{certificate_for, started};
-use crate::support::{Origin, Site, one_zone};
+use crate::support::secure::certificate_for;
+use crate::support::{Gateway, Origin, Site, one_zone};
 
 fn write(
     site: &Site,
@@ -39,7 +39,7 @@ fn a_client_gets_the_certificate_that_fits_best() {
         files("key")
     );
     site.write(&(tls + &one_zone(&origin, "1000r/s", "burst = 9")));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let (of_ed25519, of_ecdsa) = (
         SignatureScheme::ED25519,
         SignatureScheme::ECDSA_NISTP256_SHA256,

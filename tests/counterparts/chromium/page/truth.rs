@@ -9,7 +9,9 @@ use crate::chromium::page::{
     check_that_it_fits, check_that_nobody_complained, crowd, live, opened, wait_for_cause,
 };
 use crate::programs::redis::Redis;
-use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
+use crate::support::{
+    Client, Gateway, Origin, assert_contains, fetch, free_address, now, one_zone,
+};
 
 /// Script that checks whether all pills of the origins are red.
 const ALL_RED: &str = "[...document.querySelectorAll('#origins .pill')].every((it) => it.dataset.state === 'rejecting')";
@@ -211,10 +213,7 @@ fn a_zone_flooded_with_new_keys_is_not_green() {
     }
     let facts = browser.run("return says('.zone .facts')");
     let facts = facts.as_str().expect("a text");
-    assert!(
-        facts.contains(" of 100k") && facts.contains("new keys "),
-        "{facts}"
-    );
+    assert_contains!(facts, " of 100k", "new keys ");
     assert_eq!(browser.run("return says('.zone .pill')"), json!("new keys"));
     check_that_nobody_complained(&browser);
 }

@@ -210,7 +210,7 @@ fn several_gateways_give_a_client_its_burst_once() {
         ];
         match first.page.try_it(&addresses) {
             Ok(()) => {
-                assert_eq!(second.metrics().count("drip_store_up", &[]), 1);
+                assert_eq!(second.count("drip_store_up", &[]), 1);
                 return;
             }
             Err(failure) => failures.push(failure),

@@ -74,7 +74,7 @@ fn run(site: Site, text: &str, origin: &Origin) -> Gateway {
     } else {
         moved.replacen("[server]\n", &format!("[server]\n{admin}\n"), 1)
     };
-    assert!(moved.contains(&admin), "no place for the admin port");
+    assert!(moved.contains(&admin), "no line for the admin port");
     fs::write(site.file(), moved).expect("a file");
     let mut command = drip();
     command.env("DRIP_ADMIN_TOKEN", "a token of the tests");

@@ -124,7 +124,7 @@ fn two_websockets_of_a_client_pass_and_a_third_one_waits_and_is_rejected() {
     assert_eq!(in_flight(), 2);
 
     drop((second, second_server));
-    eventually("its place is free", || in_flight() == 1);
+    eventually("its permit is free", || in_flight() == 1);
     let (mut fourth, mut fourth_server) = websocket(&example, &origin);
     fourth.send(b"x");
     assert_eq!(fourth_server.exactly(1), b"x");

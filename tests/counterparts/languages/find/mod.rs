@@ -122,7 +122,7 @@ fn the_end_of_a_real_application_is_found() {
         .args([&arguments[..], &short].concat())
         .output()
         .expect("the program");
-    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
+    assert_eq!(crowd.end(), 0, "no request is rejected");
     let received: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     for step in received["steps"].as_array().into_iter().flatten() {
         println!("{}", step["line"].as_str().unwrap_or_default());

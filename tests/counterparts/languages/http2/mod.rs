@@ -68,7 +68,7 @@ fn check_programs(gateway: &Gateway) {
         })
         .collect();
     let process = Process::of(gateway.id());
-    eventually("those who read nothing get nothing more", || {
+    eventually("clients that do not read get no more", || {
         process.load() < 0.1
     });
     check_downloads(gateway, "during");

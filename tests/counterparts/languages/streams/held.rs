@@ -109,8 +109,7 @@ fn check_paced(moments: &[Instant]) {
 }
 
 fn requests(gateway: &Gateway, status: &str) -> i64 {
-    let labels = [("zone", "per_client"), ("status", status)];
-    gateway.metrics().count("drip_zone_requests_total", &labels)
+    gateway.zone_requests("per_client", status)
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn check(upload: impl Fn(&str) -> Vec<String> + Sync) {
 fn wait_until_all_wait(gateway: &Gateway) {
     let depth = || {
         let labels = [("origin", "app")];
-        gateway.metrics().count("drip_origin_queue_depth", &labels)
+        gateway.count("drip_origin_queue_depth", &labels)
     };
     eventually("all wait for the origin", || {
         usize::try_from(depth()) == Ok(COUNT)

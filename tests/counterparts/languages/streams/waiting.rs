@@ -80,7 +80,7 @@ fn only_the_stream_that_exceeds_its_announced_length_ends() {
     ask(&mut client, 5, "/");
     client.send(frame(DATA, 0, 3, [b'x'; 5_536])).expect("sent");
     assert_eq!(client.outcome(3), Outcome::Reset(FLOW_CONTROL_ERROR));
-    eventually("its place in the queue is free", || {
+    eventually("its position in the queue is free", || {
         gateway.zone("drip_zone_queue_depth") == 0
     });
     ask(&mut client, 7, "/");

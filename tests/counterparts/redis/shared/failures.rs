@@ -105,7 +105,7 @@ impl Scene {
             // have the store.
             let within = now() + Duration::from_secs(2);
             if day_or_night(true, false) {
-                let has_store = |it: &&Gateway| it.metrics().count(UP, &[]) == 1;
+                let has_store = |it: &&Gateway| it.count(UP, &[]) == 1;
                 while now() < within && ![&*one, &*other].iter().all(has_store) {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -273,7 +273,7 @@ fn failing_over_to_another_the_pace_goes_on_there() {
             |_, follower| assert_eq!(follower.ask("REPLICAOF NO ONE"), "+OK"),
         );
         seen.check(&[200, 429], RATE..=2 * RATE)?;
-        let up = |it: &Gateway| it.metrics().count(UP, &[]) == 1;
+        let up = |it: &Gateway| it.count(UP, &[]) == 1;
         if !scene.gateways.iter().all(up) {
             return Err("it is not back".to_owned());
         }
@@ -297,12 +297,10 @@ fn a_gateway_starts_without_the_store_and_says_so() {
     let says = text.contains("the store is out")
         && text.ends_with("; zones follow their on_store_failure\n");
     assert!(ready.status == 200 && says, "{text}");
-    assert_eq!(gateway.metrics().count(UP, &[]), 0);
+    assert_eq!(gateway.count(UP, &[]), 0);
     assert_eq!(fetch(gateway.address(), "/open").status, 200);
     redis.restart();
-    eventually("the store is back", || {
-        gateway.metrics().count(UP, &[]) == 1
-    });
+    eventually("the store is back", || gateway.count(UP, &[]) == 1);
     // The new server does not know the earlier requests.
     assert_eq!(pass(5), 2);
     let ready = gateway.admin("/readyz").expect("an admin port");

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
-use crate::support::{Gateway, Origin, eventually, fetch, now};
+use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, now, side_by_side};
 
 /// A server that answers each command, by its name, with the output of `answer`.
 struct Fake {
@@ -91,10 +91,7 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
     let began = now();
     let line = gateway.wait_for_line("the store is out");
     let says = "what answers is not a usable Redis: its answer begins with";
-    assert!(
-        line.contains(says) && line.contains("HTTP/1.1 400 Bad Request"),
-        "{line}"
-    );
+    assert_contains!(line, says, "HTTP/1.1 400 Bad Request");
     eventually("it is tried again and again", || {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
         began.elapsed().as_secs() >= day_or_night(3, 5)
@@ -146,7 +143,7 @@ fn replies_that_cannot_be_read_are_one_outage() {
         b"*1\r\n*1\r\n:1\r\n",
         b"+OK\r\n",
     ];
-    super::all_at_once(all, check);
+    side_by_side(all, check);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
         let [one, two, three] = &gateways;
         let target = day_or_night("/200?key=a", "/50?key=a");
         let used = busy(&[(one, 12), (two, 6), (three, 6)], target, || {
-            eventually("all places are used", || app.here() == 6);
+            eventually("all permits are used", || app.here() == 6);
             let used = app.mean(millis(day_or_night(1600, 3000)));
             assert!(app.most() <= 6, "{} at once", app.most());
             // Another key has its own permits.
@@ -67,9 +67,9 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
             assert_eq!(app.most(), 2);
             used
         });
-        println!("{used:.2} of 6 places were used");
+        println!("{used:.2} of 6 permits were used");
         if used < 0.85 * 6.0 {
-            return Err(format!("only {used:.2} of 6 places were used"));
+            return Err(format!("only {used:.2} of 6 permits were used"));
         }
         Ok(())
     });
@@ -97,15 +97,12 @@ fn without_a_burst_requests_without_a_permit_are_rejected_at_each_gateway() {
         }
         pass(50);
     }
-    let labels = [("zone", "z"), ("reason", "in_flight")];
-    let rejected = gateways[0]
-        .metrics()
-        .count("drip_zone_rejections_total", &labels);
+    let rejected = gateways[0].zone_rejections("z", "in_flight");
     assert!(rejected > 5, "{rejected}");
     assert!(clients.iter_mut().all(|it| it.answer().status == 200));
     // Permits of ended requests are free at both gateways at once.
     for gateway in &gateways {
-        eventually("a place is free", || {
+        eventually("a permit is free", || {
             fetch(gateway.address(), "/0?key=a").status == 200
         });
     }
@@ -200,7 +197,9 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     eventually("it runs", || app.here() == 1);
     let mut second = Client::ask(gateways[1].address(), target);
     eventually("it runs although only one may", || app.here() == 2);
-    eventually("it says so", || rejected(&gateways[1]) == Some(1));
+    eventually("the rejection is counted", || {
+        rejected(&gateways[1]) == Some(1)
+    });
     assert_eq!(rejected(&gateways[0]), Some(0));
     for gateway in &gateways {
         assert_eq!(fetch(gateway.address(), "/0?key=a").status, 429);
@@ -208,7 +207,7 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     assert_eq!(first.answer().status, 200);
     assert_eq!(second.answer().status, 200);
     for gateway in &gateways {
-        eventually("its place is free", || {
+        eventually("its permit is free", || {
             fetch(gateway.address(), "/0?key=a").status == 200
         });
     }

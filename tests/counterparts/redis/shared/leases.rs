@@ -12,9 +12,7 @@ use crate::support::{Client, Gateway, MS, Origin, best_of_three, eventually, hal
 /// Returns the number of joins that a lease decided.
 fn leased(gateway: &Gateway) -> i64 {
     let labels = [("zone", "z"), ("result", "leased")];
-    gateway
-        .metrics()
-        .count("drip_store_operations_total", &labels)
+    gateway.count("drip_store_operations_total", &labels)
 }
 
 #[test]
@@ -40,17 +38,10 @@ fn a_lease_changes_while_requests_come_and_ends_with_redis() {
         gateway.site.write(&with);
         let before = leased(&gateway);
         eventually("it has them again", || leased(&gateway) > before + 100);
-        let labels = [("zone", "z"), ("reason", "store")];
-        let rejected = || {
-            gateway
-                .metrics()
-                .count("drip_zone_rejections_total", &labels)
-        };
+        let rejected = || gateway.zone_rejections("z", "store");
         assert_eq!(rejected(), 0);
         redis.kill();
-        eventually("it is noticed", || {
-            gateway.metrics().count("drip_store_up", &[]) == 0
-        });
+        eventually("it is noticed", || gateway.count("drip_store_up", &[]) == 0);
         thread::sleep(200 * MS);
         // All requests are refused with 503: nothing is left of the lease.
         let passed = origin.arrivals().len();

@@ -112,16 +112,6 @@ pub fn most_above(moments: &[Instant], rate: f64) -> f64 {
     most
 }
 
-/// Runs cases on their own threads, so that they wait at the same time.
-fn all_at_once<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
-    let check = &check;
-    thread::scope(|scope| {
-        for case in cases {
-            scope.spawn(move || check(case));
-        }
-    });
-}
-
 /// Returns the requests per second of a stream that should have `expected`.
 ///
 /// A busy machine delays requests and never advances them. So the rate is measured between the

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::night::day_or_night;
-use crate::support::{Client, Gateway, MS, Origin, eventually, fetch, gaps};
+use crate::support::{Client, Gateway, MS, Origin, assert_contains, eventually, fetch, gaps};
 
 const UP: &str = "drip_store_up";
 
@@ -37,7 +37,7 @@ fn a_store_with_other_settings_is_not_back_for_that() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
     let text = file(&origin, &redis.url(), "5r/s", "", ", burst = 5");
     let gateway = Gateway::start(&text);
-    let up = || gateway.metrics().count(UP, &[]);
+    let up = || gateway.count(UP, &[]);
     fetch(gateway.address(), "/?key=a");
     assert_eq!(up(), 1);
     redis.kill();
@@ -74,9 +74,9 @@ fn a_refusal_of_redis_is_logged_once_and_is_no_outage() {
         assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
     }
     let line = gateway.wait_for_line("refused a request's key");
-    assert!(line.contains("WRONGTYPE"), "{line}");
+    assert_contains!(line, "WRONGTYPE");
     assert_eq!(gateway.log().matches("refused a request's key").count(), 1);
-    assert_eq!(gateway.metrics().count(UP, &[]), 1);
+    assert_eq!(gateway.count(UP, &[]), 1);
 }
 
 /// Gateways of two versions use one Redis, and neither reads the state of the other.

@@ -132,7 +132,7 @@ fn three_gateways_use_all_permits_of_the_origin_and_never_more() {
         let [one, two, three] = &gateways;
         let target = day_or_night("/500", "/50");
         let used = busy(&[(one, 12), (two, 6), (three, 6)], target, || {
-            eventually("all places are used", || app.here() == 12);
+            eventually("all permits are used", || app.here() == 12);
             pass(500);
             let used = app.mean(Duration::from_millis(day_or_night(1500, 3000)));
             for gateway in &gateways {
@@ -184,7 +184,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     let calls = || {
         let labels = [("origin", "app"), ("result", "ok")];
         let name = "drip_store_operations_total";
-        gateway.metrics().value(name, &labels).expect("a counter")
+        gateway.value(name, &labels).expect("a counter")
     };
     let before = (calls(), now());
     let asked = 200;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::programs::redis::Redis;
 use crate::support::operator::{ask as operator_ask, json};
-use crate::support::{Gateway, Origin, eventually, fetch};
+use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, side_by_side};
 
 const ALLOW: &str = "allow EVAL, EVALSHA and the commands of the scripts in Redis";
 const DELETE: &str = "delete it in Redis, or set another redis.prefix";
@@ -122,9 +122,9 @@ fn check(refusal: &Refusal, is_gate: bool) {
     // The remedy begins with a capital letter.
     says("remedy", &refusal.remedy[1..]);
     let line = gateway.wait_for_line(line);
-    assert!(line.contains(refusal.remedy), "{line}");
+    assert_contains!(line, refusal.remedy);
     if is_gate {
-        assert!(line.contains(refusal.says), "{line}");
+        assert_contains!(line, refusal.says);
         let sharing = &json(&gateway, "/api/origins")["origins"][0]["gate"]["sharing"];
         assert_eq!(sharing["alone"], true, "{sharing}");
         let reason = sharing["reason"].as_str().expect("a reason");
@@ -136,7 +136,7 @@ fn check(refusal: &Refusal, is_gate: bool) {
         assert!(!log.contains(wrong), "{log}");
     }
     assert_eq!(log.matches("the store refused ").count(), 1, "{log}");
-    assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+    assert_eq!(gateway.value("drip_store_up", &[]), Some(1.0));
     if let Some(undo) = refusal.undo {
         redis.ask(undo);
         if is_gate {
@@ -163,12 +163,12 @@ fn a_gate_whose_claims_redis_refuses_says_why_and_what_helps() {
         ("SET drip:gate:app.2 taken", "WRONGTYPE"),
     ]
     .map(taken);
-    super::all_at_once(REFUSALS.iter().chain(&taken), |it| check(it, true));
+    side_by_side(REFUSALS.iter().chain(&taken), |it| check(it, true));
 }
 
 #[test]
 fn a_zone_whose_operations_redis_refuses_says_why_and_what_helps() {
-    super::all_at_once(&REFUSALS, |it| check(it, false));
+    side_by_side(&REFUSALS, |it| check(it, false));
 }
 
 /// A gate reports that Redis refuses its permits or its back-off.
@@ -220,13 +220,13 @@ fn a_gate_reports_that_redis_refuses_its_permits_or_back_off() {
         };
         said("evidence", "WRONGTYPE");
         said("remedy", &DELETE[1..]);
-        assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+        assert_eq!(gateway.value("drip_store_up", &[]), Some(1.0));
         redis.ask(&format!("DEL {}", keys.join(" ")));
         eventually("the headline is another", || {
             headline(&gateway)["cause"] != "store_refuses"
         });
     };
-    super::all_at_once(cases, check);
+    side_by_side(cases, check);
 }
 
 /// An error of Redis never shows a part of a masked key.
@@ -249,7 +249,7 @@ fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
             assert_eq!(text.contains("sk_live"), is_shown, "{text}");
         }
     };
-    super::all_at_once([("", true), ("\nmask_keys = true", false)], check);
+    side_by_side([("", true), ("\nmask_keys = true", false)], check);
 }
 
 /// A Redis that refuses writes is reported as one outage, from its first moment.
@@ -261,13 +261,12 @@ fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     redis.ask("CONFIG SET maxmemory 1");
     let line = gateway.wait_for_line("goes on alone with 1/1 of the rate");
-    for part in [
+    assert_contains!(
+        line,
         "OOM",
         "the store refuses the claims",
-        "that Redis takes writes",
-    ] {
-        assert!(line.contains(part), "{line}");
-    }
+        "that Redis takes writes"
+    );
     let since = || json(&gateway, "/api/store")["store"]["out_since"].clone();
     eventually("it is out", || since().is_string());
     let first = since();
@@ -338,9 +337,7 @@ fn the_commands_that_are_documented_are_enough() {
     assert!(!log.contains("the store"), "{log}");
     for name in algorithms {
         let labels = [("zone", name), ("result", "ok")];
-        let done = gateway
-            .metrics()
-            .value("drip_store_operations_total", &labels);
+        let done = gateway.value("drip_store_operations_total", &labels);
         assert!(done.is_some_and(|done| done >= 2.0), "{name}: {done:?}");
     }
 }

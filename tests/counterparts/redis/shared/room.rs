@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
-use crate::support::{Gateway, Origin, fetch_with, now, quarter_alone};
+use crate::support::{Gateway, Origin, assert_contains, fetch_with, now, quarter_alone};
 
 const SESSIONS: i64 = 5;
 
@@ -89,7 +89,10 @@ impl Visitor {
             self.session = Some(session.to_owned());
         }
         if answer.status == 200 {
-            assert!(self.session.is_some(), "nobody passes without a session");
+            assert!(
+                self.session.is_some(),
+                "no visitor passes without a session"
+            );
             return true;
         }
         assert_eq!(answer.status, 429, "{answer:?}");
@@ -161,7 +164,10 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_sessions() {
         thread::sleep(Duration::from_millis(day_or_night(60, 20)));
     }
     let numbers: BTreeSet<u64> = visitors.iter().map(Visitor::number).collect();
-    assert!(numbers.into_iter().eq(1..=count), "nobody lost its number");
+    assert!(
+        numbers.into_iter().eq(1..=count),
+        "no visitor lost its number"
+    );
     let mut asked: Vec<u32> = visitors.iter().map(|it| it.asked).collect();
     asked.sort_unstable();
     assert!(
@@ -186,10 +192,10 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
     let until = now() + Duration::from_secs(without);
     while now() < until {
         for gateway in &gateways {
-            assert!(early[0].ask(gateway), "who is inside stays");
+            assert!(early[0].ask(gateway), "a visitor inside stays");
             assert!(early[..5].iter().all(|it| it.session.is_some()));
             for waiting in early[5..].iter_mut().chain(&mut late) {
-                assert!(!waiting.ask(gateway), "nobody is called");
+                assert!(!waiting.ask(gateway), "no visitor is called");
             }
         }
         thread::sleep(Duration::from_millis(200));
@@ -216,7 +222,10 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
     );
     for gateway in &gateways {
         let log = gateway.log();
-        assert!(log.contains("waiting rooms call nobody"), "{log}");
-        assert!(log.contains("the waiting room calls again"), "{log}");
+        assert_contains!(
+            log,
+            "waiting rooms call nobody",
+            "the waiting room calls again"
+        );
     }
 }

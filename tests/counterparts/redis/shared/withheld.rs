@@ -8,7 +8,7 @@ use super::in_flight::text;
 use super::permits::{Counting, pass};
 use crate::programs::redis::Redis;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, eventually, fetch};
+use crate::support::{Client, Gateway, assert_contains, eventually, fetch, side_by_side};
 
 /// Returns evidence and remedy of the current headline.
 fn headline(gateway: &Gateway) -> String {
@@ -17,8 +17,7 @@ fn headline(gateway: &Gateway) -> String {
 }
 
 fn check(text: &str, zone_or_origin: &str) {
-    assert!(text.contains("There is nothing to raise"), "{text}");
-    assert!(text.contains(zone_or_origin), "{text}");
+    assert_contains!(text, "There is nothing to raise", zone_or_origin);
     assert!(
         !text.contains("raise `") && !text.contains("raise its"),
         "{text}"
@@ -82,5 +81,5 @@ fn withheld_permits_of_a_key_are_the_headline_for_waiters_and_rejections() {
         (", burst = 9, in_flight = 2", "waits"),
         (", in_flight = 2", "is rejected"),
     ];
-    super::all_at_once(cases, check_one);
+    side_by_side(cases, check_one);
 }

@@ -146,7 +146,10 @@ impl Pool<'_> {
             .lent
             .checked_sub(has)
             .expect("it keeps what it has in use");
-        assert!(more <= free, "{more} of {free} are lent: {reply:?}");
+        assert!(
+            more <= free,
+            "{more} permits are leased, {free} are free: {reply:?}"
+        );
         assert!(reply.lent <= has.max(call.wish), "{reply:?} to {call:?}");
         assert!(reply.keeps <= call.wish.max(reply.lent), "{reply:?}");
         self.lent += more;
@@ -235,7 +238,7 @@ fn random_histories_are_counted_as_by_a_naive_pool() {
             lent += history(&store, &server.key(), seed).await;
         }
         let few = usize::try_from(25 * histories).expect("small");
-        assert!(lent > few, "only {lent} places were lent");
+        assert!(lent > few, "only {lent} permits were leased");
     });
 }
 

@@ -238,16 +238,14 @@ limits = [{{ zone = "closed", burst = 4 }}]
     }
 
     pub fn are_up(&self) -> bool {
-        let up = |gateway: &Gateway| gateway.metrics().count("drip_store_up", &[]) == 1;
+        let up = |gateway: &Gateway| gateway.count("drip_store_up", &[]) == 1;
         self.gateways.iter().all(up)
     }
 
     /// Returns whether both gateways have shared the gate all the time.
     pub fn gates_share(&self) -> bool {
         let shares = |gateway: &Gateway| {
-            let shared = gateway
-                .metrics()
-                .count("drip_origin_shared", &[("origin", "app")]);
+            let shared = gateway.count("drip_origin_shared", &[("origin", "app")]);
             shared == 1 && !gateway.log().contains("goes on alone")
         };
         self.gateways.iter().all(shares)

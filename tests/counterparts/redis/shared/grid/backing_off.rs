@@ -9,7 +9,9 @@ use super::{file, pass, rate_of, within};
 use crate::programs::redis::Redis;
 use crate::redis::shared::{busy, millis};
 use crate::support::night::day_or_night;
-use crate::support::{Gateway, Origin, best_of_three, eventually, now, quarter_alone};
+use crate::support::{
+    Gateway, Origin, assert_contains, best_of_three, eventually, now, quarter_alone,
+};
 
 const SHED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
@@ -34,7 +36,7 @@ fn gate(backoff: &str) -> String {
 
 fn rate_now(gateway: &Gateway) -> f64 {
     let labels = [("origin", "app"), ("of", "now")];
-    let rate = gateway.metrics().value("drip_origin_rate", &labels);
+    let rate = gateway.value("drip_origin_rate", &labels);
     rate.expect("a gate")
 }
 
@@ -83,13 +85,13 @@ fn a_cut_at_one_gateway_is_in_force_at_all_within_a_second() {
         });
         let counted = |name: &str| {
             let labels = [("origin", "app"), ("reason", "trouble")];
-            two.metrics().count(name, &labels)
+            two.count(name, &labels)
         };
         assert!(counted("drip_origin_adopted_backoffs_total") > 0);
         assert_eq!(counted("drip_origin_backoffs_total"), 0);
         let api = two.admin("/api/origins").expect("it answers").text();
         let said = "answers to another gateway were trouble";
-        assert!(api.contains(said), "{api}");
+        assert_contains!(api, said);
     });
 }
 
@@ -114,6 +116,6 @@ fn a_shadow_cuts_nobody_and_follows_nobody() {
         pass(millis(1500));
         let labels = [("origin", "app"), ("reason", "trouble")];
         let adopted = "drip_origin_adopted_backoffs_total";
-        assert_eq!(shadow.metrics().count(adopted, &labels), 0);
+        assert_eq!(shadow.count(adopted, &labels), 0);
     });
 }

@@ -106,7 +106,7 @@ fn check_rate(
 }
 
 fn gauge(gateway: &Gateway, name: &str) -> Option<f64> {
-    gateway.metrics().value(name, &[("origin", "app")])
+    gateway.value(name, &[("origin", "app")])
 }
 
 /// Returns the rate of most gates, as in a file and in requests per second.

@@ -4,7 +4,9 @@ use super::{file, gauge, pass, rate_of, shared, within};
 use crate::programs::redis::Redis;
 use crate::redis::shared::{busy, millis, steady_rate};
 use crate::support::night::day_or_night;
-use crate::support::{Client, Gateway, Origin, best_of_three, eventually, quarter_alone};
+use crate::support::{
+    Client, Gateway, Origin, assert_contains, best_of_three, eventually, quarter_alone,
+};
 
 /// The rate of the file saved last is in force at both gateways, also for waiting requests.
 #[test]
@@ -34,10 +36,7 @@ fn a_new_rate_in_one_file_is_in_force_at_both() {
             }
         }
         let line = other.wait_for_line("another gateway that shares the origin has another rate");
-        assert!(
-            line.contains("own=50r/s") && line.contains("in_force=200r/s"),
-            "{line}"
-        );
+        assert_contains!(line, "own=50r/s", "in_force=200r/s");
         other.site.write(&text("200r/s"));
         other.wait_for_line("the changed file is in force");
         Ok(())
