@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use super::driver::{Incident, Line, RULE, Rule, Severity};
 use super::servers::{Server, app};
 use crate::support::launch::launch;
-use crate::support::{Client, Gateway, Site, connect_from, drip, eventually, now};
+use crate::support::{Client, Gateway, Site, assert_contains, connect_from, drip, eventually, now};
 
 /// Opens connections of 127.0.0.`last` that send nothing.
 fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
@@ -15,7 +15,7 @@ fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
 }
 
 fn wait_for(gateway: &Gateway, count: i64) {
-    let connected = || gateway.metrics().count("drip_connections", &[]) == count;
+    let connected = || gateway.count("drip_connections", &[]) == count;
     eventually("all are connected", connected);
 }
 
@@ -54,10 +54,8 @@ fn idle_connections_that_take_all_are_reported_by_their_address() {
     incident.reported();
     let line = gateway.wait_for_line("all client connections are in use");
     // The line has the number in the first second, perhaps not all of them.
-    for part in [" WARN ", "max_connections=50", "waiting="] {
-        assert!(line.contains(part), "{line}");
-    }
-    assert!(!line.contains("waiting=0"), "nobody waits: {line}");
+    assert_contains!(line, " WARN ", "max_connections=50", "waiting=");
+    assert!(!line.contains("waiting=0"), "no client waits: {line}");
     // The newcomer is behind the others in the kernel's queue.
     let mut newcomer = Client::ask(gateway.address(), "/");
     incident.end(|| drop(clients));
@@ -100,7 +98,7 @@ fn clients_kept_out_by_the_descriptor_limit_lead_to_advice_to_raise_it() {
     let clients = idle(&gateway, 1, LIMIT);
     incident.reported();
     let line = gateway.wait_for_line("all client connections are in use");
-    assert!(line.contains("limit of file descriptors"), "{line}");
+    assert_contains!(line, "limit of file descriptors");
     incident.end(|| drop(clients));
     wait_for(&gateway, 0);
 }

@@ -11,7 +11,7 @@ use super::driver::stays_quiet;
 use super::servers::{Server, app, limited};
 use crate::support::frames::{Frames, head};
 use crate::support::night::day_or_night;
-use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, Site, connect_from};
+use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, connect_from, side_by_side};
 
 /// Time longer than an origin may stay silent before it is reported. By night two long polls.
 fn long() -> Duration {
@@ -38,15 +38,6 @@ fn polls(gateway: &Gateway) {
     }
 }
 
-/// Checks at the same time that both gateways stay quiet.
-fn both_stay_quiet(gateways: [&Gateway; 2], span: Duration) {
-    thread::scope(|scope| {
-        for gateway in gateways {
-            scope.spawn(move || stays_quiet(gateway, span));
-        }
-    });
-}
-
 #[test]
 fn long_polls_alone_and_beside_quick_requests_are_no_news() {
     let origin = in_seconds();
@@ -55,7 +46,7 @@ fn long_polls_alone_and_beside_quick_requests_are_no_news() {
     let _quick = steady(&beside, QUICK, |_| get("/"));
     polls(&beside);
     polls(&alone);
-    both_stay_quiet([&beside, &alone], long());
+    side_by_side([&beside, &alone], |it| stays_quiet(it, long()));
 }
 
 /// Starts a gateway before an origin with streams, and one over HTTP/2 that never answers a call.
@@ -86,14 +77,16 @@ fn with_streams() -> (Origin, FrameOrigin, Gateway) {
         calls.next(|_, _| Ok(()));
     }
     let route = format!(
-        "[origins.calls]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/pkg.\"\norigin = \"calls\"\n",
+        "[origins.calls]\nservers = [\"h2c://{}\"]\n{PATIENT}\n[[routes]]\npath = \"/pkg.\"\norigin = \"calls\"\n",
         calls.address
     );
-    let gateway = Gateway::start(&app(&[origin.address], "", &route));
+    let gateway = Gateway::start(&app(&[origin.address], PATIENT, &route));
     (origin, calls, gateway)
 }
 
 const STREAMS: u8 = 20;
+/// A busy machine accepts many connections slowly.
+const PATIENT: &str = "connect_timeout = \"20s\"";
 
 /// Opens twenty silent streams of each kind: `WebSockets`, events, downloads and calls.
 ///
@@ -132,7 +125,7 @@ fn streams_alone_and_beside_quick_requests_are_no_news() {
     let (_other, _other_calls, alone) = with_streams();
     let _quick = steady(&beside, QUICK, |_| get("/"));
     let _open = [streams(&beside), streams(&alone)];
-    both_stay_quiet([&beside, &alone], long());
+    side_by_side([&beside, &alone], |it| stays_quiet(it, long()));
 }
 
 #[test]
@@ -176,18 +169,13 @@ fn a_slow_client_beside_free_permits_is_no_news() {
 #[test]
 fn a_reload_that_takes_nothing_away_is_no_news() {
     let server = Server::start();
-    let site = Site::new();
-    let gold = site.folder().join("gold.txt");
-    fs::write(&gold, "alice\n").expect("a file");
     let file = |burst: u8| {
         let zone = "key = \"$arg_key\"\nrate = \"50r/s\"";
         let limit = format!("burst = {burst}");
         let plan = "[zones.per_key.plans.gold]\nfile = \"gold.txt\"\nrate = \"100r/s\"\n";
         limited(server.address(), zone, "/", &limit) + plan
     };
-    site.write(&file(20));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_beside(&[("gold.txt", "alice\n")], &file(20));
     let _quick = steady(&gateway, QUICK, |nth| {
         get(format!("/?key=user{}", nth % 20))
     });
@@ -196,7 +184,8 @@ fn a_reload_that_takes_nothing_away_is_no_news() {
         thread::sleep(Duration::from_secs(2));
         gateway.site.write(&file(40));
         gateway.wait_for_line("burst 20 -> 40");
-        fs::write(&gold, "alice\nbob\ncarol\n").expect("a file");
+        let gold = gateway.site.folder().join("gold.txt");
+        fs::write(gold, "alice\nbob\ncarol\n").expect("a file");
         gateway.wait_for_line("gold.txt: 2 keys more");
     });
 }
@@ -216,5 +205,6 @@ fn a_quiet_gateway_reports_nothing_for_an_hour() {
     let _visitors = steady(&visited, Duration::from_secs(1), |nth| {
         get(format!("/{}?key=visitor{}", nth % 7, nth / 5))
     });
-    both_stay_quiet([&visited, &idle], Duration::from_secs(3600));
+    let hour = Duration::from_secs(3600);
+    side_by_side([&visited, &idle], |it| stays_quiet(it, hour));
 }

@@ -8,8 +8,8 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use super::clients::{Background, STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
 use super::servers::{Server, app, rated};
-use crate::support::operator::{ask, send};
-use crate::support::{Gateway, Site, eventually};
+use crate::support::operator::{put, undo};
+use crate::support::{Gateway, eventually, now};
 
 const BROKEN: Rule = Rule {
     within: 5,
@@ -59,23 +59,36 @@ fn three(gateway: &Gateway) -> Background {
     })
 }
 
+/// Returns a file with this rate.
+fn with_rate(server: &Server, rate: &str) -> String {
+    let rate = format!("rate = \"{rate}\"");
+    rated(server, &rate, "burst = 5, nodelay = true")
+}
+
+/// The log reports the end, too.
 #[test]
-fn a_broken_file_is_reported_with_its_line_and_a_rate_changed_by_mistake_with_the_change() {
+fn a_broken_file_is_reported_with_its_line_until_it_is_repaired() {
     let server = Server::start();
-    let file = |rate: &str| {
-        let rate = format!("rate = \"{rate}\"");
-        rated(&server, &rate, "burst = 5, nodelay = true")
-    };
-    let gateway = Gateway::start(&file("20r/s"));
+    let gateway = Gateway::start(&with_rate(&server, "20r/s"));
     let _clients = three(&gateway);
-    let text = gateway.site.text(&file("many"));
+    let broken = with_rate(&server, "many");
+    let text = gateway.site.text(&broken);
     assert_eq!(text.lines().nth(6), Some("rate = \"many\""));
-    for (wrong, rule) in [("many", &BROKEN), ("20r/m", &WRONG_RATE)] {
-        let begin = || gateway.site.write(&file(wrong));
-        let mut incident = Incident::begin(&gateway, rule, begin);
-        incident.reported();
-        incident.end(|| gateway.site.write(&file("20r/s")));
-    }
+    let mut incident = Incident::since(&gateway, &BROKEN, now()).waiting_for_end();
+    gateway.site.write(&broken);
+    incident.reported();
+    incident.end(|| gateway.site.write(&with_rate(&server, "20r/s")));
+}
+
+#[test]
+fn a_rate_changed_by_mistake_is_reported_with_the_change() {
+    let server = Server::start();
+    let gateway = Gateway::start(&with_rate(&server, "20r/s"));
+    let _clients = three(&gateway);
+    let begin = || gateway.site.write(&with_rate(&server, "20r/m"));
+    let mut incident = Incident::begin(&gateway, &WRONG_RATE, begin);
+    incident.reported();
+    incident.end(|| gateway.site.write(&with_rate(&server, "20r/s")));
 }
 
 const LOST_KEYS: Rule = Rule {
@@ -95,28 +108,28 @@ const LOST_AND_REJECTED: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn a_plan_that_lost_most_keys_is_reported_before_anybody_is_rejected_and_with_the_rejections() {
+/// Plays the loss of two of three keys of a plan. Without a plan, a key has this rate.
+fn lose_keys(rate: &str, rule: &Rule) {
     let server = Server::start();
-    for (rate, rule) in [("50r/s", &LOST_KEYS), ("2r/s", &LOST_AND_REJECTED)] {
-        let site = Site::new();
-        let gold = site.folder().join("gold.txt");
-        let write = |keys: &str| fs::write(&gold, keys).expect("a file");
-        write("alice\nbob\ncarol\n");
-        let file = rated(
-            &server,
-            &format!("rate = \"{rate}\""),
-            "burst = 5, nodelay = true",
-        );
-        let plan = format!("[zones.per_key.plans.gold]\nfile = \"gold.txt\"\nrate = \"1{rate}\"\n");
-        site.write(&(file + &plan));
-        let gateway = Gateway::run(site);
-        gateway.wait_until_ready();
-        let _clients = three(&gateway);
-        let mut incident = Incident::begin(&gateway, rule, || write("alice\n"));
-        incident.reported();
-        incident.end(|| write("alice\nbob\ncarol\n"));
-    }
+    let plan = format!("[zones.per_key.plans.gold]\nfile = \"gold.txt\"\nrate = \"1{rate}\"\n");
+    let file = with_rate(&server, rate) + &plan;
+    let gateway = Gateway::start_beside(&[("gold.txt", "alice\nbob\ncarol\n")], &file);
+    let gold = gateway.site.folder().join("gold.txt");
+    let write = |keys: &str| fs::write(&gold, keys).expect("a file");
+    let _clients = three(&gateway);
+    let mut incident = Incident::begin(&gateway, rule, || write("alice\n"));
+    incident.reported();
+    incident.end(|| write("alice\nbob\ncarol\n"));
+}
+
+#[test]
+fn a_plan_that_lost_most_keys_is_reported_before_anybody_is_rejected() {
+    lose_keys("50r/s", &LOST_KEYS);
+}
+
+#[test]
+fn a_plan_that_lost_most_keys_is_reported_with_the_rejections() {
+    lose_keys("2r/s", &LOST_AND_REJECTED);
 }
 
 const FULL_DISK: Rule = Rule {
@@ -152,10 +165,7 @@ fn a_log_that_may_not_grow_is_reported_while_requests_are_served() {
     };
     let mut incident = Incident::begin(&gateway, &FULL_DISK, || limit(500));
     incident.reported();
-    let answered = || {
-        let labels = [("route", "/"), ("code", "200")];
-        gateway.metrics().count("drip_requests_total", &labels)
-    };
+    let answered = || gateway.requests("/", "200");
     let before = answered();
     eventually("requests are served", || answered() > before + 20);
     incident.end(|| limit(1 << 30));
@@ -176,8 +186,8 @@ const OVERRIDDEN: Rule = Rule {
     ..PAUSED
 };
 
-#[test]
-fn a_pause_and_an_override_that_are_forgotten_are_reported_with_who_set_them() {
+/// Plays an override that is forgotten.
+fn forget_override(body: &str, rule: &Rule) {
     const OVERRIDE: &str = "/api/zones/per_key/override";
     let server = Server::start();
     let file = rated(&server, "rate = \"50r/s\"", "burst = 1000");
@@ -185,18 +195,18 @@ fn a_pause_and_an_override_that_are_forgotten_are_reported_with_who_set_them() {
     let _steady = steady(&gateway, STEADY, |nth| {
         get(format!("/?key=user{}", nth % 20))
     });
-    for (body, rule) in [
-        (r#"{"pause": true, "for": "1h"}"#, &PAUSED),
-        (r#"{"rate": "20r/s", "for": "1h"}"#, &OVERRIDDEN),
-    ] {
-        let mut incident = Incident::begin(&gateway, rule, || {
-            let answer = send(&gateway, "PUT", OVERRIDE, body);
-            assert_eq!(answer.status, 200, "{}", answer.text());
-        });
-        incident.reported();
-        incident.end(|| {
-            let answer = ask(&gateway, "DELETE", OVERRIDE, "");
-            assert_eq!(answer.status, 200, "{}", answer.text());
-        });
-    }
+    let begin = || _ = put(&gateway, OVERRIDE, body);
+    let mut incident = Incident::begin(&gateway, rule, begin);
+    incident.reported();
+    incident.end(|| undo(&gateway, OVERRIDE));
+}
+
+#[test]
+fn a_pause_that_is_forgotten_is_reported_with_who_set_it() {
+    forget_override(r#"{"pause": true, "for": "1h"}"#, &PAUSED);
+}
+
+#[test]
+fn an_override_that_is_forgotten_is_reported_with_who_set_it() {
+    forget_override(r#"{"rate": "20r/s", "for": "1h"}"#, &OVERRIDDEN);
 }

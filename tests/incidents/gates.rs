@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::clients::{fetch, get, one_after_another, slow_reader, slow_upload, steady};
+use super::clients::{Background, fetch, get, one_after_another, slow_reader, slow_upload, steady};
 use super::driver::{Check, Incident, RULE, Rule, pauses};
 use super::servers::{Server, app};
 use crate::support::{Exchange, Gateway, Origin, now};
@@ -38,9 +38,8 @@ const READERS: Rule = Rule {
 
 const FEW: Duration = Duration::from_millis(200);
 
-#[test]
-fn uploads_and_slow_readers_that_hold_all_permits_are_reported_with_their_client_and_route() {
-    const SLOW_CLIENT: [u8; 4] = [127, 0, 0, 9];
+/// Plays two slow clients that hold all permits of a gate.
+fn hold_permits(rule: &Rule, slow: impl Fn(&Gateway, [u8; 4]) -> Background) {
     let origin = Origin::answering(|exchange: &mut Exchange| {
         let is_file = exchange.target() == "/file";
         exchange.body()?;
@@ -50,15 +49,25 @@ fn uploads_and_slow_readers_that_hold_all_permits_are_reported_with_their_client
     let routes = ["/upload", "/file"].map(route).concat();
     let gateway = Gateway::start(&app(&[origin.address], "max_in_flight = 2", &routes));
     let _steady = steady(&gateway, FEW, |_| get("/"));
-    let upload = || slow_upload(&gateway, SLOW_CLIENT, "/upload");
-    let reader = || slow_reader(&gateway, SLOW_CLIENT, "/file");
-    let mut slow = None;
-    let mut incident = Incident::begin(&gateway, &UPLOADS, || slow = Some([upload(), upload()]));
+    let mut both = None;
+    let begin = || both = Some([(); 2].map(|()| slow(&gateway, [127, 0, 0, 9])));
+    let mut incident = Incident::begin(&gateway, rule, begin);
     incident.reported();
-    incident.end(|| slow = None);
-    let mut incident = Incident::begin(&gateway, &READERS, || slow = Some([reader(), reader()]));
-    incident.reported();
-    incident.end(|| slow = None);
+    incident.end(|| both = None);
+}
+
+#[test]
+fn uploads_that_hold_all_permits_are_reported_with_their_client_and_route() {
+    hold_permits(&UPLOADS, |gateway, from| {
+        slow_upload(gateway, from, "/upload")
+    });
+}
+
+#[test]
+fn slow_readers_that_hold_all_permits_are_reported_with_their_client_and_route() {
+    hold_permits(&READERS, |gateway, from| {
+        slow_reader(gateway, from, "/file")
+    });
 }
 
 const CRAWLER: Rule = Rule {

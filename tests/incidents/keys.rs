@@ -73,10 +73,7 @@ fn a_key_that_no_client_sends_is_reported_and_counted_at_four_requests_a_second(
     let headline = incident.latest();
     let lacks = NO_KEY.lacks(&headline, &[]);
     assert!(lacks.is_empty(), "{lacks:#?}\n{headline:#}");
-    let counted = |status| {
-        let labels = [("zone", "per_key"), ("status", status)];
-        gateway.metrics().count("drip_zone_requests_total", &labels)
-    };
+    let counted = |status| gateway.zone_requests("per_key", status);
     assert!(counted("no_key") > 10);
     incident.end(|| gateway.site.write(&file.replace("x_apikey", "x_api_key")));
     // The limit works: half a request per second of a key passes.

@@ -1,5 +1,6 @@
 //! Incidents of origins that answer with errors, slowly or not at all, or refuse connections.
 
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -61,8 +62,7 @@ fn an_origin_that_answers_500_is_reported() {
     let (gateway, servers) = two_servers();
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let be = |mode| servers.iter().for_each(|it| it.be(mode));
-    let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
-    let mut incident = incident.waiting_for_end();
+    let mut incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
     incident.reported();
     incident.end(|| be(Mode::Fine));
 }
@@ -134,10 +134,10 @@ fn an_origin_that_hangs_is_reported_with_the_age_and_number_of_its_requests() {
     crowd(&gateway, 600, |_| get("/"));
     incident.reported();
     let before = oldest(&gateway.metrics());
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(Duration::from_secs(2));
     let after = oldest(&gateway.metrics());
     let grew = after.zip(before).map(|(after, before)| after - before);
-    assert!(grew >= Some(1.5), "{before:?} {after:?}");
+    assert!(grew >= Some(1.0), "{before:?} {after:?}");
     let seen = incident.seen().into_iter().map(|it| it.headline);
     let seconds: Vec<_> = seen.filter_map(|it| seconds(&it)).collect();
     let (first, last) = (seconds.first(), seconds.last());
@@ -183,18 +183,32 @@ const DEPLOY: Rule = Rule {
     ..RULE
 };
 
+fn listen(address: SocketAddr) -> Origin {
+    Origin::at(&address.to_string(), answer_once)
+}
+
 #[test]
-fn an_origin_that_restarts_is_reported_with_hold_and_one_that_stays_down_is_to_be_started() {
+fn an_origin_that_restarts_is_reported_with_hold() {
     let address = free_address();
-    let listen = || Origin::at(&address.to_string(), answer_once);
-    let mut origin = Some(listen());
+    let mut origin = Some(listen(address));
     let gateway = Gateway::start(&app(&[address], "", ""));
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let incident = Incident::begin(&gateway, &DEPLOY, || origin = None);
-    let began = now();
     let mut incident = incident.saying(regex::escape(&address.to_string()));
     incident.reported();
-    // The remedy for a server that stays down is to start it.
+    incident.end(|| origin = Some(listen(address)));
+}
+
+/// The remedy for a server that stays down is to start it.
+#[test]
+fn an_origin_that_stays_down_is_to_be_started() {
+    let address = free_address();
+    let gateway = Gateway::start(&app(&[address], "", ""));
+    let began = now();
+    let _steady = steady(&gateway, STEADY, |_| get("/"));
+    let incident = Incident::since(&gateway, &DEPLOY, began);
+    let mut incident = incident.saying(regex::escape(&address.to_string()));
+    incident.reported();
     loop {
         let headline = incident.latest();
         let remedy = headline["remedy"].as_str().unwrap_or_default();
@@ -204,5 +218,6 @@ fn an_origin_that_restarts_is_reported_with_hold_and_one_that_stays_down_is_to_b
         let limit = Duration::from_secs(13) + pauses(began);
         assert!(began.elapsed() < limit, "{headline:#}");
     }
-    incident.end(|| origin = Some(listen()));
+    let mut origin = None;
+    incident.end(|| origin = Some(listen(address)));
 }

@@ -2,7 +2,9 @@
 //!
 //! They belong to the gateway, its origins, or its clients' authority.
 
+use std::cell::OnceCell;
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +16,6 @@ use super::clients::{Background, STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
 use super::servers::{Server, app};
 use crate::support::client_certificates::{Authority, authority};
-use crate::support::secure::started;
 use crate::support::{Gateway, Site, now};
 
 const EXPIRES: &str = "drip_certificate_expires_timestamp_seconds";
@@ -59,27 +60,29 @@ const ORIGIN_EXPIRES: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn a_certificate_of_an_origin_that_has_expired_or_expires_soon_is_reported_with_its_date() {
+/// Plays a certificate of an origin that expires at `end`, and is renewed.
+fn expire_at_origin(end: u64, rule: &Rule, says: &str) {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
+    let origin = TlsOrigin::start(&ca, end, false);
+    site.write(&file(&origin, ""));
+    let gateway = Gateway::start_at(site);
+    let mut requests = None;
+    let begin = || requests = Some(steady(&gateway, STEADY, |_| get("/")));
+    let mut incident = Incident::begin(&gateway, rule, begin).saying(says);
+    incident.reported();
+    incident.end(|| origin.show(&ca, in_days(YEARS)));
+}
+
+#[test]
+fn a_certificate_of_an_origin_that_has_expired_is_reported_with_its_date() {
+    expire_at_origin(LONG_AGO, &ORIGIN_EXPIRED, "2020-01-02");
+}
+
+#[test]
+fn a_certificate_of_an_origin_that_expires_soon_is_reported_with_its_date() {
     let soon = in_days(9);
-    let soon_says = format!("[89] days|{}", date(soon));
-    for (rule, end, says) in [
-        (&ORIGIN_EXPIRED, LONG_AGO, "2020-01-02"),
-        (&ORIGIN_EXPIRES, soon, &*soon_says),
-    ] {
-        let site = Site::new();
-        fs::write(site.folder().join("ca.pem"), ca.pem()).expect("a file");
-        let origin = TlsOrigin::start(&ca, end, false);
-        site.write(&file(&origin, ""));
-        let gateway = started(site);
-        let mut requests = None;
-        let begin = || requests = Some(steady(&gateway, STEADY, |_| get("/")));
-        let mut incident = Incident::begin(&gateway, rule, begin).saying(says);
-        incident.reported();
-        incident.end(|| origin.show(&ca, in_days(YEARS)));
-    }
+    expire_at_origin(soon, &ORIGIN_EXPIRES, &format!("[89] days|{}", date(soon)));
 }
 
 const EXPIRES_SOON: Rule = Rule {
@@ -108,10 +111,10 @@ fn certificates_of_the_gateway_and_of_its_clients_that_expire_are_reported_from_
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\nclient_ca = \"old.pem\"\n";
     site.write(&format!("{tls}{}", file(&origin, SHOWS)));
     let began = now();
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let mut incident = Incident::since(&gateway, &EXPIRES_SOON, began);
     incident.reported();
-    let value = gateway.metrics().value(EXPIRES, &[("of", "server")]);
+    let value = gateway.value(EXPIRES, &[("of", "server")]);
     #[allow(clippy::cast_precision_loss, reason = "a time of this century")]
     let soon_as_float = soon as f64;
     let is_soon = value.is_some_and(|value| (value - soon_as_float).abs() < 0.5);
@@ -179,26 +182,47 @@ const NOT_ITS_KEY: Rule = Rule {
     ..RULE
 };
 
-#[test]
-fn a_certificate_that_expires_or_lacks_its_key_is_reported_until_both_files_are_right() {
+/// Plays an incident of the gateway's certificate. Both actions change files in a folder.
+fn change_own(
+    rule: &Rule,
+    begin: impl FnOnce(&Path, &Authority),
+    end: impl FnOnce(&Path, &Authority),
+) {
     let site = Site::new();
     let ca = authority(site.folder(), "ca");
     write_pair(site.folder(), &ca, in_days(YEARS));
     let server = Server::start();
     let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n".to_owned();
     site.write(&(tls + &app(&[server.address()], "", "")));
-    let gateway = started(site);
-    let folder = gateway.site.folder().to_owned();
+    let gateway = Gateway::start_at(site);
+    let folder = gateway.site.folder();
     let _clients = clients(&gateway, &ca);
-    let begin = || write_pair(&folder, &ca, LONG_AGO);
-    let mut incident = Incident::begin(&gateway, &EXPIRED, begin);
+    let mut incident = Incident::begin(&gateway, rule, || begin(folder, &ca));
     incident.reported();
-    incident.end(|| write_pair(&folder, &ca, in_days(YEARS)));
-    let (_, pem, key) = pair(&ca, in_days(YEARS));
-    let begin = || fs::write(folder.join("a.pem"), pem).expect("a file");
-    let mut incident = Incident::begin(&gateway, &NOT_ITS_KEY, begin);
-    incident.reported();
-    incident.end(|| fs::write(folder.join("a.key"), key.serialize_pem()).expect("a file"));
+    incident.end(|| end(folder, &ca));
+}
+
+#[test]
+fn a_certificate_that_expires_is_reported_until_it_is_renewed() {
+    change_own(
+        &EXPIRED,
+        |folder, ca| write_pair(folder, ca, LONG_AGO),
+        |folder, ca| write_pair(folder, ca, in_days(YEARS)),
+    );
+}
+
+#[test]
+fn a_certificate_that_lacks_its_key_is_reported_until_both_files_are_right() {
+    let new_key = OnceCell::new();
+    change_own(
+        &NOT_ITS_KEY,
+        |folder, ca| {
+            let (_, pem, key) = pair(ca, in_days(YEARS));
+            fs::write(folder.join("a.pem"), pem).expect("a file");
+            new_key.set(key.serialize_pem()).expect("one key");
+        },
+        |folder, _| fs::write(folder.join("a.key"), new_key.get().expect("a key")).expect("a file"),
+    );
 }
 
 const CLIENT_CERT_REFUSED: Rule = Rule {
@@ -219,7 +243,7 @@ fn an_origin_that_refuses_the_certificate_of_the_gateway_is_reported_with_its_fi
     write_pair(site.folder(), &ca, in_days(YEARS));
     let origin = TlsOrigin::start(&ca, in_days(YEARS), true);
     site.write(&file(&origin, SHOWS));
-    let gateway = started(site);
+    let gateway = Gateway::start_at(site);
     let _requests = steady(&gateway, STEADY, |_| get("/"));
     let begin = || gateway.site.write(&file(&origin, ""));
     let mut incident = Incident::begin(&gateway, &CLIENT_CERT_REFUSED, begin);

@@ -193,14 +193,14 @@ fn any_clients_and_any_origin_get_one_answer_each_and_leave_nothing_behind() {
         clients.map(|it| it.expect("each answer is right")).sum()
     });
     assert!(checked > 500, "{checked}");
-    eventually("nobody waits, and no place is taken", || {
+    eventually("no request waits, and no permit is taken", || {
         let metrics = gateway.metrics();
         let count = |name| metrics.count(name, &[]);
         count("drip_shared_waiting") == 0
             && count("drip_origin_in_flight") == 0
             && count("drip_origin_queue_depth") == 0
     });
-    let kept = gateway.metrics().count("drip_shared_answers_bytes", &[]);
+    let kept = gateway.count("drip_shared_answers_bytes", &[]);
     assert!(kept <= 300_000, "{kept}");
     assert!(!gateway.log().contains("panic"), "{}", gateway.log());
 }

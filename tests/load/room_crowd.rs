@@ -92,7 +92,7 @@ impl<'s> SharedConnection<'s> {
         assert_eq!(answer.status, 429, "{answer:?}");
         let ticket = answer
             .field("drip-ticket")
-            .expect("a ticket, as it kept to Retry-After");
+            .expect("a ticket, because the client obeys Retry-After");
         let number = number(ticket);
         assert!(
             [0, number].contains(&visitor.number),
@@ -134,7 +134,7 @@ fn twenty_thousand_visitors_enter_in_order_and_never_exceed_sessions() {
                 let metrics = gateway.metrics();
                 let count = |state| metrics.count("drip_room_visitors", &[("where", state)]);
                 let taken = count("inside") + count("called");
-                assert!(taken <= SESSIONS, "{taken} places are taken");
+                assert!(taken <= SESSIONS, "{taken} sessions are open");
                 most = most.max(taken);
                 thread::sleep(Duration::from_millis(100));
             }
@@ -151,7 +151,9 @@ fn twenty_thousand_visitors_enter_in_order_and_never_exceed_sessions() {
         for door in passed {
             door.expect("no visitor was treated wrongly");
         }
-        watching.join().expect("never more than there are places")
+        watching
+            .join()
+            .expect("never more sessions than configured")
     });
     println!(
         "{:?}, {} requests, at most {most} inside",
@@ -159,7 +161,7 @@ fn twenty_thousand_visitors_enter_in_order_and_never_exceed_sessions() {
         seen.polls.into_inner()
     );
     assert_eq!(seen.entered.into_inner(), i64::from(VISITORS));
-    assert_eq!(most, SESSIONS, "all places were used");
+    assert_eq!(most, SESSIONS, "all sessions were used");
     let metrics = gateway.metrics();
     let events = |event| metrics.count("drip_room_visitors_total", &[("event", event)]);
     let without = events("walked_in");

@@ -17,7 +17,7 @@ const LOAD: f64 = 0.05;
 
 /// Waits until the clients that sent a request, one in ten, have their response.
 fn answered(crowd: &mut [One]) {
-    eventually("those who asked are answered", || {
+    eventually("all requests are answered", || {
         crowd.iter_mut().step_by(10).all(|one| {
             one.take(usize::MAX);
             one.got.ends_with(b"ok")

@@ -13,7 +13,8 @@ use crate::support::launch::launch;
 use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{
-    Client, Gateway, Metrics, Origin, Site, drip, eventually, now, one_origin, quarter_alone,
+    Client, Gateway, Metrics, Origin, Site, assert_contains, drip, eventually, now, one_origin,
+    quarter_alone,
 };
 
 /// Number of descriptors that the gateway may still open.
@@ -51,9 +52,7 @@ fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged()
     });
     let _waiting = [(); 3].map(|()| Client::connect(gateway.site.admin));
     let line = gateway.wait_for_line(MESSAGE);
-    for part in [" ERROR ", "(os error 24)", "library=actix_server"] {
-        assert!(line.contains(part), "{line}");
-    }
+    assert_contains!(line, " ERROR ", "(os error 24)", "library=actix_server");
     // The gateway retries twice per second.
     let load = process.load();
     assert!(load < 0.3, "{load:.2} of a core without descriptors");
@@ -127,9 +126,7 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
         client.get("/?key=a");
         client.answer().status == 200
     });
-    eventually("nothing is in flight", || {
-        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
-    });
+    gateway.wait_in_flight(0);
 }
 
 #[test]
@@ -143,8 +140,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
         "connect_timeout = \"300ms\"\nmax_in_flight = 50\n\
          health = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]",
     ));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();
     let metrics_of = |admin: &mut Client| {
         admin.get("/metrics");
@@ -184,7 +180,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     let backoffs = metrics.count("drip_origin_backoffs_total", &of_server[..1]);
     assert_eq!(backoffs, 0);
     assert_eq!(metrics.value("drip_origin_healthy", &of_server), Some(1.0));
-    eventually("it is told", || {
+    eventually("the headline reports it", || {
         headline(&mut admin).contains("no file descriptor for connections to origins")
     });
     let received = headline(&mut admin);
@@ -245,15 +241,14 @@ fn no_more_clients_are_taken_than_can_be_served_and_the_start_says_how_many() {
     let origin = Origin::start();
     let gateway = started_under("nofile=256", &origin);
     let line = gateway.wait_for_line("fewer clients than max_connections");
-    for part in [
+    assert_contains!(
+        line,
         " WARN ",
         " clients=",
         " max_connections=25000",
         " limit=256",
-        " needed=",
-    ] {
-        assert!(line.contains(part), "{line}");
-    }
+        " needed="
+    );
     let ask = &|nth: usize| {
         let mut client = Client::connect(gateway.address());
         let statuses = (0..REQUESTS).map(|_| {

@@ -8,8 +8,8 @@ use crate::load::abuse::crowd::{One, raise_descriptors, watch};
 use crate::load::abuse::{KB, MORE_DESCRIPTORS};
 use crate::support::others::Others;
 use crate::support::process::Process;
-use crate::support::secure::{started, write_pair};
-use crate::support::{Gateway, Origin, Site, eventually, free_address, half_alone, one_zone};
+use crate::support::secure::write_pair;
+use crate::support::{Gateway, Origin, Site, eventually, free_address, one_zone, quarter_alone};
 
 /// Starts a gateway with TLS at the second address. A peer at 127.0.0.9 must name its client.
 fn behind_proxies(origin: &Origin) -> (Gateway, SocketAddr) {
@@ -26,7 +26,7 @@ fn behind_proxies(origin: &Origin) -> (Gateway, SocketAddr) {
     );
     let text = site.text(&format!("{more}{zone}"));
     fs::write(site.file(), text.replacen(&plain, &both, 1)).expect("a file");
-    (started(site), tls)
+    (Gateway::start_at(site), tls)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn heads_handshakes_and_headers_of_proxies_that_come_by_the_byte_are_cut_off() {
     const PROXY: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 443\r\n";
     // A ClientHello of 508 bytes, as far as its version.
     const HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-    let _alone = half_alone();
+    let _alone = quarter_alone();
     raise_descriptors();
     let origin = Origin::start();
     let (gateway, tls) = behind_proxies(&origin);

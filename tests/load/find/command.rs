@@ -30,8 +30,7 @@ fn after_a_restart_an_old_command_leaves_the_experiment_of_another_one_alone() {
     (site.address, site.admin) = (gateway.site.address, gateway.site.admin);
     site.write(&file);
     drop(gateway);
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     let renewal = json!({ "id": old }).to_string();
     let none = send(&gateway, "PUT", "/api/find/app", &renewal);
     let says = "the gateway was restarted";

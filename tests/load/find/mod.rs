@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 
 use self::command::{json_before, signal};
 use crate::support::operator::{delete, json, post, send};
-use crate::support::{Crowd, Gateway, MS, Origin, eventually, half_alone, now, one_origin};
+use crate::support::{
+    Crowd, Gateway, MS, Origin, assert_contains, eventually, half_alone, now, one_origin,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const FILE: &str = "rate = \"40r/s\"\nqueue_timeout = \"60s\"\nmax_queue = 1000";
@@ -99,21 +101,19 @@ fn what_an_origin_can_take_is_found_on_real_traffic_and_the_file_counts_again() 
     let level: f64 = level.trim_end_matches("r/s").parse().expect("a number");
     // Arrivals are counted in whole requests, and the gate is slightly uneven.
     assert!((54.0..=68.0).contains(&level), "{level}: {text}");
-    assert!(
-        text.contains("  ok  ") && text.contains("  broke  "),
-        "{text}"
+    assert_contains!(
+        text,
+        "  ok  ",
+        "  broke  ",
+        " at once\n",
+        &format!("rate = \"{level}r/s\"")
     );
-    assert!(text.contains(" at once\n"), "{text}");
-    assert!(text.contains(&format!("rate = \"{level}r/s\"")), "{text}");
     assert_eq!(rate(&gateway), "40r/s");
-    assert_eq!(crowd.end(), 0, "nobody is refused because of it");
+    assert_eq!(crowd.end(), 0, "no request is rejected");
     let log = gateway.log();
     assert!(log.contains("experiment started") && log.contains("experiment ended"));
     let changes = json(&gateway, "/api/config")["changes"].to_string();
-    assert!(
-        changes.contains("origins.app: experiment ended: "),
-        "{changes}"
-    );
+    assert_contains!(changes, "origins.app: experiment ended: ");
 }
 
 #[test]
@@ -190,7 +190,10 @@ fn json_has_the_steps_so_far_if_the_gateway_is_lost() {
     drop(gateway);
     let (is_found, text) = ended(child);
     let (known, text) = json_before(&text);
-    assert_eq!(known["state"], "running", "as it was known");
+    assert_eq!(
+        known["state"], "running",
+        "the state that was reported last"
+    );
     assert!(known["steps"][0]["line"].is_string(), "{known}");
     let incomplete = known["lines"][0].as_str().expect("a line");
     assert!(incomplete.starts_with("# incomplete: "), "{incomplete}");

@@ -24,8 +24,7 @@ fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
     let file = one_origin(origin.address, "", "rate = \"40r/s\"");
     let pages = "pages = { \"5xx\" = \"down.html\" }\norigin_pages = true\n";
     site.write(&(file + pages));
-    let gateway = Gateway::run(site);
-    gateway.wait_until_ready();
+    let gateway = Gateway::start_at(site);
     let expected = body("").replace("p95<200ms, errors<5%", "p95 whole<200ms");
     let (status, received) = post(&gateway, "/api/find", &expected);
     assert_eq!(status, 200, "{received}");

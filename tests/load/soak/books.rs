@@ -76,7 +76,7 @@ pub fn check(gateway: &Gateway, board: &Board) -> Rejections {
     let rejections = check_log(gateway, board, total);
     let counted = |labels: &[(&str, &str)]| {
         let name = "drip_origin_rejections_total";
-        gateway.metrics().count(name, labels)
+        gateway.count(name, labels)
     };
     wait(board, "rejections are counted as they are logged", || {
         let is_right = |((origin, reason), logged): (&(&str, String), &i64)| {
