@@ -86,7 +86,7 @@ impl Future for Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        if !self.has_result && self.shared.leave(&self.key, self.number) {
+        if !self.has_result && self.shared.lock().leave(&self.key, self.number) {
             self.flight.wake_leader();
         }
     }

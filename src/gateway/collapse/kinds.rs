@@ -46,16 +46,18 @@ pub struct FlightId {
 }
 
 /// Result of a lookup: how a request of a kind proceeds.
+///
+/// `L` identifies a leader, `F` a follower.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Lookup<A> {
+pub enum Lookup<A, L = FlightId, F = (KindKey, u64)> {
     /// The request gets this answer.
     Kept(A),
-    /// The request gets this stale answer. With a flight, the caller must refresh the answer.
-    Stale(A, Option<FlightId>),
-    /// The request follows another one. The number identifies it among the followers.
-    Follow(KindKey, u64),
+    /// The request gets this stale answer. With a leader, the caller must refresh the answer.
+    Stale(A, Option<L>),
+    /// The request waits for its leader.
+    Follow(F),
     /// The request goes to the origin, and others wait for it.
-    Lead(FlightId),
+    Lead(L),
     /// The request goes to the origin, and its answer is not shared.
     Alone,
 }
@@ -127,7 +129,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     ///
     /// `wait` creates its waiter if it has to follow. `windows` returns the instants until which an
     /// answer may be used.
-    pub fn ask(
+    pub fn look_up(
         &mut self,
         key: &[u8],
         now: Moment,
@@ -168,7 +170,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.next += 1;
             let waiter = wait(&flight.state);
             flight.followers.push(self.next, waiter, requester);
-            return Lookup::Follow(Arc::clone(&flight.key), self.next);
+            return Lookup::Follow((Arc::clone(&flight.key), self.next));
         }
         if requester.may_lead {
             Lookup::Lead(self.begin(key, requester.client, false))

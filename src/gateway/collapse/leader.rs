@@ -1,6 +1,7 @@
 //! Request whose response other requests wait for.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use config::Collapse;
@@ -157,7 +158,8 @@ impl Leader {
             let size = answer::size(&gathered.head, capacity);
             let more = size.saturating_sub(gathered.charge.bytes());
             // An answer that can never fit must not evict others.
-            if !self.shared.may_fit(size) || !self.shared.make_room(more) {
+            let fits = size <= self.shared.limit.load(Ordering::Relaxed);
+            if !fits || !self.shared.make_room(more) {
                 return false;
             }
             gathered.charge.set(size);
@@ -204,11 +206,9 @@ impl Drop for Leader {
             return;
         }
         let limit = self.collapse.follow_timeout;
-        if !self
-            .shared
-            .abandon(&self.id.key, &self.flight, limit, clock::now())
-        {
-            self.shared.failed(self, Cause::Left, Moment::default());
+        let (shared, key) = (&self.shared, &self.id.key);
+        if !shared.abandon(key, &self.flight, limit, clock::now()) {
+            shared.failed(self, Cause::Left, Moment::default());
         }
     }
 }

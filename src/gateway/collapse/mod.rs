@@ -73,19 +73,8 @@ pub struct SharedAnswers {
 /// Table of all kinds, with the types of the gateway.
 type KindTable = Kinds<Arc<KeptAnswer>, oneshot::Sender<FollowResult>, Arc<Flight>>;
 
-/// Result of a lookup: how a request of a kind proceeds.
-pub enum CollapseLookup {
-    /// The request gets this answer.
-    Kept(Arc<SharedAnswer>),
-    /// The request gets this stale answer. With a leader, the caller must refresh the answer.
-    Stale(Arc<SharedAnswer>, Option<Leader>),
-    /// The request waits for its leader.
-    Follow(Follower),
-    /// The request goes to the origin, and others wait for it.
-    Lead(Leader),
-    /// The request goes to the origin, and its answer is not shared.
-    Alone,
-}
+/// Result of a lookup, with the types of the gateway.
+pub type CollapseLookup = Lookup<Arc<SharedAnswer>, Leader, Follower>;
 
 /// Numbers of the kept answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,11 +110,6 @@ impl SharedAnswers {
     /// Present followers still get their answers.
     pub fn retire(&self) {
         self.keeps.store(false, Ordering::Relaxed);
-        self.forget_all();
-    }
-
-    /// Drops all kept answers.
-    fn forget_all(&self) {
         let mut kinds = self.lock();
         while kinds.evict().is_some() {}
     }
@@ -155,7 +139,7 @@ impl SharedAnswers {
     /// Decides how a request proceeds. `key`: the key of its kind.
     ///
     /// `may_lead`: whether the answer to this request may be shared with others.
-    pub fn ask(
+    pub fn look_up(
         self: &Arc<Self>,
         key: &[u8],
         collapse: &Arc<Collapse>,
@@ -168,7 +152,7 @@ impl SharedAnswers {
         let mut waits = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
-        let found = kinds.ask(key, now, requester, windows, |flight| {
+        let found = kinds.look_up(key, now, requester, windows, |flight| {
             let (sender, result) = oneshot::channel();
             waits = Some((result, Arc::clone(flight)));
             sender
@@ -178,27 +162,25 @@ impl SharedAnswers {
             Leader::new(self, id, flight, collapse)
         };
         match found {
-            Lookup::Kept(answer) => CollapseLookup::Kept(Arc::clone(&answer.0)),
-            Lookup::Stale(answer, id) => {
-                CollapseLookup::Stale(Arc::clone(&answer.0), id.map(leader))
+            Lookup::Kept(answer) => Lookup::Kept(Arc::clone(&answer.0)),
+            Lookup::Stale(answer, id) => Lookup::Stale(Arc::clone(&answer.0), id.map(leader)),
+            Lookup::Lead(id) => Lookup::Lead(leader(id)),
+            Lookup::Follow((key, number)) => {
+                drop(kinds);
+                let Some((result, flight)) = waits else {
+                    return Lookup::Alone;
+                };
+                self.abandon(&key, &flight, collapse.follow_timeout, now);
+                Lookup::Follow(Follower {
+                    shared: Arc::clone(self),
+                    key,
+                    number,
+                    result,
+                    flight,
+                    has_result: false,
+                })
             }
-            Lookup::Lead(id) => CollapseLookup::Lead(leader(id)),
-            Lookup::Follow(key, number) => match waits {
-                Some((result, flight)) => {
-                    drop(kinds);
-                    self.abandon(&key, &flight, collapse.follow_timeout, now);
-                    CollapseLookup::Follow(Follower {
-                        shared: Arc::clone(self),
-                        key,
-                        number,
-                        result,
-                        flight,
-                        has_result: false,
-                    })
-                }
-                None => CollapseLookup::Alone,
-            },
-            Lookup::Alone => CollapseLookup::Alone,
+            Lookup::Alone => Lookup::Alone,
         }
     }
 
@@ -206,14 +188,11 @@ impl SharedAnswers {
     fn complete(&self, id: &FlightId, answer: &Arc<SharedAnswer>, windows: &Windows, now: Moment) {
         let kept = Arc::new(KeptAnswer(Arc::clone(answer)));
         let followers = self.lock().complete(id, kept, windows, now);
-        for follower in followers {
-            // A disconnected follower needs no answer.
-            let _left = follower.send(FollowResult::Answer(Arc::clone(answer)));
-        }
+        send(followers, || FollowResult::Answer(Arc::clone(answer)));
         if self.keeps.load(Ordering::Relaxed) {
             self.make_room(0);
         } else {
-            self.forget_all();
+            self.retire();
         }
     }
 
@@ -246,10 +225,7 @@ impl SharedAnswers {
         // A new entry may have been added.
         self.make_room(0);
         match failed {
-            Failed::Stale(kept, followers) => {
-                send_stale(&kept.0, followers);
-                return Some(Arc::clone(&kept.0));
-            }
+            Failed::Stale(kept, followers) => return Some(send_stale(&kept, followers)),
             Failed::Next(next, id) => {
                 leader.flight.restart();
                 let promoted = leader.next(id);
@@ -291,18 +267,7 @@ impl SharedAnswers {
     fn stand_in(&self, leader: &Leader, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
         let (kept, followers) = self.lock().stand_in(&leader.id, goes_on, windows, now)?;
-        send_stale(&kept.0, followers);
-        Some(Arc::clone(&kept.0))
-    }
-
-    /// Removes a follower. Returns whether it was the last one.
-    fn leave(&self, key: &[u8], follower: u64) -> bool {
-        self.lock().leave(key, follower)
-    }
-
-    /// Returns whether an answer of this size fits into the memory if there is no other one.
-    fn may_fit(&self, size: usize) -> bool {
-        size <= self.limit.load(Ordering::Relaxed)
+        Some(send_stale(&kept, followers))
     }
 
     /// Makes room for `bytes` more. Returns whether they fit. Counts the evictions.
@@ -342,12 +307,21 @@ impl SharedAnswers {
     }
 }
 
-/// Sends a stale answer to the followers.
-fn send_stale(answer: &Arc<SharedAnswer>, followers: Vec<oneshot::Sender<FollowResult>>) {
+/// Sends a result to each of the followers.
+fn send(followers: Vec<oneshot::Sender<FollowResult>>, result: impl Fn() -> FollowResult) {
     for follower in followers {
         // A disconnected follower needs no answer.
-        let _left = follower.send(FollowResult::Stale(Arc::clone(answer)));
+        let _disconnected = follower.send(result());
     }
+}
+
+/// Sends a stale answer to the followers, and returns it.
+fn send_stale(
+    kept: &KeptAnswer,
+    followers: Vec<oneshot::Sender<FollowResult>>,
+) -> Arc<SharedAnswer> {
+    send(followers, || FollowResult::Stale(Arc::clone(&kept.0)));
+    Arc::clone(&kept.0)
 }
 
 #[cfg(test)]

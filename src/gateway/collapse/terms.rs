@@ -72,7 +72,7 @@ pub struct Head<'a> {
     /// Names and values of all fields of the origin.
     pub fields: &'a [(&'a [u8], &'a [u8])],
     /// Instant at which the request left for the origin, by the wall clock.
-    pub asked: Moment,
+    pub sent: Moment,
     /// Instant at which the head arrived, by the wall clock, for comparison with `Date`.
     pub arrived: Moment,
 }
@@ -142,7 +142,7 @@ impl Head<'_> {
         // The first member of a list counts. Anything but a number is ignored (section 5.1).
         let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
         let stated = self.all("age").next().and_then(first);
-        let stated = stated.map(|stated| stated + self.arrived.since(self.asked));
+        let stated = stated.map(|stated| stated + self.arrived.since(self.sent));
         apparent.max(stated.unwrap_or_default())
     }
 

@@ -37,7 +37,7 @@ fn head(collapse: &Collapse, arrived: u64) -> AnswerHead {
     let head = Head {
         status: 200,
         fields: &[],
-        asked: at(arrived),
+        sent: at(arrived),
         arrived: at(arrived),
     };
     let Verdict::Shared(terms) = head.judge(collapse) else {
@@ -79,7 +79,7 @@ impl Clients {
         now: u64,
     ) -> CollapseLookup {
         self.shared
-            .ask(key, &self.collapse, client, may_lead, at(now))
+            .look_up(key, &self.collapse, client, may_lead, at(now))
     }
 
     fn lead_of(&self, key: &[u8], now: u64) -> Leader {

@@ -36,7 +36,7 @@ fn judge_after(collapse: &Collapse, status: u16, lines: &[&str], took: Duration)
     let head = Head {
         status,
         fields: &fields,
-        asked: ASKED,
+        sent: ASKED,
         arrived: ASKED + took,
     };
     head.judge(collapse)

@@ -39,8 +39,8 @@ pub use proxy_protocol::{
 pub use socket::{Peek, Socket, Wait};
 pub use stop::StopSignal;
 pub use stream::{
-    Aborted, ClientError, ClientStream, EachField, OriginHead, RequestService, Response, Tunnel,
-    unless_disconnected,
+    Aborted, ClientError, ClientStream, EachField, OriginHead, Polled, RequestService, Response,
+    Tunnel, unless_disconnected,
 };
 pub use timeouts::Timeouts;
 pub use tls::{HandshakeError, TlsServer};

@@ -76,6 +76,9 @@ impl ClientError {
     }
 }
 
+/// Progress of an operation on a client's connection or stream.
+pub type Polled = Poll<Result<(), ClientError>>;
+
 /// Function that calls its argument with the name and value of each field.
 pub type EachField<'a> = &'a dyn Fn(Put<'_>);
 
@@ -107,7 +110,7 @@ pub struct OriginHead<'a> {
     /// Cost of the request as reported by the origin, if the route uses it.
     pub billed: Option<Cost>,
     /// Instant at which the request was sent.
-    pub asked: Moment,
+    pub sent: Moment,
     /// Instant at which the head arrived.
     pub arrived: Moment,
 }
@@ -132,11 +135,7 @@ pub trait ClientStream {
     /// # Errors
     ///
     /// Returns an error if the client has disconnected, is too slow, or sends an invalid body.
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>>;
+    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled;
 
     /// Sets whether the request's body may pause for as long as the response does.
     ///
@@ -207,19 +206,14 @@ pub trait ClientStream {
     ///
     /// Returns an error if the client has disconnected, accepts no bytes for `body_timeout`, or too
     /// few for `min_body_rate`.
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>>;
+    fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled;
 
     /// Sends all buffered bytes.
     ///
     /// # Errors
     ///
     /// The same as for [`Self::poll_send`].
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>>;
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled;
 
     /// Returns the connection after it has switched protocols, and the bytes after the request.
     ///

@@ -22,12 +22,8 @@ pub struct Timeouts {
     pub(super) keep_alive: Duration,
     /// Maximum age and number of requests of a connection.
     pub(super) reuse: ReuseLimits,
-    /// Maximum time without any byte of a body, in either direction.
-    pub(super) body: Duration,
-    /// Period over which the minimum rate of a body is measured, in milliseconds.
-    pub(super) rate_millis: u32,
-    /// Time per byte at the minimum rate, in nanoseconds; `u32::MAX`: there is no minimum rate.
-    pub(super) byte_nanos: u32,
+    /// Minimum progress of the client with a body, in either direction.
+    pub(super) floor: Floor,
     /// Maximum size of a head in bytes.
     pub(super) max_header_size: u32,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
@@ -37,8 +33,8 @@ pub struct Timeouts {
 impl Timeouts {
     /// Takes the values from the configuration.
     pub fn of(server: &Server) -> Self {
-        let narrow = |number: u128| u32::try_from(number).unwrap_or(u32::MAX);
         let rate = server.min_body_rate;
+        let byte_nanos = rate.map(|it| it.span.as_nanos() / u128::from(it.bytes.get()));
         Self {
             header: server.header_timeout,
             keep_alive: server.keep_alive,
@@ -47,11 +43,14 @@ impl Timeouts {
                 age: server.keep_alive_time,
                 requests: server.keep_alive_requests.map_or(0, NonZeroU32::get),
             },
-            body: server.body_timeout,
-            rate_millis: rate.map_or(0, |rate| narrow(rate.span.as_millis())),
-            byte_nanos: rate.map_or(u32::MAX, |rate| {
-                narrow(rate.span.as_nanos() / u128::from(rate.bytes.get()))
-            }),
+            floor: Floor {
+                pause: server.body_timeout,
+                // A shorter period would end pauses that `body_timeout` allows.
+                span: rate
+                    .map_or(Duration::ZERO, |it| it.span)
+                    .max(server.body_timeout),
+                byte_nanos: byte_nanos.map_or(u32::MAX, |it| it.try_into().unwrap_or(u32::MAX)),
+            },
             max_header_size: u32::try_from(server.max_header_size).unwrap_or(u32::MAX),
             max_concurrent_streams: server.max_concurrent_streams.get().into(),
         }
@@ -61,16 +60,5 @@ impl Timeouts {
     pub(super) fn usage(&self) -> Option<Usage> {
         let is_limited = !self.reuse.age.is_zero() || self.reuse.requests > 0;
         is_limited.then(|| Usage::new(&self.reuse, clock::now()))
-    }
-
-    /// Returns the minimum progress of the client with a body, in either direction.
-    ///
-    /// A period below `body_timeout` would end pauses that `body_timeout` allows.
-    pub(super) fn floor(&self) -> Floor {
-        Floor {
-            pause: self.body,
-            span: Duration::from_millis(self.rate_millis.into()).max(self.body),
-            byte_nanos: self.byte_nanos,
-        }
     }
 }

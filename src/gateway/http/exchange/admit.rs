@@ -31,9 +31,10 @@ pub(super) fn admit<'w, 'a: 'w>(
             return Either::Left(known(Err(Box::pin(enter_room(to, record)))));
         }
     };
-    let mut admissions = ZoneAdmissions::default();
-    match limits::begin(to.route, record.info, record, &mut admissions) {
-        Begun::Decided => Either::Left(known(behind_limits(to, gate, admissions, record))),
+    match limits::begin(to.route, record.info, record) {
+        Begun::Decided(admissions) => {
+            Either::Left(known(behind_limits(to, gate, admissions, record)))
+        }
         // Not boxed: otherwise each waiting request would need one more allocation.
         Begun::Waiting(several) => Either::Right(async move {
             // This block ends before the second wait, so that its variables are not kept during it.
@@ -84,26 +85,19 @@ fn behind_limits<'w, 'a: 'w>(
         return Ok(Err(reply));
     }
     if to.route.collapse.is_some() {
-        return collapse::share(
-            BeforeGate {
-                to,
-                gate,
-                admissions,
-            },
-            record,
-        );
-    }
-    match gate {
-        None => Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions)))),
-        // Boxed: most origins have no gate.
-        Some(gate) => Err(Box::pin(pass_gate(
+        let before = BeforeGate {
             to,
             gate,
             admissions,
-            record,
-            GateRequest::join,
-        ))),
+        };
+        return collapse::share(before, record);
     }
+    let Some(gate) = gate else {
+        return Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions))));
+    };
+    let passing = pass_gate(to, gate, admissions, record, GateRequest::join);
+    // Boxed: most origins have no gate.
+    Err(Box::pin(passing))
 }
 
 /// Returns the response to a request that its zones rejected; `None` if they did not reject it.

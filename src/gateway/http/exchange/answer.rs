@@ -377,7 +377,7 @@ impl Forward<'_, '_> {
             head,
             passing: &passing,
             billed: cost::billed(&route.cost, head),
-            asked: self.sent,
+            sent: self.sent,
             arrived: now,
         })
     }

@@ -82,7 +82,7 @@ pub(super) fn behind_room<'a>(
 fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
     let (gateway, info) = (record.gateway, record.info);
     let of = |method| find_route(gateway, info, method);
-    let preflight = cors::asked_method(info).and_then(of);
+    let preflight = cors::requested_method(info).and_then(of);
     let preflight = preflight.filter(|(_, route)| route.cors.is_some());
     let found = preflight.or_else(|| of(info.head.method()));
     if let Some(port) = info.peer().redirect
@@ -151,16 +151,14 @@ fn predict_gate<'a>(
     let Some(gate) = GateRequest::new(record.gateway, record.info, to, record.cost) else {
         return Ok(None);
     };
-    record.planned = gate.planned().map(Box::new);
+    record.planned = gate.planned();
     // Without limits, the request joins the gate at once, so no prediction is needed. With
     // collapse, a request may get a shared answer without the gate.
-    let is_asked = !to.route.limits.is_empty() && to.route.collapse.is_none();
-    if let Some(rejection) = is_asked.then(|| gate.predict_rejection()).flatten() {
+    let is_predicted = !to.route.limits.is_empty() && to.route.collapse.is_none();
+    if let Some(rejection) = is_predicted.then(|| gate.predict_rejection()).flatten() {
         record.limited = Limited::Decided(LimitOutcome::default());
-        record.at_gate = Some(GateProgress::Rejected(Box::new((
-            rejection,
-            Duration::ZERO,
-        ))));
+        let rejected = Box::new((rejection, Duration::ZERO));
+        record.at_gate = Some(GateProgress::Rejected(rejected));
         return Err(Reply::rejected_at_gate(to.route, &rejection));
     }
     Ok(Some(Box::new(gate)))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use super::heads;
-use crate::http::downstream::{ClientError, ClientStream, EachField, Response, Wait};
+use crate::http::downstream::{ClientError, ClientStream, EachField, Polled, Response, Wait};
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers, Version};
 
@@ -106,11 +106,7 @@ impl ClientStream for BufferedClient<'_> {
         self.client.is_disconnected(cx)
     }
 
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled {
         if let Some(received) = self.next_block() {
             *piece = received;
             return Poll::Ready(Ok(()));
@@ -156,16 +152,11 @@ impl ClientStream for BufferedClient<'_> {
         self.client.has_begun()
     }
 
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         self.client.poll_send(cx, piece, then)
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled {
         self.client.poll_flush(cx)
     }
 }

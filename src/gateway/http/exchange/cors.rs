@@ -5,22 +5,22 @@
 use config::{Cors, RatelimitHeaders};
 
 use super::request_info::RequestInfo;
-use crate::http::message::Put;
+use crate::http::message::{Put, only, put_number};
 
 const ORIGIN: &str = "origin";
-const ASKED_METHOD: &str = "access-control-request-method";
-const ASKED_FIELDS: &str = "access-control-request-headers";
+const REQUESTED_METHOD: &str = "access-control-request-method";
+const REQUESTED_FIELDS: &str = "access-control-request-headers";
 
 const ALLOW_ORIGIN: &[u8] = b"Access-Control-Allow-Origin";
 const ALLOW_CREDENTIALS: &[u8] = b"Access-Control-Allow-Credentials";
 
-/// Returns the method that a preflight asks for; `None` if the request is not a preflight.
-pub(super) fn asked_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
+/// Returns the method that a preflight requests; `None` if the request is not a preflight.
+pub(super) fn requested_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     if info.head.method() != b"OPTIONS" {
         return None;
     }
-    origin(info)?;
-    only(info, ASKED_METHOD)
+    value(info, ORIGIN)?;
+    value(info, REQUESTED_METHOD)
 }
 
 /// Returns whether the gateway replaces this field of the origin.
@@ -66,41 +66,26 @@ pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
         return;
     }
     // The origin decides which methods and fields it accepts. The gateway only checks the site.
-    if let Some(method) = only(info, ASKED_METHOD) {
+    if let Some(method) = value(info, REQUESTED_METHOD) {
         put(b"Access-Control-Allow-Methods", method);
     }
-    if let Some(fields) = only(info, ASKED_FIELDS) {
+    if let Some(fields) = value(info, REQUESTED_FIELDS) {
         put(b"Access-Control-Allow-Headers", fields);
     }
-    let seconds = cors.max_age.as_secs();
-    put(
-        b"Access-Control-Max-Age",
-        itoa::Buffer::new().format(seconds).as_bytes(),
-    );
+    put_number(put, b"Access-Control-Max-Age", cors.max_age.as_secs());
 }
 
 /// Returns the value of `Access-Control-Allow-Origin` for a request; `None` if it is not allowed.
 fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
-    let origin = origin(info)?;
+    let origin = value(info, ORIGIN)?;
     if cors.allows_any() {
         return Some(b"*");
     }
-    let mut known = cors.origins.iter();
-    known
-        .any(|known| known.as_bytes() == origin)
-        .then_some(origin)
-}
-
-/// Returns the site that the request comes from.
-fn origin<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
-    only(info, ORIGIN)
+    let is_known = cors.origins.iter().any(|known| known.as_bytes() == origin);
+    is_known.then_some(origin)
 }
 
 /// Returns the value of a field that occurs exactly once.
-fn only<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
-    let mut values = info.fields().named(name);
-    match (values.next(), values.next()) {
-        (Some(value), None) => Some(value),
-        _ => None,
-    }
+fn value<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
+    only(info.fields().named(name))
 }

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::{Origin, Plans, Route};
+use config::{Origin, Plans};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
 use super::destination::Destination;
@@ -73,29 +73,21 @@ pub(super) struct GateRequest<'a> {
     cost: Cost,
     /// Whether a zone has admitted the request.
     is_admitted: bool,
-    /// Time that the request spent as a follower, in milliseconds.
-    followed: u32,
-    /// Whether the leader had not passed the gate during that time.
-    followed_in_queue: bool,
+    /// Time that the request spent as a follower.
+    followed: Duration,
+    /// The part of that time in which the leader had not passed the gate.
+    queued_before: Duration,
     /// Key and plan whose share of the gate the request uses. Computed when needed.
     key_and_plan: OnceCell<KeyAndPlan>,
 }
 
 /// Key and plan whose share of a gate a request uses.
-struct KeyAndPlan {
+#[derive(Clone)]
+pub(super) struct KeyAndPlan {
     /// Empty if the origin has no `share` zone.
-    key: Key,
-    /// Index of the plan of the key in that zone, if it has one.
-    plan: Option<usize>,
-}
-
-/// A key that has a plan in the gate's `share` zone.
-#[derive(Debug)]
-pub(super) struct GatePlan {
-    /// Key of the request at the gate.
     pub(super) key: Key,
-    /// Index of the plan.
-    pub(super) plan: usize,
+    /// Index of the plan of the key in that zone, if it has one.
+    pub(super) plan: Option<usize>,
 }
 
 impl<'a> GateRequest<'a> {
@@ -114,15 +106,10 @@ impl<'a> GateRequest<'a> {
             info,
             cost,
             is_admitted: false,
-            followed: 0,
-            followed_in_queue: false,
+            followed: Duration::ZERO,
+            queued_before: Duration::ZERO,
             key_and_plan: OnceCell::new(),
         })
-    }
-
-    /// Returns the route of the request.
-    fn route(&self) -> &'a Route {
-        self.to.route
     }
 
     /// Returns the configuration of the origin.
@@ -131,23 +118,20 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Returns the key and its plan for the access log, if both exist.
-    pub(super) fn planned(&self) -> Option<GatePlan> {
+    pub(super) fn planned(&self) -> Option<Box<KeyAndPlan>> {
         let has_plans = self.plans().is_some_and(|plans| !plans.is_empty());
         if !has_plans || self.gateway.access_log().is_none() {
             return None;
         }
-        let KeyAndPlan { key, plan } = self.key_and_plan();
-        plan.map(|plan| GatePlan {
-            key: Key::clone(key),
-            plan,
-        })
+        let found = self.key_and_plan();
+        found.plan.map(|_| Box::new(found.clone()))
     }
 
     /// Predicts whether the gate would reject the request now. Returns the rejection.
     ///
     /// Called before the request joins a zone, so that a hopeless request is charged in no zone.
     pub(super) fn predict_rejection(&self) -> Option<GateRejection> {
-        let limits = || self.wait_limits(self.most(Duration::ZERO));
+        let limits = || self.wait_limits(Duration::ZERO);
         let rejection = self.gate.predict_rejection(|| self.share(), limits)?;
         self.note_client();
         self.record_rejection(rejection.reason);
@@ -169,7 +153,7 @@ impl<'a> GateRequest<'a> {
             origin: self.settings().name.clone(),
             key: self.key_name(),
             reason: reason.label(),
-            route: self.route().name(),
+            route: self.to.route.name(),
         });
     }
 
@@ -205,22 +189,8 @@ impl<'a> GateRequest<'a> {
     /// `in_queue`: the leader had not passed the gate during that time, so it counts as time in the
     /// queue.
     pub(super) fn note_followed(&mut self, span: Duration, in_queue: bool) {
-        self.followed = u32::try_from(span.as_millis()).unwrap_or(u32::MAX);
-        self.followed_in_queue = in_queue;
-    }
-
-    /// Returns the time that the request spent as a follower.
-    fn followed(&self) -> Duration {
-        Duration::from_millis(self.followed.into())
-    }
-
-    /// Returns the part of the time as a follower that counts as time in the queue.
-    fn queued_before(&self) -> Duration {
-        if self.followed_in_queue {
-            self.followed()
-        } else {
-            Duration::ZERO
-        }
+        self.followed = span;
+        self.queued_before = if in_queue { span } else { Duration::ZERO };
     }
 
     /// Joins the gate. `waited`: time that the request has waited so far.
@@ -229,9 +199,9 @@ impl<'a> GateRequest<'a> {
             self.settings().charges_departures(),
             || self.share(),
             self.cost,
-            &self.wait_limits(self.most(waited)),
+            &self.wait_limits(waited),
             self.is_admitted,
-            self.followed(),
+            self.followed,
         )
     }
 
@@ -245,17 +215,13 @@ impl<'a> GateRequest<'a> {
 
     /// Rejects the request after it has followed for `span`.
     pub(super) fn give_up(&self, span: Duration) -> (GateRejection, GateProgress) {
-        let reason = GateRejected::Timeout;
-        let retry_after = self.gate.predicted_wait(&self.share());
         let rejection = GateRejection {
-            reason,
-            retry_after,
+            reason: GateRejected::Timeout,
+            retry_after: self.gate.predicted_wait(&self.share()),
         };
-        self.record_rejection(reason);
-        (
-            rejection,
-            GateProgress::Rejected(Box::new((rejection, span))),
-        )
+        self.record_rejection(rejection.reason);
+        let at_gate = GateProgress::Rejected(Box::new((rejection, span)));
+        (rejection, at_gate)
     }
 
     /// Waits until the gate lets the request pass. `waited`: time waited before.
@@ -278,7 +244,7 @@ impl<'a> GateRequest<'a> {
             Ok(Admission::Waiting(waiting)) => {
                 let began = worker.pacer.now();
                 *at_gate = Some(GateProgress::Waiting(began));
-                let limits = self.wait_limits(self.most(waited));
+                let limits = self.wait_limits(waited);
                 // Boxed: most requests do not wait, and their state should be small.
                 let turn = Box::pin(waiting.turn(limits, &worker.pacer)).await;
                 (turn, worker.pacer.now().since(began))
@@ -294,24 +260,22 @@ impl<'a> GateRequest<'a> {
 
     /// Waits again after the request had passed the gate and could not be sent.
     ///
-    /// `waiting`: its new entry in the queue, or a rejection. `asked`: instant at which the request
-    /// arrived.
+    /// `waiting`: its new entry in the queue, or a rejection. `arrived`: instant at which the
+    /// request arrived.
     pub(super) async fn pass_again(
         &self,
         worker: &Worker,
         waiting: Result<Waiting, GateRejection>,
-        asked: Moment,
+        arrived: Moment,
         at_gate: &mut Option<GateProgress>,
     ) -> Result<Permit, WaitError> {
         let now = worker.pacer.now();
         let waited = at_gate.as_ref().map(|it| it.waited(|| now));
-        let waited = waited.unwrap_or_default();
-        let since = now.before(waited);
+        let since = now.before(waited.unwrap_or_default());
         *at_gate = Some(GateProgress::Held(since));
         let passed = match waiting {
             Ok(waiting) => {
-                let before = waiting.since().since(asked);
-                let limits = self.wait_limits(self.most(before));
+                let limits = self.wait_limits(waiting.since().since(arrived));
                 waiting.turn(limits, &worker.pacer).await
             }
             Err(rejection) => Err(WaitError::Rejected(rejection)),
@@ -346,27 +310,18 @@ impl<'a> GateRequest<'a> {
         at_gate
     }
 
-    /// Returns the maximum waits of a request. `most`: limit of the total wait.
-    fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
-        let origin = self.settings();
+    /// Returns the maximum waits of a request that has waited so far for `waited`.
+    fn wait_limits(&self, waited: Duration) -> WaitLimits {
+        let (origin, route) = (self.settings(), self.to.route);
+        let most = route.max_wait.or_else(|| self.info.call_timeout());
+        let most = most.filter(|_| !route.dry_run);
+        let hold = origin.hold.saturating_sub(self.followed);
         WaitLimits {
-            queue_timeout: origin.queue_timeout.saturating_sub(self.queued_before()),
-            hold: self.hold_left(),
-            most,
+            queue_timeout: origin.queue_timeout.saturating_sub(self.queued_before),
+            // A hold that is used up is not zero: zero means that the origin has no `hold`.
+            hold: hold.max(origin.hold.min(Duration::from_millis(1))),
+            most: most.map(|most| most.saturating_sub(waited + self.queued_before)),
         }
-    }
-
-    /// Returns `hold` less the time that the request spent as a follower.
-    ///
-    /// The result is never zero for an origin with `hold`: zero means that the origin has no
-    /// `hold`.
-    fn hold_left(&self) -> Duration {
-        let hold = self.settings().hold;
-        if hold.is_zero() {
-            return hold;
-        }
-        hold.saturating_sub(self.followed())
-            .max(Duration::from_millis(1))
     }
 
     /// Returns the key of the request at the gate.
@@ -378,14 +333,6 @@ impl<'a> GateRequest<'a> {
         }
     }
 
-    /// Returns the remaining maximum wait of the request; `None` in a dry run.
-    fn most(&self, waited: Duration) -> Option<Duration> {
-        let most = self.route().max_wait;
-        let most = most.or_else(|| self.info.call_timeout());
-        let most = most.filter(|_| !self.route().dry_run)?;
-        Some(most.saturating_sub(waited + self.queued_before()))
-    }
-
     /// Counts the request for its class, if the origin has classes.
     fn count_class(&self) {
         let origin = self.settings();
@@ -395,7 +342,7 @@ impl<'a> GateRequest<'a> {
         let decides = self.plans().is_some_and(Plans::have_classes);
         let plan = decides.then(|| self.key_and_plan().plan).flatten();
         let class = plan.and_then(|plan| self.plans()?.get(plan)?.class.as_ref());
-        let class = class.unwrap_or(&self.route().class);
+        let class = class.unwrap_or(&self.to.route.class);
         self.gateway.count_class(self.to.origin, class);
     }
 
@@ -406,7 +353,11 @@ impl<'a> GateRequest<'a> {
         };
         permit.report_key(|| match self.key_and_plan.get() {
             Some(key_and_plan) => stable_hash(&key_and_plan.key),
-            None => key::shared_hash(self.gateway.zone(share).settings(), self.info, self.route()),
+            None => key::shared_hash(
+                self.gateway.zone(share).settings(),
+                self.info,
+                self.to.route,
+            ),
         });
     }
 
@@ -421,7 +372,7 @@ impl<'a> GateRequest<'a> {
         self.key_and_plan.get_or_init(|| {
             let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
-            let shared = |zone| key::shared(zone, self.info, self.route());
+            let shared = |zone| key::shared(zone, self.info, self.to.route);
             let key = zone.map_or_else(Key::default, shared);
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
             KeyAndPlan { key, plan }
@@ -430,13 +381,11 @@ impl<'a> GateRequest<'a> {
 
     /// Returns the share of the gate that the request uses.
     fn share(&self) -> Share<KeyAtGate> {
-        let plan = self
-            .key_and_plan()
-            .plan
-            .and_then(|plan| self.plans()?.get(plan));
+        let plan = self.key_and_plan().plan;
+        let plan = plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
-            class: Arc::clone(class.unwrap_or(&self.route().class)),
+            class: Arc::clone(class.unwrap_or(&self.to.route.class)),
             key: self.key(),
             weight: plan.map_or(1, |plan| plan.weight),
             above_queue: self.info.above_burst(&self.gateway.settings().server),

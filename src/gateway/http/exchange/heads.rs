@@ -18,7 +18,7 @@ use super::rewrite;
 use crate::http::http2::append;
 use crate::http::message::body::{put_field, put_number_field};
 use crate::http::message::{
-    BodyLength, Buffer, FieldName, Fields, Put, RequestHead, ResponseHead, Version,
+    BodyLength, Buffer, FieldName, Put, RequestHead, ResponseHead, Version,
 };
 
 /// A request, and everything that its head for the origin depends on.
@@ -144,7 +144,9 @@ impl<'a> OriginRequest<'a> {
         }
         match known {
             FieldName::Origination => is_odd(name, underscores),
-            FieldName::Other => !inputs.reads(name, underscores) && inputs.seem_to_read(name),
+            FieldName::Other | FieldName::Precondition => {
+                !inputs.reads(name, underscores) && inputs.seem_to_read(name)
+            }
             _ => false,
         }
     }
@@ -299,19 +301,13 @@ pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     }
     let fields = head.fields();
     let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
-    if !is_asked || !asks_to_upgrade(fields) {
+    if !is_asked || !fields.lists(FieldName::Connection, b"upgrade") {
         return None;
     }
     let protocols = fields.first(FieldName::Upgrade)?;
     let is_http2 = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"h2c");
     let mut names = protocols.split(|byte| b",/".contains(byte));
     (!names.any(is_http2)).then_some(protocols)
-}
-
-/// Returns whether `Connection` lists `upgrade`.
-fn asks_to_upgrade(fields: Fields<'_>) -> bool {
-    let mut options = fields.elements(FieldName::Connection);
-    options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
 /// Returns whether a response switches to a protocol that the request `asked` for.

@@ -11,7 +11,7 @@ use super::limits::{AppliedLimit, LimitOutcome};
 use super::record::RequestRecord;
 use crate::collapse::ACCEL_EXPIRES;
 use crate::gate::GateRejection;
-use crate::http::message::{FieldName, Put};
+use crate::http::message::{FieldName, Put, put_number};
 use crate::observe::metrics::SharedOutcome;
 
 /// Returns whether the gateway replaces this field of the origin by its own.
@@ -113,10 +113,7 @@ fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64
         ("X-RateLimit-Remaining", remaining.into()),
         ("X-RateLimit-Retry-After", retry_after),
     ] {
-        put(
-            name.as_bytes(),
-            itoa::Buffer::new().format(number).as_bytes(),
-        );
+        put_number(put, name.as_bytes(), number);
     }
 }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use super::download::MAX_AT_ONCE;
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
-use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::downstream::{ClientStream, Polled};
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyQueue, Buffer};
 use crate::origin::{Connection, InFlight};
@@ -42,7 +42,7 @@ impl Ahead {
         cx: &mut Context<'_>,
         client: &mut dyn ClientStream,
         end: Option<Then<'_>>,
-    ) -> Poll<Result<(), ClientError>> {
+    ) -> Polled {
         loop {
             if !self.is_sending {
                 if self.piece.is_empty()

@@ -12,7 +12,7 @@ use limit::{Cost, Moment};
 
 use rare::RareProperties;
 
-use super::gate::{GatePlan, GateProgress};
+use super::gate::{GateProgress, KeyAndPlan};
 use super::limits::{LimitOutcome, Limited};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
@@ -55,7 +55,7 @@ pub(super) struct RequestRecord<'r> {
     /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
     /// Key of the request at the origin's gate, if it has a plan there.
-    pub(super) planned: Option<Box<GatePlan>>,
+    pub(super) planned: Option<Box<KeyAndPlan>>,
     /// Server that got the request.
     pub(super) server: Option<&'r ServerUrl>,
     /// Time of the origin until the head of its response, once it ended.
@@ -72,7 +72,7 @@ pub(super) struct RequestRecord<'r> {
     /// Boxed: most requests have none, and a waiting request must be small.
     rare: Option<Box<RareProperties<'r>>>,
     /// Status of the response; 499 until one begins.
-    status: u16,
+    pub(super) status: u16,
     /// Number of body bytes sent to the client.
     bytes: u64,
 }
@@ -114,16 +114,6 @@ impl<'r> RequestRecord<'r> {
         self.worker.pacer.now()
     }
 
-    /// Returns the status of the response, or 499 before one has begun.
-    pub(super) fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Records the status of a response that begins.
-    pub(super) fn answer_began(&mut self, status: u16) {
-        self.status = status;
-    }
-
     /// Records that the client disconnected before a response began.
     pub(super) fn client_disconnected(&mut self) {
         (self.status, self.is_answered, self.bytes) = (CLIENT_DISCONNECTED, false, 0);
@@ -139,7 +129,7 @@ impl<'r> RequestRecord<'r> {
     pub(super) fn origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
         self.origin_ended(took, now);
         self.is_answered = true;
-        self.answer_began(status);
+        self.status = status;
     }
 
     /// Counts body bytes that were sent to the client.
@@ -257,7 +247,7 @@ impl<'r> RequestRecord<'r> {
     fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
         let share = self.gateway.origin(route.origin()?).settings().share?;
         let zone = self.gateway.zone(share).settings();
-        Some((zone, zone.plans.get(self.planned.as_ref()?.plan)?))
+        Some((zone, zone.plans.get(self.planned.as_ref()?.plan?)?))
     }
 
     /// Returns the request's class at its origin's gate, if the origin has classes.
@@ -274,6 +264,7 @@ impl<'r> RequestRecord<'r> {
         let route = self.route();
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
+        let origin = self.server.and(route.and_then(Route::origin));
         let field = |name| {
             let value = self.info.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
@@ -286,10 +277,7 @@ impl<'r> RequestRecord<'r> {
             status: self.status,
             bytes: self.bytes,
             route: route.map(Route::name),
-            origin: self
-                .server
-                .and(route.and_then(Route::origin))
-                .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
+            origin: origin.map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             shared: (self.shared != SharedOutcome::Alone).then(|| self.shared.label()),
             is_refused: self.exception == Exception::Refused,

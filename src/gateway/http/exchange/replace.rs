@@ -25,7 +25,7 @@ impl<'r> Forward<'_, 'r> {
         retry_after: u32,
     ) -> Result<(), Failure> {
         self.end_replaced(at_origin, keeps).await;
-        let reply = Reply::replacing(self.record.status(), retry_after);
+        let reply = Reply::replacing(self.record.status, retry_after);
         // The page is complete here, so only a disconnected client can make sending fail.
         let sent = send(reply, self.client, self.record).await;
         sent.map_err(|_| Failure::Client(ClientError::Disconnected))

@@ -24,7 +24,7 @@ use super::retry_after::RetryAfter;
 use super::{cors, rewrite};
 use crate::gate::GateRejection;
 use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
-use crate::http::message::{BodyLength, Buffer, Put};
+use crate::http::message::{BodyLength, Buffer, Put, put_number};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
 use shared::SharedReply;
@@ -87,13 +87,7 @@ impl<'a> Reply<'a> {
         };
         Self {
             more,
-            ..Self::plain(
-                unfit.status(),
-                format!(
-                    "{unfit}
-"
-                ),
-            )
+            ..Self::plain(unfit.status(), format!("{unfit}\n"))
         }
     }
 
@@ -250,18 +244,13 @@ impl<'a> Reply<'a> {
     ///
     /// gRPC clients read no other status and no body.
     fn begin_grpc(&self, client: &mut dyn ClientStream, record: &RequestRecord<'_>) -> Buffer {
-        let mut number = itoa::Buffer::new();
-        let status = number.format(GrpcStatus::of_http(self.status).number());
+        let status = GrpcStatus::of_http(self.status).number();
         let fields = |put: Put<'_>| {
             put(b"content-type", grpc::CONTENT_TYPE);
-            put(b"grpc-status", status.as_bytes());
+            put_number(put, b"grpc-status", status);
             put(b"grpc-message", grpc::message(self.message()).as_bytes());
             if let Some(after) = self.retry_after {
-                let mut millis = itoa::Buffer::new();
-                put(
-                    b"grpc-retry-pushback-ms",
-                    millis.format(after.millis()).as_bytes(),
-                );
+                put_number(put, b"grpc-retry-pushback-ms", after.millis());
             }
             // The route cannot change the fields of the protocol.
             let mut put_other = |name: &[u8], value: &[u8]| {
@@ -313,7 +302,7 @@ impl<'a> Reply<'a> {
         // A 204 has no body, and no fields that describe one (RFC 9110, section 15.3.5).
         let is_empty = self.status == 204;
         let to_head = record.info.head.is_head();
-        record.answer_began(self.status);
+        record.status = self.status;
         if record.info.head.is_grpc() {
             return ReplyBody::new(self.begin_grpc(client, record));
         }
@@ -348,10 +337,7 @@ impl<'a> Reply<'a> {
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
             }
             if let Some(after) = self.retry_after {
-                put(
-                    b"Retry-After",
-                    itoa::Buffer::new().format(after.seconds()).as_bytes(),
-                );
+                put_number(put, b"Retry-After", after.seconds());
             }
         };
         let fields = |put: Put<'_>| self.each_field(record, put, own);
@@ -368,8 +354,7 @@ impl<'a> Reply<'a> {
             upgrade: None,
             fields: &fields,
         });
-        let mut piece = Buffer::take();
-        piece.clear_for_body();
+        let mut piece = Buffer::for_body();
         match page {
             _ if to_head => ReplyBody::new(piece),
             Some(page) => ReplyBody::of_page(piece, page),

@@ -99,8 +99,7 @@ impl SharedBody {
             let count = self.piece.unwrap_or(self.left.len().min(READ_SIZE));
             let end = self.left.start + count;
             let is_last = end == self.left.end;
-            let mut piece = Buffer::take();
-            piece.clear_for_body();
+            let mut piece = Buffer::for_body();
             let range = self.left.start..end;
             if self.body.read(range, |bytes| piece.put(bytes)).is_none() {
                 return Poll::Ready(Err(Aborted::AnswerBroken));

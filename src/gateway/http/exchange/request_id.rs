@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use limit::Moment;
 
-use crate::http::message::RequestHead;
+use crate::http::message::{RequestHead, only};
 use crate::time::clock;
 
 /// Maximum length of an id that a peer sends, in bytes.
@@ -24,8 +24,7 @@ impl<'r> RequestId<'r> {
     /// `head`: head of a request from a trusted peer. An id has 1 to 128 visible ASCII characters.
     /// Its field must occur once: programs differ in which one of several they read.
     pub(super) fn of(name: &str, head: Option<&'r RequestHead>, began: Moment) -> Self {
-        let mut sent = head.into_iter().flat_map(|head| head.fields().named(name));
-        if let (Some(id), None) = (sent.next(), sent.next())
+        if let Some(id) = head.and_then(|head| only(head.fields().named(name)))
             && (1..=MAX_SIZE).contains(&id.len())
             && id.iter().all(u8::is_ascii_graphic)
             && let Ok(id) = str::from_utf8(id)

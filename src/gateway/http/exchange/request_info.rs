@@ -11,7 +11,7 @@ use super::client::Client;
 use super::cookies;
 use super::grpc;
 use crate::http::downstream::{ConnectionContext, Peer};
-use crate::http::message::{FieldName, Fields, RequestHead, Version};
+use crate::http::message::{FieldName, Fields, RequestHead, Version, only};
 use crate::observe::escape::escape;
 
 /// Properties of a request that are computed once: its client and its target.
@@ -93,14 +93,8 @@ impl<'a> RequestInfo<'a> {
     ///
     /// If there are several fields, none counts, because the origin may read another one.
     pub(super) fn bearer_token(&self) -> Option<&'a [u8]> {
-        let mut fields = self.named("authorization");
-        let (Some(value), None) = (fields.next(), fields.next()) else {
-            return None;
-        };
-        let (scheme, token) = value.split_at_checked("Bearer ".len())?;
-        scheme
-            .eq_ignore_ascii_case(b"Bearer ")
-            .then(|| token.trim_ascii())
+        let (scheme, token) = only(self.named("authorization"))?.split_at_checked(7)?;
+        { scheme.eq_ignore_ascii_case(b"Bearer ") }.then(|| token.trim_ascii())
     }
 
     /// Returns whether the client uses TLS, as far as this gateway or a trusted peer knows.
@@ -301,16 +295,7 @@ fn is_authority(text: &[u8]) -> bool {
 ///
 /// Fast path: most hosts are.
 fn is_plain_authority(text: &[u8]) -> bool {
-    /// Bytes that may occur in such a name.
-    const IS_PLAIN: [bool; 256] = {
-        let (mut table, mut byte) = ([false; 256], 0_u8);
-        while byte.is_ascii() {
-            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-            byte += 1;
-        }
-        table
-    };
-    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     let name = text.iter().position(|byte| !is_plain(byte));
     let (name, rest) = text.split_at(name.unwrap_or(text.len()));
     if name.windows(2).any(|two| two == b"..") {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use config::Route;
 use limit::Moment;
 
-use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::downstream::{ClientError, ClientStream, Polled};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Fields, Trailers};
 use crate::origin::Connection;
@@ -108,7 +108,7 @@ impl Upload {
         origin: &mut Connection,
         fields: Fields<'_>,
         route: &Route,
-    ) -> Poll<Result<(), ClientError>> {
+    ) -> Polled {
         loop {
             match &mut self.phase {
                 Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),

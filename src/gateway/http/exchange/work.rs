@@ -44,7 +44,7 @@ impl Forward<'_, '_> {
             return;
         }
         // Failed and rejected requests do not take as long as the usual work.
-        if is_answered && self.record.status() < 500 && self.record.status() != 429 {
+        if is_answered && self.record.status < 500 && self.record.status != 429 {
             costs.learn(method, took, load.is_quiet);
         }
         let cost = costs.of_time(took);

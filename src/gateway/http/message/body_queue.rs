@@ -113,9 +113,7 @@ impl BodyQueue {
         while !bytes.is_empty() {
             let is_full = |last: &Buffer| last.len() >= READ_SIZE;
             if self.pieces.back().is_none_or(is_full) {
-                let mut fresh = Buffer::take();
-                fresh.clear_for_body();
-                self.pieces.push_back(fresh);
+                self.pieces.push_back(Buffer::for_body());
             }
             let Some(last) = self.pieces.back_mut() else {
                 return;
@@ -135,8 +133,7 @@ impl BodyQueue {
     /// Returns a copy of the block with index `nth`; `None` if there is none.
     pub fn copy(&self, nth: usize) -> Option<Buffer> {
         let piece = self.pieces.get(nth)?;
-        let mut copy = Buffer::take();
-        copy.clear_for_body();
+        let mut copy = Buffer::for_body();
         copy.put(piece.filled());
         Some(copy)
     }

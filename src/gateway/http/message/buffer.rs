@@ -149,6 +149,13 @@ impl Buffer {
         }
     }
 
+    /// Takes an empty buffer [for a piece of a body](Self::clear_for_body).
+    pub fn for_body() -> Self {
+        let mut piece = Self::take();
+        piece.clear_for_body();
+        piece
+    }
+
     /// Returns an empty buffer that takes memory from the pool with its first bytes.
     pub(crate) fn without_room() -> Self {
         Self {

@@ -32,6 +32,10 @@ pub enum FieldName {
     ///
     /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
     Hop,
+    /// A precondition, or a range: `If-Match`, `If-Range`, `Range` (RFC 9110, sections 13 and 14).
+    ///
+    /// Also such a name with another character instead of `-`, as for [`Self::Origination`].
+    Precondition,
     /// `Proxy-Authorization`
     ProxyAuthorization,
     /// `RateLimit`, or a field of its earlier drafts: `RateLimit-Limit`, `-Remaining`, `-Reset`
@@ -68,10 +72,12 @@ impl FieldName {
             2 if is(name, b"te") => Self::Te,
             4 if is(name, b"host") => Self::Host,
             4 if is(name, b"date") => Self::Date,
+            5 if is(name, b"range") => Self::Precondition,
             6 if is(name, b"cookie") => Self::Cookie,
             6 if is(name, b"expect") => Self::Expect,
             7 if is(name, b"upgrade") => Self::Upgrade,
             7 if is(name, b"trailer") => Self::Trailer,
+            8 if is_like(name, b"if-range") || is_like(name, b"if-match") => Self::Precondition,
             9 if is(name, b"forwarded") => Self::Forwarded,
             9 if is(name, b"ratelimit") => Self::RateLimit,
             9 if is_like(name, b"x-real-ip") => Self::Origination,
@@ -80,6 +86,7 @@ impl FieldName {
             12 if is(name, b"content-type") => Self::ContentType,
             12 if is(name, b"grpc-timeout") => Self::GrpcTimeout,
             13 if is(name, b"authorization") => Self::Authorization,
+            13 if is_like(name, b"if-none-match") => Self::Precondition,
             14 if is(name, b"content-length") => Self::ContentLength,
             14 if is(name, b"http2-settings") => Self::Hop,
             15 if is(name, b"x-forwarded-for") => Self::XForwardedFor,
@@ -90,9 +97,11 @@ impl FieldName {
             16 if is(name, b"www-authenticate") => Self::Challenge,
             17 if is(name, b"transfer-encoding") => Self::TransferEncoding,
             17 if is(name, b"x-forwarded-proto") => Self::XForwardedProto,
+            17 if is_like(name, b"if-modified-since") => Self::Precondition,
             18 if is(name, b"proxy-authenticate") => Self::Challenge,
             19 if is(name, b"proxy-authorization") => Self::ProxyAuthorization,
             19 if is(name, b"ratelimit-remaining") => Self::RateLimit,
+            19 if is_like(name, b"if-unmodified-since") => Self::Precondition,
             11.. if is_x_ratelimit(name) => Self::XRateLimit,
             13.. if is_like(&name[..12], b"x-forwarded-") => Self::Origination,
             _ => Self::Other,

@@ -57,7 +57,7 @@ pub struct Field {
     name_start: u32,
     name_length: u16,
     /// Well-known name, or `Other`.
-    known: FieldName,
+    pub(super) known: FieldName,
     value: Span,
 }
 
@@ -91,43 +91,40 @@ impl Field {
 /// Function that writes a field, given its name and its value.
 pub type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
 
+/// Writes a field whose value is a number.
+pub(crate) fn put_number(put: Put<'_>, name: &[u8], number: impl itoa::Integer) {
+    put(name, itoa::Buffer::new().format(number).as_bytes());
+}
+
 /// Table of fields, built before their number is known.
 pub type FieldTable = SmallVec<[Field; 32]>;
 
-/// Builds the table of a request's fields, and the bit set of the names in it.
+/// Builds the table of a request's fields.
 ///
 /// Returns `None` if a name is too long, or if a line ends in a bare line feed. The parser accepts
 /// that (RFC 9112, section 2.2), but the gateway does not.
-pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
-    let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
+pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<Box<[Field]>> {
+    let mut table = Vec::with_capacity(parsed.len());
     for header in parsed {
         let field = field(head, header)?;
         if !head.get(..field.name_start as usize)?.ends_with(b"\r\n") {
             return None;
         }
-        present |= field.known.bit();
         table.push(field);
     }
     let is_strict = head.ends_with(b"\r\n\r\n");
-    is_strict.then(|| (table.into_boxed_slice(), present))
+    is_strict.then(|| table.into_boxed_slice())
 }
 
-/// Fills the table with the parsed fields of `head`. Returns the bit set of the names in it.
+/// Fills the table with the parsed fields of `head`. Returns `None` if a name is too long.
 ///
-/// Accepts any line endings. Returns `None` if a name is too long.
-pub(super) fn fill_leniently(
-    table: &mut FieldTable,
-    head: &[u8],
-    parsed: &[Header<'_>],
-) -> Option<u32> {
+/// Accepts any line endings.
+pub(super) fn fill(table: &mut FieldTable, head: &[u8], parsed: &[Header<'_>]) -> Option<()> {
     table.clear();
-    let mut present = 0;
     for header in parsed {
-        let field = field(head, header)?;
-        present |= field.known.bit();
-        table.push(field);
+        table.push(field(head, header)?);
     }
-    Some(present)
+    Some(())
 }
 
 /// Converts a parsed field to ranges of `head`.
@@ -214,14 +211,24 @@ impl<'a> Fields<'a> {
             .map(without_blanks)
     }
 
+    /// Returns whether a well-known list field has this element, ignoring case.
+    pub fn lists(self, known: FieldName, element: &[u8]) -> bool {
+        self.elements(known)
+            .any(|it| it.eq_ignore_ascii_case(element))
+    }
+
     /// Returns whether `Connection` lists this field, so that the field is not forwarded.
     pub fn is_listed_in_connection(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
             && !known.is_kept()
-            && self
-                .elements(FieldName::Connection)
-                .any(|option| option.eq_ignore_ascii_case(name))
+            && self.lists(FieldName::Connection, name)
     }
+}
+
+/// Returns the only value; `None` if there is none, or if programs differ in which one they read.
+pub(crate) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next();
+    first.filter(|_| values.next().is_none())
 }
 
 /// Removes the blanks around a text (RFC 9110, section 5.5).

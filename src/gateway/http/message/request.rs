@@ -94,8 +94,7 @@ impl RequestHead {
         head: &[u8],
     ) -> Result<Self, BadRequest> {
         let text = &text[..head.len()];
-        let table = fields::strict_table(text, parsed.headers);
-        let (table, present) = table.ok_or(BadRequest::Malformed)?;
+        let table = fields::strict_table(text, parsed.headers).ok_or(BadRequest::Malformed)?;
         let span = |part: Option<&str>| Span::of(text, part.unwrap_or_default().as_bytes());
         check_method(parsed.method.unwrap_or_default().as_bytes())?;
         let (method, target) = (span(parsed.method), span(parsed.path));
@@ -106,7 +105,7 @@ impl RequestHead {
         };
         let mut request = Self {
             bytes: head.into(),
-            present,
+            present: fields::present(&table),
             table,
             version: Version::of_minor(parsed.version),
             length: BodyLength::None,
@@ -280,12 +279,7 @@ impl RequestHead {
         match self.version {
             Version::Http10 => false,
             Version::Http2 => true,
-            Version::Http11 => {
-                let fields = self.fields();
-                let is_named = |coding: &[u8]| coding.eq_ignore_ascii_case(b"trailers");
-                // Few heads have the field.
-                fields.has(FieldName::Te) && fields.elements(FieldName::Te).any(is_named)
-            }
+            Version::Http11 => self.fields().lists(FieldName::Te, b"trailers"),
         }
     }
 
@@ -300,10 +294,7 @@ pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
     if !fields.has(FieldName::Connection) {
         return version != Version::Http10;
     }
-    let says = |expected: &[u8]| {
-        let mut options = fields.elements(FieldName::Connection);
-        options.any(|option| option.eq_ignore_ascii_case(expected))
-    };
+    let says = |option| fields.lists(FieldName::Connection, option);
     !says(b"close") && (version != Version::Http10 || says(b"keep-alive"))
 }
 

@@ -55,32 +55,20 @@ impl Trailers {
 }
 
 /// Fields that change the meaning of a message, so they must be known before its body.
-pub(super) const NEVER_TRAILING: [&[u8]; 25] = [
+///
+/// None of the fields with a [`FieldName`] of their own may be a trailer either.
+pub(super) const NEVER_TRAILING: [&[u8]; 11] = [
     b"age",
-    b"authorization",
     b"cache-control",
     b"content-encoding",
     b"content-range",
-    b"content-type",
-    b"cookie",
-    b"expect",
     b"expires",
-    b"host",
     b"location",
     b"max-forwards",
     b"pragma",
-    b"proxy-authenticate",
-    b"proxy-authorization",
-    b"range",
     b"retry-after",
     b"set-cookie",
     b"vary",
-    b"www-authenticate",
-    b"if-match",
-    b"if-modified-since",
-    b"if-none-match",
-    b"if-range",
-    b"if-unmodified-since",
 ];
 
 /// Returns whether a field is allowed as a trailer.

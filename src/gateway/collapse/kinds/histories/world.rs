@@ -203,7 +203,7 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let found = self
             .kinds
-            .ask(&key_of(kind), now, requester, windows, |()| request);
+            .look_up(&key_of(kind), now, requester, windows, |()| request);
         let does = self.model.comes(kind, request, requester, rules, now);
         match found {
             Lookup::Kept(answer) => {
@@ -218,7 +218,7 @@ impl World {
                     self.flies(id, kind, None);
                 }
             }
-            Lookup::Follow(_, number) => {
+            Lookup::Follow((_, number)) => {
                 assert_eq!(does, Does::Follow);
                 self.counts.count("followed");
                 self.followers.push(Follower { request, number });

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::super::socket::{self, Socket, Wait};
-use super::super::stream::{ClientError, ClientStream, EachField, Response, Tunnel};
+use super::super::stream::{ClientError, ClientStream, EachField, Polled, Response, Tunnel};
 use super::{Http1Connection, Progress};
 use crate::http::message::body::{put_field, put_number_field};
 use crate::http::message::date::with_date;
@@ -23,8 +23,8 @@ impl<S: Socket> Http1Connection<S> {
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<()>>,
         bytes: usize,
-    ) -> Poll<Result<(), ClientError>> {
-        let floor = self.timeouts.floor();
+    ) -> Polled {
+        let floor = self.timeouts.floor;
         self.write_lag.moved(&mut self.writing, bytes as u64, floor);
         match wrote {
             Poll::Ready(wrote) => {
@@ -63,17 +63,13 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         socket::is_disconnected(self.socket.fd())
     }
 
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled {
         while !self.decoder.is_over() {
             piece.clear_for_body();
             if self.kept.is_empty() {
                 let limit = self.decoder.read_limit();
                 let Poll::Ready(read) = piece.poll_fill(cx, &mut self.socket, limit) else {
-                    let floor = self.timeouts.floor();
+                    let floor = self.timeouts.floor;
                     let late = self.read_lag.poll_too_slow(&mut self.reading, cx, floor);
                     return late.map(|()| Err(ClientError::TooSlow));
                 };
@@ -83,7 +79,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             } else {
                 piece.put(&std::mem::take(&mut self.kept));
             }
-            let (arrived, floor) = (piece.len() as u64, self.timeouts.floor());
+            let (arrived, floor) = (piece.len() as u64, self.timeouts.floor);
             self.read_lag.moved(&mut self.reading, arrived, floor);
             let decoded = self.decoder.decode(piece.filled_mut());
             let (data, used) = decoded.map_err(|_| ClientError::Malformed)?;
@@ -171,12 +167,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         self.answer != Progress::None
     }
 
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         let waiting = self.sender.unsent() + piece.len();
         let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
         let left = self.sender.unsent() + piece.len();
@@ -187,7 +178,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         self.wrote(cx, sent, waiting.saturating_sub(left))
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled {
         let waiting = self.sender.unsent();
         let flushed = self.sender.poll_flush(cx, &mut self.socket);
         self.wrote(cx, flushed, waiting - self.sender.unsent())

@@ -7,6 +7,7 @@ use testing::{bytes, config};
 use tokio::net::UnixStream;
 
 use super::*;
+use crate::time::lag::Floor;
 
 const LIMIT: u32 = 4 << 20;
 
@@ -17,9 +18,11 @@ fn connection() -> (Http1Connection<UnixStream>, UnixStream) {
         header: Duration::from_secs(10),
         keep_alive: Duration::from_secs(75),
         reuse: limit::ReuseLimits::default(),
-        body: Duration::from_secs(30),
-        rate_millis: 30_000,
-        byte_nanos: u32::MAX,
+        floor: Floor {
+            pause: Duration::from_secs(30),
+            span: Duration::from_secs(30),
+            byte_nanos: u32::MAX,
+        },
         max_header_size: LIMIT,
         max_concurrent_streams: 128,
     };

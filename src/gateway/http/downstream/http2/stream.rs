@@ -16,7 +16,7 @@ use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
 use limit::Moment;
 
 use super::super::socket::Wait;
-use super::super::stream::{ClientError, ClientStream, EachField, Response, Tunnel};
+use super::super::stream::{ClientError, ClientStream, EachField, Polled, Response, Tunnel};
 use super::super::timeouts::Timeouts;
 use super::body::Body;
 use super::tunnel::Http2Tunnel;
@@ -207,11 +207,7 @@ impl ClientStream for Http2Stream<'_> {
         reset.is_ready() || self.body.borrow().is_overrun()
     }
 
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled {
         while !self.is_over {
             let read = self.body.borrow_mut().poll_read(cx, READ_SIZE, |bytes| {
                 piece.clear_for_body();
@@ -222,7 +218,7 @@ impl ClientStream for Http2Stream<'_> {
                 if self.may_pause {
                     return Poll::Pending;
                 }
-                let floor = self.timeouts.floor();
+                let floor = self.timeouts.floor;
                 let late = self.read_lag.poll_too_slow(&mut self.reading, cx, floor);
                 return late.map(|()| Err(ClientError::TooSlow));
             };
@@ -235,7 +231,7 @@ impl ClientStream for Http2Stream<'_> {
                 self.trailers = http2::trailers(trailers.as_ref());
             } else {
                 let share = share_of(read, &self.under_way);
-                let floor = self.timeouts.floor();
+                let floor = self.timeouts.floor;
                 self.read_lag.moved(&mut self.reading, share, floor);
                 self.is_over = self.body.borrow().is_over();
                 break;
@@ -318,12 +314,7 @@ impl ClientStream for Http2Stream<'_> {
         self.has_begun
     }
 
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         let is_last = matches!(then, Then::End(None));
         self.send_head(is_last && piece.is_empty())?;
         let Progress::Sending(stream) = self.answer.get_mut() else {
@@ -334,7 +325,7 @@ impl ClientStream for Http2Stream<'_> {
         let sent = http2::poll_send_piece(stream, cx, piece, is_last);
         let is_disconnected = sent.is_pending() && stream.poll_reset(cx).is_ready();
         let share = share_of(waiting - piece.len(), &self.under_way);
-        let floor = self.timeouts.floor();
+        let floor = self.timeouts.floor;
         self.write_lag.moved(&mut self.writing, share, floor);
         match sent {
             Poll::Ready(sent) => sent.map_err(|_| ClientError::Disconnected)?,
@@ -358,7 +349,7 @@ impl ClientStream for Http2Stream<'_> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Polled {
         Poll::Ready(self.send_head(false))
     }
 

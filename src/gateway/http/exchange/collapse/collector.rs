@@ -12,7 +12,9 @@ use crate::collapse::{
     AnswerBody, AnswerFields, AnswerHead, Gathered, Head, Leader, SharedAnswer, Verdict,
 };
 use crate::gate::{Permit, ReservedPosition};
-use crate::http::downstream::{ClientError, ClientStream, EachField, OriginHead, Response, Wait};
+use crate::http::downstream::{
+    ClientError, ClientStream, EachField, OriginHead, Polled, Response, Wait,
+};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Trailers};
@@ -97,79 +99,14 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Ends the lead without a shared answer. The next follower leads, or a stale answer is used.
-    pub(super) fn fail(&mut self) {
-        let Some(leader) = self.leader.take() else {
-            return;
-        };
-        let stale = leader.failed(self.pacer.now());
-        if matches!(self.stage, Stage::Ahead) {
-            self.stage = match stale {
-                Some(stale) => Stage::Stale(stale),
-                None => Stage::Passing(None),
-            };
-        }
-    }
-
     /// Takes the stale answer that the client gets instead of the origin's, if there is one.
     pub(super) fn take_stale(&mut self) -> Option<Arc<SharedAnswer>> {
-        match std::mem::replace(&mut self.stage, Stage::Passing(None)) {
-            Stage::Stale(stale) => Some(stale),
-            stage => {
-                self.stage = stage;
-                None
-            }
-        }
-    }
-
-    /// Starts to collect the answer with this head, if it may be shared. Returns whether it may.
-    fn judge(&mut self, origin: &OriginHead<'_>) -> bool {
-        let Some(leader) = &self.leader else {
-            return false;
+        let Stage::Stale(stale) = &self.stage else {
+            return None;
         };
-        let head = origin.head;
-        let fields: Vec<_> = head
-            .fields()
-            .iter()
-            .map(|(_, name, value)| (name, value))
-            .collect();
-        let verdict = Head {
-            status: head.status,
-            fields: &fields,
-            asked: clock::to_wall(origin.asked),
-            arrived: clock::to_wall(origin.arrived),
-        };
-        let max = leader.collapse().max_size.get();
-        match verdict.judge(leader.collapse()) {
-            Verdict::Shared(terms) if head.length.exact().is_none_or(|length| length <= max) => {
-                let answer = AnswerHead {
-                    status: head.status,
-                    reason: head.reason().to_vec(),
-                    fields: shared_fields(origin),
-                    arrived: origin.arrived,
-                    terms,
-                    billed: origin.billed,
-                };
-                let gathered = leader.gather(answer, head.length.exact().is_some());
-                self.stage = Stage::Gathering(gathered);
-                true
-            }
-            Verdict::Failed => {
-                self.fail();
-                false
-            }
-            Verdict::Unshareable => {
-                if let Some(leader) = self.leader.take() {
-                    leader.has_own_answer(self.pacer.now());
-                }
-                self.stage = Stage::Passing(None);
-                false
-            }
-            Verdict::Shared(_) => {
-                self.stop_sharing(None);
-                false
-            }
-        }
+        let stale = Arc::clone(stale);
+        self.stage = Stage::Passing(None);
+        Some(stale)
     }
 
     /// Stops sharing an answer that is too large. The client gets the bytes in `first` first.
@@ -212,17 +149,11 @@ impl<'c> Collector<'c> {
     }
 
     /// Sends the collected bytes to the client. `end`: set if the answer is complete.
-    fn poll_own(
-        &mut self,
-        cx: &mut Context<'_>,
-        end: Option<Then<'_>>,
-    ) -> Poll<Result<(), ClientError>> {
-        let Some(client) = self.client.as_deref_mut() else {
+    fn poll_own(&mut self, cx: &mut Context<'_>, end: Option<Then<'_>>) -> Polled {
+        let client = self.client.as_deref_mut();
+        let Some(client) = client.filter(|_| !self.has_lost_client.get()) else {
             return Poll::Ready(Ok(()));
         };
-        if self.has_lost_client.get() {
-            return Poll::Ready(Ok(()));
-        }
         let source = match &self.stage {
             Stage::Gathering(gathered) => Source::Gathered(gathered.body()),
             Stage::Complete(body) | Stage::Passing(Some(body)) => Source::Body(body),
@@ -265,18 +196,11 @@ impl ClientStream for Collector<'_> {
     }
 
     fn is_disconnected(&self, cx: &mut Context<'_>) -> bool {
-        let is_disconnected = self
-            .client
-            .as_deref()
-            .is_some_and(|client| client.is_disconnected(cx));
-        is_disconnected && self.leader.is_none()
+        let client = self.client.as_deref();
+        self.leader.is_none() && client.is_some_and(|client| client.is_disconnected(cx))
     }
 
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled {
         match self.client.as_deref_mut() {
             Some(client) => client.poll_body(cx, piece),
             None => Poll::Ready(Ok(())),
@@ -304,12 +228,58 @@ impl ClientStream for Collector<'_> {
         }
     }
 
+    /// Starts to collect the answer with this head, if it may be shared.
     fn offer(&mut self, origin: &OriginHead<'_>) -> bool {
-        self.judge(origin)
+        let Some(leader) = &self.leader else {
+            return false;
+        };
+        let (head, collapse) = (origin.head, leader.collapse());
+        let fields = head.fields().iter().map(|(_, name, value)| (name, value));
+        let verdict = Head {
+            status: head.status,
+            fields: &fields.collect::<Vec<_>>(),
+            sent: clock::to_wall(origin.sent),
+            arrived: clock::to_wall(origin.arrived),
+        }
+        .judge(collapse);
+        let is_too_large = |length| length > collapse.max_size.get();
+        match verdict {
+            Verdict::Shared(_) if head.length.exact().is_some_and(is_too_large) => {
+                self.stop_sharing(None);
+            }
+            Verdict::Shared(terms) => {
+                let answer = AnswerHead {
+                    status: head.status,
+                    reason: head.reason().to_vec(),
+                    fields: shared_fields(origin),
+                    arrived: origin.arrived,
+                    terms,
+                    billed: origin.billed,
+                };
+                let gathered = leader.gather(answer, head.length.exact().is_some());
+                self.stage = Stage::Gathering(gathered);
+                return true;
+            }
+            Verdict::Failed => self.unanswered(),
+            Verdict::Unshareable => {
+                if let Some(leader) = self.leader.take() {
+                    leader.has_own_answer(self.pacer.now());
+                }
+                self.stage = Stage::Passing(None);
+            }
+        }
+        false
     }
 
+    /// Ends the lead without a shared answer. The next follower leads, or a stale answer is used.
     fn unanswered(&mut self) {
-        self.fail();
+        let Some(leader) = self.leader.take() else {
+            return;
+        };
+        let stale = leader.failed(self.pacer.now());
+        if matches!(self.stage, Stage::Ahead) {
+            self.stage = stale.map_or(Stage::Passing(None), Stage::Stale);
+        }
     }
 
     fn held(&mut self) -> bool {
@@ -343,7 +313,7 @@ impl ClientStream for Collector<'_> {
     fn begin(&mut self, response: &Response<'_>) {
         if matches!(self.stage, Stage::Ahead) {
             // A response that the gateway made itself.
-            self.fail();
+            self.unanswered();
         }
         let is_replaced = matches!(self.stage, Stage::Stale(_));
         if let Some(client) = self.client.as_deref_mut()
@@ -359,44 +329,40 @@ impl ClientStream for Collector<'_> {
         has_begun || matches!(self.stage, Stage::Stale(_))
     }
 
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         if let Stage::Gathering(_) = &self.stage {
             self.add(piece);
         }
-        if let Stage::Gathering(_) = &self.stage {
-            if let Then::End(_) = then {
-                self.complete();
-            } else {
+        match (&self.stage, then) {
+            (Stage::Gathering(_), Then::End(_)) => self.complete(),
+            (Stage::Gathering(_), Then::More) => {
                 let _own = self.poll_own(cx, None);
                 return Poll::Ready(Ok(()));
             }
+            _ => {}
         }
-        match &mut self.stage {
-            Stage::Complete(_) => {
-                // The end of the client is no error of the origin's connection.
-                let own = self.poll_own(cx, Some(then));
-                own.map(|_| Ok(()))
-            }
+        match &self.stage {
+            // The end of the client is no error of the origin's connection.
+            Stage::Complete(_) => return self.poll_own(cx, Some(then)).map(|_| Ok(())),
             Stage::Stale(_) => {
                 // A short response of the gateway itself. The client gets the stale answer instead.
                 piece.clear_for_body();
-                Poll::Ready(Ok(()))
+                return Poll::Ready(Ok(()));
             }
             Stage::Passing(first) if first.is_some() || self.own.is_sending() => {
                 ready!(self.poll_own(cx, None))?;
                 self.stage = Stage::Passing(None);
-                self.poll_passing(cx, piece, then)
             }
-            _ => self.poll_passing(cx, piece, then),
+            _ => {}
+        }
+        // The answer is for this client alone.
+        match self.client.as_deref_mut() {
+            Some(client) if !self.has_lost_client.get() => client.poll_send(cx, piece, then),
+            _ => Poll::Ready(Err(ClientError::Disconnected)),
         }
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled {
         let Some(client) = self.client.as_deref_mut() else {
             return Poll::Ready(Ok(()));
         };
@@ -408,22 +374,5 @@ impl ClientStream for Collector<'_> {
             self.has_lost_client.set(true);
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-impl Collector<'_> {
-    /// Forwards a piece to the client alone.
-    fn poll_passing(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
-        match self.client.as_deref_mut() {
-            Some(_) if self.has_lost_client.get() => Poll::Ready(Err(ClientError::Disconnected)),
-            Some(client) => client.poll_send(cx, piece, then),
-            // There is no client and no follower.
-            None => Poll::Ready(Err(ClientError::Disconnected)),
-        }
     }
 }

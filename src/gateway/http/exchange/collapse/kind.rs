@@ -19,10 +19,8 @@ use crate::http::message::{FieldName, is_like};
 pub(super) struct Kind {
     /// Cache key. Two requests have the same key only if they may get the same answer.
     pub(super) key: Vec<u8>,
-    /// Whether the request is conditional or for a range. Then its own answer is not a full one.
-    asks_less: bool,
-    /// Whether the method is `GET`, and not `HEAD`.
-    is_get: bool,
+    /// Whether the request's own answer could be shared: it is the full answer to a `GET`.
+    pub(super) may_lead: bool,
 }
 
 thread_local! {
@@ -33,40 +31,12 @@ thread_local! {
 /// Maximum capacity of a key buffer that is reused, in bytes.
 const MAX_KEPT: usize = 4096;
 
-impl Kind {
-    /// Returns whether the request's own answer could be shared.
-    pub(super) fn may_lead(&self) -> bool {
-        self.is_get && !self.asks_less
-    }
-
-    /// Returns the preconditions and the range of the request.
-    ///
-    /// The fields are read again only if there are any.
-    pub(super) fn preconditions<'a>(&self, info: &RequestInfo<'a>) -> Preconditions<'a> {
-        if self.asks_less {
-            preconditions(info)
-        } else {
-            Preconditions::default()
-        }
-    }
-}
-
 impl Drop for Kind {
     fn drop(&mut self) {
         if self.key.capacity() <= MAX_KEPT {
             SCRATCH.set(std::mem::take(&mut self.key));
         }
     }
-}
-
-/// Effect of a request field on sharing.
-enum Meaning {
-    /// No effect.
-    None,
-    /// The request does not share.
-    Own,
-    /// The request is conditional or for a range: it does not lead.
-    Less,
 }
 
 /// Fields in which some programs look for another method, scheme, host or path.
@@ -89,26 +59,17 @@ const OVERRIDING: [&[u8]; 16] = [
     b"x-url-scheme",
 ];
 
-/// Returns the effect of a field that has no [`FieldName`] of its own.
+/// Returns whether a field, which has no [`FieldName`] of its own, prevents sharing.
 ///
 /// Some origins take another method, path or host from a field. Their answer must not be given to
 /// requests without that field. Some origins also read another character, such as `_`, as `-`.
-fn meaning(name: &[u8], value: &[u8]) -> Meaning {
+fn prevents_sharing(name: &[u8], value: &[u8]) -> bool {
     let is = |known: &[u8]| name.len() == known.len() && is_like(name, known);
     match name.len() {
-        5 if is(b"range") => Meaning::Less,
-        8 if is(b"if-range") => Meaning::Less,
-        8 if is(b"if-match") => Meaning::Own,
-        13 if is(b"if-none-match") => Meaning::Less,
-        13 if is(b"cache-control") && forbids_storing(value) => Meaning::Own,
-        17 if is(b"if-modified-since") => Meaning::Less,
-        19 if is(b"if-unmodified-since") || is(b"proxy-authorization") => Meaning::Own,
-        6.. if matches!(name[0], b'x' | b'X' | b'f' | b'F')
-            && OVERRIDING.iter().any(|known| is(known)) =>
-        {
-            Meaning::Own
-        }
-        _ => Meaning::None,
+        13 if is(b"cache-control") => forbids_storing(value),
+        19 if is(b"proxy-authorization") => true,
+        6.. => matches!(name[0] | 0x20, b'x' | b'f') && OVERRIDING.iter().any(|known| is(known)),
+        _ => false,
     }
 }
 
@@ -135,7 +96,6 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     if info.peer().certificate().is_some() || info.context.tied().is_some() {
         return None;
     }
-    let mut asks_less = false;
     let mut varying = Varying::new();
     for (known, name, value) in info.fields().iter() {
         match known {
@@ -143,11 +103,8 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
             FieldName::Cookie if has_own_cookie(collapse, value) => return None,
             // A trusted proxy reports the certificate of its client.
             FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
-            FieldName::Other => match meaning(name, value) {
-                Meaning::None => {}
-                Meaning::Own => return None,
-                Meaning::Less => asks_less = true,
-            },
+            FieldName::Precondition if is_own_condition(name) => return None,
+            FieldName::Other if prevents_sharing(name, value) => return None,
             _ => {}
         }
         let is_expected = |expected: &String| is_field(expected, name, info.underscores);
@@ -155,12 +112,16 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
             varying.push((expected, value));
         }
     }
-    let key = kind_key(collapse, route, info, &varying);
     Some(Kind {
-        key,
-        asks_less,
-        is_get,
+        key: kind_key(collapse, route, info, &varying),
+        // The answer to a conditional request, or to one for a range, may not be a full one.
+        may_lead: is_get && !info.fields().has(FieldName::Precondition),
     })
+}
+
+/// Returns whether a precondition is one that only the origin can check.
+fn is_own_condition(name: &[u8]) -> bool {
+    is_like(name, b"if-match") || is_like(name, b"if-unmodified-since")
 }
 
 /// Returns whether a `Cookie` line has a cookie that prevents sharing.
@@ -192,12 +153,7 @@ fn kind_key(
     });
     // The host that the origin receives.
     let named = info.head.named_host().unwrap_or_default();
-    // Most clients send the host in lower case, as it is compared.
-    if named == info.host.as_bytes() {
-        put(&mut bytes, |bytes| bytes.extend_from_slice(named));
-    } else {
-        put(&mut bytes, |bytes| put_lower(bytes, named));
-    }
+    put(&mut bytes, |bytes| put_lower(bytes, named));
     if info.client.trusted {
         add_vouched(&mut bytes, info);
     }
@@ -282,11 +238,7 @@ fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Returns the preconditions and the range of a request.
 pub(super) fn preconditions<'a>(info: &RequestInfo<'a>) -> Preconditions<'a> {
-    let mut fields = info.fields().iter();
-    let asks_less = |known, name, value| {
-        known == FieldName::Other && matches!(meaning(name, value), Meaning::Less)
-    };
-    if !fields.any(|(known, name, value)| asks_less(known, name, value)) {
+    if !info.fields().has(FieldName::Precondition) {
         return Preconditions::default();
     }
     let first = |name: &str| info.named(name).next();

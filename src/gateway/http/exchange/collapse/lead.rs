@@ -64,7 +64,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         Err(reply) => (Ok(()), Some(reply)),
     };
     // If the answer was shared or released before, this does nothing.
-    collector.fail();
+    collector.unanswered();
     if collector.is_refresh() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::task::{Context, Poll, ready};
 
 use crate::collapse::AnswerBody;
-use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::downstream::{ClientError, ClientStream, Polled};
 use crate::http::message::Buffer;
 use crate::http::message::buffer::READ_SIZE;
 use crate::http::message::sender::Then;
@@ -63,8 +63,7 @@ impl Piece {
     /// `is_end`: the source gets no more bytes.
     fn from(source: Source<'_>, start: usize, is_end: bool) -> Option<Self> {
         let end = source.length().min(start + READ_SIZE);
-        let mut buffer = Buffer::take();
-        buffer.clear_for_body();
+        let mut buffer = Buffer::for_body();
         source.read(start..end, |bytes| buffer.put(bytes))?;
         Some(Self {
             buffer,
@@ -94,20 +93,18 @@ impl OwnCopy {
         cx: &mut Context<'_>,
         source: Source<'_>,
         end: Option<Then<'_>>,
-    ) -> Poll<Result<(), ClientError>> {
+    ) -> Polled {
         loop {
-            if self.piece.is_none() {
-                let has_all = self.sent == source.length();
-                if has_all && (end.is_none() || self.is_ended) {
-                    return Poll::Ready(Ok(()));
+            let piece = match &mut self.piece {
+                Some(piece) => piece,
+                none => {
+                    let has_all = self.sent == source.length();
+                    if has_all && (end.is_none() || self.is_ended) {
+                        return Poll::Ready(Ok(()));
+                    }
+                    let piece = Piece::from(source, self.sent, end.is_some());
+                    none.insert(piece.ok_or(ClientError::Disconnected)?)
                 }
-                let Some(piece) = Piece::from(source, self.sent, end.is_some()) else {
-                    return Poll::Ready(Err(ClientError::Disconnected));
-                };
-                self.piece = Some(piece);
-            }
-            let Some(piece) = &mut self.piece else {
-                return Poll::Ready(Ok(()));
             };
             let then = match end {
                 Some(end) if piece.is_last => end,

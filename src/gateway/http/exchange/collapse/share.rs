@@ -16,9 +16,7 @@ use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::kind::{kind, preconditions};
 use super::refresh;
-use crate::collapse::{
-    CollapseLookup, FollowResult, Follower, Preconditions, ReleasedTurn, SharedAnswer,
-};
+use crate::collapse::{CollapseLookup, FollowResult, Follower, ReleasedTurn, SharedAnswer};
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
 use crate::time::pacer::Pacer;
 
@@ -31,29 +29,33 @@ pub(in super::super) fn share<'w, 'a: 'w>(
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
     let (route, info) = (before.to.route, record.info);
     let shared = record.gateway.shared_answers();
-    let collapse = route.collapse.as_ref().zip(shared);
-    let kind = collapse.and_then(|(collapse, shared)| {
-        let kind = kind(collapse, route, info)?;
-        Some((collapse, shared, kind))
-    });
-    let Some((collapse, shared, kind)) = kind else {
+    let Some((collapse, shared)) = route.collapse.as_ref().zip(shared) else {
+        return alone(before, record, None);
+    };
+    let Some(kind) = kind(collapse, route, info) else {
         return alone(before, record, None);
     };
     let now = asked_at(&before, record);
     let client = info.client.address;
-    match shared.ask(&kind.key, collapse, client, kind.may_lead(), now) {
-        CollapseLookup::Kept(answer) => {
-            let kept = SharedOutcome::Kept;
-            let asked = kind.preconditions(info);
-            Ok(Err(answered(kept, answer, &asked, before, record, now)))
-        }
+    match shared.look_up(&kind.key, collapse, client, kind.may_lead, now) {
+        CollapseLookup::Kept(answer) => Ok(Err(answered(
+            SharedOutcome::Kept,
+            answer,
+            before,
+            record,
+            now,
+        ))),
         CollapseLookup::Stale(answer, leader) => {
             if let Some(leader) = leader {
                 refresh::start(record.worker, info, leader);
             }
-            let stale = SharedOutcome::Stale;
-            let asked = kind.preconditions(info);
-            Ok(Err(answered(stale, answer, &asked, before, record, now)))
+            Ok(Err(answered(
+                SharedOutcome::Stale,
+                answer,
+                before,
+                record,
+                now,
+            )))
         }
         CollapseLookup::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
@@ -112,7 +114,6 @@ fn alone<'w, 'a: 'w>(
 fn answered<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
-    preconditions: &Preconditions<'_>,
     before: BeforeGate<'a>,
     record: &mut RequestRecord<'a>,
     now: Moment,
@@ -121,7 +122,7 @@ fn answered<'a>(
     let route = before.to.route;
     let (mut used, _in_flight_permits) = before.admissions.take(route);
     record.settle(route, answer.head.status, answer.head.billed, &mut used);
-    Reply::shared(answer, preconditions, now)
+    Reply::shared(answer, &preconditions(record.info), now)
 }
 
 /// Waits for the answer of the leader. `began`: start of the wait.
@@ -143,38 +144,37 @@ fn follow<'w, 'a: 'w>(
         let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
         let decision = wait_for_leader(&worker.pacer, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
+        let span = now.since(began);
         drop((follower, waiting));
         if let Some(metrics) = metrics {
-            metrics.waits.record(now.since(began));
+            metrics.waits.record(span);
         }
         match decision {
-            Ok(Some(FollowResult::Answer(answer))) => {
-                let follower = SharedOutcome::Follower;
-                let asked = preconditions(record.info);
-                Err(answered(follower, answer, &asked, before, record, now))
-            }
+            Ok(Some(FollowResult::Answer(answer))) => Err(answered(
+                SharedOutcome::Follower,
+                answer,
+                before,
+                record,
+                now,
+            )),
             Ok(Some(FollowResult::Stale(answer))) => {
-                let stale = SharedOutcome::Stale;
-                let asked = preconditions(record.info);
-                Err(answered(stale, answer, &asked, before, record, now))
+                Err(answered(SharedOutcome::Stale, answer, before, record, now))
             }
             Ok(Some(FollowResult::Lead(leader))) => {
-                note_followed(&mut before, record, now.since(began), departed.is_none());
+                note_followed(&mut before, record, span, departed.is_none());
                 record.shared = SharedOutcome::Leader;
                 let leader = *leader;
                 Ok(Proceed::Leads(Box::new(Leading { before, leader })))
             }
             Ok(Some(FollowResult::Alone(release))) => {
-                let span = now.since(began);
                 continue_alone(before, record, span, departed, Some(release)).await
             }
             Err(FollowTimeout::AtOrigin) => {
-                let span = now.since(began);
                 continue_alone(before, record, span, departed, None).await
             }
             // The process is ending.
             Ok(None) => Err(Reply::of_status(503)),
-            Err(FollowTimeout::AtGate) => Err(reject_follower(now.since(began), before, record)),
+            Err(FollowTimeout::AtGate) => Err(reject_follower(span, before, record)),
         }
     }
 }

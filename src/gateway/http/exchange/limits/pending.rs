@@ -98,7 +98,10 @@ impl JoinedLimit<'_> {
 
 impl PendingLimit {
     /// Joins the zone. Returns its decision, or the joined limit if the request must wait.
-    pub(super) fn ask(self, gateway: &Gateway) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
+    pub(super) fn join_at_once(
+        self,
+        gateway: &Gateway,
+    ) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
         let (limit, dry_run) = (self.applied(), self.join.dry_run);
         match gateway.zone(self.zone).ask(self.join) {
             Joined::ZoneAdmission(admission) => Ok(Ok((

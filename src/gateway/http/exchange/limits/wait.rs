@@ -16,8 +16,7 @@ use super::super::request_info::RequestInfo;
 use super::Limited;
 use super::admissions::ZoneAdmissions;
 use super::pending::{DecidedLimit, PendingLimit, pending};
-use super::several::join_all;
-use super::several::{set_apart, try_out};
+use super::several::{join_all, set_apart, try_out};
 use super::verdict::{LimitOutcome, LimitVerdict, Verdicts};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
@@ -30,9 +29,9 @@ pub(in super::super) type Decided<'r> =
     Result<(Verdicts, ZoneAdmissions<'r>), (LimitVerdict, Rejection)>;
 
 /// State of a request after it has joined the zones of its route.
-pub(in super::super) enum Begun<F> {
+pub(in super::super) enum Begun<'r, F> {
     /// All zones have decided. The outcome is in the request's record.
-    Decided,
+    Decided(ZoneAdmissions<'r>),
     /// The request waits: at its only limit (stored in its record), or at several limits.
     Waiting(Option<Pin<Box<F>>>),
 }
@@ -46,14 +45,11 @@ pub(in super::super) enum Begun<F> {
 /// After a rejection, the other admissions are dropped, which refunds their charges. To make this
 /// rare, several zones are probed before they are joined. While the request waits, its record says
 /// where. Afterwards the record has the outcome.
-///
-/// `admissions`: gets the admissions if all zones decide at once.
 pub(in super::super) fn begin<'i, 'r>(
     route: &'r Route,
     info: &'i RequestInfo<'i>,
     record: &mut RequestRecord<'r>,
-    admissions: &mut ZoneAdmissions<'r>,
-) -> Begun<impl Future<Output = Decided<'r>> + use<'i, 'r>> {
+) -> Begun<'r, impl Future<Output = Decided<'r>> + use<'i, 'r>> {
     let (gateway, pacer, began) = (record.gateway, &record.worker.pacer, record.began);
     let mut pending = pending(gateway, route, info, record.cost);
     let first = pending.next();
@@ -61,16 +57,16 @@ pub(in super::super) fn begin<'i, 'r>(
     match (first, second) {
         (None, _) => {
             record.limited = Limited::Decided(LimitOutcome::default());
-            Begun::Decided
+            Begun::Decided(ZoneAdmissions::default())
         }
-        (Some(first), None) => match first.ask(gateway) {
+        (Some(first), None) => match first.join_at_once(gateway) {
             Ok(decided) => {
                 // The zone decided when the request arrived.
-                record_one(route, info, record, decided, began, admissions);
-                Begun::Decided
+                let decided = of_one(info, record, decided);
+                Begun::Decided(record_decision(route, info, record, decided, began))
             }
-            Err(asked) => {
-                record.limited = Limited::WaitingAtOne(asked);
+            Err(joined) => {
+                record.limited = Limited::WaitingAtOne(joined);
                 Begun::Waiting(None)
             }
         },
@@ -94,31 +90,25 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
     mut several: Option<Pin<Box<impl Future<Output = Decided<'r>>>>>,
 ) -> impl Future<Output = ZoneAdmissions<'r>> {
     poll_fn(move |cx| {
-        if let Some(several) = &mut several {
-            let decided = ready!(several.as_mut().poll(cx));
-            let now = rejected_at(record, &decided);
-            return Poll::Ready(record_outcome(route, info, record, decided, now));
-        }
-        let Limited::WaitingAtOne(one) = &mut record.limited else {
+        let decided = if let Some(several) = &mut several {
+            ready!(several.as_mut().poll(cx))
+        } else if let Limited::WaitingAtOne(one) = &mut record.limited {
+            let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {
+                Ok(admission) => Ok((one.granted(&admission), admission)),
+                Err(rejection) => Err((one.rejected(&rejection), rejection)),
+            };
+            of_one(info, record, decided)
+        } else {
             return Poll::Pending;
         };
-        let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {
-            Ok(admission) => Ok((one.granted(&admission), admission)),
-            Err(rejection) => Err((one.rejected(&rejection), rejection)),
+        // An admission has its own instant.
+        let now = if decided.is_ok() {
+            record.began
+        } else {
+            record.now()
         };
-        let now = rejected_at(record, &decided);
-        let mut admissions = ZoneAdmissions::default();
-        record_one(route, info, record, decided, now, &mut admissions);
-        Poll::Ready(admissions)
+        Poll::Ready(record_decision(route, info, record, decided, now))
     })
-}
-
-/// Returns the instant of a rejection after a wait. An admission has its own instant.
-fn rejected_at<T, E>(record: &RequestRecord<'_>, decided: &Result<T, E>) -> Moment {
-    match decided {
-        Ok(_) => record.began,
-        Err(_) => record.now(),
-    }
 }
 
 /// Returns the verdicts of several limits.
@@ -162,71 +152,47 @@ fn log_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, 
     }
 }
 
-/// Records the decision of a request's only limit, and puts the admission into `admissions`.
-///
-/// `now`: instant of the rejection, if the request was rejected.
-fn record_one<'r>(
-    route: &Route,
+/// Logs a delay by the request's only limit, and returns its decision as that of all limits.
+fn of_one<'r>(
     info: &RequestInfo<'_>,
-    record: &mut RequestRecord<'r>,
+    record: &RequestRecord<'_>,
     decided: DecidedLimit<'r>,
-    now: Moment,
-    admissions: &mut ZoneAdmissions<'r>,
-) {
-    let (verdict, admission) = match decided {
-        Ok(granted) => granted,
-        Err(rejected) => return record_rejection(route, info, record, rejected, now),
-    };
-    let granted_at = record.began.max(admission.grant().at);
+) -> Decided<'r> {
+    let (verdict, admission) = decided?;
+    let admissions = ZoneAdmissions(smallvec![admission]);
+    let granted_at = admissions.granted_at(record.began);
     log_delay(record.gateway, &verdict, info, granted_at);
-    record.limited = Limited::Decided(LimitOutcome {
-        verdicts: smallvec![verdict],
-        waited: granted_at.since(record.began),
-        rejected: None,
-    });
-    admissions.0.push(admission);
+    Ok((smallvec![verdict], admissions))
 }
 
-/// Records the decision of several limits. `now`: instant of the rejection, if there was one.
-fn record_outcome<'r>(
+/// Records the decision of all limits, and logs a rejection. `now`: instant of the rejection.
+fn record_decision<'r>(
     route: &Route,
     info: &RequestInfo<'_>,
     record: &mut RequestRecord<'r>,
     decided: Decided<'r>,
     now: Moment,
 ) -> ZoneAdmissions<'r> {
-    let (verdicts, admissions) = match decided {
-        Ok(granted) => granted,
-        Err(rejected) => {
-            record_rejection(route, info, record, rejected, now);
-            return ZoneAdmissions::default();
+    let mut admissions = ZoneAdmissions::default();
+    let (verdicts, ended, rejected) = match decided {
+        Ok((verdicts, granted)) => {
+            admissions = granted;
+            (verdicts, admissions.granted_at(record.began), None)
+        }
+        Err((verdict, rejection)) => {
+            verdict.log_rejection(record.gateway, route, &rejection);
+            note_forwarder(record.gateway, verdict.limit.zone, info, now);
+            let is_enforced = verdict.status == LimitStatus::Rejected;
+            let rejected = is_enforced.then_some(rejection.reason);
+            (smallvec![verdict], now, rejected)
         }
     };
     record.limited = Limited::Decided(LimitOutcome {
         verdicts,
-        waited: admissions.granted_at(record.began).since(record.began),
-        rejected: None,
+        waited: ended.since(record.began),
+        rejected,
     });
     admissions
-}
-
-/// Records and logs the rejection of a request at `now`.
-fn record_rejection(
-    route: &Route,
-    info: &RequestInfo<'_>,
-    record: &mut RequestRecord<'_>,
-    (verdict, rejection): (LimitVerdict, Rejection),
-    now: Moment,
-) {
-    let gateway = record.gateway;
-    verdict.log_rejection(gateway, route, &rejection);
-    note_forwarder(gateway, verdict.limit.zone, info, now);
-    let holds = verdict.status == LimitStatus::Rejected;
-    record.limited = Limited::Decided(LimitOutcome {
-        verdicts: smallvec![verdict],
-        waited: now.since(record.began),
-        rejected: holds.then_some(rejection.reason),
-    });
 }
 
 /// Records a client that names another client, for a hint that `trusted_proxies` may be missing.
@@ -238,14 +204,11 @@ fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: M
     if !gateway.zone(zone).settings().key.has_address() {
         return;
     }
-    let forwarders = &gateway.events(zone).forwarders;
     let Client { address, trusted } = info.client;
-    if trusted {
-        let field = gateway.settings().server.forwarded_header;
-        let named = || named_by_client(info.fields(), address, field);
-        forwarders.note(address, named, now);
-    } else {
-        let named = || info.fields().all(FieldName::XForwardedFor).next();
-        forwarders.note(address, named, now);
-    }
+    let field = gateway.settings().server.forwarded_header;
+    let named = || match trusted {
+        true => named_by_client(info.fields(), address, field),
+        false => info.fields().first(FieldName::XForwardedFor),
+    };
+    gateway.events(zone).forwarders.note(address, named, now);
 }

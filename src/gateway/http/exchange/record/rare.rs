@@ -60,29 +60,29 @@ impl<'r> RareProperties<'r> {
 
 impl<'r> RequestRecord<'r> {
     /// Records a new session in the waiting room. The response gets these fields.
-    pub(in crate::http::exchange) fn begin_session(&mut self, fields: RoomFields) {
+    pub(in super::super) fn begin_session(&mut self, fields: RoomFields) {
         self.rare.get_or_insert_default().session = Some(fields);
     }
 
     /// Records that the request continues alone after it was a follower for this time.
-    pub(in crate::http::exchange) fn note_time_as_follower(&mut self, followed: Duration) {
+    pub(in super::super) fn note_time_as_follower(&mut self, followed: Duration) {
         self.rare.get_or_insert_default().followed = followed;
     }
 
     /// Returns the time as a follower, before the request continued alone.
-    pub(in crate::http::exchange) fn followed(&self) -> Duration {
+    pub(in super::super) fn followed(&self) -> Duration {
         let rare = self.rare.as_ref();
         rare.map_or(Duration::ZERO, |rare| rare.followed)
     }
 
     /// Records that the body was received. The request joins its limits `now`.
-    pub(in crate::http::exchange) fn body_received(&mut self, now: Moment) {
+    pub(in super::super) fn body_received(&mut self, now: Moment) {
         self.rare.get_or_insert_default().receiving = now.since(self.began);
         self.began = now;
     }
 
     /// Records that the client has disconnected, and that the request continues without it.
-    pub(in crate::http::exchange) fn disconnected(&mut self) {
+    pub(in super::super) fn disconnected(&mut self) {
         let now = self.now();
         let rare = self.rare.get_or_insert_default();
         rare.disconnected.get_or_insert(now);
@@ -100,11 +100,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Puts the fields of `each`, and the fields of a new session.
-    pub(in crate::http::exchange) fn put_with_session(
-        &self,
-        put: Put<'_>,
-        each: impl FnOnce(Put<'_>),
-    ) {
+    pub(in super::super) fn put_with_session(&self, put: Put<'_>, each: impl FnOnce(Put<'_>)) {
         match self.rare.as_ref().and_then(|rare| rare.session.as_ref()) {
             None => each(put),
             Some(fields) => {
@@ -116,14 +112,14 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Returns the name of the request id field, and the id, if ids are configured.
-    pub(in crate::http::exchange) fn request_id(&self) -> Option<(&'r str, &str)> {
+    pub(in super::super) fn request_id(&self) -> Option<(&'r str, &str)> {
         let id = self.rare.as_ref()?.request_id.as_ref()?;
         let name = self.gateway.settings().server.request_id.as_deref()?;
         Some((name, id.as_str()))
     }
 
     /// Returns the `traceparent` for the origin; `None` if the client's is forwarded unchanged.
-    pub(in crate::http::exchange) fn traceparent(&self) -> Option<String> {
+    pub(in super::super) fn traceparent(&self) -> Option<String> {
         self.trace().map(Trace::traceparent)
     }
 
@@ -135,11 +131,7 @@ impl<'r> RequestRecord<'r> {
 
 impl RequestRecord<'_> {
     /// Counts the request at its origin, by the origin of its answer.
-    pub(in crate::http::exchange) fn count_shared(
-        &mut self,
-        outcome: SharedOutcome,
-        origin: usize,
-    ) {
+    pub(in super::super) fn count_shared(&mut self, outcome: SharedOutcome, origin: usize) {
         self.shared = outcome;
         if let Some(metrics) = self.gateway.collapse_metrics(origin) {
             metrics.requests.add(outcome, 1);
@@ -147,7 +139,7 @@ impl RequestRecord<'_> {
     }
 
     /// Records that the answer is not shared with followers.
-    pub(in crate::http::exchange) fn stop_sharing(&mut self) {
+    pub(in super::super) fn stop_sharing(&mut self) {
         if self.shared == SharedOutcome::Leader {
             self.shared = SharedOutcome::Alone;
         }
@@ -158,7 +150,7 @@ impl RequestRecord<'_> {
     /// Corrects the charge in the zones by the status and the reported cost of the response.
     ///
     /// Returns the reported cost if it differs from the charge.
-    pub(in crate::http::exchange) fn settle(
+    pub(in super::super) fn settle(
         &mut self,
         route: &Route,
         status: u16,
@@ -181,7 +173,7 @@ impl RequestRecord<'_> {
     /// Corrects the charge in the zones by the measured work of the origin.
     ///
     /// Returns whether the charge has changed.
-    pub(in crate::http::exchange) fn settle_work(
+    pub(in super::super) fn settle_work(
         &mut self,
         cost: Cost,
         used: &mut UsedAdmissions<'_>,

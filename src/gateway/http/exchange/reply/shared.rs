@@ -12,7 +12,7 @@ use super::{Body, MoreFields, Reply, reason};
 use crate::collapse::{Preconditions, Presented, SharedAnswer};
 use crate::http::downstream::{ClientStream, Response};
 use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::{BodyLength, Buffer, Put};
+use crate::http::message::{BodyLength, Buffer, Put, put_number};
 
 /// A shared answer, and the part of it that a request gets.
 pub(in crate::http::exchange) struct SharedReply {
@@ -82,20 +82,19 @@ impl SharedReply {
         };
         let has_body = !matches!(status, 204 | 304);
         let to_head = record.info.head.is_head();
-        record.answer_began(status);
+        record.status = status;
         let announced = range.len() as u64;
         if !to_head {
             record.sent(announced);
         }
-        let (record, mut age) = (&*record, itoa::Buffer::new());
-        let age = age.format(self.age).as_bytes();
+        let record = &*record;
         let all = |put: Put<'_>| {
             for (name, value) in head.fields.iter() {
                 if self.has(name) {
                     put(name, value);
                 }
             }
-            put(b"Age", age);
+            put_number(put, b"Age", self.age);
             match &self.presented {
                 Presented::Part(Range { start, end }) => {
                     let part = format!("bytes {start}-{}/{length}", end - 1);
@@ -125,8 +124,7 @@ impl SharedReply {
         let body = self.answer.body();
         if left.len() <= READ_SIZE {
             // A short body goes into the same buffer as the head.
-            let mut piece = Buffer::take();
-            piece.clear_for_body();
+            let mut piece = Buffer::for_body();
             if body.read(left.clone(), |bytes| piece.put(bytes)).is_some() {
                 return ReplyBody::new(piece);
             }

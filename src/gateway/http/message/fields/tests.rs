@@ -8,16 +8,23 @@ use super::*;
 use crate::http::message::test_heads::request;
 
 /// Every known name, in its usual spelling.
-const KNOWN: [(&str, FieldName); 31] = [
+const KNOWN: [(&str, FieldName); 38] = [
     ("Authorization", FieldName::Authorization),
     ("Connection", FieldName::Connection),
     ("Content-Length", FieldName::ContentLength),
+    ("Content-Type", FieldName::ContentType),
     ("Cookie", FieldName::Cookie),
     ("Date", FieldName::Date),
     ("Expect", FieldName::Expect),
     ("Forwarded", FieldName::Forwarded),
     ("Host", FieldName::Host),
     ("HTTP2-Settings", FieldName::Hop),
+    ("If-Match", FieldName::Precondition),
+    ("If-Modified-Since", FieldName::Precondition),
+    ("If-None-Match", FieldName::Precondition),
+    ("If-Range", FieldName::Precondition),
+    ("If-Unmodified-Since", FieldName::Precondition),
+    ("Range", FieldName::Precondition),
     ("Keep-Alive", FieldName::Hop),
     ("Proxy-Connection", FieldName::Hop),
     ("Proxy-Authenticate", FieldName::Challenge),
@@ -58,6 +65,12 @@ fn naive(name: &str) -> FieldName {
     match dashed.strip_prefix("x-forwarded-") {
         Some(rest) if !rest.is_empty() => FieldName::Origination,
         _ if dashed == "x-real-ip" => FieldName::Origination,
+        _ if dashed.starts_with("if-") => {
+            let known = KNOWN
+                .iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(&dashed));
+            known.map_or(FieldName::Other, |(_, known)| *known)
+        }
         _ => FieldName::Other,
     }
 }

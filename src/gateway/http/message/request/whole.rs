@@ -1,24 +1,13 @@
 //! Converts a conditional or range request to one for the whole resource.
 
-use super::{Field, RequestHead, Span, fields};
-
-/// Returns whether a field is a precondition or a range (RFC 9110, sections 13 and 14).
-fn is_for_less(name: &[u8]) -> bool {
-    let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
-    is(b"range")
-        || is(b"if-range")
-        || is(b"if-match")
-        || is(b"if-none-match")
-        || is(b"if-modified-since")
-        || is(b"if-unmodified-since")
-}
+use super::{Field, FieldName, RequestHead, Span, fields};
 
 impl RequestHead {
     /// Returns the `GET` request for the whole resource, without preconditions and ranges.
     pub fn whole(&self) -> Self {
         let mut bytes = self.bytes.to_vec();
         let method = Span::written(&mut bytes, b"GET");
-        let is_kept = |field: &&Field| !is_for_less(field.name().in_bytes(&self.bytes));
+        let is_kept = |field: &&Field| field.known != FieldName::Precondition;
         let table: Box<[Field]> = self.table.iter().filter(is_kept).copied().collect();
         Self {
             bytes: bytes.into(),
