@@ -255,7 +255,7 @@ impl Gateway {
             rooms,
             collapses,
             classes: origins.iter().map(classes).collect(),
-            learned_costs: LearnedCosts::new(&settings, None),
+            learned_costs: learned_costs::costs(&settings, None),
             origins,
             route_index: RouteIndex::new(&settings.routes),
             least_bursts: settings.least_bursts(),

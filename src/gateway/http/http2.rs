@@ -15,7 +15,28 @@ pub(crate) const MAX_UNSENT: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamClosed;
 
-/// Sends as many bytes of a piece as the window allows. Ready when the whole piece is sent.
+/// Sends as many of the bytes as the window allows, at least one. Ready with their number.
+///
+/// `is_last`: the body ends with these bytes.
+pub(crate) fn poll_send(
+    stream: &mut SendStream<Bytes>,
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+    is_last: bool,
+) -> Poll<Result<usize, StreamClosed>> {
+    stream.reserve_capacity(bytes.len());
+    let mut room = stream.capacity();
+    if room == 0 {
+        let capacity = ready!(stream.poll_capacity(cx));
+        room = capacity.and_then(Result::ok).ok_or(StreamClosed)?;
+    }
+    let count = room.min(bytes.len());
+    let data = Bytes::copy_from_slice(&bytes[..count]);
+    let sent = stream.send_data(data, is_last && count == bytes.len());
+    Poll::Ready(sent.map(|()| count).map_err(|_| StreamClosed))
+}
+
+/// Sends a whole piece as the window allows. `note` gets the bytes that are sent.
 ///
 /// `is_last`: the body ends with the piece.
 pub(crate) fn poll_send_piece(
@@ -23,33 +44,12 @@ pub(crate) fn poll_send_piece(
     cx: &mut Context<'_>,
     piece: &mut Buffer,
     is_last: bool,
-) -> Poll<Result<(), StreamClosed>> {
-    poll_send_noting(stream, cx, piece, is_last, |_| {})
-}
-
-/// Does the same as [`poll_send_piece`]. `note` gets the bytes that are sent.
-pub(crate) fn poll_send_noting(
-    stream: &mut SendStream<Bytes>,
-    cx: &mut Context<'_>,
-    piece: &mut Buffer,
-    is_last: bool,
     mut note: impl FnMut(&[u8]),
 ) -> Poll<Result<(), StreamClosed>> {
     while !piece.is_empty() {
-        stream.reserve_capacity(piece.len());
-        let mut room = stream.capacity();
-        if room == 0 {
-            match ready!(stream.poll_capacity(cx)) {
-                Some(Ok(count)) => room = count,
-                _ => return Poll::Ready(Err(StreamClosed)),
-            }
-        }
-        let count = room.min(piece.len());
-        let data = Bytes::copy_from_slice(&piece.filled()[..count]);
+        let count = ready!(poll_send(stream, cx, piece.filled(), is_last))?;
+        note(&piece.filled()[..count]);
         piece.consume(count);
-        note(&data);
-        let sent = stream.send_data(data, is_last && piece.is_empty());
-        sent.map_err(|_| StreamClosed)?;
     }
     Poll::Ready(Ok(()))
 }

@@ -252,7 +252,7 @@ impl NewConnection {
                 // If the client disconnects meanwhile, the first read reports it.
                 let _ignored = socket.set_nodelay(true);
                 let peer = Peer {
-                    address: Some(address.into()),
+                    address: Some((address.ip(), address.port())),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
                     ..self.entry.peer()
                 };

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use config::tls::{Validity, unfit, validity};
@@ -34,7 +34,6 @@ pub struct Certificates {
 }
 
 /// Contents of a pair of files, and the key made from them.
-#[derive(Clone)]
 struct Loaded {
     /// Contents of the certificate file and of the key file.
     text: (Vec<u8>, Vec<u8>),
@@ -74,6 +73,13 @@ impl Loaded {
     /// Returns the validity period of the certificate, if it can be read.
     fn validity(&self) -> Option<Validity> {
         validity(self.key.cert.first()?)
+    }
+
+    /// Publishes the validity of the certificate of `pair` to the headline, the metrics and the log.
+    fn note(&self, pair: &CertPair) {
+        if let Some(validity) = self.validity() {
+            note_certificate(CertificateOf::Server, &name(pair), validity);
+        }
     }
 
     /// Returns whether the client supports a signature scheme of this key.
@@ -130,15 +136,13 @@ impl Certificates {
 
     /// Returns the validity period of the first pair's certificate, if it can be read.
     pub(crate) fn first_validity(&self) -> Option<Validity> {
-        self.loaded(0)?.validity()
+        self.in_force().first()?.validity()
     }
 
     /// Publishes the validity of all certificates to the headline, the metrics and the log.
     pub fn note(&self) {
-        for (index, pair) in self.pairs.iter().enumerate() {
-            if let Some(validity) = self.loaded(index).and_then(|it| it.validity()) {
-                note(pair, validity);
-            }
+        for (pair, loaded) in self.pairs.iter().zip(&*self.in_force()) {
+            loaded.note(pair);
         }
     }
 
@@ -155,27 +159,17 @@ impl Certificates {
     fn renew(&self) -> Result<(), TlsFileError> {
         let mut problem = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
-            let known = self.loaded(index);
-            let renewed = read(pair).and_then(|text| {
-                if known.as_ref().is_some_and(|known| known.text == text) {
-                    return Ok(None);
-                }
-                make(pair, text, &self.provider).map(Some)
+            let renewed = read(pair).and_then(|text| match self.in_force().get(index) {
+                Some(known) if known.text == text => Ok(None),
+                _ => make(pair, text, &self.provider).map(Some),
             });
             match renewed {
                 Ok(None) => note_problem(CertificateOf::Server, &name(pair), None),
                 Ok(Some(renewed)) => {
-                    if let Some(validity) = renewed.validity() {
-                        note(pair, validity);
-                    }
-                    let mut in_force = self
-                        .in_force
-                        .write()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    if let Some(entry) = in_force.get_mut(index) {
-                        *entry = renewed;
-                    }
-                    tracing::info!(cert = %pair.cert.display(), "the renewed certificate is in force");
+                    renewed.note(pair);
+                    let in_force = self.in_force.write();
+                    in_force.unwrap_or_else(PoisonError::into_inner)[index] = renewed;
+                    tracing::info!(cert = %pair.cert.display(), "certificate renewed: new connections get it");
                 }
                 Err(error) => {
                     note_problem(CertificateOf::Server, &name(pair), Some(&error.to_string()));
@@ -186,21 +180,19 @@ impl Certificates {
         problem
     }
 
-    /// Returns the pair with this index, as it is in use.
-    fn loaded(&self, index: usize) -> Option<Loaded> {
-        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
-        in_force.get(index).cloned()
+    /// Returns the certificates in use.
+    fn in_force(&self) -> RwLockReadGuard<'_, Vec<Loaded>> {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        let in_force = self.in_force();
         // A trailing dot names the same host.
-        let name = hello
-            .server_name()
-            .map(|name| name.strip_suffix('.').unwrap_or(name))
-            .and_then(|name| ServerName::try_from(name).ok());
+        let name = hello.server_name();
+        let name = name.map(|name| name.strip_suffix('.').unwrap_or(name));
+        let name = name.and_then(|name| ServerName::try_from(name).ok());
         let rank = |loaded: &&Loaded| {
             let fit = name.as_ref().map_or(Fit::Not, |name| loaded.fit(name));
             // Clients reject a certificate for another name, whatever its key type.
@@ -224,11 +216,6 @@ impl fmt::Debug for Certificates {
 /// Returns the name of a pair in logs and metrics: the path of its certificate.
 fn name(pair: &CertPair) -> String {
     pair.cert.display().to_string()
-}
-
-/// Publishes the validity of a pair.
-fn note(pair: &CertPair, validity: Validity) {
-    note_certificate(CertificateOf::Server, &name(pair), validity);
 }
 
 /// Returns whether the certificate is valid for `name`.
@@ -301,11 +288,8 @@ pub(super) async fn follow_files<E: ToString + Send + 'static>(
             continue;
         };
         let problem = renewed.err().map(|error| error.to_string());
-        if let Some(problem) = problem
-            .as_ref()
-            .filter(|it| last_logged.as_ref() != Some(*it))
-        {
-            tracing::error!("server.tls: {problem}; {consequence}");
+        if let Some(new) = problem.as_ref().filter(|_| problem != last_logged) {
+            tracing::error!("server.tls: {new}; {consequence}");
         }
         last_logged = problem;
         log_expiring();

@@ -1,6 +1,6 @@
 //! The two ends of a client connection, and the identity of the client.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -34,32 +34,13 @@ pub struct PeerFacts {
     pub certificate: Option<ClientCertificate>,
 }
 
-/// Address of a client. Smaller than [`SocketAddr`]: it has no scope of an IPv6 address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerAddress {
-    ip: IpAddr,
-    port: u16,
-}
-
-impl From<SocketAddr> for PeerAddress {
-    fn from(address: SocketAddr) -> Self {
-        Self {
-            ip: address.ip(),
-            port: address.port(),
-        }
-    }
-}
-
-impl From<PeerAddress> for SocketAddr {
-    fn from(address: PeerAddress) -> Self {
-        Self::new(address.ip, address.port)
-    }
-}
+/// Address and port of a client. Smaller than `SocketAddr`: it has no scope of an IPv6 address.
+pub type PeerAddress = (IpAddr, u16);
 
 impl Peer {
     /// Returns the client's address, with an IPv4-mapped address as IPv4; `None` on a unix socket.
     pub fn ip(&self) -> Option<IpAddr> {
-        self.address.map(|address| address.ip.to_canonical())
+        self.address.map(|(ip, _)| ip.to_canonical())
     }
 
     /// Replaces both ends by the ends that the header of a proxy names.
@@ -69,7 +50,7 @@ impl Peer {
                 source,
                 destination,
             } => Self {
-                address: Some(source.into()),
+                address: Some((source.ip(), source.port())),
                 local_port: destination.port(),
                 ..self
             },

@@ -229,14 +229,14 @@ mod tests {
     use super::*;
     use crate::http::downstream::{ConnectionContext, Peer};
     use crate::http::message::RequestHead;
-    use crate::http::message::test_heads;
+    use crate::http::message::test_heads::{self, peer_address};
 
     fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
         let settings = crate::test_settings::with(&format!(
             "[zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}"
         ));
         let peer = Peer {
-            address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
+            address: Some(peer_address(peer)),
             ..Peer::default()
         };
         let context = ConnectionContext::new(peer, None);

@@ -21,12 +21,8 @@ const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
 ];
 
-/// Costs of all routes whose costs are learned.
-#[derive(Debug, Default)]
-pub(super) struct LearnedCosts {
-    /// Costs by the route's index; empty if no route learns costs.
-    routes: Vec<Option<RouteCosts>>,
-}
+/// Costs by the route's index; empty if no route learns costs.
+pub(super) type LearnedCosts = Vec<Option<RouteCosts>>;
 
 /// Costs of a route.
 #[derive(Debug)]
@@ -86,57 +82,46 @@ pub struct MethodCost {
     pub total: Duration,
 }
 
-impl LearnedCosts {
-    /// Creates the costs of these settings.
-    ///
-    /// Times that `known` has learned for a route are kept while the route's origin has the same
-    /// name.
-    pub(super) fn new(settings: &Settings, known: Option<&Gateway>) -> Self {
-        if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
-            return Self::default();
-        }
-        let before: HashMap<_, _> = known
-            .iter()
-            .flat_map(|gateway| {
-                let costs = gateway.learned_costs.routes.iter();
-                let routes = gateway.settings.routes.iter().zip(costs);
-                routes.map(|(route, costs)| {
-                    let origin = origin_name(&gateway.settings, route);
-                    (route.selector(), (origin, costs))
-                })
-            })
-            .collect();
-        let mut works = Vec::with_capacity(settings.routes.len());
-        for route in &settings.routes {
-            let origin = origin_name(settings, route);
-            let known = before.get(&route.selector());
-            let known = known.filter(|(before, _)| *before == origin);
-            let known = known.and_then(|(_, costs)| costs.as_ref());
-            let work = || known.map_or_else(Arc::default, |costs| Arc::clone(&costs.work));
-            works.push(route.cost.learned().map(|_| work()));
-        }
-        let origin = |index: usize| {
-            let routes = settings.routes.iter().zip(&works);
-            let routes = routes.filter(|(route, _)| route.origin() == Some(index));
-            let origin = OriginWork {
-                routes: routes.filter_map(|(_, work)| work.clone()).collect(),
-                median: AtomicU32::new(0),
-            };
-            origin.update();
-            Arc::new(origin)
-        };
-        let origins: Vec<_> = (0..settings.origins.len()).map(origin).collect();
-        let costs = settings.routes.iter().zip(&works).map(|(route, work)| {
-            Some(RouteCosts {
-                rule: *route.cost.learned()?,
-                work: Arc::clone(work.as_ref()?),
-                origin: Arc::clone(origins.get(route.origin()?)?),
-            })
-        });
-        Self {
-            routes: costs.collect(),
-        }
+/// Creates the costs of these settings.
+///
+/// Times that `known` has learned for a route are kept while the route's origin has the same name.
+pub(super) fn costs(settings: &Settings, known: Option<&Gateway>) -> LearnedCosts {
+    if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
+        return LearnedCosts::new();
     }
+    let known = known.into_iter().flat_map(|gateway| {
+        let learned = gateway.learned_routes();
+        learned.map(|(_, route, costs)| {
+            let origin = origin_name(&gateway.settings, route);
+            ((route.selector(), origin), &costs.work)
+        })
+    });
+    let known: HashMap<_, _> = known.collect();
+    let works = settings.routes.iter().map(|route| {
+        route.cost.learned()?;
+        let known = known.get(&(route.selector(), origin_name(settings, route)));
+        Some(known.map_or_else(Arc::default, |work| Arc::clone(work)))
+    });
+    let works: Vec<_> = works.collect();
+    let origin = |index: usize| {
+        let routes = settings.routes.iter().zip(&works);
+        let routes = routes.filter(|(route, _)| route.origin() == Some(index));
+        let origin = OriginWork {
+            routes: routes.filter_map(|(_, work)| work.clone()).collect(),
+            median: AtomicU32::new(0),
+        };
+        origin.update();
+        Arc::new(origin)
+    };
+    let origins: Vec<_> = (0..settings.origins.len()).map(origin).collect();
+    let costs = settings.routes.iter().zip(&works).map(|(route, work)| {
+        Some(RouteCosts {
+            rule: *route.cost.learned()?,
+            work: Arc::clone(work.as_ref()?),
+            origin: Arc::clone(origins.get(route.origin()?)?),
+        })
+    });
+    costs.collect()
 }
 
 /// Returns the name of a route's origin.
@@ -148,12 +133,12 @@ fn origin_name<'s>(settings: &'s Settings, route: &Route) -> Option<&'s str> {
 impl Gateway {
     /// Returns the costs of the route with this index, if they are learned.
     pub fn learned_costs(&self, route: usize) -> Option<&RouteCosts> {
-        self.learned_costs.routes.get(route)?.as_ref()
+        self.learned_costs.get(route)?.as_ref()
     }
 
     /// Returns the routes whose costs are learned, each with its index.
     pub(crate) fn learned_routes(&self) -> impl Iterator<Item = (usize, &Route, &RouteCosts)> {
-        let costs = self.learned_costs.routes.iter();
+        let costs = &self.learned_costs;
         let routes = self.settings.routes.iter().zip(costs).enumerate();
         routes.filter_map(|(index, (route, costs))| Some((index, route, costs.as_ref()?)))
     }
@@ -207,10 +192,9 @@ impl RouteCosts {
         all.filter(|(_, work, requests)| *requests > 0 || work.is_known())
             .map(|(method, work, requests)| {
                 let learned = work.learned();
-                let other = if self.origin.median() == 0 {
-                    "none"
-                } else {
-                    "median"
+                let other = match self.origin.median() {
+                    0 => "none",
+                    _ => "median",
                 };
                 MethodCost {
                     method,

@@ -66,36 +66,23 @@ impl Maintenances {
     /// Ends expired maintenances. Returns their targets.
     pub fn take_expired(&mut self, now: Moment) -> Vec<MaintenanceTarget> {
         let all = self.all.take_if(|it| it.until <= now);
-        let mut expired: Vec<_> = all
-            .map(|_| MaintenanceTarget::AllRoutes)
-            .into_iter()
-            .collect();
-        self.routes.retain(|name, it| {
-            let is_over = it.until <= now;
-            if is_over {
-                expired.push(MaintenanceTarget::Route(name.clone()));
-            }
-            !is_over
-        });
-        expired
+        let all = all.map(|_| MaintenanceTarget::AllRoutes);
+        let routes = std::mem::take(&mut self.routes).into_iter();
+        let expired: BTreeMap<_, _>;
+        (expired, self.routes) = routes.partition(|(_, it)| it.until <= now);
+        let expired = expired.into_keys().map(MaintenanceTarget::Route);
+        all.into_iter().chain(expired).collect()
     }
 
     /// Returns the maintenance of a route: its own or that of all routes, whichever ends later.
     pub fn of(&self, route: &Route) -> Option<&Maintenance> {
         route.origin()?;
-        let own = if self.routes.is_empty() {
-            None
-        } else {
-            self.routes.get(&route.name())
-        };
+        let own = self.routes.get(&route.name());
         own.into_iter().chain(&self.all).max_by_key(|it| it.until)
     }
 
     /// Ends the maintenance of routes that do not exist or do not forward. Returns their names.
     fn keep_only(&mut self, routes: &[Route]) -> Vec<String> {
-        if self.routes.is_empty() {
-            return Vec::new();
-        }
         let mut removed = std::mem::take(&mut self.routes);
         for route in routes.iter().filter(|route| route.origin().is_some()) {
             self.routes.extend(removed.remove_entry(&route.name()));
@@ -130,9 +117,10 @@ impl Gateway {
     ) -> Self {
         let mut settings = self.settings.clone();
         maintenances.apply(&mut settings.routes);
-        let mut next = self.next(settings, workers, self.access.clone());
-        next.maintenances = maintenances;
-        next
+        Self {
+            maintenances,
+            ..self.next(settings, workers, self.access.clone())
+        }
     }
 
     /// Returns the maintenances that continue after a reload. Applies them to the new `routes`.

@@ -9,8 +9,7 @@ use config::{self, Settings, Words};
 use futures_util::future::join_all;
 use limit::Moment;
 
-use super::learned_costs::LearnedCosts;
-use super::{Gateway, RetiredGate, rooms, store_health};
+use super::{Gateway, RetiredGate, learned_costs, rooms, store_health};
 use crate::observe::access::AccessLog;
 use crate::origin::Origin;
 use crate::time::clock;
@@ -29,9 +28,10 @@ impl Gateway {
         access: Option<AccessLog>,
     ) -> Self {
         let maintenances = self.maintenances_after(&mut settings.routes);
-        let mut next = self.next(settings, workers, access);
-        next.maintenances = maintenances;
-        next
+        Self {
+            maintenances,
+            ..self.next(settings, workers, access)
+        }
     }
 
     /// Creates the next version for settings that already include maintenance.
@@ -60,7 +60,7 @@ impl Gateway {
         );
         (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
         gateway.follow_events_of(self);
-        gateway.learned_costs = LearnedCosts::new(&gateway.settings, Some(self));
+        gateway.learned_costs = learned_costs::costs(&gateway.settings, Some(self));
         gateway.share_gates(workers, now);
         gateway
     }

@@ -1,5 +1,7 @@
 //! Builders of request heads for unit tests.
 
+use std::net::{IpAddr, SocketAddr};
+
 use super::RequestHead;
 
 /// Builds the head of a request from its first line and these fields.
@@ -18,4 +20,10 @@ pub(crate) fn head(line: &str, fields: &[(&str, &[u8])]) -> RequestHead {
 /// Builds the head of a request for `/` with these fields.
 pub(crate) fn request(fields: &[(&str, &[u8])]) -> RequestHead {
     head("GET / HTTP/1.1", fields)
+}
+
+/// Parses the address of a client, such as `192.0.2.1:80`.
+pub(crate) fn peer_address(text: &str) -> (IpAddr, u16) {
+    let address: SocketAddr = text.parse().expect("an address and a port");
+    (address.ip(), address.port())
 }

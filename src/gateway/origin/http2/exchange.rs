@@ -174,7 +174,7 @@ impl Http2Exchange {
     fn poll_send_again(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let (Some(again), Request::Sending(stream)) = (&mut self.again, &mut self.request) {
             let note = |data: &[u8]| note_sent(&mut self.sent, data);
-            let sent = http2::poll_send_noting(stream, cx, again, false, note);
+            let sent = http2::poll_send_piece(stream, cx, again, false, note);
             ready!(sent).map_err(|_| io::ErrorKind::BrokenPipe)?;
             self.again = None;
         }
@@ -197,7 +197,7 @@ impl Http2Exchange {
         let to_broken_pipe = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         let had_bytes = !piece.is_empty();
         let note = |data: &[u8]| note_sent(&mut self.sent, data);
-        let sent = http2::poll_send_noting(stream, cx, piece, is_last, note);
+        let sent = http2::poll_send_piece(stream, cx, piece, is_last, note);
         ready!(sent).map_err(to_broken_pipe)?;
         piece.clear_for_body();
         if let Then::End(trailers) = then {

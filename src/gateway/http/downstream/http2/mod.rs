@@ -15,7 +15,7 @@ mod stream;
 mod tunnel;
 mod windows;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -30,8 +30,7 @@ use http::{Method, Request};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use self::body::linger;
-use self::body::{Body, taking_arrived};
+use self::body::{Body, linger, taking_arrived};
 use self::keep_alive::KeepAlive;
 use self::socket::WindowedSocket;
 use self::stream::Http2Stream;
@@ -80,7 +79,7 @@ pub async fn serve<S, A>(
         return;
     };
     let context = Rc::new(ConnectionContext::new(peer, timeouts.usage()));
-    let under_way = Rc::new(Cell::new(0));
+    let under_way = Rc::new(());
     let mut keep_alive = KeepAlive::new(connection.ping_pong());
     let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
@@ -101,7 +100,7 @@ pub async fn serve<S, A>(
                         connection.graceful_shutdown();
                     }
                     let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
-                    let stream = (request, respond, UnderWay::new(&under_way));
+                    let stream = (request, respond, Rc::clone(&under_way));
                     let (context, service) = (Rc::clone(&context), Rc::clone(&service));
                     let timeouts = Rc::clone(&timeouts);
                     actix_rt::spawn(serve_stream(stream, timeouts, context, service));
@@ -114,7 +113,7 @@ pub async fn serve<S, A>(
             if keep_alive.poll_lost(cx).is_ready() {
                 return Poll::Ready(());
             }
-            if under_way.get() > 0 {
+            if requests(&under_way) > 0 {
                 idle.stop();
                 return Poll::Pending;
             }
@@ -154,20 +153,9 @@ fn builder(timeouts: &Timeouts) -> Builder {
     builder
 }
 
-/// Guard that counts one request of a connection until it is dropped.
-struct UnderWay(Rc<Cell<usize>>);
-
-impl UnderWay {
-    fn new(count: &Rc<Cell<usize>>) -> Self {
-        count.set(count.get() + 1);
-        Self(Rc::clone(count))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
+/// Returns the number of active requests: each holds a clone beside that of the connection.
+fn requests(under_way: &Rc<()>) -> usize {
+    Rc::strong_count(under_way) - 1
 }
 
 /// Returns whether a request probably has no body, although its head does not end the stream.
@@ -190,7 +178,7 @@ fn is_likely_empty(head: &http::request::Parts) -> bool {
 
 /// Serves one request of a connection, in its own task.
 async fn serve_stream<A: RequestService>(
-    (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, UnderWay),
+    (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, Rc<()>),
     timeouts: Rc<Timeouts>,
     context: Rc<ConnectionContext>,
     service: Rc<A>,
@@ -206,7 +194,7 @@ async fn serve_stream<A: RequestService>(
     let parsed = RequestHead::of_http2(&head, !body.is_over());
     drop(head);
     let body = RefCell::new(body);
-    let mut stream = Http2Stream::new(&body, respond, timeouts, Rc::clone(&under_way.0));
+    let mut stream = Http2Stream::new(&body, respond, timeouts, &under_way);
     match parsed {
         Ok(head) => {
             stream.set_kind(&head);

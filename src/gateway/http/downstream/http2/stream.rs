@@ -2,7 +2,7 @@
 //!
 //! `body` has the request's body; `tunnel` the bytes of a WebSocket.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -19,6 +19,7 @@ use super::super::socket::Wait;
 use super::super::stream::{ClientError, ClientStream, EachField, Polled, Response, Tunnel};
 use super::super::timeouts::Timeouts;
 use super::body::Body;
+use super::requests;
 use super::tunnel::Http2Tunnel;
 use crate::http::http2::{self, append};
 use crate::http::message::buffer::READ_SIZE;
@@ -71,8 +72,8 @@ pub(super) struct Http2Stream<'a> {
     write_lag: Lag,
     /// Size of the interim responses so far. See [`MAX_INTERIM_BYTES`].
     interim_bytes: u32,
-    /// Number of active requests of the connection. They share `min_body_rate`.
-    under_way: Rc<Cell<usize>>,
+    /// Each active request of the connection holds a clone. They share `min_body_rate`.
+    under_way: &'a Rc<()>,
 }
 
 /// Progress of the response.
@@ -90,7 +91,7 @@ impl<'a> Http2Stream<'a> {
         body: &'a RefCell<Body>,
         respond: SendResponse<Bytes>,
         timeouts: Rc<Timeouts>,
-        under_way: Rc<Cell<usize>>,
+        under_way: &'a Rc<()>,
     ) -> Self {
         Self {
             is_over: body.borrow().is_over(),
@@ -185,8 +186,8 @@ impl<'a> Http2Stream<'a> {
 /// Returns the bytes that one request is credited with: `bytes` times the number of requests.
 ///
 /// The requests of a connection share `min_body_rate`.
-fn share_of(bytes: usize, under_way: &Cell<usize>) -> u64 {
-    (bytes as u64).saturating_mul(under_way.get() as u64)
+fn share_of(bytes: usize, under_way: &Rc<()>) -> u64 {
+    (bytes as u64).saturating_mul(requests(under_way) as u64)
 }
 
 impl ClientStream for Http2Stream<'_> {
@@ -230,7 +231,7 @@ impl ClientStream for Http2Stream<'_> {
                 self.is_over = true;
                 self.trailers = http2::trailers(trailers.as_ref());
             } else {
-                let share = share_of(read, &self.under_way);
+                let share = share_of(read, self.under_way);
                 let floor = self.timeouts.floor;
                 self.read_lag.moved(&mut self.reading, share, floor);
                 self.is_over = self.body.borrow().is_over();
@@ -322,9 +323,9 @@ impl ClientStream for Http2Stream<'_> {
         };
         let waiting = piece.len();
         let had_bytes = waiting > 0;
-        let sent = http2::poll_send_piece(stream, cx, piece, is_last);
+        let sent = http2::poll_send_piece(stream, cx, piece, is_last, |_| {});
         let is_disconnected = sent.is_pending() && stream.poll_reset(cx).is_ready();
-        let share = share_of(waiting - piece.len(), &self.under_way);
+        let share = share_of(waiting - piece.len(), self.under_way);
         let floor = self.timeouts.floor;
         self.write_lag.moved(&mut self.writing, share, floor);
         match sent {

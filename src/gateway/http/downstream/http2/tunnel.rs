@@ -10,6 +10,7 @@ use h2::SendStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::body::Body;
+use crate::http::http2::poll_send;
 
 /// Both directions of a stream, as bytes.
 pub(super) struct Http2Tunnel<'a> {
@@ -49,19 +50,7 @@ impl AsyncWrite for Http2Tunnel<'_> {
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        let to = &mut *self.to;
-        to.reserve_capacity(bytes.len());
-        let mut room = to.capacity();
-        if room == 0 {
-            match ready!(to.poll_capacity(cx)) {
-                Some(Ok(count)) => room = count,
-                _ => return Poll::Ready(Err(reset())),
-            }
-        }
-        let count = room.min(bytes.len());
-        let data = Bytes::copy_from_slice(&bytes[..count]);
-        to.send_data(data, false).map_err(|_| reset())?;
-        Poll::Ready(Ok(count))
+        poll_send(self.to, cx, bytes, false).map_err(|_| reset())
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -49,11 +49,7 @@ impl Windows {
     /// before it.
     pub(super) fn register(&self, cx: &Context<'_>) {
         self.read.set(0);
-        let mut task = self.task.borrow_mut();
-        match &mut *task {
-            Some(known) => known.clone_from(cx.waker()),
-            None => *task = Some(cx.waker().clone()),
-        }
+        self.task.replace(Some(cx.waker().clone()));
     }
 
     /// Returns whether more may be read before the streams' tasks run.

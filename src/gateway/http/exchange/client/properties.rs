@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testing::{bytes, config, corpus};
 
 use super::*;
-use crate::http::message::test_heads::request;
+use crate::http::message::test_heads::{peer_address, request};
 
 const PROXY: &str = "10.0.0.1:9";
 const STRANGER: &str = "192.0.2.1:9";
@@ -35,7 +35,7 @@ fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
         .collect();
     let head = request(&lines);
     let peer = Peer {
-        address: Some(peer.parse::<std::net::SocketAddr>().unwrap().into()),
+        address: Some(peer_address(peer)),
         ..Peer::default()
     };
     Client::of(head.fields(), &peer, server)
@@ -178,7 +178,7 @@ fn the_field_of_rfc_7239_is_read_as_it_says() {
     }
     let head = request(&[("x-forwarded-for", b"198.51.100.1")]);
     let peer = Peer {
-        address: Some(PROXY.parse::<std::net::SocketAddr>().unwrap().into()),
+        address: Some(peer_address(PROXY)),
         ..Peer::default()
     };
     let ignored = Client::of(head.fields(), &peer, &server);
