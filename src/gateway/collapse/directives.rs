@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::http::message::decimal;
+
 /// Upper bound of a directive's seconds (RFC 9111, section 1.2.2).
 const MAX_SECONDS: u64 = 1 << 31;
 
@@ -89,13 +91,9 @@ fn next(list: &[u8]) -> (&[u8], &[u8]) {
 /// Parses seconds in digits, with or without quotes; `None` if they are not digits.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let value = value.trim_ascii();
-    let inner = value
-        .strip_prefix(b"\"")
-        .and_then(|it| it.strip_suffix(b"\""));
-    let digits = inner.unwrap_or(value);
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let number = str::from_utf8(digits).ok().filter(|_| is_number)?;
+    let inner = value.strip_prefix(b"\"");
+    let inner = inner.and_then(|it| it.strip_suffix(b"\""));
     // A number with too many digits is the upper bound.
-    let seconds: u64 = number.parse().unwrap_or(u64::MAX);
+    let seconds: u64 = decimal(inner.unwrap_or(value))?.parse().unwrap_or(u64::MAX);
     Some(Duration::from_secs(seconds.min(MAX_SECONDS)))
 }

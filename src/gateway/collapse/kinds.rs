@@ -156,9 +156,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 let is_failing = retry.is_some() && now < windows.error;
                 if now < windows.revalidate || is_failing {
                     let answer = answer.clone();
-                    let is_due = retry
-                        .as_mut()
-                        .is_none_or(|it| it.is_due(requester.client, now));
+                    let retry = retry.as_mut();
+                    let is_due = retry.is_none_or(|it| it.is_due(requester.client, now));
                     let fetches = is_due && !self.flights.contains_key(key);
                     let refresh = fetches.then(|| self.begin(key, requester.client, false));
                     return Lookup::Stale(answer, refresh);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::answer::AnswerHead;
 use super::date::parse_date;
+use crate::http::message::decimal;
 
 /// Conditional fields of a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,10 +81,8 @@ impl Preconditions<'_> {
         let date = head.fields.first("date").and_then(read);
         // A date is a strong validator only if it is before the answer's own date (section
         // 8.8.2.2).
-        let is_strong = modified
-            .zip(date)
-            .is_some_and(|(modified, date)| modified < date);
-        is_strong && modified == read(validator)
+        // Without a date, `modified` is not before it.
+        modified < date && modified.is_some() && modified == read(validator)
     }
 }
 
@@ -121,11 +120,8 @@ fn part(range: &[u8], length: usize) -> Presented {
     let Some((first, last)) = set.trim().split_once('-') else {
         return Presented::Whole;
     };
-    let number = |text: &str| {
-        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // A number with too many digits is beyond every end.
-        is_number.then(|| text.parse().unwrap_or(usize::MAX))
-    };
+    // A number with too many digits is beyond every end.
+    let number = |text: &str| Some(decimal(text.as_bytes())?.parse().unwrap_or(usize::MAX));
     let (first, last) = (first.trim(), last.trim());
     let (start, end) = match (number(first), number(last)) {
         (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1)),

@@ -7,6 +7,7 @@ use limit::Moment;
 
 use super::date::parse_date;
 use super::directives::{Directives, seconds};
+use crate::http::message::decimal;
 
 /// Terms under which an answer may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,9 +94,8 @@ impl Head<'_> {
 
     /// Returns whether the answer differs between requests of its kind.
     fn varies(&self, collapse: &Collapse) -> bool {
-        let names = self
-            .all("vary")
-            .flat_map(|it| it.split(|byte| *byte == b','));
+        let names = self.all("vary");
+        let names = names.flat_map(|it| it.split(|byte| *byte == b','));
         let mut names = names.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty());
         names.any(|name| {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
@@ -120,10 +120,12 @@ impl Head<'_> {
             let Ok(expires) = self.date("expires")? else {
                 return Some(Duration::ZERO);
             };
-            let several = self.all("expires").nth(1).is_some();
-            Some(expires.since(self.made()))
-                .filter(|_| !several)
-                .or(Some(Duration::ZERO))
+            let is_only = self.all("expires").nth(1).is_none();
+            Some(if is_only {
+                expires.since(self.made())
+            } else {
+                Duration::ZERO
+            })
         })
     }
 
@@ -134,16 +136,12 @@ impl Head<'_> {
     fn age(&self) -> Duration {
         let apparent = self.arrived.since(self.made());
         // `Date` has a resolution of one second.
-        let apparent = if apparent < Duration::from_secs(1) {
-            Duration::ZERO
-        } else {
-            apparent
-        };
+        let apparent = Some(apparent).filter(|it| *it >= Duration::from_secs(1));
         // The first member of a list counts. Anything but a number is ignored (section 5.1).
         let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
         let stated = self.all("age").next().and_then(first);
         let stated = stated.map(|stated| stated + self.arrived.since(self.sent));
-        apparent.max(stated.unwrap_or_default())
+        apparent.max(stated).unwrap_or_default()
     }
 
     /// Decides which requests the answer may serve.
@@ -209,31 +207,20 @@ impl Terms {
 
     /// Returns the instants until which an answer that arrived at `arrived` may be used.
     pub fn windows(&self, collapse: &Collapse, arrived: Moment) -> Windows {
-        let own = self
-            .lifetime
-            .map(|lifetime| lifetime.saturating_sub(self.age));
+        let own = self.lifetime.map(|it| it.saturating_sub(self.age));
         let fresh = arrived + own.map_or(collapse.keep, |own| own.min(collapse.keep));
         let keeps = !collapse.keep.is_zero();
-        let stale = if self.may_be_stale {
-            collapse.stale
-        } else {
-            Duration::ZERO
-        };
+        let stale = Some(collapse.stale).filter(|_| self.may_be_stale);
+        // A route without `keep` gives no kept answer to new requests.
+        let while_revalidate = Some(self.while_revalidate).filter(|_| keeps);
+        // If the origin fails, the answer may be used as long as its `stale-if-error` allows,
+        // whatever `keep` is.
+        let if_error = Some(self.if_error).filter(|it| !it.is_zero());
+        let if_error = if_error.map(|it| arrived + own.unwrap_or(collapse.keep) + it);
         Windows {
             fresh,
-            // A route without `keep` gives no kept answer to new requests.
-            revalidate: if keeps {
-                fresh + self.while_revalidate
-            } else {
-                fresh
-            },
-            // If the origin fails, the answer may be used as long as its `stale-if-error` allows,
-            // whatever `keep` is.
-            error: (fresh + stale).max(if self.if_error.is_zero() {
-                fresh
-            } else {
-                arrived + own.unwrap_or(collapse.keep) + self.if_error
-            }),
+            revalidate: fresh + while_revalidate.unwrap_or_default(),
+            error: (fresh + stale.unwrap_or_default()).max(if_error.unwrap_or(fresh)),
         }
     }
 }
@@ -252,10 +239,8 @@ pub(super) fn accel_expires<'a>(
 ) -> Option<Duration> {
     let value = lines.next()?;
     let until = value.strip_prefix(b"@");
-    let digits = until.unwrap_or(value);
-    let is_number = digits.iter().all(u8::is_ascii_digit);
-    let number = str::from_utf8(digits).ok().filter(|_| is_number)?;
-    let seconds = Duration::from_secs(number.parse::<i64>().ok()?.try_into().ok()?);
+    let number = decimal(until.unwrap_or(value))?.parse::<i64>().ok()?;
+    let seconds = Duration::from_secs(number.try_into().ok()?);
     Some(match until {
         Some(_) => (Moment::default() + seconds).since(arrived),
         None => seconds,

@@ -101,11 +101,10 @@ impl Lifecycle {
 /// Reuses the existing one if its settings are unchanged.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let shared_by = SharedBy::of(settings)?;
-    let same = known.filter(|known| *known.settings() == settings.redis);
-    let health = same.map_or_else(
-        || Arc::new(StoreHealth::new(settings.redis.clone())),
-        Arc::clone,
-    );
+    let health = match known.filter(|known| *known.settings() == settings.redis) {
+        Some(same) => Arc::clone(same),
+        None => Arc::new(StoreHealth::new(settings.redis.clone())),
+    };
     health.set_shared_by(shared_by);
     Some(health)
 }
@@ -127,10 +126,9 @@ fn rooms(
         let known = known.iter().flatten().find(has_its_name);
         let Some(known) = known.filter(|it| it.is_kept_in(store)) else {
             if known.is_some() {
-                let origin = &origin.name;
                 tracing::warn!(
-                    origin,
-                    "the waiting room is kept in another store: all its visitors begin anew"
+                    origin = origin.name,
+                    "room moved to another store: its queue starts empty"
                 );
             }
             let room = OriginRoom::new(&origin.name, configured, store, (since, now));
@@ -151,11 +149,10 @@ fn collapses(
         let mut routes = settings.routes.iter();
         routes.any(|it| it.collapse.is_some() && it.origin() == Some(index))
     };
-    let origins = settings.origins.iter().enumerate();
-    let metrics = |it: &config::Origin| known.get(&it.name, CollapseMetrics::default);
-    origins
-        .map(|(index, it)| is_used(index).then(|| metrics(it)))
-        .collect()
+    let metrics = |(index, it): (usize, &config::Origin)| {
+        is_used(index).then(|| known.get(&it.name, CollapseMetrics::default))
+    };
+    settings.origins.iter().enumerate().map(metrics).collect()
 }
 
 /// Returns the classes at the gate of an origin, with their metrics; empty without a gate.
@@ -229,11 +226,9 @@ impl Gateway {
         store_health: Option<Arc<StoreHealth>>,
         lifecycle: Arc<Lifecycle>,
     ) -> Self {
-        lifecycle
-            .dialer
-            .set_keepalive(settings.server.tcp_keepalive);
-        let buffers = settings.server.buffers.get();
-        lifecycle.body_memory.set_limit(buffers);
+        let server = &settings.server;
+        lifecycle.dialer.set_keepalive(server.tcp_keepalive);
+        lifecycle.body_memory.set_limit(server.buffers.get());
         let named = settings.routes.iter().take(MAX_NAMED_ROUTES);
         let named = named.map(|route| lifecycle.metrics_of(&route.name()));
         let mut routes: Vec<_> = named.collect();
@@ -243,10 +238,9 @@ impl Gateway {
         let no_route = lifecycle.metrics_of(NO_ROUTE);
         let collapses = collapses(&settings, &lifecycle.collapse_metrics);
         if collapses.iter().any(Option::is_some) {
-            let limit = usize::try_from(settings.server.shared_answers.get()).unwrap_or(usize::MAX);
-            let shared = lifecycle
-                .shared_answers
-                .get_or_init(|| SharedAnswers::new(limit));
+            let limit = usize::try_from(server.shared_answers.get()).unwrap_or(usize::MAX);
+            let shared = &lifecycle.shared_answers;
+            let shared = shared.get_or_init(|| SharedAnswers::new(limit));
             shared.set_limit(limit);
         } else if let Some(shared) = lifecycle.shared_answers.get() {
             shared.retire();
@@ -395,17 +389,11 @@ impl Gateway {
             let may_wait = route.dry_run || !route.max_wait.is_some_and(|it| it.is_zero());
             origin.holds() && may_wait || origin.room.is_some() && route.room
         });
-        let mut collapses = self
-            .settings
-            .routes
-            .iter()
-            .filter_map(|it| it.collapse.as_ref());
+        let routes = self.settings.routes.iter();
+        let mut collapses = routes.filter_map(|it| it.collapse.as_ref());
         let is_stale_served = collapses.any(|it| !it.stale.is_zero());
-        let has_kept = || {
-            self.shared_answers()
-                .is_some_and(|it| it.may_serve(clock::now()))
-        };
-        waits || is_stale_served && has_kept()
+        let has_kept = |shared: &Arc<SharedAnswers>| shared.may_serve(clock::now());
+        waits || is_stale_served && self.shared_answers().is_some_and(has_kept)
     }
 
     /// Returns the access log, if there is one.

@@ -30,10 +30,8 @@ impl ClientCertificate {
             [0, rest @ ..] if !rest.is_empty() => rest,
             bytes => bytes,
         });
-        let digits = serial
-            .unwrap_or_default()
-            .iter()
-            .map(|it| format!("{it:02X}"));
+        let serial = serial.unwrap_or_default().iter();
+        let digits = serial.map(|it| format!("{it:02X}"));
         Self {
             fingerprint: fingerprint.collect(),
             subject: facts.map_or(String::new(), |facts| facts.subject().to_string()),

@@ -116,9 +116,8 @@ impl Forward<'_, '_> {
         let limits = self.response_limits();
         let mut early = None;
         if !self.upload.is_over() {
-            early = self
-                .send_until_received(connection, in_flight, limits)
-                .await?;
+            let sending = self.send_until_received(connection, in_flight, limits);
+            early = sending.await?;
         }
         let received = match early {
             Some(received) => received,
@@ -345,13 +344,8 @@ impl Forward<'_, '_> {
         let now = self.record.now();
         let took = self.origin_took(now);
         let waited = || self.time.since(self.sent, now);
-        in_flight.answered(
-            took,
-            head.status,
-            || retry_after(head.fields(), now),
-            waited,
-            now,
-        );
+        let retry_after = || retry_after(head.fields(), now);
+        in_flight.answered(took, head.status, retry_after, waited, now);
         self.record.origin_answered(head.status, took, now);
         self.settle(head, in_flight);
         if self.settings().on_client_gone == OnClientDisconnect::Finish {
@@ -390,28 +384,25 @@ impl Forward<'_, '_> {
         let record = &*self.record;
         let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
-        let trailers = record.info.head.takes_trailers();
-        if trailers && head.length == BodyLength::Chunked {
+        let announced = record.info.head.takes_trailers() && head.length == BodyLength::Chunked;
+        if announced {
             let named = head.fields().elements(FieldName::Connection);
             self.connection_options = named.map(Box::from).collect();
         }
-        let announced = trailers && head.length == BodyLength::Chunked;
         let fields = |put: Put<'_>| {
             response_fields::put(record, MadeBy::Origin, put, |put| {
                 let ends_here = ends_here(record, is_limited);
                 heads::each_passing(head, announced, ends_here, put);
             });
         };
+        let upgrade = head.fields().first(FieldName::Upgrade);
         self.client.begin(&Response {
             status: head.status,
             reason: head.reason(),
             length: head.length,
             announced_length: head.announced_length,
             date: (!head.fields().has(FieldName::Date)).then_some(now),
-            upgrade: head
-                .fields()
-                .first(FieldName::Upgrade)
-                .filter(|_| head.status == 101),
+            upgrade: upgrade.filter(|_| head.status == 101),
             fields: &fields,
         });
     }

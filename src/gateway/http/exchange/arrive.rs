@@ -148,7 +148,7 @@ fn predict_gate<'a>(
     to: Destination<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Result<Option<Box<GateRequest<'a>>>, Reply<'a>> {
-    let Some(gate) = GateRequest::new(record.gateway, record.info, to, record.cost) else {
+    let Some(gate) = GateRequest::new(record, to) else {
         return Ok(None);
     };
     record.planned = gate.planned();

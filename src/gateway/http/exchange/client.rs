@@ -122,10 +122,8 @@ fn opening(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     loop {
         let quote = memrchr(b'"', &text[..end])?;
-        let escapes = text[..quote]
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\\');
+        let before = text[..quote].iter().rev();
+        let escapes = before.take_while(|byte| **byte == b'\\');
         if escapes.count() % 2 == 0 {
             return Some(quote);
         }
@@ -141,9 +139,8 @@ fn read_element(element: &[u8]) -> Option<IpAddr> {
         name.eq_ignore_ascii_case(b"for=").then_some(value)
     });
     let value = { value }.next()?;
-    let unquoted = value
-        .strip_prefix(b"\"")
-        .and_then(|value| value.strip_suffix(b"\""));
+    let unquoted = value.strip_prefix(b"\"");
+    let unquoted = unquoted.and_then(|value| value.strip_suffix(b"\""));
     read_node(unquoted.unwrap_or(value))
 }
 

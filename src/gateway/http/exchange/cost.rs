@@ -24,9 +24,8 @@ pub(super) fn before(
         CostRule::Header(of) => {
             let reported = info.named(&of.header).next();
             let reported = reported.filter(|_| info.client.trusted);
-            reported
-                .and_then(|value| CostRule::parse(value, of.max))
-                .unwrap_or(of.default)
+            let cost = reported.and_then(|value| CostRule::parse(value, of.max));
+            cost.unwrap_or(of.default)
         }
         CostRule::BodyPer(of) => match info.head.length() {
             BodyLength::None | BodyLength::UntilClose => Cost::ONE,
@@ -69,8 +68,6 @@ impl UsedAdmissions<'_> {
 
     /// Changes all charges to the actual cost of the request.
     pub(super) fn settle(&mut self, cost: Cost) {
-        self.0
-            .drain(..)
-            .for_each(|admission| admission.settle(cost));
+        self.0.drain(..).for_each(|it| it.settle(cost));
     }
 }

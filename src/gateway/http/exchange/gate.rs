@@ -13,6 +13,7 @@ use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 use super::destination::Destination;
 use super::key;
 use super::limits::{LimitOutcome, ZoneAdmissions};
+use super::record::RequestRecord;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::gate::{Admission, GateRejection, KeyAtGate, OriginGate, Permit, WaitError, Waiting};
@@ -92,19 +93,13 @@ pub(super) struct KeyAndPlan {
 
 impl<'a> GateRequest<'a> {
     /// Creates the request at the gate; `None` if the origin has no gate.
-    pub(super) fn new(
-        gateway: &'a Gateway,
-        info: &'a RequestInfo<'a>,
-        to: Destination<'a>,
-        cost: Cost,
-    ) -> Option<Self> {
-        let gate = gateway.origin(to.origin).gate()?;
+    pub(super) fn new(record: &RequestRecord<'a>, to: Destination<'a>) -> Option<Self> {
         Some(Self {
-            gate,
-            gateway,
+            gate: record.gateway.origin(to.origin).gate()?,
+            gateway: record.gateway,
             to,
-            info,
-            cost,
+            info: record.info,
+            cost: record.cost,
             is_admitted: false,
             followed: Duration::ZERO,
             queued_before: Duration::ZERO,

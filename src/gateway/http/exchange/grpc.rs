@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 pub(super) use crate::http::message::request::GRPC as CONTENT_TYPE;
-use crate::http::message::{FieldName, RequestHead};
+use crate::http::message::{FieldName, RequestHead, decimal};
 
 /// Status of a call, in `grpc-status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,8 @@ pub(super) fn is_of_protocol(name: &[u8]) -> bool {
 pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     let value = head.fields().first(FieldName::GrpcTimeout)?;
     let (unit, digits) = value.split_last()?;
-    let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    let count: u64 = str::from_utf8(digits)
-        .ok()
-        .filter(|_| is_number)?
-        .parse()
-        .ok()?;
+    let digits = decimal(digits).filter(|digits| digits.len() <= 8)?;
+    let count: u64 = digits.parse().ok()?;
     let timeout = match unit {
         b'H' => Duration::from_secs(count * 3600),
         b'M' => Duration::from_secs(count * 60),

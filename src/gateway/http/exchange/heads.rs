@@ -230,21 +230,13 @@ pub(super) fn http2_request(
         (b"*" | b"/", b"OPTIONS") if head.path_and_query() == b"*" => &b"*"[..],
         (target, _) => target,
     };
-    let scheme = if origin_request.server.is_encrypted() {
-        "https"
-    } else {
-        "http"
-    };
-    let uri = http::Uri::builder()
-        .scheme(scheme)
+    let is_encrypted = origin_request.server.is_encrypted();
+    let uri = http::Uri::builder().scheme(if is_encrypted { "https" } else { "http" });
+    let uri = uri
         .authority(&*origin_request.host())
-        .path_and_query(target)
-        .build()?;
-    let mut request = http::Request::builder()
-        .method(head.method())
-        .uri(uri)
-        .version(http::Version::HTTP_2)
-        .body(())?;
+        .path_and_query(target);
+    let request = http::Request::builder().version(http::Version::HTTP_2);
+    let mut request = request.method(head.method()).uri(uri.build()?).body(())?;
     let fields = request.headers_mut();
     origin_request.each_field(|name, value| match value {
         [value] => append(fields, name, value),

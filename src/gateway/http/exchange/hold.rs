@@ -41,10 +41,8 @@ impl<'r> Forward<'_, 'r> {
         let _counted = self.failed(in_flight, Failure::Origin(error));
         self.held_since(false);
         // If no other server is available, the same one is used again.
-        let (tried, now) = ([in_flight.server()], self.record.now());
-        let _ = self
-            .origin()
-            .untried(&tried, in_flight, now, || self.hash());
+        let (origin, now) = (self.origin(), self.record.now());
+        let _ = origin.untried(&[in_flight.server()], in_flight, now, || self.hash());
     }
 
     /// Returns the instant at which the request was first held. Sets it to now if it is not set.
@@ -52,12 +50,8 @@ impl<'r> Forward<'_, 'r> {
     /// The time as a follower is a part of `hold`. `is_full`: all servers are full, so the time as
     /// a follower is not subtracted.
     pub(super) fn held_since(&mut self, is_full: bool) -> Moment {
-        let followed = if is_full {
-            Duration::ZERO
-        } else {
-            self.record.followed()
-        };
-        let now = || self.record.now().before(followed);
+        let followed = Some(self.record.followed()).filter(|_| !is_full);
+        let now = || self.record.now().before(followed.unwrap_or_default());
         *self.held_since.get_or_insert_with(now)
     }
 
@@ -164,18 +158,16 @@ impl<'r> Forward<'_, 'r> {
             sleep(FULL_PAUSE).await;
         }
         let (route, origin) = (self.route, self.origin);
-        let (to, cost) = (Destination { route, origin }, self.record.cost);
-        let gate = GateRequest::new(self.record.gateway, self.record.info, to, cost);
+        let gate = GateRequest::new(self.record, Destination { route, origin });
         let (Some(gate), Some(permit)) = (gate, permit) else {
             return Err(Failure::Origin(error));
         };
-        let waiting = self
-            .origin()
-            .hold(*permit, || gate.key(), error, held_since);
+        let origin = self.origin();
+        let waiting = origin.hold(*permit, || gate.key(), error, held_since);
         let waiting = waiting.map_err(Failure::Origin)?;
-        let (asked, at_gate) = (self.record.began, &mut self.record.at_gate);
+        let (began, at_gate) = (self.record.began, &mut self.record.at_gate);
         let worker = self.record.worker;
-        let passing = pin!(gate.pass_again(worker, waiting, asked, at_gate));
+        let passing = pin!(gate.pass_again(worker, waiting, began, at_gate));
         let passed = unless_disconnected(self.client, passing).await?;
         passed.map_err(|why| match why {
             WaitError::Outage(error) => {

@@ -38,11 +38,8 @@ pub(super) enum NotLimited {
 ///
 /// Returns `Err` if the zone does not limit the request.
 pub(super) fn take(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key, NotLimited> {
-    if info
-        .client
-        .address
-        .is_some_and(|address| zone.is_exempt(address))
-    {
+    let is_exempt = |address| zone.is_exempt(address);
+    if info.client.address.is_some_and(is_exempt) {
         return Err(NotLimited::Exempt);
     }
     fill(zone, info, route).ok_or(NotLimited::NoKey)
@@ -109,11 +106,12 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     if length > MAX_KEY_SIZE
         && let Some(hidden) = TOO_LONG.show(clock::now())
     {
+        let zone = &zone.name;
         tracing::warn!(
-            zone = zone.name,
+            zone,
             length,
             hidden,
-            "a key of over 65535 bytes; it is cut"
+            "key longer than 65,535 bytes: truncated"
         );
     }
     (!bytes.is_empty()).then(|| Key::from(bytes))

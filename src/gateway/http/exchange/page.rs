@@ -50,11 +50,7 @@ pub(super) fn names_html(fields: Fields<'_>) -> bool {
 /// The more specific media range wins, then the higher weight, then HTML (RFC 9110, section
 /// 12.5.1). So `application/json, */*` prefers JSON.
 pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
-    let (html, json) = (
-        accepted(fields, "text", "html"),
-        accepted(fields, "application", "json"),
-    );
-    json > html
+    accepted(fields, "application", "json") > accepted(fields, "text", "html")
 }
 
 /// Specificity of a media range with type and subtype.
@@ -64,22 +60,17 @@ const EXACT: u8 = 2;
 ///
 /// Returns `None` if no range matches, or if the type is excluded.
 fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> {
-    let ranges = fields
-        .named("accept")
-        .flat_map(|line| line.split(|byte| *byte == b','));
+    let lines = fields.named("accept");
+    let ranges = lines.flat_map(|line| line.split(|byte| *byte == b','));
     let closest = ranges.filter_map(|range| {
         let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let mut name = parts.next()?.splitn(2, |byte| *byte == b'/');
         let (first, second) = (name.next()?, name.next()?);
+        let is_of_kind = first.eq_ignore_ascii_case(kind.as_bytes());
         let closeness = match (first, second) {
             (b"*", b"*") => 0,
-            (first, b"*") if first.eq_ignore_ascii_case(kind.as_bytes()) => 1,
-            (first, second)
-                if first.eq_ignore_ascii_case(kind.as_bytes())
-                    && second.eq_ignore_ascii_case(subtype.as_bytes()) =>
-            {
-                EXACT
-            }
+            (_, b"*") if is_of_kind => 1,
+            (_, it) if is_of_kind && it.eq_ignore_ascii_case(subtype.as_bytes()) => EXACT,
             _ => return None,
         };
         Some((closeness, parts.find_map(weight).unwrap_or(1.0)))

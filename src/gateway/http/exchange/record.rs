@@ -227,19 +227,16 @@ impl<'r> RequestRecord<'r> {
     /// Returns the charge of the request in its zones, as far as it is known.
     fn charged(&self) -> u32 {
         let limited = self.limited();
-        let is_given_back = limited.is_some_and(|limited| {
-            matches!(
-                limited.status,
+        let status = limited.map(|limited| limited.status);
+        match status {
+            Some(
                 LimitStatus::Rejected
-                    | LimitStatus::RejectedDryRun
-                    | LimitStatus::Cancelled
-                    | LimitStatus::RejectedElsewhere
-            )
-        });
-        if self.exception == Exception::Refunded || is_given_back {
-            0
-        } else {
-            self.cost.get()
+                | LimitStatus::RejectedDryRun
+                | LimitStatus::Cancelled
+                | LimitStatus::RejectedElsewhere,
+            ) => 0,
+            _ if self.exception == Exception::Refunded => 0,
+            _ => self.cost.get(),
         }
     }
 
@@ -265,6 +262,7 @@ impl<'r> RequestRecord<'r> {
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let origin = self.server.and(route.and_then(Route::origin));
+        let priced = route.filter(|route| route.has_cost());
         let field = |name| {
             let value = self.info.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
@@ -299,9 +297,7 @@ impl<'r> RequestRecord<'r> {
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.rejected_at_gate(),
             class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
-            cost: route
-                .filter(|route| route.has_cost())
-                .map(|_| self.charged()),
+            cost: priced.map(|_| self.charged()),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

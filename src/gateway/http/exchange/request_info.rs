@@ -315,13 +315,10 @@ fn is_plain_authority(text: &[u8]) -> bool {
 fn is_name(name: &[u8]) -> bool {
     let mut escaped = name.split(|byte| *byte == b'%');
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
-    let is_escape = |part: &[u8]| {
-        part.get(..2)
-            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
-    escaped
-        .next()
-        .is_none_or(|first| first.iter().all(is_plain))
+    let are_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    let is_escape = |part: &[u8]| part.get(..2).is_some_and(are_hex);
+    let first = escaped.next().unwrap_or_default();
+    first.iter().all(is_plain)
         && escaped.all(|part| is_escape(part) && part.iter().all(is_plain))
         && !name.windows(2).any(|two| two == b"..")
 }
@@ -350,11 +347,10 @@ fn host(head: &RequestHead) -> Cow<'_, str> {
 
 /// Removes the port and a final dot from a host.
 fn without_port(named: &str) -> &str {
-    let port = named
-        .bytes()
-        .rposition(|byte| byte == b':')
-        .filter(|colon| !named[*colon..].contains(']'));
-    let name = &named[..port.unwrap_or(named.len())];
+    let name = match named.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => name,
+        _ => named,
+    };
     name.strip_suffix('.').unwrap_or(name)
 }
 

@@ -7,7 +7,7 @@ use limit::Moment;
 use super::ratelimit_headers::whole_seconds;
 use crate::collapse::parse_date;
 use crate::gate::InvalidRetryAfter;
-use crate::http::message::Fields;
+use crate::http::message::{Fields, decimal};
 use crate::time::clock;
 
 /// Time after which a client should send the same request again.
@@ -71,13 +71,8 @@ fn parse(value: &[u8], now: Moment) -> Option<Duration> {
 /// Parses a number of seconds, which may have any number of digits and decimals.
 fn parse_seconds(text: &str) -> Option<Duration> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let mut parts = [whole, decimals].into_iter();
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !parts.all(is_number) {
-        return None;
-    }
-    let seconds = whole.parse().unwrap_or(u64::MAX);
-    let is_more = decimals.bytes().any(|digit| digit != b'0');
+    let seconds = decimal(whole.as_bytes())?.parse().unwrap_or(u64::MAX);
+    let is_more = decimal(decimals.as_bytes())?.bytes().any(|it| it != b'0');
     Some(Duration::from_secs(seconds.saturating_add(is_more.into())))
 }
 

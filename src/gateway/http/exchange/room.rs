@@ -257,10 +257,8 @@ impl<'a> Visit<'a> {
     /// Builds a cookie for the whole host. `age`: how long the client keeps it after it closes.
     fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
         let same_site = self.settings.same_site;
-        let mut cookie = format!(
-            "{name}={value}; Path=/; HttpOnly; SameSite={}",
-            same_site.attribute()
-        );
+        let site = same_site.attribute();
+        let mut cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite={site}");
         if let Some(age) = age {
             // Writing to a string does not fail.
             let _ = write!(cookie, "; Max-Age={}", age.as_secs());
@@ -320,11 +318,8 @@ impl<'a> Visit<'a> {
     ) -> Reply<'a> {
         let after = Duration::from_secs(waiting.retry_after);
         if is_browser(self.info) {
-            let content = self
-                .settings
-                .page
-                .as_ref()
-                .map_or(&*PAGE, |page| &page.content);
+            let page = self.settings.page.as_ref();
+            let content = page.map_or(&*PAGE, |page| &page.content);
             let page = Body::RoomPage(content, Box::new(self.values(waiting)));
             return Reply::of_room(to_browser, page, fields).after(after);
         }
@@ -351,9 +346,10 @@ impl<'a> Visit<'a> {
             (PageValue::Opens, opens.map(ToString::to_string)),
             (PageValue::Word, self.room.word().map(|word| word.text)),
         ];
-        { all.into_iter() }
-            .filter_map(|(value, text)| Some((value, text?)))
-            .collect()
+        let known = all
+            .into_iter()
+            .filter_map(|(value, text)| Some((value, text?)));
+        known.collect()
     }
 }
 
@@ -374,7 +370,7 @@ fn text(waiting: &WaitingVisitor) -> String {
     let mut text = String::with_capacity(64);
     text.push_str("Waiting");
     if let Some(position) = waiting.position {
-        text.push_str(": place ");
+        text.push_str(": position ");
         text.push_str(itoa::Buffer::new().format(position));
     }
     if let Some(wait) = waiting.wait {

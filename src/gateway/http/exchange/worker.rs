@@ -21,11 +21,11 @@ pub struct CurrentGateway {
 }
 
 impl CurrentGateway {
-    fn new(gateway: &Arc<Gateway>) -> Self {
-        Self {
+    fn new(gateway: &Arc<Gateway>) -> Rc<Self> {
+        Rc::new(Self {
             gateway: Arc::clone(gateway),
             timeouts: Rc::new(Timeouts::of(&gateway.settings().server)),
-        }
+        })
     }
 
     /// Returns the timeouts of new client connections.
@@ -116,9 +116,7 @@ impl Worker {
         let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
         if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
             let gateway = gateway.borrow_and_update();
-            *in_force = gateway
-                .as_ref()
-                .map(|gateway| Rc::new(CurrentGateway::new(gateway)));
+            *in_force = gateway.as_ref().map(CurrentGateway::new);
         }
         in_force.clone()
     }

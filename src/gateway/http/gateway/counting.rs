@@ -13,8 +13,8 @@ impl Gateway {
         let routes = &self.settings.routes;
         let named = routes
             .iter()
-            .take(MAX_NAMED_ROUTES)
-            .map(config::Route::name);
+            .map(config::Route::name)
+            .take(MAX_NAMED_ROUTES);
         let other = (routes.len() > MAX_NAMED_ROUTES).then(|| OTHER_ROUTES.to_owned());
         let metrics = self.routes.iter().map(|metrics| &**metrics);
         named.chain(other).zip(metrics)

@@ -76,29 +76,18 @@ impl Gateway {
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for configured in &settings.zones {
             let mut known = self.zones.iter();
-            zones.push(Arc::new(
-                if let Some(index) = known.position(|it| it.carries_over_to(configured)) {
-                    kept.push(index);
-                    let in_flight = settings.in_flight_changes(&self.settings, &configured.name);
-                    self.zones[index].retune(configured.clone(), in_flight, store_health.cloned())
-                } else {
-                    self.log_fresh_start(configured);
-                    let mut same = self
-                        .zones_in_use()
-                        .filter(|it| it.settings().name == configured.name);
-                    let metrics = same
-                        .next()
-                        .map(|it| Arc::clone(it.metrics()))
-                        .unwrap_or_default();
-                    Zone::start(
-                        configured.clone(),
-                        workers,
-                        now,
-                        store_health.cloned(),
-                        metrics,
-                    )
-                },
-            ));
+            let (name, store) = (&configured.name, store_health.cloned());
+            let zone = if let Some(index) = known.position(|it| it.carries_over_to(configured)) {
+                kept.push(index);
+                let in_flight = settings.in_flight_changes(&self.settings, name);
+                self.zones[index].retune(configured.clone(), in_flight, store)
+            } else {
+                self.log_fresh_start(configured);
+                let same = self.zones_in_use().find(|it| it.settings().name == *name);
+                let metrics = same.map_or_else(Arc::default, |it| Arc::clone(it.metrics()));
+                Zone::start(configured.clone(), workers, now, store, metrics)
+            };
+            zones.push(Arc::new(zone));
         }
         let mut retired = self.retired.clone();
         for (index, zone) in self.zones.iter().enumerate() {
@@ -120,8 +109,7 @@ impl Gateway {
         }
         let mut retired = self.retired_gates.iter();
         let gate = retired.find(|(name, _)| *name == configured.name);
-        let gate = gate.map(|(_, gate)| gate);
-        Origin::behind(gate, configured, &self.lifecycle.dialer)
+        Origin::behind(gate.map(|it| &it.1), configured, &self.lifecycle.dialer)
     }
 
     /// Retires the origins that were removed from the file.
@@ -157,20 +145,17 @@ impl Gateway {
         let Some(known) = all.find(|known| known.name == configured.name) else {
             return;
         };
+        let zone = &configured.name;
         if known.algorithm != configured.algorithm {
-            let (zone, from, to) = (&configured.name, known.algorithm, configured.algorithm);
-            tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
+            let (from, to) = (known.algorithm, configured.algorithm);
+            tracing::warn!(zone, %from, %to, "zone has another algorithm: its keys start empty");
         } else if known.store != configured.store {
-            let (zone, from, to) = (
-                &configured.name,
-                known.store.word(),
-                configured.store.word(),
-            );
+            let (from, to) = (known.store.word(), configured.store.word());
             tracing::warn!(
                 zone,
                 from,
                 to,
-                "the zone is kept in another store: its keys start empty"
+                "zone moved to another store: its keys start empty"
             );
         }
     }

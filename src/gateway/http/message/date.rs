@@ -27,9 +27,8 @@ pub fn with_date<T>(now: Moment, put: impl FnOnce(&[u8]) -> T) -> T {
 fn written(second: u64) -> String {
     let second = i64::try_from(second).unwrap_or_default();
     let moment = Timestamp::from_second(second).unwrap_or_default();
-    DateTimePrinter::new()
-        .timestamp_to_rfc9110_string(&moment)
-        .unwrap_or_default()
+    let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&moment);
+    text.unwrap_or_default()
 }
 
 #[cfg(test)]

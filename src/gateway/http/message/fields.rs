@@ -44,10 +44,8 @@ impl Span {
 
     /// Returns the bytes of this range.
     pub(super) fn in_bytes(self, bytes: &[u8]) -> &[u8] {
-        let start = self.start as usize;
-        bytes
-            .get(start..start + self.length as usize)
-            .unwrap_or_default()
+        let (start, length) = (self.start as usize, self.length as usize);
+        bytes.get(start..start + length).unwrap_or_default()
     }
 }
 
@@ -153,11 +151,8 @@ impl<'a> Fields<'a> {
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (FieldName, &'a [u8], &'a [u8])> {
         self.table.iter().map(move |field| {
             let (name, value) = (field.name(), field.value);
-            (
-                field.known,
-                name.in_bytes(self.head),
-                value.in_bytes(self.head),
-            )
+            let (name, value) = (name.in_bytes(self.head), value.in_bytes(self.head));
+            (field.known, name, value)
         })
     }
 
@@ -169,10 +164,8 @@ impl<'a> Fields<'a> {
     /// Returns the values of a well-known field, in order.
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         let table = if self.has(known) { self.table } else { &[] };
-        table
-            .iter()
-            .filter(move |field| field.known == known)
-            .map(move |field| field.value.in_bytes(self.head))
+        let fields = table.iter().filter(move |field| field.known == known);
+        fields.map(move |field| field.value.in_bytes(self.head))
     }
 
     /// Returns the first value of a well-known field.
@@ -206,9 +199,9 @@ impl<'a> Fields<'a> {
 
     /// Returns the elements of a well-known list field, without the blanks around them.
     pub fn elements(self, known: FieldName) -> impl Iterator<Item = &'a [u8]> {
-        self.all(known)
-            .flat_map(|line| line.split(|byte| *byte == b','))
-            .map(without_blanks)
+        let lines = self.all(known);
+        let elements = lines.flat_map(|line| line.split(|byte| *byte == b','));
+        elements.map(without_blanks)
     }
 
     /// Returns whether a well-known list field has this element, ignoring case.
@@ -223,6 +216,12 @@ impl<'a> Fields<'a> {
             && !known.is_kept()
             && self.lists(FieldName::Connection, name)
     }
+}
+
+/// Returns a text that consists of digits only, at least one.
+pub(crate) fn decimal(text: &[u8]) -> Option<&str> {
+    let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    str::from_utf8(text).ok().filter(|_| is_number)
 }
 
 /// Returns the only value; `None` if there is none, or if programs differ in which one they read.

@@ -8,7 +8,7 @@
 
 use super::error::{BadRequest, InvalidResponse};
 use super::field_name::FieldName;
-use super::fields::{Fields, without_blanks};
+use super::fields::{Fields, decimal, without_blanks};
 use super::version::Version;
 
 /// Length of a message's body.
@@ -140,13 +140,7 @@ pub fn of_http2_response(
 
 /// Parses a whole number of digits only: no sign, no list, no overflow.
 fn number(text: &[u8]) -> Option<u64> {
-    let text = without_blanks(text);
-    let add = |sum: u64, byte: &u8| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        sum.checked_mul(10)?.checked_add(digit)
-    };
-    let digits = (!text.is_empty()).then_some(text)?;
-    digits.iter().try_fold(0, add)
+    decimal(without_blanks(text))?.parse().ok()
 }
 
 /// Returns the bytes up to the first line feed.

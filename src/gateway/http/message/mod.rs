@@ -30,7 +30,7 @@ pub use error::{BadRequest, InvalidResponse};
 pub use field_name::FieldName;
 pub(crate) use field_name::is_like;
 pub use fields::{Field, FieldTable, Fields, Put};
-pub(crate) use fields::{only, put_number, without_blanks};
+pub(crate) use fields::{decimal, only, put_number, without_blanks};
 pub use framing::BodyLength;
 pub(crate) use login::logs_in_connection;
 pub use request::RequestHead;

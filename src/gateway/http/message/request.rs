@@ -9,8 +9,7 @@ use std::mem::MaybeUninit;
 use super::error::BadRequest;
 use super::field_name::FieldName;
 use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span};
-use super::framing::first_line;
-use super::framing::{self, BodyLength};
+use super::framing::{self, BodyLength, first_line};
 use super::version::Version;
 
 /// Content type of gRPC messages. A suffix such as `+proto` may follow.
@@ -142,10 +141,8 @@ impl RequestHead {
             head.method.as_str().as_bytes()
         });
         let uri = &head.uri;
-        let target = put(uri
-            .path_and_query()
-            .map_or("/", |path| path.as_str())
-            .as_bytes());
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let target = put(path.as_bytes());
         let authority = uri.authority().map(|named| put(named.as_str().as_bytes()));
         let mut table = Vec::with_capacity(head.headers.len());
         let mut add = |name: &[u8], value: &[u8]| {
@@ -209,8 +206,7 @@ impl RequestHead {
 
     /// Returns the authority of an absolute target, or of an HTTP/2 request.
     pub fn authority(&self) -> Option<&[u8]> {
-        self.authority
-            .map(|authority| authority.in_bytes(&self.bytes))
+        self.authority.map(|it| it.in_bytes(&self.bytes))
     }
 
     /// Returns the host that the client names, with its port.
@@ -311,19 +307,13 @@ fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadReques
     }
     let scheme = bytes.iter().position(|byte| *byte == b':');
     let (scheme, rest) = bytes.split_at(scheme.ok_or(BadRequest::Target)?);
-    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic)
-        && scheme
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
-    let named = rest
-        .strip_prefix(b"://")
-        .filter(|_| is_scheme)
-        .ok_or(BadRequest::Target)?;
-    let end = named
-        .iter()
-        .position(|byte| b"/?".contains(byte))
-        .unwrap_or(named.len());
-    let (authority, path) = named.split_at(end);
+    let may_follow = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let is_scheme =
+        scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(may_follow);
+    let named = rest.strip_prefix(b"://").filter(|_| is_scheme);
+    let named = named.ok_or(BadRequest::Target)?;
+    let end = named.iter().position(|byte| b"/?".contains(byte));
+    let (authority, path) = named.split_at(end.unwrap_or(named.len()));
     if authority.is_empty() {
         return Err(BadRequest::Target);
     }
@@ -346,21 +336,15 @@ fn cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    let after_method = line
-        .iter()
-        .position(|byte| !is_token(byte))
-        .unwrap_or(line.len());
-    let target = line[after_method..]
-        .strip_prefix(b" ")
-        .filter(|_| after_method > 0)
-        .and_then(|rest| {
-            rest.strip_suffix(b" HTTP/1.1")
-                .or_else(|| rest.strip_suffix(b" HTTP/1.0"))
-        });
+    let method = line.iter().position(|byte| !is_token(byte));
+    let (method, rest) = line.split_at(method.unwrap_or(line.len()));
+    let rest = rest.strip_prefix(b" ").unwrap_or_default();
+    let target = [b" HTTP/1.1", b" HTTP/1.0"]
+        .into_iter()
+        .find_map(|it| rest.strip_suffix(it));
+    let is_wrong = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
     match target {
-        Some(target) if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) => {
-            BadRequest::TargetByte
-        }
+        Some(target) if !method.is_empty() && target.iter().any(is_wrong) => BadRequest::TargetByte,
         _ => BadRequest::Malformed,
     }
 }

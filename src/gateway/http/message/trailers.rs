@@ -73,11 +73,7 @@ pub(super) const NEVER_TRAILING: [&[u8]; 11] = [
 
 /// Returns whether a field is allowed as a trailer.
 fn may_trail(name: &[u8]) -> bool {
-    let known = FieldName::of(name);
+    let is_never = |never: &&[u8]| name.eq_ignore_ascii_case(never);
     let is_pseudo = name.first() == Some(&b':');
-    known == FieldName::Other
-        && !is_pseudo
-        && !NEVER_TRAILING
-            .iter()
-            .any(|never| name.eq_ignore_ascii_case(never))
+    FieldName::of(name) == FieldName::Other && !is_pseudo && !NEVER_TRAILING.iter().any(is_never)
 }

@@ -179,11 +179,9 @@ fn check_fields(header: &[u8], mut at: usize) -> Result<(), InvalidHeader> {
         at = begin + value.len();
         if header[begin - 3] == CHECKSUM {
             let written = value.try_into().ok().map(u32::from_be_bytes);
-            let others = header[..begin].iter().copied();
-            let zeroed = others
-                .chain(repeat_n(0, value.len()))
-                .chain(header[at..].iter().copied());
-            if written != Some(crc32c(zeroed)) {
+            let zeros = repeat_n(&0, value.len());
+            let zeroed = header[..begin].iter().chain(zeros).chain(&header[at..]);
+            if written != Some(crc32c(zeroed.copied())) {
                 return Err(Checksum);
             }
         }

@@ -65,7 +65,7 @@ async fn fetch(
     record.limited = Limited::Decided(LimitOutcome::default());
     record.cost = cost::before(&route.cost, &info, gateway.learned_costs(index));
     let to = Destination { route, origin };
-    let gate = GateRequest::new(&gateway, &info, to, record.cost);
+    let gate = GateRequest::new(&record, to);
     let before = BeforeGate {
         to,
         gate: gate.map(Box::new),

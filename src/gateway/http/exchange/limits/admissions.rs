@@ -37,12 +37,8 @@ impl<'r> ZoneAdmissions<'r> {
         } else {
             UsedAdmissions::default()
         };
-        let in_flight_permits = self
-            .0
-            .iter_mut()
-            .filter_map(ZoneAdmission::use_up)
-            .collect();
-        (used, in_flight_permits)
+        let permits = self.0.iter_mut().filter_map(ZoneAdmission::use_up);
+        (used, permits.collect())
     }
 
     /// Returns all admissions, because another zone or the origin's gate rejected the request.
