@@ -71,7 +71,7 @@ fn a_waiting_visitor_gets_its_position_and_enters_once_called() {
         Some("text/plain; charset=utf-8")
     );
     assert!(
-        answer.text().starts_with("Waiting: place 1"),
+        answer.text().starts_with("Waiting: position 1"),
         "{}",
         answer.text()
     );

@@ -65,7 +65,7 @@ async fn a_renewed_certificate_is_shown_within_five_seconds_and_half_a_pair_neve
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    gateway.wait_for_line("the renewed certificate is in force");
+    gateway.wait_for_line("certificate renewed: new connections get it");
 }
 
 #[test]

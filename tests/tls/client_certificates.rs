@@ -74,7 +74,7 @@ fn a_revoked_certificate_is_refused_once_the_list_is_there_and_no_session_goes_o
     assert!(ask(at, &folder, "bob").starts_with("SUCCESS|"));
     fs::write(&crl, revoked(&ca, &[&[2]])).expect("a file");
     eventually("bob is refused", || ask(at, &folder, "bob") == "none");
-    gateway.wait_for_line("the changed authorities and revocation lists are in force");
+    gateway.wait_for_line("client authorities reloaded: new handshakes use them");
     assert!(ask(at, &folder, "alice").starts_with("SUCCESS|"));
     assert_eq!(ask(at, &folder, "mallory"), "none");
 }

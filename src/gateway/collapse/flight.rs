@@ -1,7 +1,6 @@
 //! State that a leader and its followers share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Waker;
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
@@ -17,7 +16,7 @@ pub(super) struct Flight {
     /// Whether the followers have been released, because the response may never end.
     is_abandoned: AtomicBool,
     /// Wakes a leader whose client has disconnected when its last follower leaves.
-    alone: AtomicWaker,
+    pub(super) alone: AtomicWaker,
 }
 
 impl Flight {
@@ -53,21 +52,11 @@ impl Flight {
     /// Records that no request waits for the leader any more, and wakes the leader.
     pub(super) fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Relaxed);
-        self.wake_leader();
+        self.alone.wake();
     }
 
     /// Returns whether the followers have been released.
     pub(super) fn is_abandoned(&self) -> bool {
         self.is_abandoned.load(Ordering::Relaxed)
-    }
-
-    /// Registers the task of the leader, which is woken when its last follower leaves.
-    pub(super) fn wait_alone(&self, waker: &Waker) {
-        self.alone.register(waker);
-    }
-
-    /// Wakes the task of the leader.
-    pub(super) fn wake_leader(&self) {
-        self.alone.wake();
     }
 }

@@ -87,7 +87,7 @@ impl Future for Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         if !self.has_result && self.shared.lock().leave(&self.key, self.number) {
-            self.flight.wake_leader();
+            self.flight.alone.wake();
         }
     }
 }

@@ -123,7 +123,7 @@ impl Leader {
 
     /// Ready when there are no followers.
     pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.flight.wait_alone(cx.waker());
+        self.flight.alone.register(cx.waker());
         if self.shared.lock().is_followed(&self.id) {
             Poll::Pending
         } else {

@@ -28,15 +28,11 @@ impl ConnectionContext {
     ///
     /// `usage`: its counter of requests; `None`: age and number of requests are unlimited.
     pub fn new(peer: Peer, usage: Option<Usage>) -> Self {
-        let extras = OnceCell::new();
-        if let Some(usage) = usage {
-            extras.get_or_init(|| {
-                Box::new(Extras {
-                    tied: OnceCell::new(),
-                    usage: Some(Cell::new(usage)),
-                })
-            });
-        }
+        let tied = OnceCell::new();
+        let extras = match usage.map(Cell::new) {
+            None => OnceCell::new(),
+            usage => OnceCell::from(Box::new(Extras { tied, usage })),
+        };
         Self { peer, extras }
     }
 

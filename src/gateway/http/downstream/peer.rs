@@ -44,18 +44,16 @@ impl Peer {
     }
 
     /// Replaces both ends by the ends that the header of a proxy names.
-    pub(crate) fn behind_proxy(self, header: ProxyHeader) -> Self {
-        match header {
-            ProxyHeader::Proxied {
-                source,
-                destination,
-            } => Self {
-                address: Some((source.ip(), source.port())),
-                local_port: destination.port(),
-                ..self
-            },
-            ProxyHeader::Own => self,
+    pub(crate) fn behind_proxy(mut self, header: ProxyHeader) -> Self {
+        if let ProxyHeader::Proxied {
+            source,
+            destination,
+        } = header
+        {
+            self.address = Some((source.ip(), source.port()));
+            self.local_port = destination.port();
         }
+        self
     }
 
     /// Returns the configured name of the listener that the client connected to, if it has one.
@@ -69,16 +67,10 @@ impl Peer {
     }
 
     /// Returns the same peer, with the certificate of the client.
-    pub(crate) fn with_certificate(self, certificate: ClientCertificate) -> Self {
-        let listener = self.facts.as_ref().and_then(|facts| facts.listener.clone());
-        let facts = PeerFacts {
-            listener,
-            certificate: Some(certificate),
-        };
-        Self {
-            facts: Some(Arc::new(facts)),
-            ..self
-        }
+    pub(crate) fn with_certificate(mut self, certificate: ClientCertificate) -> Self {
+        let facts = Arc::make_mut(self.facts.get_or_insert_default());
+        facts.certificate = Some(certificate);
+        self
     }
 
     /// Returns `http` or `https`.

@@ -130,7 +130,7 @@ impl TlsServer {
         *in_force.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         files.note(auth);
         *known = files;
-        tracing::info!(client_ca = %auth.ca.display(), "the changed authorities and revocation lists are in force");
+        tracing::info!(client_ca = %auth.ca.display(), "client authorities reloaded: new handshakes use them");
         Ok(())
     }
 

@@ -32,9 +32,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Returns the server's idle timeout from `Keep-Alive`, in seconds.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
-    if !fields.has(FieldName::Hop) {
-        return None;
-    }
     // The other hop-by-hop fields have no such parameter.
     let mut parameters = fields.elements(FieldName::Hop);
     let value = parameters.find_map(|it| {

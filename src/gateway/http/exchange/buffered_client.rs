@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use super::heads;
 use crate::http::downstream::{ClientError, ClientStream, EachField, Polled, Response, Wait};
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers, Version};
+use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers};
 
 /// Returns the number of body bytes to receive before the request continues; `None`: no byte.
 ///
@@ -60,7 +60,7 @@ impl<'c> BufferedClient<'c> {
         head: &RequestHead,
         most: Option<NonZeroU64>,
     ) -> Result<(), ClientError> {
-        if head.expects_continue() && head.version() != Version::Http10 && self.body.has_room() {
+        if head.expects_continue() && self.body.has_room() {
             self.client.interim(100, b"Continue", &|_| {});
             self.is_invited = true;
             poll_fn(|cx| self.client.poll_flush(cx)).await?;

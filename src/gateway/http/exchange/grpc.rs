@@ -36,11 +36,6 @@ impl GrpcStatus {
             _ => Self::Unknown,
         }
     }
-
-    /// Returns the number in `grpc-status`.
-    pub(super) fn number(self) -> u8 {
-        self as u8
-    }
 }
 
 /// Returns whether a response field belongs to the gRPC protocol, so a route must not set it.

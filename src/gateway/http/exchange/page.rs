@@ -18,14 +18,6 @@ pub(super) struct ChosenPage<'r> {
 }
 
 impl<'r> ChosenPage<'r> {
-    /// Chooses a page that is the same for every client.
-    pub(super) fn of_all(content: &'r Arc<PageContent>) -> Self {
-        Self {
-            content,
-            varies: false,
-        }
-    }
-
     /// Returns the page that the route of a request has for a status.
     pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
         let (content, varies) = match record.route()?.pages.of(status)? {

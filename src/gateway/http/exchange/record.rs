@@ -304,9 +304,7 @@ impl<'r> RequestRecord<'r> {
             user_agent: field("user-agent"),
         }
     }
-}
 
-impl RequestRecord<'_> {
     /// Sends the spans of the request to the collector.
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
         let route = self.route();

@@ -212,7 +212,10 @@ impl<'a> Reply<'a> {
         'a: 'r,
     {
         match (&self.more, &self.body) {
-            (_, Body::RoomPage(content, _)) => Some(ChosenPage::of_all(content)),
+            (_, Body::RoomPage(content, _)) => {
+                let varies = false;
+                Some(ChosenPage { content, varies })
+            }
             // The body of a waiting room has more information than a page of the route.
             (MoreFields::Room(_), _) => None,
             _ => ChosenPage::of(record, self.status),
@@ -244,10 +247,10 @@ impl<'a> Reply<'a> {
     ///
     /// gRPC clients read no other status and no body.
     fn begin_grpc(&self, client: &mut dyn ClientStream, record: &RequestRecord<'_>) -> Buffer {
-        let status = GrpcStatus::of_http(self.status).number();
+        let status = GrpcStatus::of_http(self.status);
         let fields = |put: Put<'_>| {
             put(b"content-type", grpc::CONTENT_TYPE);
-            put_number(put, b"grpc-status", status);
+            put_number(put, b"grpc-status", status as u8);
             put(b"grpc-message", grpc::message(self.message()).as_bytes());
             if let Some(after) = self.retry_after {
                 put_number(put, b"grpc-retry-pushback-ms", after.millis());

@@ -38,16 +38,16 @@ pub(super) enum UnfitRequest {
     /// See RFC 9112, section 3.2.4.
     #[error("Only OPTIONS can have the target *")]
     Asterisk,
-    #[error("A path cannot have %00")]
+    #[error("A path must not contain %00")]
     Nul,
-    #[error("A field that limits or routes read can only be there once")]
+    #[error("A field that limits or routes read must occur only once")]
     FieldTwice,
-    #[error("An argument that limits or routes read can only be there once")]
+    #[error("An argument that limits or routes read must occur only once")]
     ArgumentTwice,
-    #[error("A cookie that limits or routes read stands inside another one")]
+    #[error("A cookie that limits or routes read is inside the value of another one")]
     Cookie,
     /// See RFC 9110, section 10.1.1.
-    #[error("Expect can only be 100-continue")]
+    #[error("Expect must be 100-continue")]
     Expectation,
 }
 

@@ -22,7 +22,9 @@ pub(super) fn put(
 ) {
     let all = |put: Put<'_>| {
         own(put);
-        put_request_id(record, put);
+        if let Some((name, id)) = record.request_id() {
+            put(name.as_bytes(), id.as_bytes());
+        }
         let Some(route) = record.route() else { return };
         if let Some(outcome) = record.outcome() {
             ratelimit_headers::write(put, route, record, outcome);
@@ -39,13 +41,6 @@ pub(super) fn put(
             rewrite::edit(record.info, route, &edits[..count], put, all);
         }
     });
-}
-
-/// Puts the request id, if ids are configured.
-fn put_request_id(record: &RequestRecord<'_>, put: Put<'_>) {
-    if let Some((name, id)) = record.request_id() {
-        put(name.as_bytes(), id.as_bytes());
-    }
 }
 
 /// Response fields of a new session or ticket.

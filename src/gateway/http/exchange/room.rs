@@ -71,14 +71,11 @@ pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result
     let room = visit.room;
     let mut answered = room.answer_at_once(presented, &visit.bind, record.began)?;
     if answered == Answered::MustDraw {
-        match visit.settings.draw {
-            Draw::Zone(_) => return None,
-            Draw::ByAddress => {
-                if let Err(reply) = visit.charge_address(record.began) {
-                    return Some(Err(reply));
-                }
-            }
-            Draw::Unlimited => {}
+        if matches!(visit.settings.draw, Draw::Zone(_)) {
+            return None;
+        }
+        if let Err(reply) = visit.charge_address(record.began) {
+            return Some(Err(reply));
         }
         answered = room.draw_at_once(&visit.bind, record.began)?;
     }
@@ -188,7 +185,9 @@ impl<'a> Visit<'a> {
                 let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
                 Err(self.waits(&waiting, text.as_ref(), kept))
             }
-            Answered::TooOften(waiting) => Err(self.too_often(&waiting)),
+            Answered::TooOften(waiting) => {
+                Err(self.reply(429, 429, &waiting, RoomFields::default(), None))
+            }
             Answered::SentAway => Err(self.sent_away()),
             Answered::MustDraw | Answered::NoNumber => {
                 Err(Reply::of_status(503).after(Duration::from_secs(2)))
@@ -199,6 +198,9 @@ impl<'a> Visit<'a> {
     /// Returns whether the address of the client may draw a position, by the room's own limit.
     fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
         static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
+        if self.settings.draw == Draw::Unlimited {
+            return Ok(());
+        }
         let address = self.info.client.address.map(client_network);
         self.room.charge_draw(address, now).map_err(|after| {
             if let Some(hidden) = REFUSED.show(clock::now()) {
@@ -206,7 +208,7 @@ impl<'a> Visit<'a> {
                     origin = self.room.origin(),
                     address = address.map_or("unix:".to_owned(), |it| it.to_string()),
                     hidden,
-                    "address drew too many numbers: refusing more; set trusted_proxies if it is a balancer, or draw if many visitors share it"
+                    "address drew too many positions: more are rejected. Add it to trusted_proxies if it is a proxy, or set draw if many visitors share it"
                 );
             }
             self.draw_refused(after)
@@ -221,10 +223,8 @@ impl<'a> Visit<'a> {
 
     /// Returns whether the client may draw a position, by the configured limit.
     async fn may_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
-        let draw = match self.settings.draw {
-            Draw::Zone(draw) => draw,
-            Draw::ByAddress => return self.charge_address(now),
-            Draw::Unlimited => return Ok(()),
+        let Draw::Zone(draw) = self.settings.draw else {
+            return self.charge_address(now);
         };
         let zone = gateway.zone(draw.zone);
         let key = match key::take(zone.settings(), self.info, self.route) {
@@ -286,11 +286,6 @@ impl<'a> Visit<'a> {
             own: None,
         };
         self.reply(503, self.route.reject_status, waiting, fields, new.or(kept))
-    }
-
-    /// Returns the response to a visitor that polls too often.
-    fn too_often(&self, waiting: &WaitingVisitor) -> Reply<'a> {
-        self.reply(429, 429, waiting, RoomFields::default(), None)
     }
 
     /// Returns the response to a visitor whose ticket is not valid any more.

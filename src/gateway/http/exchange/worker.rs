@@ -123,24 +123,21 @@ impl Worker {
 
     /// Returns the gateway in use. Waits for it while the process starts.
     pub async fn gateway(&self) -> Rc<CurrentGateway> {
-        if let Some(gateway) = self.gateway_now() {
-            return gateway;
-        }
-        // Boxed: only the very first clients wait here.
-        Box::pin(self.first_gateway()).await
-    }
-
-    /// Waits until the process has started, and returns the first gateway.
-    async fn first_gateway(&self) -> Rc<CurrentGateway> {
         loop {
             if let Some(gateway) = self.gateway_now() {
                 return gateway;
             }
-            let mut gateway = self.gateway.borrow().clone();
-            if gateway.wait_for(Option::is_some).await.is_err() {
-                // The process failed to start and is ending.
-                std::future::pending::<()>().await;
-            }
+            // Boxed: only the very first clients wait here.
+            Box::pin(self.started()).await;
+        }
+    }
+
+    /// Waits until the process has started.
+    async fn started(&self) {
+        let mut gateway = self.gateway.borrow().clone();
+        if gateway.wait_for(Option::is_some).await.is_err() {
+            // The process failed to start and is ending.
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -142,7 +142,7 @@ impl BodyDecoder {
 }
 
 /// Encodes a body in its framing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct BodyEncoder {
     chunked: bool,
 }

@@ -36,22 +36,14 @@ enum At {
         size: u64,
         digits: u8,
     },
-    /// In the blanks after the size. An extension or the end of the line follows.
-    Blank {
-        size: u64,
-    },
-    /// In the extension of a chunk.
-    Extension {
-        size: u64,
-    },
-    /// After the carriage return of a size line.
-    SizeEnd {
-        size: u64,
-    },
-    /// In the data of a chunk. `left`: number of its missing bytes.
-    Data {
-        left: u64,
-    },
+    /// In the blanks after this size. An extension or the end of the line follows.
+    Blank(u64),
+    /// In the extension of a chunk of this size.
+    Extension(u64),
+    /// After the carriage return of the line with this size.
+    SizeEnd(u64),
+    /// In the data of a chunk, with the number of its missing bytes.
+    Data(u64),
     /// After the data: a carriage return is expected.
     DataReturn,
     /// After that: a line feed is expected.
@@ -85,18 +77,16 @@ impl Chunks {
     pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
         let (mut read, mut data) = (0, 0);
         while read < bytes.len() && !self.is_over() {
-            if let At::Data { left } = self.at {
+            if let At::Data(left) = self.at {
                 let available = bytes.len() - read;
                 let count = usize::try_from(left).map_or(available, |left| left.min(available));
                 if read != data {
                     bytes.copy_within(read..read + count, data);
                 }
                 (read, data) = (read + count, data + count);
-                let left = left - count as u64;
-                self.at = if left == 0 {
-                    At::DataReturn
-                } else {
-                    At::Data { left }
+                self.at = match left - count as u64 {
+                    0 => At::DataReturn,
+                    left => At::Data(left),
                 };
             } else {
                 let byte = bytes[read];
@@ -137,7 +127,7 @@ impl Chunks {
     fn step(&mut self, byte: u8) -> Option<At> {
         if matches!(
             self.at,
-            At::Blank { .. } | At::Extension { .. } | At::Trailer { .. }
+            At::Blank(_) | At::Extension(_) | At::Trailer { .. }
         ) {
             self.overhead += 1;
             if self.overhead > MAX_OVERHEAD {
@@ -153,21 +143,19 @@ impl Chunks {
                 })
             }
             (At::Size { digits: 0, .. }, _) => None,
-            (At::Size { size, .. } | At::Blank { size } | At::Extension { size }, b'\r') => {
-                Some(At::SizeEnd { size })
+            (At::Size { size, .. } | At::Blank(size) | At::Extension(size), b'\r') => {
+                Some(At::SizeEnd(size))
             }
-            (At::Size { size, .. } | At::Blank { size }, b' ' | b'\t') => Some(At::Blank { size }),
-            (At::Size { size, .. } | At::Blank { size }, b';')
-            | (At::Extension { size }, b'\t' | b' '..=0x7e | 0x80..) => {
-                Some(At::Extension { size })
-            }
-            (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
+            (At::Size { size, .. } | At::Blank(size), b' ' | b'\t') => Some(At::Blank(size)),
+            (At::Size { size, .. } | At::Blank(size), b';')
+            | (At::Extension(size), b'\t' | b' '..=0x7e | 0x80..) => Some(At::Extension(size)),
+            (At::SizeEnd(left @ 1..), b'\n') => Some(At::Data(left)),
             (At::DataReturn, b'\r') => Some(At::DataEnd),
             (At::DataEnd, b'\n') => Some(At::default()),
             (At::Trailer { empty }, b'\r') => Some(At::TrailerEnd { empty }),
             (At::Trailer { .. }, _) if byte != b'\n' => Some(At::Trailer { empty: false }),
             (At::TrailerEnd { empty: true }, b'\n') => Some(At::Over),
-            (At::SizeEnd { size: 0 } | At::TrailerEnd { empty: false }, b'\n') => {
+            (At::SizeEnd(0) | At::TrailerEnd { empty: false }, b'\n') => {
                 Some(At::Trailer { empty: true })
             }
             _ => None,

@@ -9,7 +9,7 @@ pub enum BadRequest {
     #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
     Malformed,
     /// The method has a lower-case letter.
-    #[error("A method is written in capitals, as POST is")]
+    #[error("A method must be in capital letters, such as POST")]
     Method,
     /// The target contains a space, a control character or a fragment.
     #[error("The target has a space, a control character or a fragment: escape it as %XX")]
@@ -18,7 +18,7 @@ pub enum BadRequest {
     #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
     Target,
     /// The length of the body is ambiguous.
-    #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
+    #[error("The length of the body is ambiguous: send one Content-Length, or chunks")]
     Length,
     /// The request did not arrive in time.
     #[error("The request took too long")]
@@ -50,7 +50,7 @@ pub enum InvalidResponse {
     HeadTooLarge,
     /// The body has a transfer coding other than `chunked`.
     ///
-    /// The gateway asks for no other coding (RFC 9112, section 6.1).
+    /// The gateway accepts no other coding (RFC 9112, section 6.1).
     #[error("its body has a transfer coding other than chunked")]
     Coding,
     /// The response has several different lengths (RFC 9110, section 8.6).
@@ -59,6 +59,8 @@ pub enum InvalidResponse {
     /// The response switches to a protocol that was not requested, or opens a WebSocket wrongly.
     ///
     /// A client over HTTP/2 takes any 2xx for the start of its WebSocket.
-    #[error("it switches to a protocol that was not asked for, or not to the one that was")]
+    #[error(
+        "it switches to a protocol that the request did not offer, or does not switch as requested"
+    )]
     Protocol,
 }

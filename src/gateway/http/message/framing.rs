@@ -59,15 +59,21 @@ pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, Ba
         Some(_) => return Err(BadRequest::Length),
         None => None,
     };
+    match (is_chunked(fields, version), length) {
+        (Some(false), length) => Ok(length.map_or(BodyLength::None, BodyLength::Length)),
+        (Some(true), None) => Ok(BodyLength::Chunked),
+        _ => Err(BadRequest::Length),
+    }
+}
+
+/// Returns whether a body is chunked; `None` for another coding, and for chunks in HTTP/1.0.
+fn is_chunked(fields: Fields<'_>, version: Version) -> Option<bool> {
     let mut codings = fields.all(FieldName::TransferEncoding);
     let Some(coding) = codings.next() else {
-        return Ok(length.map_or(BodyLength::None, BodyLength::Length));
+        return Some(false);
     };
     let is_chunked = coding.eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
-    if !is_chunked || length.is_some() || version == Version::Http10 {
-        return Err(BadRequest::Length);
-    }
-    Ok(BodyLength::Chunked)
+    (is_chunked && version != Version::Http10).then_some(true)
 }
 
 /// Determines the framing of a response's body, and the length of a body that is not sent.
@@ -85,17 +91,7 @@ pub fn of_response(
     to_head: bool,
     version: Version,
 ) -> Result<(BodyLength, Option<u64>), InvalidResponse> {
-    let mut codings = fields.all(FieldName::TransferEncoding);
-    let chunked = match codings.next() {
-        None => false,
-        Some(coding) => {
-            let is_chunked = coding.eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
-            if !is_chunked || version == Version::Http10 {
-                return Err(InvalidResponse::Coding);
-            }
-            true
-        }
-    };
+    let chunked = is_chunked(fields, version).ok_or(InvalidResponse::Coding)?;
     let mut length = None;
     if !chunked {
         for announced in fields.elements(FieldName::ContentLength) {

@@ -21,20 +21,18 @@ const FIELDS: [FieldName; 3] = [
 /// text: one tied connection too many is better than a connection with another client's login.
 #[inline]
 pub(crate) fn logs_in_connection(fields: Fields<'_>) -> bool {
-    // Most heads have none of these fields.
-    FIELDS.iter().any(|known| fields.has(*known)) && names_scheme(fields)
-}
-
-/// Returns whether one of the fields names one of the schemes.
-fn names_scheme(fields: Fields<'_>) -> bool {
-    let is_scheme = |element: &[u8], scheme: &[u8]| {
-        let start = element.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    let names_scheme = |element: &[u8]| {
+        let is_start = |start: &[u8], scheme: &[u8]| start.eq_ignore_ascii_case(scheme);
+        let mut schemes = SCHEMES.iter();
+        schemes.any(|it| {
+            element
+                .get(..it.len())
+                .is_some_and(|start| is_start(start, it))
+        })
     };
-    FIELDS.into_iter().any(|known| {
-        let mut elements = fields.elements(known);
-        elements.any(|it| SCHEMES.iter().any(|scheme| is_scheme(it, scheme)))
-    })
+    // Most heads have none of these fields.
+    let mut known = FIELDS.into_iter().filter(|known| fields.has(*known));
+    known.any(|known| fields.elements(known).any(names_scheme))
 }
 
 #[cfg(test)]

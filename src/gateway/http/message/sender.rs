@@ -16,6 +16,7 @@ use super::trailers::Trailers;
 /// Writes messages one after another.
 ///
 /// Holds a buffer only while bytes wait to be written.
+#[derive(Default)]
 pub struct Sender {
     /// The head, and bytes that go into the same write.
     out: Option<Buffer>,
@@ -33,17 +34,6 @@ pub enum Then<'a> {
     More,
     /// The end of the body, with its trailers.
     End(Option<&'a Trailers>),
-}
-
-impl Default for Sender {
-    fn default() -> Self {
-        Self {
-            out: None,
-            encoder: BodyEncoder::new(BodyLength::None),
-            framed: false,
-            finished: false,
-        }
-    }
 }
 
 impl Sender {

@@ -68,7 +68,7 @@ async fn the_files_that_certbot_renews_are_taken_up() {
         assert!(since.elapsed() < 2 * SOON, "the old one is still shown");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    gateway.wait_for_line("the renewed certificate is in force");
+    gateway.wait_for_line("certificate renewed: new connections get it");
 }
 
 #[test]

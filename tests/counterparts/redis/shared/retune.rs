@@ -84,7 +84,7 @@ fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     assert_eq!(pass(4), 2);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":0");
     gateway.site.write(&shared);
-    gateway.wait_for_line("kept in another store: its keys start empty");
+    gateway.wait_for_line("moved to another store: its keys start empty");
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(pass(4), 2);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");

@@ -206,9 +206,12 @@ fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: M
     }
     let Client { address, trusted } = info.client;
     let field = gateway.settings().server.forwarded_header;
-    let named = || match trusted {
-        true => named_by_client(info.fields(), address, field),
-        false => info.fields().first(FieldName::XForwardedFor),
+    let named = || {
+        if trusted {
+            named_by_client(info.fields(), address, field)
+        } else {
+            info.fields().first(FieldName::XForwardedFor)
+        }
     };
     gateway.events(zone).forwarders.note(address, named, now);
 }

@@ -127,9 +127,7 @@ impl<'r> RequestRecord<'r> {
     pub(super) fn trace(&self) -> Option<&Trace> {
         self.rare.as_ref()?.trace.as_ref()
     }
-}
 
-impl RequestRecord<'_> {
     /// Counts the request at its origin, by the origin of its answer.
     pub(in super::super) fn count_shared(&mut self, outcome: SharedOutcome, origin: usize) {
         self.shared = outcome;
@@ -144,9 +142,7 @@ impl RequestRecord<'_> {
             self.shared = SharedOutcome::Alone;
         }
     }
-}
 
-impl RequestRecord<'_> {
     /// Corrects the charge in the zones by the status and the reported cost of the response.
     ///
     /// Returns the reported cost if it differs from the charge.
