@@ -1,6 +1,6 @@
 //! Leaders, followers and kept answers of each kind of request. Knows no clock.
 //!
-//! Requests of one kind ask for the same resource. The first one leads: it goes to the origin.
+//! Requests of one kind are for the same resource. The first one leads: it goes to the origin.
 //! Requests that arrive before its answer is complete follow. If the followers get no answer, they
 //! are released: each goes to the origin for itself, in order of arrival. Each goes as soon as the
 //! one before it has joined the origin's queue.

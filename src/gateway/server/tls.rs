@@ -76,7 +76,7 @@ fn reason(error: &HandshakeError) -> HandshakeFailure {
     use AlertDescription as Alert;
     use HandshakeFailure as Reason;
     let error = match error {
-        HandshakeError::NoCertificate(_) => return Reason::NoCertificate,
+        HandshakeError::NoCertificate => return Reason::NoCertificate,
         HandshakeError::Certificate(_) => return Reason::ClientCertificate,
         HandshakeError::Tls(error) => error,
         HandshakeError::TimedOut | HandshakeError::Connection(_) => return Reason::Other,

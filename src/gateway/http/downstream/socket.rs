@@ -37,8 +37,8 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
 /// Detects the end even if earlier bytes are still unread.
 pub(super) fn is_disconnected(socket: BorrowedFd<'_>) -> bool {
     let at_once = Timespec::default();
-    let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
-    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    let mut polled = [PollFd::new(&socket, PollFlags::RDHUP)];
+    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Ready when the peer has disconnected.

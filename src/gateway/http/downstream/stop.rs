@@ -28,7 +28,7 @@ pub(super) struct Sleeper {
 }
 
 impl StopSignal {
-    /// Asks all connections to end after their current response.
+    /// Ends all connections, each after its current response.
     pub fn stop(&self) {
         self.stopped_at.set(Some(clock::now()));
         for (_, waker) in self.sleepers.borrow().iter() {

@@ -60,9 +60,11 @@ pub enum HandshakeError {
     /// The client did not complete the handshake within `header_timeout`.
     #[error("it was not complete within header_timeout")]
     TimedOut,
-    /// The client presented no certificate. The text says what to do.
-    #[error("{0}")]
-    NoCertificate(String),
+    /// The client presented no certificate.
+    #[error(
+        "the client shows no certificate. Give it one of an authority in client_ca, or set client_auth = \"optional\""
+    )]
+    NoCertificate,
     /// The client's certificate is not accepted. The text says why, and what to do.
     #[error("{0}")]
     Certificate(String),
@@ -149,9 +151,7 @@ impl TlsServer {
             rustls::Error::InvalidCertificate(why) => {
                 refused.why(why).map(HandshakeError::Certificate)
             }
-            rustls::Error::NoCertificatesPresented => Some(HandshakeError::NoCertificate(
-                "the client shows no certificate. Give it one of an authority in client_ca, or set client_auth = \"optional\"".to_owned(),
-            )),
+            rustls::Error::NoCertificatesPresented => Some(HandshakeError::NoCertificate),
             _ => None,
         }
     }

@@ -195,7 +195,7 @@ impl Forward<'_, '_> {
         limit: Duration,
     ) -> Result<io::Result<usize>, ClientError> {
         let since = self.sent.max(self.upload.last_piece());
-        self.record.asked_since = since;
+        self.record.awaited_since = since;
         let waiting = poll_fn(|cx| poll_received(connection, cx, since, limit));
         if let Some(received) = unless_disconnected(self.client, pin!(waiting)).await? {
             return Ok(received);
@@ -263,12 +263,12 @@ impl Forward<'_, '_> {
             self.pass_interim(&head);
             ResponseKind::Interim
         } else {
-            let asked = heads::asked_upgrade(self.record.info.head);
+            let requested = heads::requested_upgrade(self.record.info.head);
             let switches = head.status == 101;
             // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
-            let opens_unasked =
+            let opens_wrongly =
                 self.record.info.head.opens_websocket() && matches!(head.status, 200..300);
-            if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
+            if opens_wrongly || switches && !heads::switches_as_requested(&head, requested) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             let now = self.answered(&head, in_flight);

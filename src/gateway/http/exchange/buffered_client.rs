@@ -1,4 +1,4 @@
-//! A client whose request body is received before the request asks for a permit: `request_buffer`.
+//! A client whose request body is received before the request joins its limits: `request_buffer`.
 //!
 //! So a slow client does not hold a permit while it sends its body.
 
@@ -21,7 +21,7 @@ pub(super) fn size_for(
     request_buffer: Option<NonZeroU64>,
 ) -> Option<NonZeroU64> {
     let size = request_buffer?;
-    let is_two_way = head.is_grpc() || heads::asked_upgrade(head).is_some();
+    let is_two_way = head.is_grpc() || heads::requested_upgrade(head).is_some();
     (!head.length().is_empty() && !is_two_way).then_some(size)
 }
 

@@ -415,7 +415,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Returns the kind of connection that the request needs.
     fn needs(&self) -> Needs {
-        match heads::asked_upgrade(self.record.info.head) {
+        match heads::requested_upgrade(self.record.info.head) {
             Some(_) => Needs::Http1,
             None if logs_in_connection(self.record.info.fields()) => Needs::Own,
             None => Needs::Any,

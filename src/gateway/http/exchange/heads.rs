@@ -207,7 +207,7 @@ pub(super) fn write_request(out: &mut Buffer, origin_request: &OriginRequest<'_>
     if head.opens_websocket() {
         put_field(out, b"Sec-WebSocket-Key", websocket_key().as_bytes());
     }
-    if let Some(protocol) = asked_upgrade(head) {
+    if let Some(protocol) = requested_upgrade(head) {
         out.put(b"Connection: upgrade\r\n");
         put_field(out, b"Upgrade", protocol);
     }
@@ -284,16 +284,16 @@ pub(super) fn each_passing(
     }
 }
 
-/// Returns the protocols that a request asks to switch to (RFC 9110, section 7.8).
+/// Returns the protocols that a request offers to switch to (RFC 9110, section 7.8).
 ///
 /// Returns `None` if one of them is HTTP/2, which the gateway does not support this way.
-pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
+pub(super) fn requested_upgrade(head: &RequestHead) -> Option<&[u8]> {
     if head.opens_websocket() {
         return Some(b"websocket");
     }
     let fields = head.fields();
-    let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
-    if !is_asked || !fields.lists(FieldName::Connection, b"upgrade") {
+    let is_requested = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
+    if !is_requested || !fields.lists(FieldName::Connection, b"upgrade") {
         return None;
     }
     let protocols = fields.first(FieldName::Upgrade)?;
@@ -302,13 +302,15 @@ pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     (!names.any(is_http2)).then_some(protocols)
 }
 
-/// Returns whether a response switches to a protocol that the request `asked` for.
-pub(super) fn is_switched_as_asked(head: &ResponseHead<'_>, asked: Option<&[u8]>) -> bool {
-    let Some(asked) = asked else { return false };
+/// Returns whether a response switches only to protocols that are `requested`.
+pub(super) fn switches_as_requested(head: &ResponseHead<'_>, requested: Option<&[u8]>) -> bool {
+    let Some(requested) = requested else {
+        return false;
+    };
     let mut chosen = head.fields().elements(FieldName::Upgrade).peekable();
-    let is_asked = |protocol: &[u8]| {
-        let mut offered = asked.split(|byte| *byte == b',');
+    let is_offered = |protocol: &[u8]| {
+        let mut offered = requested.split(|byte| *byte == b',');
         offered.any(|offered| offered.trim_ascii().eq_ignore_ascii_case(protocol))
     };
-    chosen.peek().is_some() && chosen.all(is_asked)
+    chosen.peek().is_some() && chosen.all(is_offered)
 }

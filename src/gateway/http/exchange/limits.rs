@@ -36,7 +36,7 @@ impl Limited<'_> {
     /// Returns the index of the first zone that the request waits in, and its key there.
     pub(super) fn waiting(&self) -> Option<(usize, &Key)> {
         match self {
-            Self::WaitingAtOne(asked) => Some((asked.limit.zone, asked.joining.key()?)),
+            Self::WaitingAtOne(one) => Some((one.limit.zone, one.joining.key()?)),
             Self::WaitingAtSeveral(zone, key) => Some((*zone, key)),
             Self::NotJoined | Self::Decided(_) => None,
         }

@@ -63,7 +63,7 @@ pub(super) struct RequestRecord<'r> {
     /// Start of the wait for the origin alone, once the request is sent; the epoch: no such wait.
     ///
     /// Not an `Option`, because a waiting request must be small.
-    pub(super) asked_since: Moment,
+    pub(super) awaited_since: Moment,
     pub(super) exception: Exception,
     /// Origin of the answer, on a route that collapses.
     pub(super) shared: SharedOutcome,
@@ -99,7 +99,7 @@ impl<'r> RequestRecord<'r> {
             planned: None,
             server: None,
             origin_took: None,
-            asked_since: Moment::default(),
+            awaited_since: Moment::default(),
             exception: Exception::None,
             shared: SharedOutcome::Alone,
             is_answered: false,
@@ -122,7 +122,7 @@ impl<'r> RequestRecord<'r> {
     /// Records that the wait for the origin has ended, after `took`.
     pub(super) fn origin_ended(&mut self, took: Duration, now: Moment) {
         self.origin_took = Some(took);
-        self.asked_since = now.before(took);
+        self.awaited_since = now.before(took);
     }
 
     /// Records that the origin answered, after `took`.
@@ -318,7 +318,8 @@ impl<'r> RequestRecord<'r> {
         let origin = origin.map(|(server, origin)| OriginSpan {
             time: (
                 left,
-                self.origin_took.map_or(now, |took| self.asked_since + took),
+                self.origin_took
+                    .map_or(now, |took| self.awaited_since + took),
             ),
             name: &self.gateway.origin(origin).settings().name,
             server: server.to_string(),

@@ -31,7 +31,7 @@ use crate::zone::Join;
 /// Time for which a browser keeps a ticket: a sale may open days later.
 const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Field of a request that only asks whether its visitor is admitted.
+/// Field of a request that only checks whether its visitor is admitted.
 ///
 /// The waiting page sends it, and loads the requested page once admitted. So the origin gets one
 /// request, not two.

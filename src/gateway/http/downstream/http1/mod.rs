@@ -23,7 +23,7 @@
 //!
 //! | phases | file | types |
 //! |---|---|---|
-//! | Idle, `ReadingHead` | `mod.rs` | `Next`: a head, a refusal, or the end of the connection |
+//! | Idle, `ReadingHead` | `mod.rs` | `Next`: a head, or the reason why there is none |
 //! | Waiting, Forwarding, Tunnel | `stream.rs` | `Progress` of the response |
 //! | Answered | `mod.rs` | `End`: reason why the connection ends; else it is Idle again |
 //! | Lingering | `closing.rs` | |
@@ -81,15 +81,13 @@ pub fn serve<S: Socket, A: RequestService>(
     async move {
         let end = loop {
             let served = match connection.read_head(&*service).await {
-                Next::Request(head) => {
+                Ok(head) => {
                     let limits = &connection.timeouts.reuse;
                     connection.keeps &= context.count_request(limits, || connection.began);
                     // Boxed: an idle connection must not reserve this space.
                     Box::pin(service.serve(head, connection.began, &mut connection, &context))
                 }
-                Next::Http2 => break End::Http2,
-                Next::Refused(refusal) => break End::Refused(refusal),
-                Next::Closed => break End::Closed,
+                Err(end) => break end,
             };
             let served = served.await;
             if let Some(end) = connection.end_after(served) {
@@ -115,14 +113,8 @@ pub fn serve<S: Socket, A: RequestService>(
     }
 }
 
-/// Next event on a connection.
-enum Next {
-    Request(RequestHead),
-    /// The client speaks HTTP/2 with prior knowledge (RFC 9113, section 3.3).
-    Http2,
-    Refused(BadRequest),
-    Closed,
-}
+/// The head of the next request, or the reason why there is none.
+type Next = Result<RequestHead, End>;
 
 /// Reason why a connection cannot carry another request.
 enum End {
@@ -132,7 +124,7 @@ enum End {
     Answered,
     /// The response is incomplete.
     Broken,
-    /// The connection continues as HTTP/2.
+    /// The client speaks HTTP/2 with prior knowledge (RFC 9113, section 3.3).
     Http2,
     /// The client has closed the connection, or it ends without another response.
     Closed,
@@ -270,7 +262,7 @@ impl<S: Socket> Http1Connection<S> {
             let mut buffer = Buffer::take();
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
                 Poll::Pending => return self.poll_no_head(cx),
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(End::Closed)),
                 Poll::Ready(Ok(_)) => {
                     let Poll::Ready(now) = service.poll_admission(&mut self.priority, cx) else {
                         self.kept.extend_from_slice(buffer.filled());
@@ -303,19 +295,19 @@ impl<S: Socket> Http1Connection<S> {
         });
         if self.stop.poll_stopping(cx).is_ready() && self.kept.is_empty() {
             if self.any_request_yet {
-                return Poll::Ready(Next::Closed);
+                return Poll::Ready(Err(End::Closed));
             }
             // A request may be in transit: every accepted connection gets a response.
             self.reading
                 .set_earlier(self.stop.stopped_at() + FIRST_REQUEST);
             ready!(self.reading.poll(cx));
-            return Poll::Ready(Next::Closed);
+            return Poll::Ready(Err(End::Closed));
         }
         ready!(self.reading.poll(cx));
         Poll::Ready(if in_head {
-            Next::Refused(BadRequest::TooSlow)
+            Err(End::Refused(BadRequest::TooSlow))
         } else {
-            Next::Closed
+            Err(End::Closed)
         })
     }
 
@@ -338,7 +330,7 @@ impl<S: Socket> Http1Connection<S> {
         if !self.any_request_yet && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
             let is_whole = bytes.len() >= HTTP2_PREFACE.len();
             self.kept = bytes.into_owned();
-            return is_whole.then_some(Next::Http2);
+            return is_whole.then_some(Err(End::Http2));
         }
         let skipped = empty_lines(&bytes);
         let head = &bytes[skipped..];
@@ -354,7 +346,7 @@ impl<S: Socket> Http1Connection<S> {
             Ok(Some((request, end))) if end <= limit => {
                 self.kept = head[end..].to_vec();
                 self.begin_request(&request);
-                Some(Next::Request(request))
+                Some(Ok(request))
             }
             Ok(None) if head.len() <= limit => {
                 *searched = head.len();
@@ -367,8 +359,8 @@ impl<S: Socket> Http1Connection<S> {
                 };
                 None
             }
-            Ok(_) => Some(Next::Refused(BadRequest::HeadTooLarge)),
-            Err(refusal) => Some(Next::Refused(refusal)),
+            Ok(_) => Some(Err(End::Refused(BadRequest::HeadTooLarge))),
+            Err(refusal) => Some(Err(End::Refused(refusal))),
         }
     }
 

@@ -44,11 +44,11 @@ fn reading(pieces: &[&[u8]]) -> Option<(String, Vec<u8>)> {
             continue;
         };
         let read = match next {
-            Next::Request(head) => format!("{head:?}"),
-            Next::Http2 => "HTTP/2".to_owned(),
+            Ok(head) => format!("{head:?}"),
+            Err(End::Http2) => "HTTP/2".to_owned(),
             // The reason may differ: a truncated first line can have another error.
-            Next::Refused(_) => return Some(("refused".to_owned(), Vec::new())),
-            Next::Closed => unreachable!("no byte says so"),
+            Err(End::Refused(_)) => return Some(("refused".to_owned(), Vec::new())),
+            Err(_) => unreachable!("no byte says so"),
         };
         let rest: Vec<&[u8]> = pieces.copied().collect();
         return Some((read, [connection.kept, rest.concat()].concat()));

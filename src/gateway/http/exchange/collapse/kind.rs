@@ -89,7 +89,7 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     if !is_get && !head.is_head() || !head.length().is_empty() {
         return None;
     }
-    if heads::asked_upgrade(head).is_some() || head.expects_continue() {
+    if heads::requested_upgrade(head).is_some() || head.expects_continue() {
         return None;
     }
     // After a login on the connection (NTLM), requests carry no credentials.

@@ -35,7 +35,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     let Some(kind) = kind(collapse, route, info) else {
         return alone(before, record, None);
     };
-    let now = asked_at(&before, record);
+    let now = time_of_lookup(&before, record);
     let client = info.client.address;
     match shared.look_up(&kind.key, collapse, client, kind.may_lead, now) {
         CollapseLookup::Kept(answer) => Ok(Err(answered(
@@ -68,7 +68,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
 }
 
 /// Returns the current time. Avoids reading the clock if the request was just admitted.
-fn asked_at(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
+fn time_of_lookup(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment {
     if before.admissions.is_empty() {
         record.now()
     } else {

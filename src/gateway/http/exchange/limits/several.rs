@@ -29,22 +29,22 @@ pub(super) async fn join_all(
         join.limit.in_flight.map(|_| zone.name.as_str())
     };
     pending.sort_by_key(join_order);
-    let at_once = pending.partition_point(|asked| join_order(asked).is_none());
-    // Limits with `in_flight` are not outcome: it cannot be predicted whether a permit will be free.
+    let at_once = pending.partition_point(|limit| join_order(limit).is_none());
+    // Limits with `in_flight` are not probed: whether a permit will be free cannot be predicted.
     if at_once > 1
         && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
     {
         return Err((pending.swap_remove(index), rejection));
     }
-    let joining = pending[..at_once].iter().map(|asked| asked.join(gateway));
+    let joining = pending[..at_once].iter().map(|limit| limit.join(gateway));
     let mut admissions = match admissions(joining.collect()).await {
         Ok(admissions) => admissions,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
     // `max_wait` limits the total wait: the time so far is subtracted.
     let bounded = &mut pending[at_once..];
-    for asked in &mut *bounded {
-        if let Some(max) = &mut asked.join.limit.max_wait {
+    for limit in &mut *bounded {
+        if let Some(max) = &mut limit.join.limit.max_wait {
             *max = max.saturating_sub(waited());
         }
     }
@@ -58,8 +58,8 @@ pub(super) async fn join_all(
     // The verdict with the longest wait is decisive: it is moved to the front.
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
-    for (asked, admission) in pending.into_iter().zip(&admissions.0) {
-        verdicts.push(asked.granted(admission));
+    for (limit, admission) in pending.into_iter().zip(&admissions.0) {
+        verdicts.push(limit.granted(admission));
         if admission.grant().due > longest {
             longest = admission.grant().due;
             let last = verdicts.len() - 1;
@@ -94,12 +94,12 @@ async fn with_permits<'r>(
     Ok(ZoneAdmissions(taken.into()))
 }
 
-/// Probes the zones. Returns the first rejection and its index in `asked`.
+/// Probes the zones. Returns the first rejection and its index in `limits`.
 ///
 /// A probe charges nothing.
-async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let probe = |asked: &PendingLimit| gateway.zone(asked.zone).probe(asked.join.clone());
-    let mut probes: Vec<_> = asked.iter().map(|it| Some(Box::pin(probe(it)))).collect();
+async fn probe(gateway: &Gateway, limits: &[PendingLimit]) -> Option<(usize, Rejection)> {
+    let probe = |limit: &PendingLimit| gateway.zone(limit.zone).probe(limit.join.clone());
+    let mut probes: Vec<_> = limits.iter().map(|it| Some(Box::pin(probe(it)))).collect();
     // The first rejection decides, the first in order of those that arrive together.
     let (index, rejection) = poll_fn(|cx| {
         for (index, slot) in probes.iter_mut().enumerate() {
@@ -116,12 +116,12 @@ async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Reje
         Poll::Pending
     })
     .await?;
-    for (other, asked) in asked.iter().enumerate() {
-        let zone = gateway.zone(asked.zone);
+    for (other, limit) in limits.iter().enumerate() {
+        let zone = gateway.zone(limit.zone);
         if other == index {
-            zone.count_rejection(&asked.join, &rejection);
+            zone.count_rejection(&limit.join, &rejection);
         } else {
-            zone.count_rejected_elsewhere(&asked.join);
+            zone.count_rejected_elsewhere(&limit.join);
         }
     }
     Some((index, rejection))
@@ -149,20 +149,20 @@ impl PendingJoin<'_> {
 async fn admissions<'r>(
     joining: Vec<Joining<'r>>,
 ) -> Result<ZoneAdmissions<'r>, (usize, Rejection)> {
-    let mut asked: Vec<PendingJoin<'r>> = joining.into_iter().map(PendingJoin::Joining).collect();
+    let mut joins: Vec<PendingJoin<'r>> = joining.into_iter().map(PendingJoin::Joining).collect();
     let decided = poll_fn(|cx| {
-        let mut pending = false;
-        for (index, asked) in asked.iter_mut().enumerate() {
-            let PendingJoin::Joining(joining) = asked else {
+        let mut is_pending = false;
+        for (index, join) in joins.iter_mut().enumerate() {
+            let PendingJoin::Joining(joining) = join else {
                 continue;
             };
             match Pin::new(joining).poll(cx) {
-                Poll::Pending => pending = true,
-                Poll::Ready(Ok(admission)) => *asked = PendingJoin::Joined(admission),
+                Poll::Pending => is_pending = true,
+                Poll::Ready(Ok(admission)) => *join = PendingJoin::Joined(admission),
                 Poll::Ready(Err(rejection)) => return Poll::Ready(Err((index, rejection))),
             }
         }
-        if pending {
+        if is_pending {
             Poll::Pending
         } else {
             Poll::Ready(Ok(()))
@@ -171,15 +171,15 @@ async fn admissions<'r>(
     .await;
     if let Err((index, rejection)) = decided {
         // The rejected join is already counted.
-        asked.into_iter().for_each(PendingJoin::reject_elsewhere);
+        joins.into_iter().for_each(PendingJoin::reject_elsewhere);
         return Err((index, rejection));
     }
-    let admission = |asked| match asked {
+    let admission = |join| match join {
         PendingJoin::Joined(admission) => Some(admission),
         PendingJoin::Joining(_) => None,
     };
     Ok(ZoneAdmissions(
-        asked.into_iter().filter_map(admission).collect(),
+        joins.into_iter().filter_map(admission).collect(),
     ))
 }
 
@@ -203,14 +203,14 @@ pub(super) async fn try_out<'r>(
     tried: Vec<PendingLimit>,
 ) -> (Verdicts, ZoneAdmissions<'r>) {
     let (mut verdicts, mut admissions) = (Verdicts::new(), ZoneAdmissions::default());
-    for asked in tried {
-        match asked.join(gateway).await {
+    for limit in tried {
+        match limit.join(gateway).await {
             Ok(admission) => {
-                verdicts.push(asked.granted(&admission));
+                verdicts.push(limit.granted(&admission));
                 admissions.0.push(admission);
             }
             Err(rejection) => {
-                let verdict = asked.rejected(&rejection);
+                let verdict = limit.rejected(&rejection);
                 verdict.log_rejection(gateway, route, &rejection);
                 verdicts.push(verdict);
             }

@@ -39,7 +39,7 @@ impl RequestRecord<'_> {
     /// that was admitted just before it gave up did not disconnect because of the origin. A request
     /// whose upload was not complete is not counted.
     fn count_disconnect_at_origin(&self, now: Moment) {
-        let since = self.asked_since;
+        let since = self.awaited_since;
         let origin = self.route().and_then(Route::origin);
         let Some(origin) = origin.filter(|_| since != Moment::default()) else {
             return;
