@@ -10,22 +10,28 @@ pub(super) const GRPC_CHECK: &str = "/grpc.health.v1.Health/Check";
 /// Number of bytes before each message: a compression flag, and the length.
 const PREFIX: usize = 5;
 
-/// Encodes a `HealthCheckRequest` for a service of at most 255 bytes, with its prefix.
+/// Encodes a `HealthCheckRequest` for a service, with its prefix.
 pub(super) fn request(service: &str) -> Vec<u8> {
-    let length = service.len().min(255);
-    let name = &service.as_bytes()[..length];
-    // A field with its default value is left out. The length of a field is a varint.
-    let message = match length {
-        0 => Vec::new(),
-        1..128 => [&[0x0a, low_byte(length)], name].concat(),
-        _ => [&[0x0a, low_byte(length) | 0x80, 1], name].concat(),
-    };
+    let mut message = Vec::new();
+    // A field with its default value is left out.
+    if !service.is_empty() {
+        message.push(0x0a);
+        // The length is a varint: seven bits a byte, the lowest first.
+        let mut length = service.len();
+        while length >= 0x80 {
+            message.push(low_bits(length) | 0x80);
+            length >>= 7;
+        }
+        message.push(low_bits(length));
+        message.extend(service.as_bytes());
+    }
     let size = u32::try_from(message.len()).unwrap_or_default();
     [&[0][..], &size.to_be_bytes(), &message].concat()
 }
 
-fn low_byte(length: usize) -> u8 {
-    u8::try_from(length & 0xff).unwrap_or_default()
+/// Returns the lowest seven bits.
+fn low_bits(length: usize) -> u8 {
+    u8::try_from(length & 0x7f).unwrap_or_default()
 }
 
 /// Returns the outcome of the call, from `grpc-status`.
@@ -45,8 +51,8 @@ pub(super) fn verdict(status: u32, body: &[u8]) -> Result<String, String> {
         Some(1) => Ok("it is SERVING".to_owned()),
         Some(2) => Err("it is NOT_SERVING".to_owned()),
         Some(3) => Err("it does not know the service (SERVICE_UNKNOWN)".to_owned()),
-        Some(_) => Err("it does not know how it is (UNKNOWN)".to_owned()),
-        None => Err("its answer is no HealthCheckResponse".to_owned()),
+        Some(_) => Err("its status is UNKNOWN".to_owned()),
+        None => Err("its answer is not a HealthCheckResponse".to_owned()),
     }
 }
 
@@ -75,9 +81,20 @@ mod tests {
     fn a_request_names_its_service() {
         assert_eq!(request(""), [0, 0, 0, 0, 0]);
         assert_eq!(request("a.B"), *b"\0\0\0\0\x05\x0a\x03a.B");
-        let long = request(&"a".repeat(200));
-        assert_eq!(long[..8], [0, 0, 0, 0, 203, 0x0a, 0xc8, 1]);
-        assert_eq!(long.len(), 208);
+        for (length, start) in [
+            (127, &[0, 0, 0, 0, 129, 0x0a, 0x7f][..]),
+            (128, &[0, 0, 0, 0, 131, 0x0a, 0x80, 1]),
+            (200, &[0, 0, 0, 0, 203, 0x0a, 0xc8, 1]),
+            (300, &[0, 0, 0, 1, 47, 0x0a, 0xac, 2]),
+            (20_000, &[0, 0, 0, 0x4e, 0x24, 0x0a, 0xa0, 0x9c, 1]),
+        ] {
+            let name = "a".repeat(length);
+            assert_eq!(
+                request(&name),
+                [start, name.as_bytes()].concat(),
+                "{length}"
+            );
+        }
     }
 
     #[test]
