@@ -21,42 +21,6 @@ pub(super) struct Author {
     peer: String,
 }
 
-/// A change, as the log shows it.
-pub(super) struct Changed<'c> {
-    /// Message of the log line.
-    pub(super) event: &'static str,
-    /// Changed thing.
-    pub(super) what: &'c str,
-    /// Value before the change.
-    pub(super) from: Option<&'c str>,
-    /// Value after the change.
-    pub(super) to: &'c str,
-    /// Expiry; `None`: no expiry.
-    pub(super) until: Option<Moment>,
-}
-
-impl<'c> Changed<'c> {
-    pub(super) fn new(
-        event: &'static str,
-        what: &'c str,
-        from: Option<&'c str>,
-        to: &'c str,
-    ) -> Self {
-        Self {
-            event,
-            what,
-            from,
-            to,
-            until: None,
-        }
-    }
-
-    /// Adds an expiry.
-    pub(super) fn until(self, until: Option<Moment>) -> Self {
-        Self { until, ..self }
-    }
-}
-
 impl Author {
     /// Reads the author of a request.
     pub(super) fn of(request: &HttpRequest) -> Self {
@@ -81,35 +45,36 @@ impl Author {
         (from, to): (&str, &str),
         until: Moment,
     ) {
-        let change = Changed::new("override set", subject, Some(from), to).until(Some(until));
+        self.log("override set", subject, (Some(from), to), Some(until));
         let (until, by) = (timestamp(until), self.shown());
-        self.note(history, &change, &format!("{to} until {until}, by {by}"));
+        record(history, subject, &format!("{to} until {until}, by {by}"));
     }
 
     /// Records the end of an override of `subject` in the log and in the history.
     pub(super) fn note_undone(&self, history: &History, subject: &str, (from, to): (&str, &str)) {
-        let change = Changed::new("override undone", subject, Some(from), to);
-        self.note(history, &change, change.event);
-    }
-
-    /// Records a change in the log, and in the history with this text.
-    pub(super) fn note(&self, history: &History, change: &Changed, text: &str) {
-        self.log(change);
-        let text = format!("{}: {text}", change.what);
-        history.add(clock::now(), ChangedBy::Api, vec![text]);
+        let event = "override undone";
+        self.log(event, subject, (Some(from), to), None);
+        record(history, subject, event);
     }
 
     /// Writes a log line. Each change through the admin port has one.
-    pub(super) fn log(&self, change: &Changed) {
-        let Changed {
-            event,
-            what,
-            from,
-            to,
-            until,
-        } = *change;
+    ///
+    /// `from` and `to`: values before and after the change. `until`: expiry of the change.
+    pub(super) fn log(
+        &self,
+        event: &'static str,
+        what: &str,
+        (from, to): (Option<&str>, &str),
+        until: Option<Moment>,
+    ) {
         let by = self.name.as_deref().unwrap_or("admin");
         let (peer, until) = (&*self.peer, until.map(|until| display(timestamp(until))));
         tracing::warn!(by, peer, what, from, to, until, "{event}");
     }
+}
+
+/// Records a change of `subject` in the history.
+pub(super) fn record(history: &History, subject: &str, text: &str) {
+    let text = format!("{subject}: {text}");
+    history.add(clock::now(), ChangedBy::Api, vec![text]);
 }

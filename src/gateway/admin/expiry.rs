@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use config::{ChangedBy, History};
+use limit::Moment;
 use tokio::time::sleep;
 
 use super::Admin;
@@ -21,11 +22,15 @@ const EVERY: Duration = Duration::from_millis(100);
 pub(super) async fn run(admin: Data<Admin>) {
     loop {
         sleep(EVERY).await;
-        if let Some(gateway) = admin.gateway() {
-            end_expired(&gateway, &admin.history);
-            end_at_gates(&gateway, &admin.history);
-            end_in_rooms(&gateway, &admin.history);
-            end_maintenance(&gateway, &admin).await;
+        let (gateway, now) = (admin.gateway(), clock::now());
+        let Some(gateway) = gateway else { continue };
+        end_expired(&gateway, &admin.history, now);
+        if gateway.maintenances().any_expired(now) {
+            // A stopping gateway changes nothing.
+            let expired = admin.maintain(move |all| all.take_expired(now)).await;
+            for target in expired.unwrap_or_default() {
+                note(&admin.history, &subject_of(&target), "maintenance");
+            }
         }
     }
 }
@@ -37,53 +42,24 @@ fn note(history: &History, subject: &str, what: &str) {
     history.add(clock::now(), ChangedBy::Expiry, vec![text]);
 }
 
-/// Ends expired maintenance.
-async fn end_maintenance(gateway: &Gateway, admin: &Admin) {
-    let now = clock::now();
-    if !gateway.maintenances().any_expired(now) {
-        return;
+/// Ends expired overrides of zones, keys and gates, and expired acts on waiting rooms.
+fn end_expired(gateway: &Gateway, history: &History, now: Moment) {
+    let zones = gateway.zones().iter();
+    for zone in zones.filter(|zone| zone.overrides().any_expired(now)) {
+        for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
+            note(history, &subject(zone, key.as_ref()), "override");
+        }
     }
-    // A stopping gateway changes nothing.
-    let expired = admin.maintain(move |all| all.take_expired(now)).await;
-    for target in expired.unwrap_or_default() {
-        note(&admin.history, &subject_of(&target), "maintenance");
-    }
-}
-
-/// Ends expired overrides of gates.
-fn end_at_gates(gateway: &Gateway, history: &History) {
-    let now = clock::now();
     for origin in gateway.origins() {
         let expired = origin.gate().and_then(|gate| gate.take_expired(now));
         if expired.is_some() {
-            note(
-                history,
-                &subject_of_gate(&origin.settings().name),
-                "override",
-            );
+            let subject = subject_of_gate(&origin.settings().name);
+            note(history, &subject, "override");
         }
     }
-}
-
-/// Ends expired acts on waiting rooms.
-fn end_in_rooms(gateway: &Gateway, history: &History) {
-    let now = clock::now();
     for room in gateway.rooms() {
         for expired in room.take_expired(now) {
             note(history, &subject_of_room(room), expired.label());
-        }
-    }
-}
-
-/// Ends expired overrides of zones and keys.
-fn end_expired(gateway: &Gateway, history: &History) {
-    let now = clock::now();
-    for zone in gateway.zones() {
-        if !zone.overrides().any_expired(now) {
-            continue;
-        }
-        for key in zone.change_overrides(|overrides| overrides.take_expired(now)) {
-            note(history, &subject(zone, key.as_ref()), "override");
         }
     }
 }

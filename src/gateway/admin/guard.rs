@@ -11,19 +11,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
-    REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use actix_web::http::{Method, StatusCode};
-use actix_web::middleware::Next;
+use actix_web::middleware::{DefaultHeaders, Next};
 use actix_web::web::Data;
-use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
+use actix_web::{Error, HttpMessage, ResponseError};
 use config::{AdminTokens, MetricsAccess, TokenRole};
 use percent_encoding::percent_decode_str;
 
 use super::author::TokenName;
 use super::own_names::OwnNames;
-use super::{Admin, page, reply};
+use super::reply::{self, Refusal};
+use super::{Admin, page};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -37,20 +38,22 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (REFERRER_POLICY, "no-referrer"),
 ];
 
-/// Middleware: checks the access of a request, and adds the security headers.
+/// Middleware: checks the access of a request.
 pub(super) async fn protect(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let mut response = match check(&request) {
-        Err(refusal) => request.into_response(*refusal),
+    Ok(match check(&request) {
+        Err(refusal) => request.into_response(refusal.error_response()),
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
-    };
-    for (name, value) in HEADERS {
-        let value = HeaderValue::from_static(value);
-        response.headers_mut().insert(name, value);
-    }
-    Ok(response)
+    })
+}
+
+/// Middleware: adds the security headers.
+pub(super) fn headers() -> DefaultHeaders {
+    HEADERS
+        .into_iter()
+        .fold(DefaultHeaders::new(), DefaultHeaders::add)
 }
 
 /// Paths that show only whether the gateway serves.
@@ -70,7 +73,7 @@ enum Access {
 }
 
 /// Accepts a request with the name of its token, or refuses it.
-fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
+fn check(request: &ServiceRequest) -> Result<(), Refusal> {
     if OPEN.contains(&request.path()) {
         return Ok(());
     }
@@ -78,7 +81,7 @@ fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
         request.app_data::<Data<Admin>>(),
         request.app_data::<Data<OwnNames>>(),
     ) else {
-        return Err(reply::not_now().error_response().into());
+        return Err(reply::not_now());
     };
     let gateway = admin.gateway();
     let server = gateway.as_ref().map(|it| &it.settings().server);
@@ -103,7 +106,7 @@ fn check(request: &ServiceRequest) -> Result<(), Box<HttpResponse>> {
     Ok(())
 }
 
-/// Returns the token name of an allowed request, or the response to a refused one.
+/// Returns the token name of an allowed request.
 ///
 /// `is_own`: returns whether a `Host` is this host.
 fn allowed(
@@ -111,14 +114,12 @@ fn allowed(
     headers: &HeaderMap,
     tokens: &AdminTokens,
     is_own: impl Fn(&str) -> bool,
-) -> Result<TokenName, Box<HttpResponse>> {
+) -> Result<TokenName, Refusal> {
     let is_change = access == Access::Change;
     if is_change && is_of_another_site(headers) {
-        return Err(reply::error(
-            StatusCode::FORBIDDEN,
+        return Err(forbidden(
             "this request comes from a page of another site; open the gateway's own page, at its address or localhost",
-        )
-        .into());
+        ));
     }
     let role = bearer(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
     let is_protected = match access {
@@ -130,20 +131,16 @@ fn allowed(
         TokenRole::Admin(name) => return Ok(TokenName(name)),
         TokenRole::Reader if !is_change => return Ok(TokenName(None)),
         _ if is_change && is_protected && !tokens.permit_changes() => {
-            return Err(reply::error(
-                StatusCode::FORBIDDEN,
+            return Err(forbidden(
                 "this gateway has no token for changes; set DRIP_ADMIN_TOKEN beside DRIP_ADMIN_READ_TOKEN, and restart it",
-            )
-            .into());
+            ));
         }
         TokenRole::Reader => {
-            return Err(reply::error(
-                StatusCode::FORBIDDEN,
+            return Err(forbidden(
                 "the token in DRIP_ADMIN_READ_TOKEN only reads; this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN",
-            )
-            .into());
+            ));
         }
-        TokenRole::Unknown if is_protected => return Err(unauthorized(is_change).into()),
+        TokenRole::Unknown if is_protected => return Err(unauthorized(is_change)),
         TokenRole::Unknown => {}
     }
     // Only a request over HTTP/1.0 has none, and no browser sends one.
@@ -151,13 +148,17 @@ fn allowed(
         .get_all(HOST)
         .map(|host| host.to_str().unwrap_or(""));
     match hosts.find(|host| !is_own(host)) {
-        Some(host) => Err(misdirected(host).into()),
+        Some(host) => Err(misdirected(host)),
         None => Ok(TokenName(None)),
     }
 }
 
-/// Response to a request that names another host.
-fn misdirected(host: &str) -> HttpResponse {
+fn forbidden(message: &str) -> Refusal {
+    reply::refusal(StatusCode::FORBIDDEN, message)
+}
+
+/// Refuses a request that names another host.
+fn misdirected(host: &str) -> Refusal {
     static LOG_THROTTLE: Throttle = Throttle::new();
     let host: String = host.chars().take(128).collect();
     if let Some(hidden) = LOG_THROTTLE.show(clock::now()) {
@@ -167,7 +168,7 @@ fn misdirected(host: &str) -> HttpResponse {
             "the admin port refuses a request for another host; if this is a name of the gateway, add it to server.admin_hosts"
         );
     }
-    reply::error(
+    reply::refusal(
         StatusCode::MISDIRECTED_REQUEST,
         format!(
             "{host:?} is no known name of this gateway; use its address or localhost, or add the name to admin_hosts in [server]"
@@ -175,18 +176,14 @@ fn misdirected(host: &str) -> HttpResponse {
     )
 }
 
-/// Response to a request without a valid token.
-fn unauthorized(is_change: bool) -> HttpResponse {
+/// Refuses a request without a valid token.
+fn unauthorized(is_change: bool) -> Refusal {
     let message = if is_change {
         "this needs Authorization: Bearer with a token in DRIP_ADMIN_TOKEN"
     } else {
         "this needs Authorization: Bearer with the token in DRIP_ADMIN_READ_TOKEN, or one in DRIP_ADMIN_TOKEN"
     };
-    let mut refusal = reply::error(StatusCode::UNAUTHORIZED, message);
-    refusal
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    refusal
+    reply::refusal(StatusCode::UNAUTHORIZED, message)
 }
 
 /// Token of a request. The case of the scheme's name is ignored (RFC 9110).
@@ -213,6 +210,8 @@ fn is_of_another_site(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::HeaderValue;
+
     use super::*;
 
     fn status_of(access: Access, fields: &[(HeaderName, &str)], tokens: &AdminTokens) -> u16 {
@@ -222,7 +221,7 @@ mod tests {
         }
         let is_own = |host: &str| host.starts_with("127.0.0.1:") || host.contains("localhost");
         let refusal = allowed(access, &headers, tokens, is_own).err();
-        refusal.map_or(200, |it| it.status().as_u16())
+        refusal.map_or(200, |it| it.error_response().status().as_u16())
     }
 
     fn tokens(admin: &str, read: &str) -> AdminTokens {

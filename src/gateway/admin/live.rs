@@ -4,7 +4,7 @@
 
 use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
-use actix_web::web::{Bytes, Data, Query};
+use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
 
@@ -22,8 +22,7 @@ struct Since {
 
 /// `GET /api/live`: starts the stream of samples.
 pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    let query = Query::<Since>::from_query(request.query_string())
-        .map_err(|error| reply::bad_query(format!("since must be a sample number: {error}")))?;
+    let query: Since = reply::query(&request, "since must be a sample number")?;
     let last = request.headers().get(LAST_EVENT_ID);
     let last = last.and_then(|id| id.to_str().ok()?.trim().parse().ok());
     let mut response = HttpResponse::Ok();

@@ -32,6 +32,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::Server;
+use actix_web::guard::{Any, Head, Method as IsMethod};
+use actix_web::http::Method;
 use actix_web::http::header::ContentType;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
@@ -84,19 +86,19 @@ pub struct Admin {
 pub type MaintenanceChange = Box<dyn FnOnce(&mut Maintenances) + Send>;
 
 /// Order of a request to the thread that has the gateway.
-pub enum Order {
+pub struct Order {
+    /// Kind of the order.
+    pub kind: OrderKind,
+    /// Notified when the order is carried out.
+    pub done: oneshot::Sender<()>,
+}
+
+/// Kind of an order.
+pub enum OrderKind {
     /// Reload the file.
-    Read {
-        /// Notified when the file has been read.
-        done: oneshot::Sender<()>,
-    },
+    Reload,
     /// Begin or end maintenance.
-    Maintain {
-        /// The change.
-        change: MaintenanceChange,
-        /// Notified when the change is in force.
-        done: oneshot::Sender<()>,
-    },
+    Maintain(MaintenanceChange),
 }
 
 impl Admin {
@@ -108,6 +110,15 @@ impl Admin {
     /// Returns the gateway in force, if it serves.
     fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
         self.gateway().ok_or_else(reply::not_now)
+    }
+
+    /// Sends an order to the thread that has the gateway, and waits until it is carried out.
+    async fn order(&self, kind: OrderKind) -> Result<(), Refusal> {
+        let stopping = || reply::unavailable("the gateway is stopping: it changes no settings");
+        let (done, is_done) = oneshot::channel();
+        let sent = self.orders.send(Order { kind, done }).await;
+        sent.map_err(|_| stopping())?;
+        is_done.await.map_err(|_| stopping())
     }
 }
 
@@ -134,13 +145,12 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
             .app_data(Data::clone(&admin))
             .app_data(Data::clone(&names))
             .wrap(from_fn(guard::protect))
-            .service(reading("/metrics", metrics))
-            .service(reading("/healthz", healthz))
-            .service(reading("/readyz", readyz))
-            .service(reading("/api/live", live::live))
+            .wrap(guard::headers())
             .configure(api::routes)
             .configure(page::routes)
-            .default_service(web::to(async || reply::no_such_path()))
+            .default_service(web::to(async || {
+                Err::<HttpResponse, _>(reply::no_such_path())
+            }))
     });
     let server = server
         .workers(1)
@@ -171,22 +181,18 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket)
 }
 
-/// Resource at `path` that answers GET and HEAD only.
-fn reading<F, Args>(path: &str, handler: F) -> Resource
-where
-    F: actix_web::Handler<Args> + Copy,
-    Args: actix_web::FromRequest + 'static,
-    F::Output: actix_web::Responder + 'static,
-{
-    let routes = vec![web::get().to(handler), web::head().to(handler)];
-    answering(path, [("GET, HEAD", routes)])
-}
-
-/// Resource at `path` with these methods and routes. For other methods, the response lists these.
-fn answering<const N: usize>(path: &str, methods: [(&str, Vec<Route>); N]) -> Resource {
-    let allowed = methods.each_ref().map(|(names, _)| *names).join(", ");
-    let routes = methods.into_iter().flat_map(|(_, routes)| routes);
-    let resource = routes.fold(web::resource(path), Resource::route);
+/// Resource at `path` with these methods and routes. A route for GET answers HEAD, too.
+///
+/// For other methods, the response lists these.
+fn answering<const N: usize>(path: &str, routes: [(Method, Route); N]) -> Resource {
+    let (mut resource, mut allowed) = (web::resource(path), Vec::new());
+    for (method, route) in routes {
+        let is_get = method == Method::GET;
+        allowed.push(if is_get { "GET, HEAD" } else { method.as_str() }.to_owned());
+        let guard = Any(IsMethod(method));
+        resource = resource.route(route.guard(if is_get { guard.or(Head()) } else { guard }));
+    }
+    let allowed = allowed.join(", ");
     resource.default_service(web::to(move || ready(reply::not_allowed(&allowed))))
 }
 

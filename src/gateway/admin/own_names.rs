@@ -6,7 +6,7 @@ use std::net::IpAddr;
 /// Names of this host, in lower case.
 ///
 /// They are that of the kernel (uname(2)), its part before the first dot, and the names on the same
-/// line of `/etc/hosts`. One of those usually has the domain. DNS is not asked, because an attacker
+/// line of `/etc/hosts`. One of those usually has the domain. DNS is not used, because an attacker
 /// could answer.
 pub(super) struct OwnNames(Vec<String>);
 

@@ -1,11 +1,11 @@
 //! Responses in JSON.
 
-use std::fmt::Display;
-
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::web::Query;
+use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -17,16 +17,58 @@ pub(super) type Answer = Result<HttpResponse, Refusal>;
 #[error("{1}")]
 pub(super) struct Refusal(StatusCode, String);
 
-impl Refusal {
-    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self(status, message.into())
+impl ResponseError for Refusal {
+    fn error_response(&self) -> HttpResponse {
+        let mut response = json(self.0, &json!({ "error": self.1 }));
+        if self.0 == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+        }
+        response
     }
 }
 
-impl ResponseError for Refusal {
-    fn error_response(&self) -> HttpResponse {
-        error(self.0, self)
-    }
+/// Refuses a request with this status.
+pub(super) fn refusal(status: StatusCode, message: impl Into<String>) -> Refusal {
+    Refusal(status, message.into())
+}
+
+/// Refuses a malformed request with status 400.
+pub(super) fn bad_request(message: impl Into<String>) -> Refusal {
+    refusal(StatusCode::BAD_REQUEST, message)
+}
+
+/// Refuses a request for an unknown thing with status 404.
+pub(super) fn not_found(message: impl Into<String>) -> Refusal {
+    refusal(StatusCode::NOT_FOUND, message)
+}
+
+/// Refuses a request that the present settings or state do not permit with status 409.
+pub(super) fn conflict(message: impl Into<String>) -> Refusal {
+    refusal(StatusCode::CONFLICT, message)
+}
+
+/// Refuses a request that may succeed later with status 503.
+pub(super) fn unavailable(message: impl Into<String>) -> Refusal {
+    refusal(StatusCode::SERVICE_UNAVAILABLE, message)
+}
+
+/// Refuses a request for an unknown zone or origin, and names the known ones.
+pub(super) fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Refusal {
+    let known = known.collect::<Vec<_>>().join(", ");
+    not_found(format!(
+        "there is no {kind} {name:?}; the {kind}s are: {known}"
+    ))
+}
+
+/// Parses a query string. `expected`: its parameters, for the error.
+pub(super) fn query<T: DeserializeOwned>(
+    request: &HttpRequest,
+    expected: &str,
+) -> Result<T, Refusal> {
+    let query = Query::<T>::from_query(request.query_string());
+    let query = query.map_err(|error| bad_request(format!("{expected}: {error}")))?;
+    Ok(query.into_inner())
 }
 
 /// Builds a JSON response that must not be cached.
@@ -44,11 +86,6 @@ pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
 
-/// Builds an error response: the error, and a correct value.
-pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
-    json(status, &json!({ "error": message.to_string() }))
-}
-
 /// Adds a field, or leaves it out if it has no value.
 pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>) {
     if let (Some(value), Some(fields)) = (value, object.as_object_mut()) {
@@ -56,15 +93,9 @@ pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>)
     }
 }
 
-/// Refuses a wrong request with status 400.
-pub(super) fn bad_query(message: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, message)
-}
-
-/// Response to an unknown path.
-pub(super) fn no_such_path() -> HttpResponse {
-    error(
-        StatusCode::NOT_FOUND,
+/// Refuses a request for an unknown path.
+pub(super) fn no_such_path() -> Refusal {
+    not_found(
         "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/live",
     )
 }
@@ -72,7 +103,7 @@ pub(super) fn no_such_path() -> HttpResponse {
 /// Response to a method that the path does not have.
 pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
     let message = format!("this path takes {allowed} only");
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, message);
+    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message).error_response();
     if let Ok(value) = HeaderValue::from_str(allowed) {
         response.headers_mut().insert(ALLOW, value);
     }
@@ -81,8 +112,5 @@ pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
 
 /// Refusal before the gateway serves, and after it ends.
 pub(super) fn not_now() -> Refusal {
-    Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the gateway is starting or stopping; try again when /readyz answers 200",
-    )
+    unavailable("the gateway is starting or stopping; try again when /readyz answers 200")
 }

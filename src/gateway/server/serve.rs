@@ -21,7 +21,7 @@ use super::signals::{SignalRequest, Signals};
 use super::state::StateFile;
 use super::watchdog::Watchdog;
 use super::{memory, rooms, signals};
-use crate::admin::{self, Admin, Experiments, Order};
+use crate::admin::{self, Admin, Experiments, Order, OrderKind};
 use crate::http::gateway::Gateway;
 use crate::observe::connections::ClientConnections;
 use crate::status::{RecentStatus, Recorder};
@@ -82,14 +82,8 @@ pub async fn serve(
         gateway_sender.subscribe(),
         kept.as_ref().and_then(StateFile::rooms),
     );
-    let reloader = Reloader::start(
-        loaded,
-        workers,
-        gateway_sender,
-        state,
-        history,
-        kept.as_mut(),
-    )?;
+    let left = kept.as_mut();
+    let reloader = Reloader::start(loaded, workers, gateway_sender, state, history, left)?;
     accepts.store(true, Ordering::Relaxed);
 
     let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
@@ -113,7 +107,8 @@ pub async fn serve(
     }
     tokio::select! {
         () = running.stop(kept) => Ok(()),
-        never = watchdog.while_stopping(&manager) => match never {},
+        // The threads end one by one.
+        never = watchdog.while_all_answer(&manager, &[]) => match never {},
     }
 }
 
@@ -175,7 +170,7 @@ impl Running<'_> {
     async fn until_stop(&mut self) -> io::Result<()> {
         loop {
             tokio::select! {
-                asked = self.signals.next() => match asked {
+                signal = self.signals.next() => match signal {
                     SignalRequest::Reload => {
                         let read = self.watcher.read();
                         // A reload opens the logs. A file with errors must not prevent that.
@@ -184,7 +179,6 @@ impl Running<'_> {
                         }
                     }
                     SignalRequest::ReopenLogs => signals::reopen(&self.reloader.gateway()),
-                    SignalRequest::Ignored => signals::ignored_signal(),
                     SignalRequest::Stop => return Ok(()),
                 },
                 changed = self.watcher.changed() => {
@@ -192,7 +186,7 @@ impl Running<'_> {
                 }
                 found = self.names.changed() => self.reloader.take_addresses(found),
                 Some(order) = self.orders.recv() => self.obey(order),
-                failed = self.accepting.failure() => return Err(failed),
+                failed = self.accepting.acceptor.failure() => return Err(failed),
             }
             self.watcher.follow(self.reloader.other_files());
         }
@@ -200,18 +194,15 @@ impl Running<'_> {
 
     /// Carries out an order of the admin port.
     fn obey(&mut self, order: Order) {
-        // The requester may have disconnected. Then nothing needs the result.
-        let _ignored = match order {
-            Order::Read { done } => {
+        match order.kind {
+            OrderKind::Reload => {
                 let read = self.watcher.read();
                 self.reload(read, ChangedBy::Api);
-                done.send(()).is_err()
             }
-            Order::Maintain { change, done } => {
-                self.reloader.maintain(change);
-                done.send(()).is_err()
-            }
-        };
+            OrderKind::Maintain(change) => self.reloader.maintain(change),
+        }
+        // The requester may have disconnected. Then nothing needs the result.
+        let _ignored = order.done.send(());
     }
 
     /// Puts the read text into force. Returns whether it is in force.
@@ -232,10 +223,8 @@ impl Running<'_> {
         drop(self.watcher);
         // The file is no longer read. Closing the channel notifies the requesters of reloads.
         drop(self.orders);
-        let gateway = self.reloader.gateway();
-        let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+        let shutdown_timeout = self.reloader.gateway().settings().server.shutdown_timeout;
         self.manager.stopping(shutdown_timeout);
-        drop(gateway);
         drain(self.reloader, self.accepting, kept, &mut self.signals).await;
     }
 }

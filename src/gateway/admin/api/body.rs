@@ -1,5 +1,7 @@
 //! Bodies of requests to the API.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 
 use limit::parse_duration;
@@ -10,29 +12,57 @@ use crate::admin::reply::{self, Refusal};
 /// Parses a body. The error contains an example of a valid one.
 pub(super) fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
-        reply::bad_query(format!("the body must be JSON such as {example}: {error}"))
+        reply::bad_request(format!("the body must be JSON such as {example}: {error}"))
     })
 }
 
 /// Minimum duration in a body.
 const MIN_SPAN: Duration = Duration::from_secs(1);
 
-/// Maximum duration of an act that expires.
-const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum duration of an act that expires, and its text.
+const MAX_SPAN: (Duration, &str) = (Duration::from_secs(24 * 60 * 60), "24h");
+
+/// Parses a field. The error names the field and its value.
+pub(super) fn value<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, Refusal> {
+    let value = text.parse();
+    value.map_err(|error| reply::bad_request(format!("{field} is {text:?}: {error}")))
+}
+
+/// Checks that a field is one line of at most this number of characters.
+pub(super) fn check_line(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
+    let length = text.chars().count();
+    if (1..=most).contains(&length) && !text.contains(char::is_control) {
+        return Ok(());
+    }
+    Err(reply::bad_request(format!(
+        "{field} must be one line of 1 to {most} characters; it has {length}"
+    )))
+}
+
+/// Joins the values of an override.
+pub(super) fn joined<const N: usize>(values: [Option<String>; N]) -> String {
+    values.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
 
 /// Parses the field `for` of a body.
 pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
-        reply::bad_query("for is missing: how long it lasts, such as \"for\": \"10m\"")
+        reply::bad_request("for is missing: the duration, such as \"for\": \"10m\"")
     })?;
-    from_1s_to(MAX_SPAN, &text).ok_or_else(|| {
-        reply::bad_query(format!(
-            "for is {text:?}; it must be from 1s to 24h, such as \"10m\""
-        ))
-    })
+    duration("for", &text, MAX_SPAN, "10m")
 }
 
-/// Parses a duration; `None` if it is not one from a second to `longest`.
-pub(super) fn from_1s_to(longest: Duration, text: &str) -> Option<Duration> {
-    parse_duration(text).filter(|span| (MIN_SPAN..=longest).contains(span))
+/// Parses a duration from a second to `most`, which has this text.
+pub(super) fn duration(
+    field: &str,
+    text: &str,
+    (most, shown): (Duration, &str),
+    example: &str,
+) -> Result<Duration, Refusal> {
+    let duration = parse_duration(text).filter(|it| (MIN_SPAN..=most).contains(it));
+    duration.ok_or_else(|| {
+        reply::bad_request(format!(
+            "{field} is {text:?}; it must be from 1s to {shown}, such as {example:?}"
+        ))
+    })
 }

@@ -5,11 +5,10 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use config::{self, BrokenFile, Change};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
-use crate::admin::author::{Author, Changed};
-use crate::admin::reply::{self, Answer, Refusal};
-use crate::admin::{Admin, Order};
+use crate::admin::author::Author;
+use crate::admin::reply::{self, Answer};
+use crate::admin::{Admin, OrderKind};
 use crate::http::gateway::Gateway;
 use crate::status::plain::Plain;
 use crate::status::sample::Problem;
@@ -24,15 +23,14 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
 /// Reloads the file.
 pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     // Log lines of the reload itself report its result.
-    let change = Changed::new("reload requested", &admin.file, None, "as it is saved");
-    Author::of(&request).log(&change);
-    let (done, read) = oneshot::channel();
-    if admin.orders.send(Order::Read { done }).await.is_err() || read.await.is_err() {
-        return Err(Refusal::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the gateway is stopping and no longer reads its file",
-        ));
-    }
+    let author = Author::of(&request);
+    author.log(
+        "reload requested",
+        &admin.file,
+        (None, "as it is saved"),
+        None,
+    );
+    admin.order(OrderKind::Reload).await?;
     let broken = admin.file_state.borrow().broken.clone();
     let Some(broken) = broken else {
         return show(admin).await;

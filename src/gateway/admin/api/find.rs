@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use actix_web::HttpRequest;
-use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
 use limit::Moment;
 use limit::find::{FindSettings, Target};
@@ -14,7 +13,7 @@ use super::body::parse;
 use super::find_body::FindBody;
 use super::gates;
 use crate::admin::Admin;
-use crate::admin::author::{Author, Changed};
+use crate::admin::author::{Author, record};
 use crate::admin::find::{self, OWNER, Running, locked, text};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::gate::report::subject;
@@ -56,17 +55,17 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     check(origin, &settings)?;
     check_override(origin, gate.overridden().as_ref(), now)?;
     let (by, what) = (author.shown(), body.describe());
-    let Some(running) = find::start(&admin, settings, by.into(), (origin, gate)) else {
-        let message = format!(
+    let running = find::start(&admin, settings, by.into(), (origin, gate));
+    let running = running.ok_or_else(|| {
+        reply::conflict(format!(
             "an experiment runs for origin {:?}; wait for its end, or stop it by DELETE /api/find/{}",
             body.origin, body.origin
-        );
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
-    };
+        ))
+    })?;
     let subject = subject(&body.origin);
-    let change = Changed::new("experiment started", &subject, None, &what);
+    author.log("experiment started", &subject, (None, &what), None);
     let text = format!("experiment started: {what}, by {by}");
-    author.note(&admin.history, &change, &text);
+    record(&admin.history, &subject, &text);
     let view = text::view(&locked(&running), now);
     Ok(reply::ok(&view))
 }
@@ -94,12 +93,13 @@ pub(super) async fn stop(
     };
     let mut it = locked(&running);
     if it.experiment.is_over() {
-        let message = "the experiment has ended; GET has its result";
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
+        return Err(reply::conflict(
+            "the experiment has ended; GET has its result",
+        ));
     }
     let subject = subject(&origin);
-    let change = Changed::new("experiment stopped", &subject, None, "the file");
-    Author::of(&request).log(&change);
+    let author = Author::of(&request);
+    author.log("experiment stopped", &subject, (None, "the file"), None);
     find::stop(&mut it);
     Ok(reply::ok(&text::view(&it, clock::now())))
 }
@@ -109,30 +109,21 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
     if let Some(running) = admin.experiments.of(origin) {
         return Ok(running);
     }
-    let gateway = admin.serving()?;
-    gates::origin(&gateway, origin)?;
-    let message = format!(
-        "origin {origin:?} has had no experiment; POST /api/find starts one, and GET /api/find lists them"
-    );
-    Err(Refusal::new(StatusCode::NOT_FOUND, message))
+    gates::origin(&*admin.serving()?, origin)?;
+    Err(reply::not_found(format!(
+        "origin {origin:?} has had no experiment since the gateway started; POST /api/find starts one, and GET /api/find lists them"
+    )))
 }
 
 /// Finds the experiment whose id is in the body.
 fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
     let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
-    let Some(running) = admin.experiments.of(origin) else {
-        let gateway = admin.serving()?;
-        gates::origin(&gateway, origin)?;
-        let message = format!(
-            "experiment {id} of origin {origin:?} is unknown: the gateway was restarted after it began"
-        );
-        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-    };
+    let running = of(admin, origin)?;
     if locked(&running).id == id {
         return Ok(running);
     }
     let message = format!("experiment {id} has ended, and another one has begun");
-    Err(Refusal::new(StatusCode::CONFLICT, message))
+    Err(reply::conflict(message))
 }
 
 /// Refuses an experiment that the origin cannot have.
@@ -157,5 +148,5 @@ fn check_override(
     let message = format!(
         "an override{of} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
     );
-    Err(Refusal::new(StatusCode::CONFLICT, message))
+    Err(reply::conflict(message))
 }

@@ -1,16 +1,14 @@
 //! Overrides of the gate of an origin.
 
-use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
-use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
 use limit::{Moment, Rate};
 use serde::Deserialize;
 
-use super::body::{parse, span};
+use super::body::{check_line, joined, parse, span, value};
 use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::find::OWNER;
@@ -71,10 +69,9 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<Str
     let gateway = admin.serving()?;
     let (origin, gate) = find(&gateway, &name)?;
     let author = Author::of(&request);
-    let Some(ended) = gate.set_override(None) else {
-        let message = "nothing is overridden here; /api/origins says what is";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-    };
+    let ended = gate.set_override(None).ok_or_else(|| {
+        reply::not_found("nothing is overridden here; /api/origins shows what is")
+    })?;
     let settings = origin.settings();
     let values = (&*what(&ended), &*in_file(settings));
     author.note_undone(&admin.history, &subject(&settings.name), values);
@@ -95,14 +92,9 @@ pub(super) fn find<'g>(
 
 /// Finds an origin by name.
 pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
-    let mut origins = gateway.origins().iter();
-    let Some(origin) = origins.clone().find(|it| it.settings().name == name) else {
-        let names: Vec<_> = origins.by_ref().map(|it| &*it.settings().name).collect();
-        let names = names.join(", ");
-        let message = format!("there is no origin {name:?}; the origins are: {names}");
-        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-    };
-    Ok(origin)
+    let origins = gateway.origins().iter();
+    let found = origins.clone().find(|it| it.settings().name == name);
+    found.ok_or_else(|| reply::unknown("origin", name, origins.map(|it| &*it.settings().name)))
 }
 
 /// Reason why an origin cannot have an override, and the remedy.
@@ -115,10 +107,10 @@ pub(super) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
             "gateways share the rate of origin {origin:?} in Redis, where all have one rate: change it in the file of each; only pause, and max_in_flight if the file has none, can be overridden here, for this gateway alone"
         ),
         OverrideRefusal::SharedPermits => format!(
-            "gateways share max_in_flight of origin {origin:?} in Redis, where all have one pool of places: change it in the file of each; only pause, and rate if the file has none, can be overridden here, for this gateway alone"
+            "gateways share max_in_flight of origin {origin:?} in Redis, where all have one pool of permits: change it in the file of each; only pause, and rate if the file has none, can be overridden here, for this gateway alone"
         ),
     };
-    Refusal::new(StatusCode::CONFLICT, message)
+    reply::conflict(message)
 }
 
 /// Refuses an override while another owner renews its own.
@@ -135,7 +127,7 @@ fn check_owner(
         "{owner} holds an override here until {}, and renews it; undo that first by DELETE",
         timestamp(until)
     );
-    Err(Refusal::new(StatusCode::CONFLICT, message))
+    Err(reply::conflict(message))
 }
 
 /// Parses the body of a PUT.
@@ -143,11 +135,12 @@ fn requested(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal
     let example =
         r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
     let requested: OverrideBody = parse(body, example)?;
-    let rate = requested.rate.as_deref().map(rate).transpose()?;
+    let rate = requested.rate.as_deref();
+    let rate = rate.map(|text| value("rate", text)).transpose()?;
     let max_in_flight = requested.max_in_flight.map(permits).transpose()?;
     let is_paused = requested.pause.unwrap_or(false);
     if rate.is_none() && max_in_flight.is_none() && !is_paused {
-        return Err(reply::bad_query(
+        return Err(reply::bad_request(
             "nothing differs from the file; give rate, max_in_flight or \"pause\": true, or undo an override by DELETE",
         ));
     }
@@ -163,24 +156,12 @@ fn requested(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal
     })
 }
 
-/// Parses a rate.
-fn rate(text: &str) -> Result<Rate, Refusal> {
-    let rate = text.parse::<Rate>();
-    let rate = rate.map_err(|error| reply::bad_query(format!("rate is {text:?}: {error}")))?;
-    if rate.is_unlimited() {
-        return Err(reply::bad_query(
-            "rate is \"none\"; give a rate such as \"200r/s\", or remove rate from the file",
-        ));
-    }
-    Ok(rate)
-}
-
 /// Checks a maximum number of requests in flight.
 fn permits(most: u64) -> Result<NonZeroUsize, Refusal> {
     let fits = Some(most).filter(|most| *most <= MAX_PERMITS);
     let permits = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
     permits.ok_or_else(|| {
-        reply::bad_query(format!(
+        reply::bad_request(format!(
             "max_in_flight is {most}; it must be from 1 to {MAX_PERMITS}; \"pause\": true lets nothing through"
         ))
     })
@@ -188,14 +169,9 @@ fn permits(most: u64) -> Result<NonZeroUsize, Refusal> {
 
 /// Checks the name of an owner.
 fn owner(name: String) -> Result<Arc<str>, Refusal> {
-    let length = name.chars().count();
-    if !(1..=MAX_OWNER).contains(&length) || name.chars().any(char::is_control) {
-        return Err(reply::bad_query(format!(
-            "owner must be one line of 1 to {MAX_OWNER} characters; it has {length}"
-        )));
-    }
+    check_line("owner", &name, MAX_OWNER)?;
     if name == OWNER {
-        return Err(reply::bad_query(format!(
+        return Err(reply::bad_request(format!(
             "owner is {OWNER:?}, the name of experiments; give another one, or start an experiment by POST /api/find"
         )));
     }
@@ -204,25 +180,27 @@ fn owner(name: String) -> Result<Arc<str>, Refusal> {
 
 /// Formats the configured values.
 fn in_file(origin: &config::Origin) -> String {
-    let values: Vec<_> = values(origin.rate, origin.max_in_flight).collect();
-    if values.is_empty() {
-        return "the file: no rate".to_owned();
-    }
-    format!("the file: {}", values.join(", "))
+    let values = values(origin.rate, origin.max_in_flight, false);
+    let values = if values.is_empty() {
+        "no rate"
+    } else {
+        &values
+    };
+    format!("the file: {values}")
 }
 
 /// Formats the values of an override.
 fn what(it: &GateOverride) -> String {
-    let pause = it.is_paused.then(|| "paused".to_owned());
-    let parts: Vec<_> = values(it.rate, it.max_in_flight).chain(pause).collect();
-    parts.join(", ")
+    values(it.rate, it.max_in_flight, it.is_paused)
 }
 
 /// Formats the values of a gate.
-fn values(rate: Option<Rate>, most: Option<impl Display>) -> impl Iterator<Item = String> {
-    let rate = rate.map(|rate| format!("rate {rate}"));
-    let most = most.map(|most| format!("max_in_flight {most}"));
-    rate.into_iter().chain(most)
+fn values(rate: Option<Rate>, most: Option<NonZeroUsize>, is_paused: bool) -> String {
+    joined([
+        rate.map(|rate| format!("rate {rate}")),
+        most.map(|most| format!("max_in_flight {most}")),
+        is_paused.then(|| "paused".to_owned()),
+    ])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use limit::{Measure, Window};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::zones::find;
 use crate::admin::Admin;
-use crate::admin::author::{Author, Changed};
+use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
@@ -61,31 +61,24 @@ impl Listing {
             let limit = self.limit;
             return Err(format!("limit is {limit}; it must be from 1 to {MAX_KEYS}"));
         }
-        let measure = match self.sort {
-            Sort::Depth => return self.remembered(Order::Depth),
-            Sort::Excess => return self.remembered(Order::Excess),
-            Sort::OldestWait => return self.remembered(Order::OldestWait),
-            Sort::Requests => Measure::Requests,
-            Sort::Rejections => Measure::Rejections,
-            Sort::Wait => Measure::Waits,
+        let remembered = |order| {
+            match self.window {
+            None => Ok(Listed::Remembered(order)),
+            Some(_) => Err("window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present".to_owned()),
+        }
         };
-        match self.window {
+        let heavy = |measure| match self.window {
             None | Some(60) => Ok(Listed::Heavy(measure, Window::Minute)),
             Some(600) => Ok(Listed::Heavy(measure, Window::TenMinutes)),
-            Some(window) => Err(format!(
-                "window is {window}; it must be 60 or 600, in seconds"
-            )),
-        }
-    }
-
-    /// Checks that no window is requested for a list of remembered keys.
-    fn remembered(&self, order: Order) -> Result<Listed, String> {
-        match self.window {
-            None => Ok(Listed::Remembered(order)),
-            Some(_) => Err(
-                "window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present"
-                    .to_owned(),
-            ),
+            Some(window) => Err(format!("window is {window}; it must be 60 or 600 seconds")),
+        };
+        match self.sort {
+            Sort::Depth => remembered(Order::Depth),
+            Sort::Excess => remembered(Order::Excess),
+            Sort::OldestWait => remembered(Order::OldestWait),
+            Sort::Requests => heavy(Measure::Requests),
+            Sort::Rejections => heavy(Measure::Rejections),
+            Sort::Wait => heavy(Measure::Waits),
         }
     }
 }
@@ -104,12 +97,11 @@ struct Forgetting {
 
 /// `GET`: lists keys of a zone.
 pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
-    let listing = Query::<Listing>::from_query(request.query_string()).map_err(|error| {
-        reply::bad_query(format!(
-            "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600: {error}"
-        ))
-    })?;
-    let listed = listing.listed().map_err(reply::bad_query)?;
+    let expected = format!(
+        "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600"
+    );
+    let listing: Listing = reply::query(&request, &expected)?;
+    let listed = listing.listed().map_err(reply::bad_request)?;
     let gateway = admin.serving()?;
     let (_, zone) = find(&gateway, &zone)?;
     match listed {
@@ -193,8 +185,7 @@ fn add_state(view: &mut Value, state: &KeyState) {
 
 /// `DELETE`: forgets a key.
 pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    let forgetting = Query::<Forgetting>::from_query(request.query_string())
-        .map_err(|error| reply::bad_query(format!("drop must be true or false: {error}")))?;
+    let forgetting: Forgetting = reply::query(&request, "drop must be true or false")?;
     let gateway = admin.serving()?;
     let (zone, key) = named(request.uri().path());
     let (_, zone) = find(&gateway, &zone)?;
@@ -204,9 +195,9 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
         Waiters::Stay
     };
     let none = || {
-        let message =
-            "the zone has no such key; write the key as the list of keys shows it, percent-encoded";
-        Refusal::new(StatusCode::NOT_FOUND, message)
+        reply::not_found(
+            "the zone has no such key; write the key as the list of keys shows it, percent-encoded",
+        )
     };
     let key = unmasked(zone, key.ok_or_else(none)?).await?;
     let subject = subject(zone, Some(&key));
@@ -215,8 +206,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
         0 => "forgotten".to_owned(),
         dropped => format!("forgotten, waiting requests rejected: {dropped}"),
     };
-    let change = Changed::new("key forgotten", &subject, None, &to);
-    Author::of(&request).log(&change);
+    Author::of(&request).log("key forgotten", &subject, (None, &to), None);
     Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }
 
@@ -230,7 +220,7 @@ pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     let refused = |status, message: &str| {
         let remedy =
             "the zone has mask_keys: write the key itself, or a name of /api/zones/{zone}/keys";
-        Err(Refusal::new(status, format!("{message}; {remedy}")))
+        Err(reply::refusal(status, format!("{message}; {remedy}")))
     };
     match (found.next(), found.next()) {
         (Some(key), None) => Ok(key),

@@ -1,7 +1,6 @@
 //! Maintenance of a route, or of all routes, until it expires.
 
 use actix_web::HttpRequest;
-use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -9,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::body::{parse, span};
-use crate::admin::author::{Author, Changed};
+use crate::admin::author::{Author, record};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::admin::{Admin, Order};
+use crate::admin::{Admin, OrderKind};
 use crate::http::gateway::{Gateway, Maintenance, MaintenanceTarget, Maintenances};
 use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
@@ -33,20 +32,13 @@ impl Admin {
         &self,
         change: impl FnOnce(&mut Maintenances) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let stopping = || {
-            let message = "the gateway is stopping and changes nothing any more";
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
-        };
         let (result_sender, result_receiver) = oneshot::channel();
         let change = Box::new(move |all: &mut Maintenances| {
             // The requester may have disconnected. Then nothing needs the result.
             let _ignored = result_sender.send(change(all)).is_err();
         });
-        let (done, is_done) = oneshot::channel();
-        let sent = self.orders.send(Order::Maintain { change, done }).await;
-        sent.map_err(|_| stopping())?;
-        is_done.await.map_err(|_| stopping())?;
-        result_receiver.await.map_err(|_| stopping())
+        self.order(OrderKind::Maintain(change)).await?;
+        result_receiver.await.map_err(|_| reply::not_now())
     }
 }
 
@@ -65,28 +57,26 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     let before = admin.maintain(move |all| all.set(of, new)).await?;
     let subject = subject(&target);
     let from = in_words(before.as_ref());
-    let change = Changed::new("maintenance set", &subject, Some(&from), "503");
-    let change = change.until(Some(requested.until));
+    let values = (Some(&*from), "503");
+    author.log("maintenance set", &subject, values, Some(requested.until));
     let (until, by) = (timestamp(requested.until), &requested.by);
     let text = format!("maintenance until {until}, by {by}");
-    author.note(&admin.history, &change, &text);
+    record(&admin.history, &subject, &text);
     Ok(reply::ok(&view(&requested)))
 }
 
 /// `DELETE`: ends maintenance.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let author = Author::of(&request);
-    let path = request.uri().path();
-    let target = named(path);
+    let target = named(request.uri().path());
     let of = target.clone();
     let ended = admin.maintain(move |all| all.end(&of)).await?;
-    let ended = ended.ok_or_else(|| {
-        let message = "this is not in maintenance; /api/routes says what is";
-        Refusal::new(StatusCode::NOT_FOUND, message)
-    })?;
+    let ended = ended
+        .ok_or_else(|| reply::not_found("this is not in maintenance; /api/routes shows what is"))?;
     let (subject, from) = (subject(&target), in_words(Some(&ended)));
-    let change = Changed::new("maintenance undone", &subject, Some(&from), FORWARDED);
-    author.note(&admin.history, &change, change.event);
+    let event = "maintenance undone";
+    author.log(event, &subject, (Some(&from), FORWARDED), None);
+    record(&admin.history, &subject, event);
     Ok(reply::ok(&view(&ended)))
 }
 
@@ -113,11 +103,11 @@ fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget,
     if named.peek().is_none() {
         let message =
             "there is no such route; write its name as /api/routes has it, percent-encoded";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+        return Err(reply::not_found(message));
     }
     if named.all(|route| route.origin().is_none()) {
-        let message = "the file has refuse for this route already; change it there";
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
+        let message = "the file refuses the requests of this route already; change the file";
+        return Err(reply::conflict(message));
     }
     Ok(target)
 }

@@ -15,7 +15,8 @@ mod store;
 mod what_if;
 mod zones;
 
-use actix_web::web::{Data, ServiceConfig, delete, get, head, post, put};
+use actix_web::http::Method;
+use actix_web::web::{Data, ServiceConfig, route};
 
 use super::reply::{self, Answer};
 use super::{Admin, answering, live};
@@ -23,49 +24,41 @@ use super::{Admin, answering, live};
 /// Registers each path with its methods. GET answers HEAD, too.
 macro_rules! paths {
     ($app:ident: $($path:literal => $($method:ident $handler:path),+;)+) => {
-        $($app.service(answering($path, [$(paths!(@$method $handler)),+]));)+
-    };
-    (@get $handler:path) => {
-        ("GET, HEAD", vec![get().to($handler), head().to($handler)])
-    };
-    (@put $handler:path) => {
-        ("PUT", vec![put().to($handler)])
-    };
-    (@post $handler:path) => {
-        ("POST", vec![post().to($handler)])
-    };
-    (@delete $handler:path) => {
-        ("DELETE", vec![delete().to($handler)])
+        $($app.service(answering($path, [$((Method::$method, route().to($handler))),+]));)+
     };
 }
 
-/// Registers all paths of the API.
+/// Registers all paths of the port but those of the page.
 pub(super) fn routes(app: &mut ServiceConfig) {
     paths! { app:
-        "/api/zones" => get zones::all;
-        "/api/zones/{zone}" => get zones::one;
-        "/api/zones/{zone}/keys" => get keys::list;
-        "/api/zones/{zone}/overrides" => get overrides::list;
-        "/api/zones/{zone}/override" => put overrides::set, delete overrides::end;
-        "/api/zones/{zone}/keys/{key:.*}/override" => put overrides::set, delete overrides::end;
-        "/api/zones/{zone}/keys/{key:.*}" => delete keys::forget;
-        "/api/zones/{zone}/what-if" => post what_if::ask;
-        "/api/config" => get config::show;
-        "/api/reload" => post config::reload;
-        "/api/maintenance" => put maintenance::set, delete maintenance::end;
-        "/api/routes/{route:.*}/maintenance" => put maintenance::set, delete maintenance::end;
-        "/api/origins" => get origins::all;
-        "/api/origins/{origin}/override" => put gates::set, delete gates::end;
-        "/api/find" => get find::list, post find::start;
-        "/api/find/{origin}" => get find::show, put find::renew, delete find::stop;
-        "/api/rooms/{origin}/override" => put rooms::set, delete rooms::end;
-        "/api/rooms/{origin}/word" => put rooms::set_word, delete rooms::end_word;
-        "/api/rooms/{origin}/call" => post rooms::call;
-        "/api/rooms/{origin}/empty" => post rooms::empty;
-        "/api/headline" => get headline;
-        "/api/now" => get live::now;
-        "/api/routes" => get routes::all;
-        "/api/store" => get store::show;
+        "/metrics" => GET super::metrics;
+        "/healthz" => GET super::healthz;
+        "/readyz" => GET super::readyz;
+        "/api/zones" => GET zones::all;
+        "/api/zones/{zone}" => GET zones::one;
+        "/api/zones/{zone}/keys" => GET keys::list;
+        "/api/zones/{zone}/overrides" => GET overrides::list;
+        "/api/zones/{zone}/override" => PUT overrides::set, DELETE overrides::end;
+        "/api/zones/{zone}/keys/{key:.*}/override" => PUT overrides::set, DELETE overrides::end;
+        "/api/zones/{zone}/keys/{key:.*}" => DELETE keys::forget;
+        "/api/zones/{zone}/what-if" => POST what_if::run;
+        "/api/config" => GET config::show;
+        "/api/reload" => POST config::reload;
+        "/api/maintenance" => PUT maintenance::set, DELETE maintenance::end;
+        "/api/routes/{route:.*}/maintenance" => PUT maintenance::set, DELETE maintenance::end;
+        "/api/origins" => GET origins::all;
+        "/api/origins/{origin}/override" => PUT gates::set, DELETE gates::end;
+        "/api/find" => GET find::list, POST find::start;
+        "/api/find/{origin}" => GET find::show, PUT find::renew, DELETE find::stop;
+        "/api/rooms/{origin}/override" => PUT rooms::set, DELETE rooms::end;
+        "/api/rooms/{origin}/word" => PUT rooms::set_word, DELETE rooms::end_word;
+        "/api/rooms/{origin}/call" => POST rooms::call;
+        "/api/rooms/{origin}/empty" => POST rooms::empty;
+        "/api/headline" => GET headline;
+        "/api/live" => GET live::live;
+        "/api/now" => GET live::now;
+        "/api/routes" => GET routes::all;
+        "/api/store" => GET store::show;
     }
 }
 

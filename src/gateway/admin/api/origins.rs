@@ -11,7 +11,7 @@ use crate::gate::report as gates;
 use crate::gate::{GateSharing, OriginGate};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
-use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Outage, ServerState};
+use crate::origin::{Availability, Failure, LastCheck, Origin, OutBy, Server};
 use crate::room::report as rooms;
 use crate::status::counts::{self, Labelled};
 use crate::status::headline::words::part;
@@ -41,14 +41,14 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
     let (mut codes, mut errors) = (Labelled::new(), Labelled::new());
     let mut latencies = Counts::default();
     let (mut servers, mut in_flight) = (Vec::new(), 0);
-    for state in origin.servers(now) {
-        let of = LatencySource::server(&settings.name, state.url);
-        let recent = minute.counts(&of, &state.metrics.latencies());
-        counts::add(&mut codes, &counts::responses(state.metrics));
-        counts::add(&mut errors, &counts::errors(state.metrics));
+    for it in origin.servers() {
+        let of = LatencySource::server(&settings.name, it.url());
+        let recent = minute.counts(&of, &it.metrics.latencies());
+        counts::add(&mut codes, &counts::responses(&it.metrics));
+        counts::add(&mut errors, &counts::errors(&it.metrics));
         latencies.add(&recent);
-        in_flight += state.in_flight;
-        servers.push(server(state, &recent));
+        in_flight += it.in_flight.count();
+        servers.push(server(it, &recent, now));
     }
     let mut view = json!({
         "name": Plain::new(&settings.name),
@@ -78,42 +78,43 @@ fn room(gateway: &Gateway, origin: usize, now: Moment) -> Option<rooms::sample::
 }
 
 /// JSON of a server.
-fn server(state: ServerState<'_>, recent: &Counts) -> Value {
-    let failure = state.last_failure;
+fn server(it: &Server, recent: &Counts, now: Moment) -> Value {
+    let availability = it.availability(now);
+    let failure = it.last_failure();
     let failure = failure
         .map(|Failure { at, text, .. }| json!({ "at": timestamp(at), "text": Plain::new(&text) }));
-    let check = state.last_check.map(|LastCheck { at, found }| {
+    let check = it.last_check().map(|LastCheck { at, found }| {
         let healthy = found.is_ok();
         let text = Plain::new(&found.unwrap_or_else(|why| why));
         json!({ "at": timestamp(at), "healthy": healthy, "text": text })
     });
     json!({
-        "url": Plain::new(&state.url.to_string()),
-        "healthy": state.availability == Availability::InUse,
-        "in_flight": state.in_flight,
-        "answered": state.metrics.answered(),
-        "failed": state.metrics.failed(),
-        "state": state.availability.label(),
-        "out": match state.availability {
+        "url": Plain::new(&it.url().to_string()),
+        "healthy": availability == Availability::InUse,
+        "in_flight": it.in_flight.count(),
+        "answered": it.metrics.answered(),
+        "failed": it.metrics.failed(),
+        "state": availability.label(),
+        "out": match availability {
             Availability::InUse | Availability::Failing => None,
-            Availability::Out(outage) => Some(out(outage)),
+            Availability::Out(since, by) => Some(out(since, by)),
         },
         "last_failure": failure,
         "last_check": check,
-        "codes": counts::responses(state.metrics),
-        "errors": counts::errors(state.metrics),
+        "codes": counts::responses(&it.metrics),
+        "errors": counts::errors(&it.metrics),
         "latency": latency(recent),
     })
 }
 
 /// JSON of a server's outage.
-fn out(outage: Outage) -> Value {
+fn out(since: Moment, by: OutBy) -> Value {
     // Instant of the next request to the server. Null: health checks decide.
-    let until = match outage.by {
+    let until = match by {
         OutBy::Failures(until) => Some(timestamp(until)),
         OutBy::Checks => None,
     };
-    json!({ "since": timestamp(outage.since), "until": until, "by": outage.by.label() })
+    json!({ "since": timestamp(since), "until": until, "by": by.label() })
 }
 
 /// JSON of a gate.

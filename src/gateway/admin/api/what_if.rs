@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use actix_web::web::{self, Bytes, Data, Path};
+use actix_web::{HttpResponse, ResponseError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::zones::{busy, find};
 use crate::admin::Admin;
-use crate::admin::reply::{self, Answer, Refusal};
+use crate::admin::reply::{self, Answer};
 use crate::status::what_if::{OtherNumbers, in_force, replay};
 use crate::time::clock;
 use crate::zone::report::sample::WhatIf;
@@ -25,10 +25,10 @@ const REPLAYED_IN: Duration = Duration::from_secs(5);
 static ONE: Semaphore = Semaphore::const_new(1);
 
 /// `POST`: replays the last arrivals with other numbers.
-pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
+pub(super) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
-    let requested = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_query)?;
+    let requested = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_request)?;
     let Ok(permit) = ONE.try_acquire() else {
         return Ok(later(
             "another replay is running; try again when it has ended",
@@ -53,16 +53,16 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         Ok(None) => Ok(later(
             "the replay did not end in time; try again when the machine is less busy",
         )),
-        Err(error) => Err(Refusal::new(
+        Err(error) => Err(reply::refusal(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("the replay failed: {error}; this is an error of drip"),
         )),
     }
 }
 
-/// Refusal that asks the client to try again later.
+/// Refuses a request that may succeed in a second.
 fn later(message: &str) -> HttpResponse {
-    let mut response = reply::error(StatusCode::SERVICE_UNAVAILABLE, message);
+    let mut response = reply::unavailable(message).error_response();
     let value = HeaderValue::from_static("1");
     response.headers_mut().insert(RETRY_AFTER, value);
     response

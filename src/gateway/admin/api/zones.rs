@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use config::{self, RouteLimit, Words};
 use limit::Delay;
@@ -42,20 +41,12 @@ pub(super) fn find<'g>(
     let zones = gateway.zones().iter();
     let mut numbered = zones.clone().enumerate();
     let found = numbered.find(|(_, zone)| zone.settings().name == name);
-    found.ok_or_else(|| {
-        let names: Vec<_> = zones.map(|zone| &*zone.settings().name).collect();
-        let names = names.join(", ");
-        let message = format!("there is no zone {name:?}; the zones are: {names}");
-        Refusal::new(StatusCode::NOT_FOUND, message)
-    })
+    found.ok_or_else(|| reply::unknown("zone", name, zones.map(|it| &*it.settings().name)))
 }
 
 /// Refusal if a worker does not report its part of a zone in time.
 pub(super) fn busy() -> Refusal {
-    Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "a worker did not answer in time; try again",
-    )
+    reply::unavailable("a worker did not answer in time; try again")
 }
 
 /// JSON of a zone.
@@ -109,7 +100,7 @@ fn limits(gateway: &Gateway, zone: usize) -> Vec<Value> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();
     for route in gateway.settings().routes.iter().take(MAX_NAMED_ROUTES) {
-        for RouteLimit { limit, .. } in route.limits.iter().filter(|asked| asked.zone == zone) {
+        for RouteLimit { limit, .. } in route.limits.iter().filter(|it| it.zone == zone) {
             let delay = match limit.delay {
                 Delay::Above(delay) => Some(delay),
                 Delay::Never => None,

@@ -6,7 +6,7 @@
 mod running;
 pub(super) mod text;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,14 +29,15 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// Last experiment of each origin.
 #[derive(Default)]
-pub struct Experiments {
-    all: Mutex<HashMap<String, Arc<Mutex<Running>>>>,
-}
+pub struct Experiments(Mutex<ByOrigin>);
+
+/// Sorted by the names of the origins.
+type ByOrigin = BTreeMap<String, Arc<Mutex<Running>>>;
 
 impl Experiments {
     /// Locks the list of experiments.
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Mutex<Running>>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> MutexGuard<'_, ByOrigin> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the experiment of an origin.
@@ -46,10 +47,7 @@ impl Experiments {
 
     /// Returns all experiments, sorted by the names of the origins.
     pub(super) fn list(&self) -> Vec<Arc<Mutex<Running>>> {
-        let all = self.all();
-        let mut named: Vec<_> = all.iter().collect();
-        named.sort_by_key(|(name, _)| name.as_str());
-        named.into_iter().map(|(_, it)| Arc::clone(it)).collect()
+        self.all().values().map(Arc::clone).collect()
     }
 }
 

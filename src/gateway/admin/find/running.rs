@@ -91,17 +91,12 @@ impl Running {
         for (sent, event) in events.into_iter().flatten() {
             self.experiment.record(sent, event);
         }
-        let overridden = self.gate.overridden();
-        let reason = if overridden.is_none() {
-            Some(AbortReason::Undone)
-        } else if !overridden.is_some_and(|it| is_ours(&it)) {
-            Some(AbortReason::Overridden)
-        } else if now.since(self.renewed) >= OWNED_FOR {
-            Some(AbortReason::OwnerLost)
-        } else if gateway.as_ref().is_some_and(|it| it.is_stopping()) {
-            Some(AbortReason::Stopped)
-        } else {
-            None
+        let is_stopping = || gateway.as_ref().is_some_and(|it| it.is_stopping());
+        let reason = match self.gate.overridden() {
+            None => Some(AbortReason::Undone),
+            Some(it) if !is_ours(&it) => Some(AbortReason::Overridden),
+            Some(_) if now.since(self.renewed) >= OWNED_FOR => Some(AbortReason::OwnerLost),
+            Some(_) => is_stopping().then_some(AbortReason::Stopped),
         };
         if let Some(reason) = reason {
             return self.end(reason, now);
@@ -184,9 +179,9 @@ fn to_u32(number: usize) -> u32 {
 /// Number that changes when a server is added, removed, or changes its health.
 fn servers(origin: &Origin, now: Moment) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for server in origin.servers(now) {
-        server.url.to_string().hash(&mut hasher);
-        matches!(server.availability, Availability::Out(_)).hash(&mut hasher);
+    for server in origin.servers() {
+        server.url().to_string().hash(&mut hasher);
+        matches!(server.availability(now), Availability::Out(..)).hash(&mut hasher);
     }
     hasher.finish()
 }

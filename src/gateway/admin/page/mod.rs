@@ -21,9 +21,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETag, EntityTag, Header, IfNoneMatch};
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::reading;
+use super::answering;
 
 /// A static file of the page.
 struct Asset {
@@ -39,13 +40,17 @@ macro_rules! assets {
             asset("/", "text/html; charset=utf-8", include_str!("page.html")),
             asset("/page.css", "text/css; charset=utf-8", include_str!("page.css")),
             asset("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
-            $(script(
+            $(asset(
                 concat!("/", $script, ".js"),
+                SCRIPT,
                 include_str!(concat!($script, ".js")),
             ),)*
         ]
     };
 }
+
+/// Content type of a script.
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files of the page.
 #[rustfmt::skip]
@@ -65,16 +70,14 @@ const fn asset(path: &'static str, content_type: &'static str, text: &'static st
     }
 }
 
-/// Creates a script.
-const fn script(path: &'static str, text: &'static str) -> Asset {
-    asset(path, "text/javascript; charset=utf-8", text)
-}
-
 /// Registers the files of the page.
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     for asset in ASSETS {
         let handler = async move |request: HttpRequest| asset.answer(&request);
-        config.service(reading(asset.path, handler));
+        config.service(answering(
+            asset.path,
+            [(Method::GET, web::route().to(handler))],
+        ));
     }
 }
 
@@ -95,7 +98,7 @@ impl Asset {
 
     /// Returns the text without leading blanks of lines and without comment lines of scripts.
     fn served(&self) -> String {
-        let is_script = self.content_type.starts_with("text/javascript");
+        let is_script = self.content_type == SCRIPT;
         let mut text = String::with_capacity(self.text.len());
         let mut in_comment = false;
         for line in self.text.lines().map(str::trim_start) {
@@ -118,16 +121,12 @@ impl Asset {
             Ok(IfNoneMatch::Items(known)) => known.iter().any(|it| it.weak_eq(&tag)),
             Err(_) => false,
         };
-        let mut answer = if is_known {
-            HttpResponse::NotModified()
-        } else {
-            HttpResponse::Ok()
-        };
+        let mut answer = HttpResponse::Ok();
         answer
             .insert_header(ETag(tag))
             .insert_header((CACHE_CONTROL, "no-cache"));
         if is_known {
-            return answer.finish();
+            return answer.status(StatusCode::NOT_MODIFIED).finish();
         }
         answer
             .insert_header((CONTENT_TYPE, self.content_type))
@@ -142,7 +141,7 @@ mod tests {
     #[test]
     fn a_script_is_served_without_its_comments() {
         let text = "// A.\n/** B\n * c.\n */\nf(\n  1, // d\n  * 2,\n);\n/** E. */\ng();\n";
-        let served = script("/a.js", text).served();
+        let served = asset("/a.js", SCRIPT, text).served();
         assert_eq!(served, "f(\n1, // d\n* 2,\n);\ng();\n");
         let style = asset("/a.css", "text/css", "/** A. */\n* {\n  b: c;\n}\n");
         assert_eq!(style.served(), "/** A. */\n* {\nb: c;\n}\n");

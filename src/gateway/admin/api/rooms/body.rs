@@ -5,8 +5,7 @@ use std::num::NonZeroU32;
 use limit::{MAX_SESSIONS, Moment, Rate};
 use serde::Deserialize;
 
-use crate::admin::api::body::parse;
-use crate::admin::api::body::span;
+use crate::admin::api::body::{check_line, parse, span, value};
 use crate::admin::reply::{self, Refusal};
 use crate::room::{RoomOverride, RoomWord};
 
@@ -46,14 +45,14 @@ pub(super) fn requested(body: &[u8], now: Moment, by: &str) -> Result<RoomOverri
     let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
     let requested: OverrideBody = parse(body, example)?;
     if let Some(sessions) = requested.sessions.filter(|it| *it > MAX_SESSIONS) {
-        return Err(reply::bad_query(format!(
-            "sessions is {sessions}; it must be from 0 to {MAX_SESSIONS}, 0: not bounded"
+        return Err(reply::bad_request(format!(
+            "sessions is {sessions}; it must be from 0 to {MAX_SESSIONS}, 0 means unbounded"
         )));
     }
     let admit = requested.admit.as_deref().map(admit).transpose()?;
     let is_paused = requested.pause.unwrap_or(false);
     if requested.sessions.is_none() && admit.is_none() && !is_paused {
-        return Err(reply::bad_query(
+        return Err(reply::bad_request(
             "nothing differs from the file; give sessions, admit or \"pause\": true, or undo an override by DELETE",
         ));
     }
@@ -71,11 +70,10 @@ fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
     if text == "none" {
         return Ok(None);
     }
-    let rate = text.parse::<Rate>();
-    let rate = rate.map_err(|error| reply::bad_query(format!("admit is {text:?}: {error}")))?;
+    let rate: Rate = value("admit", text)?;
     if rate.per_second() > config::Room::MAX_ADMIT {
-        return Err(reply::bad_query(format!(
-            "admit is {text:?}; a room lets in at most 1000 visitors a second; \"none\" lets them in as fast as places come free"
+        return Err(reply::bad_request(format!(
+            "admit is {text:?}; a room lets in at most 1000 visitors a second; \"none\" lets them in as fast as sessions become free"
         )));
     }
     Ok(Some(rate))
@@ -85,7 +83,7 @@ fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
 pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
     let CallBody { count } = parse(body, r#"{"count": 10}"#)?;
     if !(1..=MAX_CALL).contains(&count) {
-        return Err(reply::bad_query(format!(
+        return Err(reply::bad_request(format!(
             "count is {count}; it must be from 1 to {MAX_CALL}"
         )));
     }
@@ -94,8 +92,10 @@ pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
 
 /// Parses the body of a PUT of a message.
 pub(super) fn word(body: &[u8], now: Moment) -> Result<RoomWord, Refusal> {
-    let body = parse(body, r#"{"word": "We go on at 11:00", "for": "1h"}"#)?;
-    new_word(body, now)
+    new_word(
+        parse(body, r#"{"word": "We continue at 11:00", "for": "1h"}"#)?,
+        now,
+    )
 }
 
 /// Parses the body of a POST that empties the room: it may be empty, or contain a message.
@@ -111,12 +111,7 @@ pub(super) fn parting_word(body: &[u8], now: Moment) -> Result<Option<RoomWord>,
 /// Checks a message and its duration.
 fn new_word(body: WordBody, now: Moment) -> Result<RoomWord, Refusal> {
     let text = body.word.unwrap_or_default().trim().to_owned();
-    let length = text.chars().count();
-    if !(1..=MAX_WORD).contains(&length) || text.chars().any(char::is_control) {
-        return Err(reply::bad_query(format!(
-            "word must be one line of 1 to {MAX_WORD} characters; it has {length}"
-        )));
-    }
+    check_line("word", &text, MAX_WORD)?;
     Ok(RoomWord {
         text,
         until: now + span(body.r#for)?,

@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
-use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Path};
 use actix_web::{Error, FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
@@ -14,7 +13,8 @@ use limit::{Moment, Rate};
 use serde_json::json;
 
 use crate::admin::Admin;
-use crate::admin::author::{Author, Changed};
+use crate::admin::api::body::joined;
+use crate::admin::author::{Author, record};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::room::report::{overridden, word as word_view};
 use crate::room::{OriginRoom, RoomOverride, RoomWord};
@@ -52,7 +52,7 @@ impl Target {
             } else {
                 format!("origin {origin:?} has no waiting room; these have one: {names}")
             };
-            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+            return Err(reply::not_found(message));
         };
         Ok(Self {
             room,
@@ -73,9 +73,9 @@ impl Target {
         text: &str,
     ) {
         let subject = subject(&self.room);
-        let change = Changed::new(event, &subject, Some(from), to).until(until);
+        self.author.log(event, &subject, (Some(from), to), until);
         let text = format!("{text}, by {}", self.author.shown());
-        self.author.note(&self.admin.history, &change, &text);
+        record(&self.admin.history, &subject, &text);
     }
 
     /// Sets or ends the message to waiting visitors. Returns the previous one.
@@ -124,10 +124,9 @@ pub(super) async fn set(target: Target) -> Answer {
 /// `DELETE`: ends the override of a room.
 pub(super) async fn end(target: Target) -> Answer {
     let Target { room, author, .. } = &target;
-    let Some(ended) = room.set_override(None, target.now) else {
-        let message = "nothing is overridden here; /api/origins says what is";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-    };
+    let ended = room.set_override(None, target.now).ok_or_else(|| {
+        reply::not_found("nothing is overridden here; /api/origins shows what is")
+    })?;
     let values = (&*what(&ended), &*in_file(&target.file));
     author.note_undone(&target.admin.history, &subject(room), values);
     Ok(reply::ok(&overridden(&ended)))
@@ -135,8 +134,7 @@ pub(super) async fn end(target: Target) -> Answer {
 
 /// Refusal while the room's store does not respond.
 fn no_store() -> Refusal {
-    let message = "Redis, which keeps the room, does not answer; try again once it does";
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    reply::unavailable("Redis, which keeps the room, does not answer; try again later")
 }
 
 /// `POST`: calls visitors.
@@ -144,8 +142,9 @@ pub(super) async fn call(target: Target) -> Answer {
     let requested = body::count(&target.body)?;
     let before = target.room.status(target.now).state;
     if !before.is_open {
-        let message = "the room has not opened, so nobody has a place in line yet";
-        return Err(Refusal::new(StatusCode::CONFLICT, message));
+        return Err(reply::conflict(
+            "the room has not opened yet: no visitor has a position",
+        ));
     }
     let called = target.room.call(requested, target.now).await;
     let called = called.ok_or_else(no_store)?;
@@ -182,10 +181,8 @@ pub(super) async fn set_word(target: Target) -> Answer {
 
 /// `DELETE`: ends the message to visitors.
 pub(super) async fn end_word(target: Target) -> Answer {
-    let ended = target.set_word(None);
-    let ended = ended.ok_or_else(|| {
-        let message = "this room has no word to those who wait; /api/origins says which have";
-        Refusal::new(StatusCode::NOT_FOUND, message)
+    let ended = target.set_word(None).ok_or_else(|| {
+        reply::not_found("this room has no word for waiting visitors; /api/origins shows all rooms")
     })?;
     Ok(reply::ok(&word_view(&ended)))
 }
@@ -197,29 +194,20 @@ pub(in crate::admin) fn subject(room: &OriginRoom) -> String {
 
 /// Formats the configured values.
 fn in_file(file: &config::Room) -> String {
-    let values = values(&RoomOverride {
+    let values = RoomOverride {
         sessions: Some(file.sessions),
         admit: Some(file.admit),
         ..RoomOverride::default()
-    });
-    format!("the file: {}", values.join(", "))
+    };
+    format!("the file: {}", what(&values))
 }
 
 /// Formats the values of an override.
 fn what(it: &RoomOverride) -> String {
-    let mut parts = values(it);
-    if it.is_paused {
-        parts.push("paused".to_owned());
-    }
-    parts.join(", ")
-}
-
-/// Formats the overridden values.
-fn values(it: &RoomOverride) -> Vec<String> {
-    let sessions = it.sessions;
-    let sessions = sessions.map(|it| format!("sessions {}", it.map_or(0, NonZeroU32::get)));
-    let admit = it
-        .admit
-        .map(|it| format!("admit {}", it.unwrap_or(Rate::UNLIMITED)));
-    [sessions, admit].into_iter().flatten().collect()
+    let (sessions, admit) = (it.sessions, it.admit);
+    joined([
+        sessions.map(|it| format!("sessions {}", it.map_or(0, NonZeroU32::get))),
+        admit.map(|it| format!("admit {}", it.unwrap_or(Rate::UNLIMITED))),
+        it.is_paused.then(|| "paused".to_owned()),
+    ])
 }
