@@ -47,7 +47,7 @@ impl Connection {
     /// Over HTTP/2 such requests have their own connection.
     pub fn tie(&mut self) {
         if let Self::Http1(connection) = self {
-            connection.tie();
+            connection.is_tied = true;
         }
     }
 
@@ -64,7 +64,7 @@ impl Connection {
     ) {
         match self {
             Self::Http1(mut connection) => match connection.rest(&settings.reuse_limits(), now) {
-                Some(_) if connection.is_tied() => client().keep(in_flight.at(), connection),
+                Some(_) if connection.is_tied => client().keep(in_flight.at(), connection),
                 Some(pool) => pool.keep(connection, settings.keep_alive),
                 None => {}
             },
@@ -76,7 +76,7 @@ impl Connection {
     /// Records the server's limit for idle connections, in seconds.
     pub fn note_server_idle(&mut self, seconds: u32) {
         if let Self::Http1(connection) = self {
-            connection.note_server_idle(seconds);
+            connection.usage.note_server_idle(seconds);
         }
     }
 
@@ -84,14 +84,17 @@ impl Connection {
     ///
     /// If so, the server may just be closing it.
     pub fn is_reused(&self) -> bool {
-        of_both!(self, it => it.is_reused())
+        match self {
+            Self::Http1(connection) => connection.is_reused,
+            Self::Http2(exchange) => exchange.is_reused(),
+        }
     }
 
     /// Returns whether the server has reported that it did not process the request.
     pub fn is_refused(&self) -> bool {
         match self {
             Self::Http1(_) => false,
-            Self::Http2(exchange) => exchange.is_refused(),
+            Self::Http2(exchange) => exchange.is_refused,
         }
     }
 
@@ -99,7 +102,7 @@ impl Connection {
     pub fn is_down(&self) -> bool {
         match self {
             Self::Http1(_) => true,
-            Self::Http2(exchange) => !exchange.is_reset(),
+            Self::Http2(exchange) => !exchange.is_reset,
         }
     }
 
@@ -171,7 +174,7 @@ impl Connection {
     /// Returns whether a part of a response, or of its next head, has arrived.
     pub fn has_received(&self) -> bool {
         match self {
-            Self::Http1(connection) => !connection.received().is_empty(),
+            Self::Http1(connection) => connection.received.is_some(),
             Self::Http2(exchange) => exchange.has_head(),
         }
     }
@@ -273,7 +276,7 @@ impl Connection {
 
     /// Returns the deadline for the server to send something.
     fn silence(&mut self) -> &mut Deadline {
-        of_both!(self, it => it.silence())
+        of_both!(self, it => &mut it.silence)
     }
 
     /// Returns the received bytes and the stream of a connection that has switched protocols.

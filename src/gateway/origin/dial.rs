@@ -27,7 +27,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 const BACKLOG_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Opens connections to servers, for all workers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Dialer {
     known: Arc<Known>,
     tls: Arc<Tls>,
@@ -52,7 +52,7 @@ impl Dialer {
     /// Returns a dialer with these TLS settings. With unchanged settings, TLS sessions are kept.
     pub(super) fn with_tls(&self, tls: &OriginTls) -> Self {
         let mut dialer = self.clone();
-        if self.tls.settings() != tls {
+        if self.tls.settings != *tls {
             dialer.tls = Arc::new(Tls::new(tls.clone()));
         }
         dialer
@@ -131,7 +131,7 @@ async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     connected.map_err(|error| distinguish_no_route(error, address))
 }
 
-/// Returns an error that tells a missing route to `address` from a missing local port.
+/// Distinguishes a missing route to `address` from a missing local port.
 ///
 /// The kernel has one error for both: no free port, and no address of the host from which the
 /// server can be reached, such as `::1` on a host without IPv6. UDP has its own ports, so a UDP

@@ -56,21 +56,13 @@ pub(super) struct LookupError {
 #[derive(Debug, Default)]
 struct Name {
     /// Instant at which the addresses were last requested.
-    asked: Option<Instant>,
+    requested: Option<Instant>,
     /// Addresses of the last successful lookup, and its instant.
     found: Option<(Addresses, Instant)>,
     /// Error of the lookup that has failed since then, and its instant.
     failed: Option<(String, Instant)>,
     /// Closes when the current lookup ends.
     lookup: Option<watch::Receiver<()>>,
-}
-
-/// Next step of a caller that needs addresses.
-enum Plan {
-    Use(Addresses),
-    GiveUp(io::Error),
-    /// Wait for the end of the lookup, but only [`STALE_WAIT`] if there are old addresses.
-    Wait(watch::Receiver<()>, Option<Addresses>),
 }
 
 impl<R: Resolve> Names<R> {
@@ -82,19 +74,11 @@ impl<R: Resolve> Names<R> {
     ///
     /// Returns an error if the name has no address, or if the lookup failed.
     pub(super) async fn addresses(&self, name: &str) -> io::Result<Addresses> {
-        match self.plan(name, Instant::now()) {
-            Plan::Use(addresses) => Ok(addresses),
-            Plan::GiveUp(error) => Err(error),
-            Plan::Wait(mut lookup, old) => {
-                let ended = async { while lookup.changed().await.is_ok() {} };
-                match old {
-                    None => ended.await,
-                    // If the lookup takes too long, the old addresses are used.
-                    Some(_) => timeout(STALE_WAIT, ended).await.unwrap_or_default(),
-                }
-                self.0.known(name)
-            }
+        if let Some((lookup, limit)) = self.due(name, Instant::now()) {
+            // If the lookup takes too long, the old addresses are used.
+            let _late = timeout(limit, ended(lookup)).await;
         }
+        self.0.known(name)
     }
 
     /// Looks up `name` now, or joins a lookup that runs, and returns the addresses.
@@ -103,13 +87,13 @@ impl<R: Resolve> Names<R> {
     ///
     /// As [`addresses`](Self::addresses).
     pub(super) async fn refreshed(&self, name: &str) -> io::Result<Addresses> {
-        let mut lookup = {
+        let lookup = {
             let mut names = self.0.names();
             let known = names.entry(name.to_owned()).or_default();
-            known.asked = Some(Instant::now());
+            known.requested = Some(Instant::now());
             self.lookup_of(known, name)
         };
-        while lookup.changed().await.is_ok() {}
+        ended(lookup).await;
         self.0.known(name)
     }
 
@@ -123,36 +107,27 @@ impl<R: Resolve> Names<R> {
         }
     }
 
-    /// Returns the next step of a caller. Starts a lookup if one is due.
-    fn plan(&self, name: &str, now: Instant) -> Plan {
+    /// Starts a lookup if one is due.
+    ///
+    /// Returns the lookup that the caller must wait for, and for how long; `None`: it need not.
+    fn due(&self, name: &str, now: Instant) -> Option<(watch::Receiver<()>, Duration)> {
         let mut names = self.0.names();
         if !names.contains_key(name) {
             // A name that has not been requested for long is no longer in the file.
-            names.retain(|_, known| known.asked.is_some_and(|at| now - at < FORGOTTEN));
+            names.retain(|_, known| known.requested.is_some_and(|at| now - at < FORGOTTEN));
         }
         let known = names.entry(name.to_owned()).or_default();
-        known.asked = Some(now);
-        let old = known.found.as_ref().map(|(addresses, at)| {
-            let age = now.duration_since(*at);
-            (Arc::clone(addresses), age)
-        });
-        if let Some((addresses, age)) = &old
-            && *age < FRESH
-        {
-            return Plan::Use(Arc::clone(addresses));
-        }
-        if let Some((_, at)) = &known.failed
-            && now.duration_since(*at) < PAUSE
-        {
-            return match old {
-                Some((addresses, _)) => Plan::Use(addresses),
-                None => Plan::GiveUp(known.error(name)),
-            };
+        known.requested = Some(now);
+        let age = known.found.as_ref().map(|(_, at)| now - *at);
+        let failed = known.failed.as_ref().map(|(_, at)| now - *at);
+        if age.is_some_and(|age| age < FRESH) || failed.is_some_and(|ago| ago < PAUSE) {
+            return None;
         }
         let lookup = self.lookup_of(known, name);
-        match old {
-            Some((addresses, age)) if age < STALE => Plan::Use(addresses),
-            old => Plan::Wait(lookup, old.map(|(addresses, _)| addresses)),
+        match age {
+            Some(age) if age < STALE => None,
+            Some(_) => Some((lookup, STALE_WAIT)),
+            None => Some((lookup, Duration::MAX)),
         }
     }
 
@@ -167,6 +142,11 @@ impl<R: Resolve> Names<R> {
         });
         ended
     }
+}
+
+/// Waits until a lookup ends.
+async fn ended(mut lookup: watch::Receiver<()>) {
+    while lookup.changed().await.is_ok() {}
 }
 
 impl<R> Shared<R> {

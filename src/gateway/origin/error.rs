@@ -77,13 +77,13 @@ pub enum OriginError {
         retry_after: Duration,
     },
     /// Each server that is in has as many requests as its `max_in_flight` allows.
-    #[error("the servers of the origin {origin} have as many requests as their max_in_flight")]
+    #[error("all servers of the origin {origin} have reached their max_in_flight")]
     AllFull {
         /// Name of the origin.
         origin: String,
     },
     /// No server could be reached for all of `hold`, and the request was not sent.
-    #[error("{last}; the request has waited for it for {hold:?}")]
+    #[error("{last}; the request was held for {hold:?}")]
     Outage {
         /// Error of the last attempt to reach a server.
         last: Arc<OriginError>,
@@ -100,11 +100,8 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
-            Self::NoDescriptor { .. }
-            | Self::NoLocalPort { .. }
-            | Self::AllOut { .. }
-            | Self::AllFull { .. } => 503,
             Self::Outage { last, .. } => last.status(),
+            _ => 503,
         }
     }
 
@@ -148,28 +145,17 @@ impl OriginError {
         match self {
             Self::Connect { source, .. } => source.kind() != io::ErrorKind::InvalidData,
             Self::ConnectTimeout { .. } | Self::AllOut { .. } => true,
-            Self::ResponseTimeout { .. }
-            | Self::Broken { .. }
-            | Self::Invalid { .. }
-            | Self::NoDescriptor { .. }
-            | Self::NoLocalPort { .. }
-            | Self::AllFull { .. }
-            | Self::Outage { .. } => false,
+            _ => false,
         }
     }
 
     /// Returns the outcome for the metrics.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect { .. }
-            | Self::ConnectTimeout { .. }
-            | Self::NoDescriptor { .. }
-            | Self::NoLocalPort { .. }
-            | Self::AllOut { .. }
-            | Self::AllFull { .. }
-            | Self::Outage { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,
+            // The request was not sent.
+            _ => Outcome::Unreachable,
         }
     }
 }

@@ -31,7 +31,7 @@ const FIRST_ANSWER: u32 = 10;
 /// clients, the failures of each client count once in a row, and at least two clients must fail
 /// before the server goes out.
 pub(super) struct Failures {
-    max_fails: MaxFails,
+    pub(super) max_fails: MaxFails,
     /// Answers that count as failures. Empty if there is no other server.
     fail_on: Vec<FailOn>,
     servers: Vec<Arc<Server>>,
@@ -64,10 +64,6 @@ impl Failures {
             servers: servers.to_vec(),
             one_goes: before.map_or_else(Arc::default, |it| Arc::clone(&it.one_goes)),
         }
-    }
-
-    pub(super) fn max_fails(&self) -> MaxFails {
-        self.max_fails
     }
 
     /// Returns the reason for which an answer counts as a failure; `None`: it does not count.
@@ -174,10 +170,10 @@ impl Failures {
         let Some(mut max_fails) = max_fails.filter(|it| !it.alone) else {
             return count(max_fails);
         };
-        let _alone = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
         let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
         let out = others().filter(|it| it.health.is_out_in_doubt(now)).count();
-        if 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(false, now)) {
+        if 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(now)) {
             server.health.note_in_doubt(true);
         } else {
             max_fails.in_a_row = u32::MAX;

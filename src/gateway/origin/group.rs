@@ -23,7 +23,7 @@ pub(super) struct Group {
     /// Time for which a server that comes back gets fewer requests; zero: it does not.
     slow_start: Duration,
     /// Locked during each choice, so that no server gets more requests than its limit.
-    turns: Mutex<RoundRobin>,
+    rotation: Mutex<RoundRobin>,
 }
 
 /// Server with its settings.
@@ -60,7 +60,7 @@ impl Group {
             members: members.collect(),
             bound,
             slow_start: settings.slow_start,
-            turns: Mutex::new(RoundRobin::new(servers.len())),
+            rotation: Mutex::new(RoundRobin::new(servers.len())),
         }))
     }
 
@@ -74,12 +74,12 @@ impl Group {
         now: Moment,
         take: impl FnOnce(usize) -> T,
     ) -> Result<T, NoServer> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rotation = self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
         let mut candidates = self.candidates(now);
         for (candidate, member) in candidates.iter_mut().zip(&self.members) {
             candidate.is_in &= may_be(&member.server);
         }
-        turns.choose(&candidates, hash).map(take)
+        rotation.choose(&candidates, hash).map(take)
     }
 
     /// Returns the number of requests that may be in flight at the servers; `None`: no limit.
@@ -106,9 +106,8 @@ impl Group {
     /// The limit of a server that came back recently grows with its weight. It does not while all
     /// servers that are in came back recently, as no other server could take the rest.
     fn candidates(&self, now: Moment) -> Candidates {
-        let alone = self.members.len() == 1;
         let candidate = |member: &Member| Candidate {
-            is_in: member.server.is_in(alone, now),
+            is_in: member.server.is_in(now),
             is_backup: member.settings.backup,
             weight: u64::from(member.settings.weight) * self.strength(member, now),
             in_flight: member.server.in_flight.count(),

@@ -28,7 +28,7 @@ pub(super) struct ServerHealth {
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
     /// Whether the last failed request got no connection. Then a connection brings the server back.
-    was_unreachable: AtomicBool,
+    pub(super) was_unreachable: AtomicBool,
     /// Instant, in nanoseconds, until which failed requests keep the server out.
     ///
     /// Zero while it is not out.
@@ -48,7 +48,7 @@ pub(super) struct ServerHealth {
     /// Whether the health checks have found the server unhealthy; `false` before the first check.
     ill: AtomicBool,
     /// Limits the log events: a server may come and go many times a second.
-    log: Summary<Change>,
+    log: Summary<LogLine>,
 }
 
 /// Rule by which failures take a server out.
@@ -62,49 +62,8 @@ pub(super) struct MaxFails {
     pub alone: bool,
 }
 
-/// Change of a server's state, for the log.
-struct Change {
-    origin: Box<str>,
-    server: ServerUrl,
-    in_a_row: u32,
-    what: ChangeKind,
-}
-
-/// Kind of a change, with its reason.
-enum ChangeKind {
-    /// Requests failed, the last one for this reason. The server is out for this time.
-    Failed(Duration, String),
-    Answered,
-    /// Health checks failed, for this reason.
-    Unhealthy(String),
-    Healthy,
-}
-
-impl Change {
-    /// Logs the last of `changes` changes.
-    fn log(&self, changes: u64) {
-        let Self {
-            origin,
-            server,
-            in_a_row,
-            what,
-        } = self;
-        match what {
-            ChangeKind::Failed(fail_timeout, reason) => {
-                tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is taken out");
-            }
-            ChangeKind::Answered => {
-                tracing::info!(origin, %server, changes, "the server answers again");
-            }
-            ChangeKind::Unhealthy(reason) => {
-                tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
-            }
-            ChangeKind::Healthy => {
-                tracing::info!(origin, %server, changes, in_a_row, "the server is healthy again");
-            }
-        }
-    }
-}
+/// Writes the log line of a change. `changes`: number of changes since the line before.
+type LogLine = Box<dyn Fn(u64) + Send>;
 
 impl ServerHealth {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
@@ -121,7 +80,7 @@ impl ServerHealth {
             dead_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
-            log: Summary::new(Change::log),
+            log: Summary::new(|line, changes| line(changes)),
         }
     }
 
@@ -154,7 +113,9 @@ impl ServerHealth {
         if until > Moment::default() {
             self.note_return(until.min(clock::now()));
             self.out_until.store(0, Ordering::Relaxed);
-            self.note(1, ChangeKind::Answered);
+            self.log(|origin, server, changes| {
+                tracing::info!(origin, %server, changes, "the server answers again");
+            });
         }
     }
 
@@ -198,24 +159,11 @@ impl ServerHealth {
         self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
     }
 
-    /// Hands a change to the log.
-    fn note(&self, in_a_row: u32, what: ChangeKind) {
-        self.log.last(Change {
-            origin: self.origin.clone(),
-            server: self.url.clone(),
-            in_a_row,
-            what,
-        });
-    }
-
-    /// Records whether the last failed request got no connection.
-    pub(super) fn note_unreachable(&self, unreachable: bool) {
-        self.was_unreachable.store(unreachable, Ordering::Relaxed);
-    }
-
-    /// Returns whether the last failed request got no connection.
-    pub(super) fn was_unreachable(&self) -> bool {
-        self.was_unreachable.load(Ordering::Relaxed)
+    /// Logs a change. `line`: writes its line, with the origin, the server and the number of changes.
+    fn log(&self, line: impl Fn(&str, &ServerUrl, u64) + Send + 'static) {
+        let (origin, server) = (self.origin.clone(), self.url.clone());
+        let line = move |changes| line(&origin, &server, changes);
+        self.log.last(Box::new(line));
     }
 
     /// Records that a request got no response. Returns whether this took the server out.
@@ -223,10 +171,8 @@ impl ServerHealth {
     /// `reason`: why there was no response, for the log. Returns false if the server was out
     /// before.
     pub(super) fn failed(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
-        let in_a_row = self
-            .failures
-            .fetch_add(1, Ordering::Relaxed)
-            .saturating_add(1);
+        let before = self.failures.fetch_add(1, Ordering::Relaxed);
+        let in_a_row = before.saturating_add(1);
         if in_a_row < max_fails.in_a_row {
             return false;
         }
@@ -239,10 +185,10 @@ impl ServerHealth {
         let before = self.out_until.swap(until, Ordering::Relaxed);
         // Failures of requests that were sent before are not logged again.
         if before <= now.as_nanos() {
-            self.note(
-                in_a_row,
-                ChangeKind::Failed(fail_timeout, reason.to_string()),
-            );
+            let reason = reason.to_string();
+            self.log(move |origin, server, changes| {
+                tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is out of use for fail_timeout: requests failed");
+            });
         }
         // Stays above zero from the first failure until a response or a recovery.
         before == 0
@@ -257,10 +203,8 @@ impl ServerHealth {
             self.against.store(0, Ordering::Relaxed);
             return;
         }
-        let in_a_row = self
-            .against
-            .fetch_add(1, Ordering::Relaxed)
-            .saturating_add(1);
+        let before = self.against.fetch_add(1, Ordering::Relaxed);
+        let in_a_row = before.saturating_add(1);
         let enough = if ill {
             health.healthy_after
         } else {
@@ -278,8 +222,14 @@ impl ServerHealth {
             self.dead_until.store(0, Ordering::Relaxed);
             self.note_return(now);
         }
-        let what = found.map_or_else(ChangeKind::Unhealthy, |()| ChangeKind::Healthy);
-        self.note(in_a_row, what);
+        self.log(move |origin, server, changes| match &found {
+            Ok(()) => {
+                tracing::info!(origin, %server, changes, in_a_row, "the server is healthy again");
+            }
+            Err(reason) => {
+                tracing::warn!(origin, %server, changes, in_a_row, reason, "the server is unhealthy: it is out of use");
+            }
+        });
     }
 
     /// Ends the health checks: they no longer keep the server out.

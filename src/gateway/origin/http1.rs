@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use limit::{Moment, ReuseLimits, Usage};
 
 use super::addresses::{Compared, KnownAddresses};
-use super::idle::{IdleConnections, Reusable};
+use super::idle::IdleConnections;
 use super::stream::OriginStream;
 use crate::http::message::framing::end_of_head;
 use crate::http::message::sender::Then;
@@ -29,8 +29,8 @@ use crate::time::deadline::Deadline;
 pub struct Http1Connection {
     stream: OriginStream,
     sender: Sender,
-    /// Received bytes that are not used yet.
-    received: Option<Buffer>,
+    /// Received bytes that are not used yet; `None`: there are none.
+    pub(super) received: Option<Buffer>,
     /// Number of received bytes that were searched for the end of a head.
     searched: usize,
     /// Whether the last poll found nothing to read.
@@ -41,25 +41,22 @@ pub struct Http1Connection {
     /// Deadline for the server to send something.
     ///
     /// It outlives each request, because arming a timer is expensive.
-    silence: Deadline,
-    reused: bool,
+    pub(super) silence: Deadline,
+    /// Whether the connection has carried a request before.
+    pub(super) is_reused: bool,
     /// Whether the client may be logged in on the connection, so that no other client may use it.
-    is_tied: bool,
-    usage: Usage,
+    pub(crate) is_tied: bool,
+    pub(super) usage: Usage,
     /// Instant until which the idle connection may be used.
     usable_until: Moment,
     compared: Compared,
     /// Whether the rest of the response's body is invalid.
     is_broken: bool,
-    pool: Weak<IdleConnections<Self>>,
+    pool: Weak<IdleConnections>,
 }
 
 impl Http1Connection {
-    pub(super) fn new(
-        stream: OriginStream,
-        pool: &Rc<IdleConnections<Self>>,
-        usage: Usage,
-    ) -> Self {
+    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections>, usage: Usage) -> Self {
         Self {
             stream,
             sender: Sender::default(),
@@ -68,7 +65,7 @@ impl Http1Connection {
             searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
-            reused: false,
+            is_reused: false,
             is_tied: false,
             usage,
             usable_until: Moment::default(),
@@ -76,16 +73,6 @@ impl Http1Connection {
             is_broken: false,
             pool: Rc::downgrade(pool),
         }
-    }
-
-    /// Reserves the connection for its client.
-    pub fn tie(&mut self) {
-        self.is_tied = true;
-    }
-
-    /// Returns whether the client may be logged in on the connection.
-    pub(super) fn is_tied(&self) -> bool {
-        self.is_tied
     }
 
     /// Makes the connection ready for its next request. Returns its pool if it may carry one.
@@ -96,12 +83,12 @@ impl Http1Connection {
         &mut self,
         limits: &ReuseLimits,
         now: Moment,
-    ) -> Option<Rc<IdleConnections<Self>>> {
+    ) -> Option<Rc<IdleConnections>> {
         let pool = self.pool.upgrade().filter(|_| self.received.is_none())?;
         self.sender = Sender::default();
         self.decoder = BodyDecoder::new(BodyLength::None);
         self.silence.stop();
-        self.reused = true;
+        self.is_reused = true;
         self.usage.count();
         // The login of a client lasts as long as the connection.
         let until = if self.is_tied {
@@ -117,18 +104,6 @@ impl Http1Connection {
     pub(super) fn is_outdated(&mut self, known: &KnownAddresses) -> bool {
         let address = || self.stream.peer();
         known.goes_to_outdated(&mut self.compared, address)
-    }
-
-    /// Records the server's limit for idle connections, in seconds.
-    pub(super) fn note_server_idle(&mut self, seconds: u32) {
-        self.usage.note_server_idle(seconds);
-    }
-
-    /// Returns whether the connection has carried a request before.
-    ///
-    /// If so, the server may just be closing it.
-    pub(super) fn is_reused(&self) -> bool {
-        self.reused
     }
 
     /// Returns the sender for the request.
@@ -155,11 +130,6 @@ impl Http1Connection {
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
         self.sender.poll_send(cx, &mut self.stream, piece, then)
-    }
-
-    /// Returns the received bytes that are not used yet.
-    pub(super) fn received(&self) -> &[u8] {
-        self.received.as_ref().map_or(&[], Buffer::filled)
     }
 
     /// Returns the head at the start of the received bytes and its size, if it is complete.
@@ -275,19 +245,16 @@ impl Http1Connection {
         self.decoder.trailers()
     }
 
-    /// Returns the deadline for the server to send something.
-    pub(super) fn silence(&mut self) -> &mut Deadline {
-        &mut self.silence
-    }
-
     /// Returns the received bytes and the stream of a connection that has switched protocols.
     pub(super) fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
         (self.received, self.stream)
     }
-}
 
-impl Reusable for Http1Connection {
-    fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
+    /// Returns whether the idle connection can be used again.
+    ///
+    /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
+    /// no response. This checks what the runtime already knows; `surely` also checks the kernel.
+    pub(super) fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
         now < self.usable_until && !(surely && self.stream.has_news()) && self.stream.is_idle()
     }
 }

@@ -1,42 +1,27 @@
-//! Idle connections to one server: they wait for their next request.
+//! Idle HTTP/1 connections to one server: they wait for their next request.
 
 use std::cell::RefCell;
 
 use limit::Moment;
 
 use super::addresses::KnownAddresses;
+use super::http1::Http1Connection;
 use super::shortage;
-
-/// Connection that can wait for its next request.
-pub(super) trait Reusable {
-    /// Returns whether the connection can be used again.
-    ///
-    /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
-    /// no response. This checks what the runtime already knows; `surely` also asks the kernel.
-    fn is_usable(&mut self, now: Moment, surely: bool) -> bool;
-}
 
 /// Idle connections to one server. The one used last is on top.
 ///
 /// They are boxed, so that little memory moves when a request takes one and gives it back.
-pub(super) struct IdleConnections<C> {
-    idle: RefCell<Vec<Box<C>>>,
+#[derive(Default)]
+pub(super) struct IdleConnections {
+    #[expect(clippy::vec_box, reason = "requests keep them boxed")]
+    idle: RefCell<Vec<Box<Http1Connection>>>,
     /// Addresses of the server's name.
     pub(super) addresses: KnownAddresses,
 }
 
-impl<C> Default for IdleConnections<C> {
-    fn default() -> Self {
-        Self {
-            idle: RefCell::default(),
-            addresses: KnownAddresses::default(),
-        }
-    }
-}
-
-impl<C: Reusable> IdleConnections<C> {
-    /// Takes the connection used last that is still [usable](Reusable::is_usable).
-    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<C>> {
+impl IdleConnections {
+    /// Takes the connection used last that is still [usable](Http1Connection::is_usable).
+    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<Http1Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let mut last = idle.pop()?;
@@ -47,19 +32,20 @@ impl<C: Reusable> IdleConnections<C> {
     }
 
     /// Keeps a connection, unless there are already `most`, or a request needs its descriptor.
-    pub(super) fn keep(&self, connection: Box<C>, most: usize) {
+    pub(super) fn keep(&self, connection: Box<Http1Connection>, most: usize) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < most && !shortage::is_short() {
             idle.push(connection);
         }
     }
 
-    /// Closes connections that are no longer usable, or for which `is_valid` is false.
+    /// Closes connections that are no longer usable, and those to dropped addresses.
     ///
     /// Closes all connections if a request needs a descriptor.
-    pub(super) fn sweep(&self, now: Moment, mut is_valid: impl FnMut(&mut C) -> bool) {
+    pub(super) fn sweep(&self, now: Moment) {
         let is_short = shortage::is_short();
-        let mut idle = self.idle.borrow_mut();
-        idle.retain_mut(|it| !is_short && is_valid(it) && it.is_usable(now, false));
+        self.idle.borrow_mut().retain_mut(|it| {
+            !is_short && !it.is_outdated(&self.addresses) && it.is_usable(now, false)
+        });
     }
 }

@@ -67,7 +67,7 @@ impl<'o> InFlight<'o> {
 
     /// Returns whether the request may be sent now.
     ///
-    /// False if the gateway stood still until the lease of the request's permit had ended.
+    /// False if the process was stopped until the lease of the request's permit had ended.
     pub fn may_start(&self) -> bool {
         self.permit.as_ref().is_none_or(|permit| permit.may_start())
     }
@@ -163,10 +163,8 @@ impl<'o> InFlight<'o> {
 
     /// Returns the load of the origin while the request was there.
     pub(crate) fn load(&self) -> Load {
-        self.permit
-            .as_ref()
-            .map(|permit| permit.load())
-            .unwrap_or_default()
+        let permit = self.permit.as_ref();
+        permit.map(|permit| permit.load()).unwrap_or_default()
     }
 
     /// Corrects the charge at the gate to the real cost of the request.

@@ -78,7 +78,7 @@ impl InFlightTable {
     }
 
     /// Returns the number of requests at the server.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         let counts = self.0.iter().map(|part| part.count.load(Ordering::Relaxed));
         counts.sum()
     }

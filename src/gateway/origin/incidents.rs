@@ -1,20 +1,14 @@
 //! Latest failure, check and outage of a server, for the API.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use limit::Moment;
 
 use super::failure_kind::FailureKind;
 
 /// Latest incidents of a server.
 ///
-/// Failures and checks take its lock; a successful request does not.
+/// A server has them behind a lock. Failures and checks take it; a successful request does not.
 #[derive(Debug, Default)]
-pub(super) struct Incidents(Mutex<Past>);
-
-/// Latest incidents, behind the lock.
-#[derive(Debug, Default)]
-pub(super) struct Past {
+pub(super) struct Incidents {
     pub(super) last_failure: Option<Failure>,
     pub(super) last_check: Option<LastCheck>,
     /// Instant at which failed requests last took the server out.
@@ -52,17 +46,8 @@ pub enum Availability {
     InUse,
     /// Gets requests, although its last request or check failed.
     Failing,
-    /// Gets no requests.
-    Out(Outage),
-}
-
-/// Reason and beginning of a server's outage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
-    /// Instant at which the server was taken out.
-    pub since: Moment,
-    /// Cause of the outage.
-    pub by: OutBy,
+    /// Gets no requests since this instant, for this cause.
+    Out(Moment, OutBy),
 }
 
 /// Cause for which a server is out.
@@ -80,7 +65,7 @@ impl Availability {
         match self {
             Self::InUse => "asked",
             Self::Failing => "failing",
-            Self::Out(_) => "out",
+            Self::Out(..) => "out",
         }
     }
 }
@@ -92,11 +77,5 @@ impl OutBy {
             Self::Failures(_) => "failures",
             Self::Checks => "checks",
         }
-    }
-}
-
-impl Incidents {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Past> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

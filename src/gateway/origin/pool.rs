@@ -35,7 +35,7 @@ type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 /// Connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
 pub struct Pool {
     server: Arc<Server>,
-    idle: Rc<IdleConnections<Http1Connection>>,
+    idle: Rc<IdleConnections>,
     shared: Rc<Http2Connections>,
     is_swept: Cell<bool>,
 }
@@ -84,8 +84,8 @@ impl Pools {
 impl Pool {
     /// Takes a stream on a shared connection, or the idle connection used last.
     ///
-    /// The server is least likely to have closed the one used last. `surely`: whether to ask the
-    /// kernel if the connection is still open, because the request cannot be sent again.
+    /// The server is least likely to have closed the one used last. `surely`: whether to check with
+    /// the kernel that the connection is still open, because the request cannot be sent again.
     pub(crate) fn take(
         &self,
         settings: &Origin,
@@ -96,7 +96,7 @@ impl Pool {
         if needs == Needs::Any
             && let Some(exchange) = self.shared.take(settings, now)
         {
-            return Some(Connection::Http2(Box::new(exchange)));
+            return Some(Connection::Http2(exchange));
         }
         self.idle.take(now, surely).map(Connection::Http1)
     }
@@ -139,18 +139,17 @@ impl Pool {
         needs: Needs,
     ) -> io::Result<Connection> {
         let url = self.server.url();
-        if needs == Needs::Own && url.is_h2c() {
-            let stream = self.server.opened(dialer.open(url, false).await)?;
-            let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
-            return Ok(Connection::Http2(Box::new(exchange)));
-        }
         let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
-        if needs != Needs::Any || !(may_choose || url.is_h2c()) {
-            let stream = self.server.opened(dialer.open(url, false).await)?;
-            return Ok(self.http1(stream, settings));
+        if needs == Needs::Any && (may_choose || url.is_h2c()) {
+            // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
+            return Box::pin(self.open_shared(settings, dialer)).await;
         }
-        // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
-        Box::pin(self.open_shared(settings, dialer)).await
+        let stream = self.server.opened(dialer.open(url, false).await)?;
+        if needs == Needs::Own && url.is_h2c() {
+            let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
+            return Ok(Connection::Http2(exchange));
+        }
+        Ok(self.http1(stream, settings))
     }
 
     /// Opens a connection whose server may speak HTTP/2.
@@ -163,7 +162,7 @@ impl Pool {
                 break opening;
             }
             if let Some(exchange) = self.shared.take(settings, clock::now()) {
-                return Ok(Connection::Http2(Box::new(exchange)));
+                return Ok(Connection::Http2(exchange));
             }
         };
         let stream = match self.server.opened(dialer.open(url, true).await) {
@@ -171,15 +170,16 @@ impl Pool {
             // A congested connection is better than none.
             Err(error) => {
                 let exchange = self.shared.take_any(settings, clock::now()).ok_or(error)?;
-                return Ok(Connection::Http2(Box::new(exchange)));
+                return Ok(Connection::Http2(exchange));
             }
         };
         if !url.is_h2c() && !stream.chose_http2() {
             self.shared.note_http1();
             return Ok(self.http1(stream, settings));
         }
-        let exchange = self.shared.begin(stream, settings).await?;
-        Ok(Connection::Http2(Box::new(exchange)))
+        Ok(Connection::Http2(
+            self.shared.begin(stream, settings).await?,
+        ))
     }
 }
 
@@ -197,8 +197,7 @@ async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
             known.note(&found);
         }
         let now = clock::coarse_now();
-        pool.idle
-            .sweep(now, |connection| !connection.is_outdated(known));
+        pool.idle.sweep(now);
         let lost = pool.shared.sweep(now, |address| known.is_outdated(address));
         if lost > 0 {
             let server = pool.server.url();

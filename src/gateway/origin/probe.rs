@@ -2,9 +2,8 @@
 //!
 //! The messages of gRPC are in `grpc_health`; the results go to `server`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt::Display;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use actix_web::dev::fn_service;
 use awc::http::Uri;
 use awc::{Client, Connector};
 use bytes::Bytes;
-use config::{Health, Http2, ServerUrl};
+use config::{Health, Http2};
 use h2::RecvStream;
 use h2::client::SendRequest;
 use http::HeaderMap;
@@ -51,53 +50,63 @@ impl Check {
 
     /// Repeats the check and records each result. Ends only when it is dropped.
     pub(super) async fn run(self) {
-        let client = client(&self.dialer, self.server.url(), &self.health);
+        let client = CheckClient::new(&self.health);
         let mut ticks = interval(self.health.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let answer = timeout(self.health.timeout, self.ask(&client)).await;
-            let found = answer
-                .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
-            // If this host lacked a descriptor or a port, the result says nothing about the server.
-            let is_unmade = client.is_unmade.take();
-            if found.is_err() && (is_unmade || shortage::none_is_left()) {
-                continue;
+            let found = match timeout(self.health.timeout, self.check(&client)).await {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(_) => Err(format!("no answer within {:?}", self.health.timeout)),
+            };
+            // Without a descriptor, the result says nothing about the server.
+            if found.is_ok() || !shortage::none_is_left() {
+                self.server.checked(found, &self.health, clock::now());
             }
-            self.server.checked(found, &self.health, clock::now());
         }
     }
 
     /// Sends one check. Returns the answer of a healthy server, or why the server is not healthy.
-    async fn ask(&self, client: &CheckClient) -> Result<String, String> {
+    ///
+    /// Returns `None` if this host lacks a descriptor or a local port for the connection.
+    async fn check(&self, client: &CheckClient) -> Option<Result<String, String>> {
         let url = self.server.url();
-        if let Some(service) = &self.health.grpc {
-            let stream = client.note(self.dialer.open(url, !url.is_h2c()).await)?;
-            if !url.is_h2c() && !stream.chose_http2() {
-                return Err("it does not speak HTTP/2, which gRPC needs".to_owned());
-            }
-            return self.ask_grpc(stream, service).await;
+        let wants_http2 = self.health.grpc.is_some() || self.http2 == Http2::Auto;
+        match (self.dialer)
+            .open(url, url.is_encrypted() && wants_http2)
+            .await
+        {
+            Ok(stream) => Some(self.check_over(stream, client).await),
+            Err(error) if shortage::of(&error).is_some() => None,
+            Err(error) => Some(Err(error.to_string())),
         }
-        let may_choose = url.is_encrypted() && self.http2 == Http2::Auto;
-        if may_choose || url.is_h2c() {
-            let stream = client.note(self.dialer.open(url, may_choose).await)?;
-            if url.is_h2c() || stream.chose_http2() {
-                return verdict(self.ask_http2(stream).await?);
+    }
+
+    /// Sends one check over a new connection.
+    async fn check_over(
+        &self,
+        stream: OriginStream,
+        client: &CheckClient,
+    ) -> Result<String, String> {
+        let is_http2 = self.server.url().is_h2c() || stream.chose_http2();
+        match &self.health.grpc {
+            Some(service) if is_http2 => self.check_grpc(stream, service).await,
+            Some(_) => Err("it does not speak HTTP/2, which gRPC needs".to_owned()),
+            None if is_http2 => verdict(self.check_http2(stream).await?),
+            None => {
+                client.opened.set(Some(stream));
+                // The name has no meaning: the connection is open, and `Host` is set below.
+                let request = client.awc.get(format!("http://server{}", self.path()));
+                let request = request
+                    .insert_header((HOST.as_str(), self.host.as_str()))
+                    .insert_header(("user-agent", "drip"))
+                    // Each check also tests whether the server accepts connections.
+                    .force_close();
+                let answer = with_error_text(request.send().await)?;
+                verdict(answer.status().as_u16())
             }
-            client.opened.replace(Some(stream));
         }
-        // The name has no meaning: the connector knows the server's address, and `Host` is set
-        // below.
-        let url = format!("http://server{}", self.path());
-        let request = client
-            .awc
-            .get(url)
-            .insert_header((HOST.as_str(), self.host.as_str()))
-            .insert_header(("user-agent", "drip"))
-            // Each check also tests whether the server accepts connections.
-            .force_close();
-        let answer = with_error_text(request.send().await)?;
-        verdict(answer.status().as_u16())
     }
 
     /// Returns the path of the check.
@@ -108,20 +117,16 @@ impl Check {
 
     /// Returns the URI of the check over HTTP/2.
     fn uri(&self) -> Result<http::Uri, String> {
+        let is_encrypted = self.server.url().is_encrypted();
         let uri = http::Uri::builder()
-            .scheme(if self.server.url().is_encrypted() {
-                "https"
-            } else {
-                "http"
-            })
+            .scheme(if is_encrypted { "https" } else { "http" })
             .authority(self.host.as_str())
-            .path_and_query(self.path())
-            .build();
-        with_error_text(uri)
+            .path_and_query(self.path());
+        with_error_text(uri.build())
     }
 
     /// Checks the health of a service by gRPC's health protocol (`grpc.health.v1`).
-    async fn ask_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
+    async fn check_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
         let (mut send, connection) = with_error_text(h2::client::handshake(stream).await)?;
         let request = http::Request::post(self.uri()?)
             .header("user-agent", "drip")
@@ -149,7 +154,7 @@ impl Check {
     }
 
     /// Sends the check over HTTP/2, and returns the status.
-    async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
+    async fn check_http2(&self, stream: OriginStream) -> Result<u16, String> {
         let handshake = h2::client::handshake(stream).await;
         let (mut send, connection): (SendRequest<Bytes>, _) = with_error_text(handshake)?;
         let request = http::Request::get(self.uri()?)
@@ -211,60 +216,30 @@ fn verdict(status: u16) -> Result<String, String> {
 /// Client for checks over HTTP/1.
 struct CheckClient {
     awc: Client,
-    /// Connection for the next check, if it is already open.
-    opened: Rc<RefCell<Option<OriginStream>>>,
-    /// Whether the last connection attempt lacked a descriptor or a local port.
-    is_unmade: Rc<Cell<bool>>,
+    /// Connection for the next check.
+    opened: Rc<Cell<Option<OriginStream>>>,
 }
 
 impl CheckClient {
-    /// Records whether a connection attempt lacked a resource of this host.
-    fn note<T>(&self, opened: io::Result<T>) -> Result<T, String> {
-        opened.map_err(|error| {
-            self.is_unmade.set(shortage::of(&error).is_some());
-            error.to_string()
-        })
-    }
-}
-
-/// Creates an awc client over the gateway's own connections.
-///
-/// It reaches unix sockets and TLS in the same way as requests, with the same addresses and root
-/// certificates. The flaws of awc as a proxy's client do no harm here, because only the status
-/// counts. After an interim response the status would be wrong, but servers send none to a health
-/// check.
-fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
-    let (dialer, server) = (dialer.clone(), server.clone());
-    let opened = Rc::<RefCell<Option<OriginStream>>>::default();
-    let to_use = Rc::clone(&opened);
-    let is_unmade = Rc::<Cell<bool>>::default();
-    let to_note = Rc::clone(&is_unmade);
-    let open = fn_service(move |to: ConnectInfo<Uri>| {
-        let (dialer, server) = (dialer.clone(), server.clone());
-        let (opened, to_note) = (to_use.take(), Rc::clone(&to_note));
-        async move {
-            let stream = match opened {
-                Some(stream) => Ok(stream),
-                None => dialer.open(&server, false).await,
-            };
-            let stream = stream.map_err(|error: io::Error| {
-                to_note.set(shortage::of(&error).is_some());
-                ConnectError::Io(error)
-            })?;
-            Ok(Connection::new(to.request().clone(), stream))
-        }
-    });
-    let connector = Connector::new().connector(open).timeout(health.timeout);
-    let awc = Client::builder()
-        .connector(connector)
-        .no_default_headers()
-        .disable_redirects()
-        .disable_timeout()
-        .finish();
-    CheckClient {
-        awc,
-        opened,
-        is_unmade,
+    /// Creates an awc client over the gateway's own connections.
+    ///
+    /// The flaws of awc as a proxy's client do no harm here, because only the status counts. After
+    /// an interim response the status would be wrong, but servers send none to a health check.
+    fn new(health: &Health) -> Self {
+        let opened = Rc::<Cell<Option<OriginStream>>>::default();
+        let to_use = Rc::clone(&opened);
+        let open = fn_service(move |to: ConnectInfo<Uri>| {
+            let stream = to_use.take().ok_or(ConnectError::Unresolved);
+            async move { Ok(Connection::new(to.request().clone(), stream?)) }
+        });
+        let connector = Connector::new().connector(open).timeout(health.timeout);
+        let awc = Client::builder()
+            .connector(connector)
+            .no_default_headers()
+            .disable_redirects()
+            .disable_timeout()
+            .finish();
+        Self { awc, opened }
     }
 }
 

@@ -52,17 +52,13 @@ impl Recovery {
                 return;
             }
             let error = match self.try_all().await {
-                Ok(()) => return self.reached(),
+                Ok(()) => break,
                 Err(error) => error,
             };
             if !self.gate.is_still_out(self.outage, error) {
                 return;
             }
         }
-    }
-
-    /// Ends the outage, and logs how long it lasted.
-    fn reached(&self) {
         if let Some((lasted, waiting)) = self.gate.end_outage(self.outage) {
             let events = self.gate.events();
             events.outage_over(&self.origin, lasted, waiting, clock::now());
@@ -74,9 +70,9 @@ impl Recovery {
     /// A failure counts like that of a request, because no request reaches the servers meanwhile.
     /// Returns the last error; `None` if no server may be back.
     async fn try_all(&self) -> Result<(), Option<OriginError>> {
-        let (alone, now) = (self.servers.len() == 1, clock::now());
+        let now = clock::now();
         let servers = self.servers.iter();
-        let servers = servers.filter(|server| server.may_be_back(alone, now));
+        let servers = servers.filter(|server| server.may_be_back(now));
         let attempt = async |server: &Server| {
             let (began, limit) = (clock::now(), self.connect_timeout);
             let may_choose = server.url().is_encrypted() && self.http2 == Http2::Auto;

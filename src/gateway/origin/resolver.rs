@@ -43,14 +43,12 @@ const MAX_RESOLVERS: usize = 3;
 /// Adds the DNS servers of the system to the error of a lookup, if its file names any.
 fn with_resolvers(error: io::Error) -> io::Error {
     let file = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    match &*resolvers(&file) {
-        [] => error,
-        [only] => io::Error::new(error.kind(), format!("{error} (resolver {only})")),
-        several => io::Error::new(
-            error.kind(),
-            format!("{error} (resolvers {})", several.join(", ")),
-        ),
-    }
+    let text = match &*resolvers(&file) {
+        [] => return error,
+        [only] => format!("{error} (resolver {only})"),
+        several => format!("{error} (resolvers {})", several.join(", ")),
+    };
+    io::Error::new(error.kind(), text)
 }
 
 /// Returns the addresses of the DNS servers in the text of a `resolv.conf`.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::{Health, ServerUrl};
@@ -14,54 +15,64 @@ use super::failure_kind::FailureKind;
 use super::good_answers::Client;
 use super::health::{MaxFails, ServerHealth};
 use super::in_flight_table::InFlightTable;
-use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy, Outage};
+use super::incidents::{Availability, Failure, Incidents, LastCheck, OutBy};
 use super::shown_certificate::ShownCertificate;
 use super::stream::OriginStream;
 use crate::observe::metrics::{Outcome, ServerMetrics};
 
 /// Server of an origin, as long as it is in the file. Reloads keep it.
-pub(crate) struct Server {
+pub struct Server {
     url: ServerUrl,
+    /// Whether the origin has no other server. Such a server gets requests even after failures.
+    alone: AtomicBool,
     /// Requests at the server.
-    pub(super) in_flight: InFlightTable,
+    pub(crate) in_flight: InFlightTable,
     pub(super) health: ServerHealth,
-    incidents: Incidents,
+    incidents: Mutex<Incidents>,
     certificate: ShownCertificate,
-    pub(super) metrics: ServerMetrics,
+    /// Counts and times of responses and failures.
+    pub(crate) metrics: ServerMetrics,
     /// Flag beside the channel: each request reads it, and a channel's lock is too expensive.
     is_retired: AtomicBool,
-    retirement: watch::Sender<()>,
+    retirement: watch::Sender<bool>,
 }
 
 impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         Self {
             url: url.clone(),
+            alone: AtomicBool::new(false),
             in_flight: InFlightTable::default(),
             health: ServerHealth::new(origin, url),
-            incidents: Incidents::default(),
+            incidents: Mutex::default(),
             certificate: ShownCertificate::new(origin),
             metrics: ServerMetrics::default(),
             is_retired: AtomicBool::new(false),
-            retirement: watch::Sender::new(()),
+            retirement: watch::Sender::new(false),
         }
     }
 
-    pub(super) fn url(&self) -> &ServerUrl {
+    pub(crate) fn url(&self) -> &ServerUrl {
         &self.url
     }
 
-    /// Returns whether the server gets requests. `alone`: the origin has no other server.
-    pub(super) fn availability(&self, alone: bool, now: Moment) -> Availability {
-        let past = self.incidents.lock();
-        let out = |since: Option<Moment>, by| {
-            let since = since.unwrap_or(now);
-            Availability::Out(Outage { since, by })
-        };
+    /// Sets whether the origin has no other server.
+    pub(super) fn set_alone(&self, alone: bool) {
+        self.alone.store(alone, Ordering::Relaxed);
+    }
+
+    fn is_alone(&self) -> bool {
+        self.alone.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the server gets requests.
+    pub(crate) fn availability(&self, now: Moment) -> Availability {
+        let past = self.incidents();
+        let out = |since: Option<Moment>, by| Availability::Out(since.unwrap_or(now), by);
         if !self.health.passes_checks() {
             return out(past.out_by_checks, OutBy::Checks);
         }
-        if !self.is_in(alone, now) {
+        if !self.is_in(now) {
             let until = self.health.out_until();
             return out(past.out_by_failures, OutBy::Failures(until));
         }
@@ -74,19 +85,30 @@ impl Server {
         }
     }
 
+    fn incidents(&self) -> MutexGuard<'_, Incidents> {
+        self.incidents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the last request that the server did not answer.
-    pub(super) fn last_failure(&self) -> Option<Failure> {
-        self.incidents.lock().last_failure.clone()
+    pub(crate) fn last_failure(&self) -> Option<Failure> {
+        self.incidents().last_failure.clone()
     }
 
     /// Returns the last health check.
-    pub(super) fn last_check(&self) -> Option<LastCheck> {
-        self.incidents.lock().last_check.clone()
+    pub(crate) fn last_check(&self) -> Option<LastCheck> {
+        self.incidents().last_check.clone()
     }
 
-    /// Returns whether requests may be sent to the server. `alone`: the origin has no other server.
-    pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
-        self.health.passes_checks() && (alone || self.out_for(now).is_zero())
+    /// Returns whether requests may be sent to the server.
+    pub(super) fn is_in(&self, now: Moment) -> bool {
+        self.health.passes_checks() && (self.is_alone() || self.out_for(now).is_zero())
+    }
+
+    /// Returns whether requests may be sent to the server, and it answers.
+    pub(crate) fn is_healthy(&self, now: Moment) -> bool {
+        self.health.is_healthy(self.is_alone(), now)
     }
 
     /// Returns the time until the server may be used again. `check`: interval between its checks.
@@ -105,18 +127,21 @@ impl Server {
 
     /// Returns whether the server is worth an attempt during an outage.
     ///
-    /// It is if only failed connections are known against it. `alone`: the origin has no other
-    /// server.
-    pub(super) fn may_be_back(&self, alone: bool, now: Moment) -> bool {
-        let is_in = self.is_in(alone, now);
-        is_in || (self.health.passes_checks() && self.health.was_unreachable())
+    /// It is if only failed connections are known against it.
+    pub(super) fn may_be_back(&self, now: Moment) -> bool {
+        self.is_in(now) || (self.health.passes_checks() && self.was_unreachable())
+    }
+
+    /// Returns whether the last failed request got no connection.
+    fn was_unreachable(&self) -> bool {
+        self.health.was_unreachable.load(Ordering::Relaxed)
     }
 
     /// Records that the server was reached in an outage.
     ///
     /// If failed connections had taken it out, it is in again.
     pub(super) fn reached(&self) {
-        if self.health.was_unreachable() {
+        if self.was_unreachable() {
             self.health.answered();
         }
     }
@@ -132,7 +157,7 @@ impl Server {
     /// `max_fails`: the rule by which it counts; `None`: it does not count.
     pub(super) fn failed_by_answer(&self, reason: &str, max_fails: Option<MaxFails>, now: Moment) {
         if max_fails.is_some() {
-            self.health.note_unreachable(false);
+            self.health.was_unreachable.store(false, Ordering::Relaxed);
         }
         let text = format!("{}: {reason}", self.url);
         self.note_failure(&reason, max_fails, FailureKind::Other, text, now);
@@ -151,8 +176,8 @@ impl Server {
         let outcome = error.outcome();
         self.metrics.count(outcome, took);
         if max_fails.is_some() {
-            self.health
-                .note_unreachable(outcome == Outcome::Unreachable);
+            let unreachable = outcome == Outcome::Unreachable;
+            (self.health.was_unreachable).store(unreachable, Ordering::Relaxed);
             if !error.is_in_doubt() {
                 self.health.note_in_doubt(false);
             }
@@ -172,7 +197,7 @@ impl Server {
         text: String,
         now: Moment,
     ) {
-        let mut past = self.incidents.lock();
+        let mut past = self.incidents();
         if max_fails.is_some_and(|it| self.health.failed(it, reason, now)) {
             past.out_by_failures = Some(now);
         }
@@ -194,13 +219,13 @@ impl Server {
     }
 
     /// Returns the expiry of the certificate shown last, in Unix time; `None`: none was shown.
-    pub(super) fn certificate_expires(&self) -> Option<i64> {
+    pub(crate) fn certificate_expires(&self) -> Option<i64> {
         self.certificate.expires()
     }
 
     /// Records the result of a health check: the answer, or why the server is not healthy.
     pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
-        let mut past = self.incidents.lock();
+        let mut past = self.incidents();
         let passed = self.health.passes_checks();
         let is_good = found.as_ref().map(drop).map_err(String::clone);
         self.health.checked(is_good, health, now);
@@ -213,13 +238,13 @@ impl Server {
     /// Records that health checks no longer run.
     pub(super) fn unchecked(&self, now: Moment) {
         self.health.unchecked(now);
-        self.incidents.lock().last_check = None;
+        self.incidents().last_check = None;
     }
 
     /// Records that the server has left the file.
     pub(super) fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
-        self.retirement.send_replace(());
+        self.retirement.send_replace(true);
     }
 
     pub(super) fn is_retired(&self) -> bool {
@@ -229,12 +254,9 @@ impl Server {
     /// Waits until the server leaves the file.
     pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
         let mut retirement = self.retirement.subscribe();
-        let is_retired = self.is_retired();
         async move {
-            if !is_retired {
-                // If the sender is dropped, the server has left the file, too.
-                let _sender_dropped = retirement.changed().await;
-            }
+            // If the sender is dropped, the server has left the file, too.
+            let _sender_dropped = retirement.wait_for(|is_retired| *is_retired).await;
         }
     }
 }

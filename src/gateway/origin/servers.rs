@@ -8,20 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use config::{self, HostRule, OriginServer, ServerUrl};
+use config::{self, HostRule, OriginServer};
 use limit::Moment;
 
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::failures::Failures;
 use super::group::Group;
-use super::in_flight_table::InFlightTable;
-use super::incidents::{Availability, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::Server;
 use crate::gate::{GateRejection, KeyAtGate, OriginGate, OutageStart, Permit, Room, Waiting};
-use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics, ServerMetrics};
+use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -47,30 +45,6 @@ pub struct Origin {
     disconnects: Arc<AtomicHistogram>,
 }
 
-/// State of a server, for the API and the metrics.
-pub struct ServerState<'o> {
-    /// URL as in the file.
-    pub url: &'o ServerUrl,
-    /// Availability: whether the server gets requests.
-    pub availability: Availability,
-    /// Whether the server gets requests and answers them.
-    ///
-    /// The only server of an origin gets requests even if this is false.
-    pub is_healthy: bool,
-    /// Number of requests at the server.
-    pub in_flight: usize,
-    /// Requests at the server, with their phases.
-    pub requests: &'o InFlightTable,
-    /// Last request that the server did not answer.
-    pub last_failure: Option<Failure>,
-    /// Expiry of the certificate shown last, in Unix time; `None`: none was shown.
-    pub certificate_expires: Option<i64>,
-    /// Last health check; `None` without checks.
-    pub last_check: Option<LastCheck>,
-    /// Counts and times of the server's responses and failures.
-    pub metrics: &'o ServerMetrics,
-}
-
 impl Origin {
     /// Creates the servers of `settings`, all of them in.
     ///
@@ -87,7 +61,7 @@ impl Origin {
     ) -> Self {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers = settings.servers.iter().map(server).collect();
-        Self::of(settings, servers, None, known, false, dialer)
+        Self::of(settings, servers, None, known, dialer)
     }
 
     /// Returns the same origin under new settings.
@@ -98,14 +72,11 @@ impl Origin {
         let before = &self.servers;
         let server = |OriginServer { url, .. }: &OriginServer| {
             let known = before.iter().find(|server| server.url() == url);
-            known.map_or_else(
-                || {
-                    let server = Server::new(&settings.name, url);
-                    server.health.note_return(clock::now());
-                    Arc::new(server)
-                },
-                Arc::clone,
-            )
+            known.map(Arc::clone).unwrap_or_else(|| {
+                let server = Server::new(&settings.name, url);
+                server.health.note_return(clock::now());
+                Arc::new(server)
+            })
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         for server in before {
@@ -115,19 +86,8 @@ impl Origin {
                 server.unchecked(clock::now());
             }
         }
-        let same = servers.len() == before.len();
-        let mut pairs = servers.iter().zip(before);
-        let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
-        let keeps_outage = has_same_servers && settings.holds();
         let gate = self.gate.as_ref();
-        Self::of(
-            settings,
-            servers,
-            Some(self),
-            gate,
-            keeps_outage,
-            &self.dialer,
-        )
+        Self::of(settings, servers, Some(self), gate, &self.dialer)
     }
 
     /// Creates an origin. `before`: the origin under the old settings. `gate`: its gate so far.
@@ -136,20 +96,26 @@ impl Origin {
         servers: Vec<Arc<Server>>,
         before: Option<&Self>,
         gate: Option<&Arc<OriginGate>>,
-        keeps_outage: bool,
         dialer: &Dialer,
     ) -> Self {
+        for server in &servers {
+            server.set_alone(servers.len() == 1);
+        }
         let group = Group::of(&settings, &servers);
         let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
-        let room = room(group.as_ref(), &settings);
-        let gate_metrics = match (gate, before) {
-            (Some(gate), _) => Arc::clone(gate.metrics()),
-            (None, Some(before)) => Arc::clone(&before.gate_metrics),
-            (None, None) => Arc::default(),
-        };
+        let limited = group.clone().filter(|_| settings.limits_servers());
+        let room = limited.map(|group| Room::new(move |now| group.room(now)));
+        let known = gate.map(|gate| gate.metrics());
+        let known = known.or(before.map(|it| &it.gate_metrics));
+        let gate_metrics = known.map(Arc::clone).unwrap_or_default();
         let gate = match gate {
             None => OriginGate::of(&settings, room, Arc::clone(&gate_metrics)),
             Some(gate) => {
+                let has_same_servers = before.is_some_and(|before| {
+                    let known = before.servers.iter().map(Arc::as_ptr);
+                    known.eq(servers.iter().map(Arc::as_ptr))
+                });
+                let keeps_outage = has_same_servers && settings.holds();
                 gate.reload(&settings, room, keeps_outage);
                 settings.gate().map(|_| Arc::clone(gate))
             }
@@ -189,30 +155,12 @@ impl Origin {
 
     /// Returns whether requests may be sent to any server.
     pub fn has_server_in(&self, now: Moment) -> bool {
-        let alone = self.is_alone();
-        self.servers.iter().any(|server| server.is_in(alone, now))
+        self.servers.iter().any(|server| server.is_in(now))
     }
 
-    /// Returns the state of the servers, in the order of the file.
-    pub fn servers(&self, now: Moment) -> impl Iterator<Item = ServerState<'_>> {
-        let alone = self.is_alone();
-        self.servers.iter().map(move |server| ServerState {
-            url: server.url(),
-            availability: server.availability(alone, now),
-            is_healthy: server.health.is_healthy(alone, now),
-            in_flight: server.in_flight.count(),
-            requests: &server.in_flight,
-            last_failure: server.last_failure(),
-            certificate_expires: server.certificate_expires(),
-            last_check: server.last_check(),
-            metrics: &server.metrics,
-        })
-    }
-
-    /// Returns the metrics of the servers, in the order of the file.
-    pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
-        let servers = self.servers.iter();
-        servers.map(|server| (server.url(), &server.metrics))
+    /// Returns the servers, in the order of the file.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().map(|server| &**server)
     }
 
     /// Records the time at a server of a request whose client disconnected before a response began.
@@ -266,7 +214,7 @@ impl Origin {
                 dialer: self.dialer.clone(),
                 connect_timeout: self.settings.connect_timeout,
                 http2: self.settings.http2,
-                max_fails: self.failures.max_fails(),
+                max_fails: self.failures.max_fails,
             };
             actix_rt::spawn(recovery.run());
         }
@@ -289,11 +237,11 @@ impl Origin {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Result<Waiting, GateRejection>, OriginError> {
-        let is_full = error.is_full();
+        let (is_full, settings) = (error.is_full(), &self.settings);
         let most = if is_full {
-            self.settings.queue_timeout
+            settings.queue_timeout
         } else {
-            self.settings.hold
+            settings.hold
         };
         if clock::now() >= held_since + most {
             return Err(error);
@@ -306,10 +254,6 @@ impl Origin {
 
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
-    }
-
-    fn is_alone(&self) -> bool {
-        self.servers.len() == 1
     }
 
     /// Logs a request that got no response, as a warning at most once a second.
@@ -326,10 +270,4 @@ impl Origin {
     pub fn settings(&self) -> &config::Origin {
         &self.settings
     }
-}
-
-/// Returns the limit of the servers of a gate's origin, if the file limits any of them.
-fn room(group: Option<&Arc<Group>>, settings: &config::Origin) -> Option<Room> {
-    let group = Arc::clone(group.filter(|_| settings.limits_servers())?);
-    Some(Room::new(move |now| group.room(now)))
 }

@@ -130,8 +130,12 @@ pub(super) fn of(error: &io::Error) -> Option<Shortage> {
 
 /// Returns whether no file can be opened now, for lack of a descriptor.
 pub(super) fn none_is_left() -> bool {
-    let opened = File::open("/dev/null");
-    let error = opened.as_ref().err().and_then(Errno::from_io_error);
+    File::open("/dev/null").is_err_and(|error| lacks_descriptor(&error))
+}
+
+/// Returns whether a call failed for lack of a descriptor, of the process or of the system.
+pub(crate) fn lacks_descriptor(error: &io::Error) -> bool {
+    let error = Errno::from_io_error(error);
     matches!(error, Some(Errno::MFILE | Errno::NFILE))
 }
 
@@ -141,14 +145,15 @@ fn log_shortage(shortage: Shortage, error: Option<&io::Error>) {
     let Some((hidden, error)) = LOGGED[shortage as usize].show(clock::now()).zip(error) else {
         return;
     };
-    match shortage {
+    let what = match shortage {
         Shortage::Descriptor => {
-            tracing::error!(%error, hidden, "a request waits for a file descriptor for its connection to the origin");
+            "a request waits for a file descriptor for its connection to the origin; raise the limit (LimitNOFILE= in systemd, ulimit -n)"
         }
         Shortage::LocalPort => {
-            tracing::error!(%error, hidden, "a request waits for a local port for its connection to the origin: all of net.ipv4.ip_local_port_range are in use towards it; widen that range, or raise keep_alive of the origin");
+            "a request waits for a local port for its connection to the origin: all ports of net.ipv4.ip_local_port_range are in use towards it; widen that range, or raise keep_alive of the origin"
         }
-    }
+    };
+    tracing::error!(%error, hidden, "{what}");
 }
 
 #[cfg(test)]

@@ -1,21 +1,27 @@
 //! Expiry of the certificate that a server of an origin showed last.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use config::ServerUrl;
-use config::tls::{CertificateRefused, DAY, expiry, unix_now};
+use config::tls::{CertificateRefused, expiry, unix_now};
 
 use super::stream::OriginStream;
 use super::tls::shown_expiry;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Seconds of a day.
+const DAY: NonZeroU64 = NonZeroU64::new(24 * 60 * 60).expect("it is not zero");
 
 /// Expiry of the certificate that a server showed last.
 pub(super) struct ShownCertificate {
     origin: String,
     /// Expiry in Unix time; 0: no certificate was shown yet.
     expires: AtomicI64,
-    /// Unix time at which the log last reported that the certificate expires soon.
-    logged: AtomicI64,
+    /// Limits the log events for a certificate that expires soon to one a day.
+    log: Throttle,
 }
 
 impl ShownCertificate {
@@ -23,7 +29,7 @@ impl ShownCertificate {
         Self {
             origin: origin.to_owned(),
             expires: AtomicI64::new(0),
-            logged: AtomicI64::new(0),
+            log: Throttle::every(DAY),
         }
     }
 
@@ -53,19 +59,11 @@ impl ShownCertificate {
         let Some(words) = expiry(expires, now).filter(|_| expires > now) else {
             return;
         };
-        let last = self.logged.load(Ordering::Relaxed);
-        let is_due = now - last >= DAY;
-        let logged = &self.logged;
-        // One of several workers logs it.
-        if is_due
-            && logged
-                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-        {
+        if self.log.show(clock::wall()).is_some() {
             tracing::warn!(
                 origin = self.origin,
                 %server,
-                "the certificate of the server {words}; renew it there"
+                "the certificate of the server {words}; renew it on the server"
             );
         }
     }

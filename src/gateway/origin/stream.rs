@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -20,6 +21,17 @@ pub enum OriginStream {
     Unix(UnixStream),
     /// Boxed: the state of TLS takes a kilobyte, which the other variants would also take.
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Does the same for each kind of stream.
+macro_rules! of_each {
+    ($stream:expr, $it:ident => $does:expr) => {
+        match $stream.get_mut() {
+            Self::Tcp($it) => $does,
+            Self::Unix($it) => $does,
+            Self::Tls($it) => $does,
+        }
+    };
 }
 
 impl OriginStream {
@@ -64,10 +76,9 @@ impl OriginStream {
             Self::Unix(stream) => stream.try_read(&mut byte),
             // Decrypted bytes may wait in the TLS session, which the runtime does not know.
             Self::Tls(stream) => {
-                let mut cx = Context::from_waker(Waker::noop());
-                let read =
-                    Pin::new(stream.as_mut()).poll_read(&mut cx, &mut ReadBuf::new(&mut byte));
-                return read.is_pending();
+                let (mut cx, mut to) =
+                    (Context::from_waker(Waker::noop()), ReadBuf::new(&mut byte));
+                return Pin::new(stream).poll_read(&mut cx, &mut to).is_pending();
             }
         };
         read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
@@ -75,14 +86,16 @@ impl OriginStream {
 
     /// Returns whether the server has sent unread bytes, or has closed the connection.
     ///
-    /// For TLS only the close counts, because session tickets arrive unasked.
+    /// For TLS only the close counts, because session tickets arrive at any time.
     pub(super) fn has_news(&self) -> bool {
-        let any = PollFlags::IN | PollFlags::RDHUP;
-        match self {
-            Self::Tcp(stream) => has_news(stream, any),
-            Self::Unix(stream) => has_news(stream, any),
-            Self::Tls(stream) => has_news(stream.get_ref().0, PollFlags::RDHUP),
-        }
+        let (fd, flags) = match self {
+            Self::Tcp(stream) => (stream.as_fd(), PollFlags::IN | PollFlags::RDHUP),
+            Self::Unix(stream) => (stream.as_fd(), PollFlags::IN | PollFlags::RDHUP),
+            Self::Tls(stream) => (stream.get_ref().0.as_fd(), PollFlags::RDHUP),
+        };
+        let at_once = Timespec::default();
+        poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&at_once))
+            .is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -92,14 +105,7 @@ impl AsyncRead for OriginStream {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, to),
-            Self::Unix(stream) => Pin::new(stream).poll_read(cx, to),
-            Self::Tls(stream) => {
-                let read = Pin::new(stream.as_mut()).poll_read(cx, to);
-                read.map_err(explained_alert)
-            }
-        }
+        of_each!(self, stream => Pin::new(stream).poll_read(cx, to).map_err(explained_alert))
     }
 }
 
@@ -109,27 +115,15 @@ impl AsyncWrite for OriginStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
-        }
+        of_each!(self, stream => Pin::new(stream).poll_write(cx, bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            // The kernel has the bytes as soon as they are written.
-            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-        }
+        of_each!(self, stream => Pin::new(stream).poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
-        }
+        of_each!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }
 
@@ -150,11 +144,4 @@ impl ActixStream for OriginStream {
             Self::Tls(stream) => ActixStream::poll_write_ready(stream.get_ref().0, cx),
         }
     }
-}
-
-/// Returns whether the kernel has bytes to read, or the end of the connection.
-fn has_news(fd: impl std::os::fd::AsFd, flags: PollFlags) -> bool {
-    let at_once = Timespec::default();
-    let mut asked = [PollFd::new(&fd, flags)];
-    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use limit::Moment;
 
 use super::http1::Http1Connection;
-use super::idle::Reusable;
 use super::server::Server;
 use super::shortage;
 
@@ -24,7 +23,7 @@ struct Tied {
 }
 
 impl TiedConnections {
-    /// Takes the connection to `server`, if there is a [usable](Reusable::is_usable) one.
+    /// Takes the connection to `server`, if there is a [usable](Http1Connection::is_usable) one.
     pub(super) fn take(
         &self,
         server: &Arc<Server>,

@@ -12,9 +12,9 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::HandshakeKind;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, HandshakeKind};
 
 use self::refused::explained;
 pub(super) use self::refused::explained_alert;
@@ -25,10 +25,10 @@ use crate::time::clock;
 ///
 /// Each server needs a certificate for its host, signed by one of the system's root certificates,
 /// unless the settings say otherwise.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Tls {
-    settings: OriginTls,
-    /// Configurations, created for the first connection.
+    pub(super) settings: OriginTls,
+    /// Configurations with and without resumption of sessions, created for the first connection.
     configs: OnceCell<Configs>,
     /// Expiry of the certificate that a server showed last, in Unix time; 0: none was shown.
     expires: AtomicI64,
@@ -36,33 +36,18 @@ pub(super) struct Tls {
     full_handshakes: Throttle,
 }
 
-/// Configurations with and without the resumption of sessions.
-#[derive(Debug)]
+/// Connector that resumes sessions, and one that does not.
 struct Configs {
-    resuming: Protocols,
-    /// Configurations that resume no session.
-    full: Protocols,
-}
-
-/// Configurations with HTTP/1 alone, and with both versions.
-#[derive(Debug)]
-struct Protocols {
-    http1: Arc<ClientConfig>,
-    any: Arc<ClientConfig>,
+    resuming: TlsConnector,
+    full: TlsConnector,
 }
 
 impl Tls {
     pub(super) fn new(settings: OriginTls) -> Self {
         Self {
             settings,
-            configs: OnceCell::new(),
-            expires: AtomicI64::new(0),
-            full_handshakes: Throttle::new(),
+            ..Self::default()
         }
-    }
-
-    pub(super) fn settings(&self) -> &OriginTls {
-        &self.settings
     }
 
     /// Encrypts a new connection to `host`.
@@ -81,19 +66,21 @@ impl Tls {
                 ServerName::try_from(name.clone()).map_err(io::Error::other)?
             }
         };
-        let configs = self.configs.get_or_try_init(|| self.load()).await?;
-        let protocols = if self.needs_full_handshake() {
+        // If it fails, the next connection tries again.
+        let configs = self.configs.get_or_try_init(|| load(self.settings.clone()));
+        let configs = configs.await?;
+        let connector = if self.needs_full_handshake() {
             &configs.full
         } else {
             &configs.resuming
         };
-        let config = if http2 {
-            &protocols.any
+        let protocols: &[&[u8]] = if http2 {
+            &[b"h2", b"http/1.1"]
         } else {
-            &protocols.http1
+            &[b"http/1.1"]
         };
-        let connecting = TlsConnector::from(Arc::clone(config)).connect(name, tcp);
-        let connected = connecting.await;
+        let protocols = protocols.iter().map(|it| it.to_vec()).collect();
+        let connected = connector.with_alpn(protocols).connect(name, tcp).await;
         let connected = connected.map_err(|error| explained(error, &self.settings))?;
         if let Some(expires) = shown_expiry(&connected) {
             self.expires.store(expires, Ordering::Relaxed);
@@ -111,16 +98,12 @@ impl Tls {
             && is_nearly_soon(expires, unix_now())
             && self.full_handshakes.show(clock::now()).is_some()
     }
+}
 
-    /// Loads the configurations, on a thread where reading the root certificates may block.
-    ///
-    /// If it fails, the next connection tries again.
-    async fn load(&self) -> io::Result<Configs> {
-        let settings = self.settings.clone();
-        tokio::task::spawn_blocking(move || config(&settings))
-            .await
-            .map_err(io::Error::other)?
-    }
+/// Loads the configurations, on a thread where reading the root certificates may block.
+async fn load(settings: OriginTls) -> io::Result<Configs> {
+    let loaded = tokio::task::spawn_blocking(move || config(&settings)).await;
+    loaded.map_err(io::Error::other)?
 }
 
 /// Returns the expiry of the certificate that the server has shown, in Unix time.
@@ -144,17 +127,8 @@ fn config(settings: &OriginTls) -> io::Result<Configs> {
             .with_client_auth_cert(identity.chain.to_vec(), identity.key.clone_key())
             .map_err(io::Error::other)?,
     };
-    let resuming = protocols(config.clone());
+    let resuming = Arc::new(config.clone()).into();
     config.resumption = Resumption::disabled();
-    let full = protocols(config);
+    let full = Arc::new(config).into();
     Ok(Configs { resuming, full })
-}
-
-/// Returns the configuration with each list of protocols.
-fn protocols(mut config: ClientConfig) -> Protocols {
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let http1 = Arc::new(config.clone());
-    config.alpn_protocols.insert(0, b"h2".to_vec());
-    let any = Arc::new(config);
-    Protocols { http1, any }
 }

@@ -103,8 +103,9 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
     });
     let servers = gateway.origins().iter().flat_map(|origin| {
         let name = &origin.settings().name;
-        let metrics = origin.metrics();
-        metrics.map(move |(url, metrics)| (LatencySource::server(name, url), metrics.latencies()))
+        let of = move |url| LatencySource::server(name, url);
+        let servers = origin.servers();
+        servers.map(move |it| (of(it.url()), it.metrics.latencies()))
     });
     let routes = gateway.counted_routes();
     let routes =

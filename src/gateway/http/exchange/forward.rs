@@ -399,7 +399,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         match connection {
             Connection::Http1(connection) => {
                 if logs_in_connection(self.record.info.fields()) {
-                    connection.tie();
+                    connection.is_tied = true;
                 }
                 let sender = connection.sender();
                 heads::write_request(sender.head(), &onward);

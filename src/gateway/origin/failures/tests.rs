@@ -60,7 +60,7 @@ fn client(last: u8) -> Client {
 
 /// Returns for each server whether it is in.
 fn are_in(servers: &[Arc<Server>], now: Moment) -> Vec<bool> {
-    servers.iter().map(|it| it.is_in(false, now)).collect()
+    servers.iter().map(|it| it.is_in(now)).collect()
 }
 
 #[test]
@@ -95,17 +95,17 @@ fn failed_connections_and_timeouts_of_the_only_client_always_count() {
 fn a_server_that_is_in_again_has_a_tenth_of_the_time_for_its_first_answer() {
     let (failures, servers) = origin(2, "5s");
     failures.unanswered(&servers[0], client(1), &refused(), SECOND, at(0));
-    assert!(!servers[0].is_in(false, at(4999)));
+    assert!(!servers[0].is_in(at(4999)));
     for millis in [5000, 5499] {
         failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(millis));
-        assert!(servers[0].is_in(false, at(millis)), "{millis}");
+        assert!(servers[0].is_in(at(millis)), "{millis}");
     }
     failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(5500));
-    assert!(!servers[0].is_in(false, at(5500)));
+    assert!(!servers[0].is_in(at(5500)));
     // After an answer, the server has the whole time.
     servers[0].answered(client(1), at(11_000));
     failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(15_900));
-    assert!(servers[0].is_in(false, at(15_900)));
+    assert!(servers[0].is_in(at(15_900)));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn failures_in_doubt_take_out_at_most_half_of_the_servers() {
         for server in &servers {
             failures.unanswered(server, client(1), &refused(), SECOND, at(0));
         }
-        assert!(!servers.iter().any(|it| it.is_in(false, at(0))) || count == 1);
+        assert!(!servers.iter().any(|it| it.is_in(at(0))) || count == 1);
     }
 }
 
@@ -136,7 +136,7 @@ fn out_after(in_a_row: u32, fails: Fails, clients: &[u8]) -> Option<usize> {
     servers[0].answered(client(100), at(0));
     let out = clients.iter().position(|it| {
         fails(&failures, &servers[0], client(*it));
-        !servers[0].is_in(false, at(100))
+        !servers[0].is_in(at(100))
     });
     out.map(|before| before + 1)
 }
@@ -173,9 +173,9 @@ fn failures_of_one_client_count_after_fail_timeout_without_answers_to_others() {
         servers[0].answered(client(2), at(0));
         servers[0].answered(client(1), at(9_999));
         failures.answered(&servers[0], client(1), "it answered 502", at(9_989));
-        assert!(servers[0].is_in(false, at(9_989)));
+        assert!(servers[0].is_in(at(9_989)));
         failures.answered(&servers[0], client(1), "it answered 502", at(10_000));
-        assert!(!servers[0].is_in(false, at(10_000)));
+        assert!(!servers[0].is_in(at(10_000)));
     }
 }
 
@@ -188,7 +188,7 @@ fn a_good_answer_ends_the_row_of_all_clients() {
         for it in [1, 2, 1, 2] {
             failures.answered(&servers[0], client(it), "it answered 502", at(100));
         }
-        assert!(servers[0].is_in(false, at(100)));
+        assert!(servers[0].is_in(at(100)));
     }
 }
 

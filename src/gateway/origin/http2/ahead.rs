@@ -12,14 +12,7 @@ use crate::http::message::buffer::READ_SIZE;
 const SMALLEST: usize = 1024;
 
 /// Number of buffered bytes of all bodies of a connection.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Undelivered(Rc<Cell<usize>>);
-
-impl Undelivered {
-    pub(super) fn bytes(&self) -> usize {
-        self.0.get()
-    }
-}
+pub(super) type Undelivered = Rc<Cell<usize>>;
 
 /// Buffered bytes of one body.
 ///
@@ -51,7 +44,7 @@ impl Ahead {
                 .reserve_exact(grown.max(needed) - self.bytes.len());
         }
         self.bytes.extend(bytes);
-        self.all.0.set(self.all.0.get() + bytes.len());
+        self.all.update(|all| all + bytes.len());
     }
 
     /// Moves the first bytes into an empty piece, and returns their number.
@@ -64,14 +57,14 @@ impl Ahead {
         } else {
             self.bytes.drain(..count);
         }
-        self.all.0.set(self.all.0.get() - count);
+        self.all.update(|all| all - count);
         count
     }
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        self.all.0.set(self.all.0.get() - self.bytes.len());
+        self.all.update(|all| all - self.bytes.len());
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
 use super::ahead::Ahead;
-use super::{MAX_UNSENT, StreamPermit, into_io};
+use super::{MAX_UNSENT, SharedConnection, StreamPermit, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{
@@ -41,11 +42,12 @@ pub struct Http2Exchange {
     text: Vec<u8>,
     is_over: bool,
     trailers: Option<Trailers>,
-    silence: Deadline,
+    /// Deadline for the server to send something.
+    pub(in super::super) silence: Deadline,
     /// Whether the server has reported that it did not process the request.
-    is_refused: bool,
+    pub(in super::super) is_refused: bool,
     /// Whether the stream was reset after the server may have processed the request.
-    is_reset: bool,
+    pub(in super::super) is_reset: bool,
 }
 
 /// Progress of the request.
@@ -66,8 +68,10 @@ enum Response {
 }
 
 impl Http2Exchange {
-    pub(super) fn new(permit: StreamPermit) -> Self {
-        Self {
+    /// Takes a stream on a connection.
+    pub(super) fn on(connection: &Rc<SharedConnection>) -> Box<Self> {
+        let permit = StreamPermit::on(connection);
+        Box::new(Self {
             request: Request::None,
             sent: Some(Vec::new()),
             again: None,
@@ -81,7 +85,7 @@ impl Http2Exchange {
             silence: Deadline::default(),
             is_refused: false,
             is_reset: false,
-        }
+        })
     }
 
     /// Sets the request. It is sent with its first piece or with a flush.
@@ -94,16 +98,6 @@ impl Http2Exchange {
     /// False if only the stream was reset.
     pub(in super::super) fn is_reused(&self) -> bool {
         self.permit.is_reused && !self.is_reset
-    }
-
-    /// Returns whether only the stream was reset, after the server may have processed the request.
-    pub(in super::super) fn is_reset(&self) -> bool {
-        self.is_reset
-    }
-
-    /// Returns whether the server has reported that it did not process the request.
-    pub(in super::super) fn is_refused(&self) -> bool {
-        self.is_refused
     }
 
     /// Returns whether the server has certainly not processed the request.
@@ -252,29 +246,28 @@ impl Http2Exchange {
         let response = match &mut self.response {
             Response::Awaited(response) => response,
             Response::Failed(error) => {
-                let error = error.take();
-                return Poll::Ready(Err(
-                    error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
-                ));
+                let error = error
+                    .take()
+                    .unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+                return Poll::Ready(Err(error));
             }
             _ => return Poll::Pending,
         };
         let received = match response.poll_informational(cx) {
-            Poll::Ready(Some(Ok(interim))) => Ok(Err(interim)),
-            Poll::Ready(Some(Err(error))) => Err(error),
-            Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
-        };
-        if received.is_ok() {
-            // Once a part of the response has arrived, the request is not sent again.
-            self.sent = None;
-        }
-        match received {
-            Ok(Err(interim)) => self.interims.push_back(Box::new(interim)),
-            Ok(Ok(last)) => {
-                let (parts, body) = last.into_parts();
-                let head = ::http::Response::from_parts(parts, ());
-                self.response = Response::Head(Box::new(head), body);
+            Poll::Ready(Some(interim)) => {
+                interim.map(|interim| self.interims.push_back(Box::new(interim)))
             }
+            Poll::Ready(None) | Poll::Pending => {
+                ready!(Pin::new(&mut *response).poll(cx)).map(|last| {
+                    let (parts, body) = last.into_parts();
+                    let head = ::http::Response::from_parts(parts, ());
+                    self.response = Response::Head(Box::new(head), body);
+                })
+            }
+        };
+        match received {
+            // Once a part of the response has arrived, the request is not sent again.
+            Ok(()) => self.sent = None,
             Err(error) => {
                 self.is_refused |= does_nothing(&error);
                 self.is_reset = error.is_reset() && !self.is_refused;
@@ -355,11 +348,6 @@ impl Http2Exchange {
     /// Returns the trailer fields of the response.
     pub(in super::super) fn trailers(&self) -> Option<&Trailers> {
         self.trailers.as_ref()
-    }
-
-    /// Returns the deadline for the server to send something.
-    pub(in super::super) fn silence(&mut self) -> &mut Deadline {
-        &mut self.silence
     }
 }
 

@@ -118,7 +118,7 @@ impl SharedConnection {
 
     /// Returns whether the buffers are so full that further requests use another connection.
     fn is_congested(&self) -> bool {
-        self.undelivered.bytes() >= CONGESTED
+        self.undelivered.get() >= CONGESTED
     }
 
     /// Returns whether the server may still send its stream limit.
@@ -177,7 +177,7 @@ struct StreamPermit {
 impl StreamPermit {
     /// Takes a permit on this connection, and counts the request.
     fn on(connection: &Rc<SharedConnection>) -> Self {
-        connection.in_use.set(connection.in_use.get() + 1);
+        connection.in_use.update(|in_use| in_use + 1);
         connection.budget.begin();
         let mut usage = connection.usage.get();
         let is_reused = usage.has_carried();
@@ -216,13 +216,13 @@ impl Drop for Opening<'_> {
 
 impl Http2Connections {
     /// Takes a stream on an open connection that has room and is neither congested nor suspect.
-    pub(super) fn take(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
+    pub(super) fn take(&self, settings: &Origin, now: Moment) -> Option<Box<Http2Exchange>> {
         let suits = |it: &SharedConnection| !it.is_congested() && !it.is_suspect.get();
         self.take_if(settings, now, suits)
     }
 
     /// Takes a stream on any connection that has room.
-    pub(super) fn take_any(&self, settings: &Origin, now: Moment) -> Option<Http2Exchange> {
+    pub(super) fn take_any(&self, settings: &Origin, now: Moment) -> Option<Box<Http2Exchange>> {
         self.take_if(settings, now, |_| true)
     }
 
@@ -232,7 +232,7 @@ impl Http2Connections {
         settings: &Origin,
         now: Moment,
         suits: impl Fn(&SharedConnection) -> bool,
-    ) -> Option<Http2Exchange> {
+    ) -> Option<Box<Http2Exchange>> {
         let mut open = self.open.borrow_mut();
         if open.is_empty() {
             return None;
@@ -242,7 +242,7 @@ impl Http2Connections {
         open.retain(|connection| connection.is_open() && connection.may_carry(&limits, now));
         let mut with_room = open.iter().filter(|connection| connection.has_room());
         let found = with_room.find(|connection| suits(connection))?;
-        Some(Http2Exchange::new(StreamPermit::on(found)))
+        Some(Http2Exchange::on(found))
     }
 
     /// Returns the right to open a connection, unless another request is opening one.
@@ -256,21 +256,17 @@ impl Http2Connections {
             opened.await;
             return None;
         }
-        if self.any(SharedConnection::is_awaited) {
+        let is_awaited = |it: &Rc<SharedConnection>| it.is_awaited();
+        if self.open.borrow().iter().any(is_awaited) {
             if timeout(SETTINGS_TIMEOUT, opened).await.is_err() {
-                let open = self.open.borrow();
-                let awaited = open.iter().filter(|connection| connection.is_awaited());
-                awaited.for_each(|connection| connection.has_default_limit.set(true));
+                for connection in self.open.borrow().iter().filter(|it| it.is_awaited()) {
+                    connection.has_default_limit.set(true);
+                }
             }
             return None;
         }
         self.is_opening.set(true);
         Some(Opening(self))
-    }
-
-    fn any(&self, is_so: impl Fn(&SharedConnection) -> bool) -> bool {
-        let open = self.open.borrow();
-        open.iter().any(|connection| is_so(connection))
     }
 
     /// Records that the server chose HTTP/1.
@@ -287,10 +283,10 @@ impl Http2Connections {
         self: &Rc<Self>,
         stream: OriginStream,
         settings: &Origin,
-    ) -> io::Result<Http2Exchange> {
+    ) -> io::Result<Box<Http2Exchange>> {
         let shared = self.handshake(stream, settings).await?;
         self.is_unused.set(false);
-        let first = Http2Exchange::new(StreamPermit::on(&shared));
+        let first = Http2Exchange::on(&shared);
         self.open.borrow_mut().push(shared);
         Ok(first)
     }
@@ -304,9 +300,9 @@ impl Http2Connections {
         self: &Rc<Self>,
         stream: OriginStream,
         settings: &Origin,
-    ) -> io::Result<Http2Exchange> {
+    ) -> io::Result<Box<Http2Exchange>> {
         let own = self.handshake(stream, settings).await?;
-        Ok(Http2Exchange::new(StreamPermit::on(&own)))
+        Ok(Http2Exchange::on(&own))
     }
 
     /// Begins HTTP/2 on a stream, and starts the task that moves its frames.

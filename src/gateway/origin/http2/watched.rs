@@ -77,32 +77,29 @@ impl Budget {
 
     /// Records that a request is sent.
     pub(super) fn begin(&self) {
-        self.heads.set(self.heads.get() + MAX_UNREAD);
-        self.bodies.set(self.bodies.get() + WINDOW);
+        self.heads.update(|heads| heads + MAX_UNREAD);
+        self.bodies.update(|bodies| bodies + WINDOW);
     }
 
     /// Records that a request has ended.
     ///
     /// `is_whole`: whether its whole response arrived. `left`: number of requests that remain.
     pub(super) fn end(&self, is_whole: bool, left: usize) {
-        let most = MAX_UNREAD * left + MAX_LATE;
-        self.heads.set(self.heads.get().min(most));
         let (unused, late) = if is_whole { (WINDOW, 0) } else { (0, 2) };
-        let late = self.late_heads.get() + late;
-        self.late_heads.set(late.min(2 * MAX_CANCELLED));
+        (self.heads).update(|heads| heads.min(MAX_UNREAD * left + MAX_LATE));
+        (self.late_heads).update(|heads| (heads + late).min(2 * MAX_CANCELLED));
         let most = WINDOW * (left + MAX_CANCELLED);
-        let bodies = self.bodies.get().saturating_sub(unused);
-        self.bodies.set(bodies.min(most));
+        (self.bodies).update(|bodies| bodies.saturating_sub(unused).min(most));
     }
 
     /// Records that an interim response was read: another one may arrive.
     pub(super) fn note_read(&self) {
-        self.heads.set(self.heads.get() + 1);
+        self.heads.update(|heads| heads + 1);
     }
 
     /// Records that the server gets a new window of this number of bytes.
     pub(super) fn note_released(&self, bytes: usize) {
-        self.bodies.set(self.bodies.get() + bytes);
+        self.bodies.update(|all| all + bytes);
     }
 
     /// Spends one head, or one of the late heads if none is left.

@@ -3,6 +3,7 @@
 use crate::http::gateway::Gateway;
 use crate::observe::certificates::{CertificateOf, known_certificates};
 use crate::observe::metrics::Outcome;
+use crate::origin::Server;
 use crate::status::exposition::table::{Table, labels};
 use crate::time::clock;
 
@@ -11,9 +12,8 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
     let servers = gateway.origins().iter().flat_map(|origin| {
         let name = &origin.settings().name;
-        let servers = origin.servers(now);
-        servers.map(move |it| {
-            let url = it.url.to_string();
+        origin.servers().map(move |it| {
+            let url = it.url().to_string();
             (labels(&[("origin", name), ("server", &url)]), it)
         })
     });
@@ -30,12 +30,14 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
             series.durations(&more, server.metrics.durations(outcome));
         }
     });
-    table.value("drip_origin_in_flight", |server| server.in_flight);
+    table.value("drip_origin_in_flight", |server| server.in_flight.count());
     table.value("drip_origin_oldest_request_seconds", |server| {
-        let since = server.requests.oldest_unanswered();
+        let since = server.in_flight.oldest_unanswered();
         since.map_or(0.0, |since| now.since(since).as_secs_f64())
     });
-    table.value("drip_origin_healthy", |server| u8::from(server.is_healthy));
+    table.value("drip_origin_healthy", |server| {
+        u8::from(server.is_healthy(now))
+    });
 }
 
 /// Writes the expiry of certificates; nothing if none is known.
@@ -47,9 +49,8 @@ pub(crate) fn write_certificates(out: &mut String, gateway: &Gateway) {
     for it in known_certificates() {
         add(it.of, &it.name, it.validity.to);
     }
-    let now = clock::now();
     for origin in gateway.origins() {
-        let shown = origin.servers(now).filter_map(|it| it.certificate_expires);
+        let shown = origin.servers().filter_map(Server::certificate_expires);
         if let Some(first) = shown.min() {
             add(CertificateOf::Origin, &origin.settings().name, first);
         }

@@ -97,35 +97,35 @@ impl Origins {
         let mut requests = past.look(settings.response_timeout);
         let mut latencies = Counts::default();
         let mut last_failure = None;
-        for server in origin.servers(now) {
+        for server in origin.servers() {
             sample.servers += 1;
-            sample.in_flight += server.in_flight as u64;
-            requests.look_at(server.requests, now);
+            sample.in_flight += server.in_flight.count() as u64;
+            requests.look_at(&server.in_flight, now);
             let expires = sample.certificate_expires.into_iter();
-            sample.certificate_expires = expires.chain(server.certificate_expires).min();
+            sample.certificate_expires = expires.chain(server.certificate_expires()).min();
             sample.answered += server.metrics.answered();
             sample.failed += server.metrics.failed();
-            match server.availability {
+            match server.availability(now) {
                 Availability::InUse => sample.healthy += 1,
                 Availability::Failing => {
                     sample.healthy += 1;
                     sample.failing += 1;
                 }
-                Availability::Out(_) => {}
+                Availability::Out(..) => {}
             }
-            let recent = server.last_failure;
+            let recent = server.last_failure();
             let recent = recent.filter(|failure| now.since(failure.at) < RECENT);
-            let recent = recent.map(|failure| (server.url, failure));
+            let recent = recent.map(|failure| (server.url(), failure));
             last_failure = last_failure
                 .into_iter()
                 .chain(recent)
                 .max_by_key(|(_, failure)| failure.at);
             let now = (
-                counts::responses(server.metrics),
-                counts::errors(server.metrics),
+                counts::responses(&server.metrics),
+                counts::errors(&server.metrics),
                 server.metrics.latencies(),
             );
-            let of = LatencySource::server(&settings.name, server.url);
+            let of = LatencySource::server(&settings.name, server.url());
             let (codes, errors, more) = self.servers.since(of, now);
             counts::add(&mut sample.codes, &codes);
             counts::add(&mut sample.errors, &errors);

@@ -11,7 +11,6 @@ use super::Origin;
 use crate::origin::choice::NoServer;
 use crate::origin::connection::Connection;
 use crate::origin::error::OriginError;
-use crate::origin::group::Group;
 use crate::origin::in_flight::InFlight;
 use crate::origin::in_flight_table::Sender;
 use crate::origin::server::Server;
@@ -71,7 +70,7 @@ impl Origin {
 
     /// Takes a connection that is tied to the client, with its server, if that server is in.
     ///
-    /// `surely`: whether to ask the kernel if the connection is still open.
+    /// `surely`: whether to check with the kernel that the connection is still open.
     pub fn pick_tied(
         &self,
         tied: &TiedConnections,
@@ -100,16 +99,26 @@ impl Origin {
     ) -> Result<InFlight<'_>, OriginError> {
         let begin = |nth: usize| InFlight::new(&self.servers[nth], &self.failures, sender, now);
         if let Some(group) = &self.group {
-            return self.choose(group, may_be, now, hash, begin);
+            let hash = match &self.settings.balance {
+                Balance::Hash(_) => hash(),
+                Balance::LeastInFlight => None,
+            };
+            let chosen = group.choose(may_be, hash, now, begin);
+            return chosen.map_err(|why| match why {
+                NoServer::Out => self.all_out(now),
+                NoServer::Full => OriginError::AllFull {
+                    origin: self.settings.name.clone(),
+                },
+            });
         }
-        let alone = self.is_alone();
         let count = self.servers.len();
+        let alone = count == 1;
         let next = self.next.load(Ordering::Relaxed).min(count);
         let candidates = (next..count)
             .chain(0..next)
             .map(|nth| (nth, &self.servers[nth]))
             .filter(|(_, server)| may_be(server))
-            .filter(|(_, server)| server.is_in(alone, now));
+            .filter(|(_, server)| server.is_in(now));
         // Without a second server to compare with, the requests need not be counted.
         let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight.count() };
         let Some((nth, _)) = candidates.min_by_key(|(_, server)| requests(server)) else {
@@ -120,28 +129,6 @@ impl Origin {
             self.next.store((nth + 1) % count, Ordering::Relaxed);
         }
         Ok(begin(nth))
-    }
-
-    /// Picks a server by weight, limit or hash.
-    fn choose<'o>(
-        &'o self,
-        group: &Group,
-        may_be: impl Fn(&Arc<Server>) -> bool,
-        now: Moment,
-        hash: impl FnOnce() -> Option<u64>,
-        begin: impl FnOnce(usize) -> InFlight<'o>,
-    ) -> Result<InFlight<'o>, OriginError> {
-        let hash = match &self.settings.balance {
-            Balance::Hash(_) => hash(),
-            Balance::LeastInFlight => None,
-        };
-        let chosen = group.choose(may_be, hash, now, begin);
-        chosen.map_err(|why| match why {
-            NoServer::Out => self.all_out(now),
-            NoServer::Full => OriginError::AllFull {
-                origin: self.settings.name.clone(),
-            },
-        })
     }
 
     /// Returns the error for no server left.

@@ -8,7 +8,15 @@ use tokio_rustls::rustls::{AlertDescription, Error};
 
 /// Explains the error of a handshake, with a remedy, if it is about a certificate.
 pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
-    of_server(settings).explain(explained_alert(error))
+    let context = RefusalContext {
+        of: "server",
+        field: "ca",
+        ca: settings.authorities.as_ref().map(|it| &*it.file),
+        itself: "this very certificate",
+        purpose: "serverAuth",
+        rename: "Set server_name to one of its names",
+    };
+    context.explain(explained_alert(error))
 }
 
 /// Explains an alert of the server. In TLS 1.3 it may arrive after the handshake.
@@ -23,18 +31,6 @@ pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
     }
 }
 
-/// Returns the terms in which to explain an error about a server's certificate.
-fn of_server(settings: &OriginTls) -> RefusalContext<'_> {
-    RefusalContext {
-        of: "server",
-        field: "ca",
-        ca: settings.authorities.as_ref().map(|it| &*it.file),
-        itself: "this very certificate",
-        purpose: "serverAuth",
-        rename: "Set server_name to one of its names",
-    }
-}
-
 /// Explains an alert about the gateway's certificate, or about the requested server name.
 fn of_alert(alert: AlertDescription) -> Option<CertificateRefused> {
     use AlertDescription as Alert;
@@ -46,8 +42,8 @@ fn of_alert(alert: AlertDescription) -> Option<CertificateRefused> {
         | Alert::CertificateExpired
         | Alert::CertificateUnknown
         | Alert::UnknownCA
-        | Alert::AccessDenied => "refuses the certificate of the gateway, or that it shows none",
-        Alert::UnrecognisedName => "has no certificate for the name that it is asked for",
+        | Alert::AccessDenied => "refuses the certificate of the gateway, or requires one",
+        Alert::UnrecognisedName => "has no certificate for the requested name",
         _ => return None,
     };
     let is_of_gateway = alert != Alert::UnrecognisedName;

@@ -95,9 +95,9 @@ proptest! {
         for (body, step) in steps {
             bodies[body].step(step, &all)?;
             let waiting: usize = bodies.iter().map(|body| body.waiting.len()).sum();
-            prop_assert_eq!(all.bytes(), waiting);
+            prop_assert_eq!(all.get(), waiting);
         }
         drop(bodies);
-        prop_assert_eq!(all.bytes(), 0);
+        prop_assert_eq!(all.get(), 0);
     }
 }
