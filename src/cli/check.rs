@@ -19,7 +19,7 @@ pub struct CheckArguments {
 
 /// Prints the effective settings of `file`, or every problem with it.
 pub fn check(file: &Path, arguments: &CheckArguments) -> ExitCode {
-    let loaded = server::load(file);
+    let loaded = server::load(file, false);
     let is_valid = loaded.is_ok();
     let printed = match &loaded {
         Ok(Loaded { settings, .. }) if arguments.json => {

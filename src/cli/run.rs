@@ -13,7 +13,7 @@ use tools::complain::complain;
 
 /// Runs the gateway on `file` until it receives a stop signal.
 pub fn run(file: &Path) -> ExitCode {
-    let loaded = match server::load_to_start(file) {
+    let loaded = match server::load(file, true) {
         Ok(loaded) => loaded,
         Err(error) => {
             complain(error.with_remedy());

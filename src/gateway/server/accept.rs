@@ -17,11 +17,9 @@ use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
 use super::descriptors;
-use super::full;
-use super::full::KernelQueue;
+use super::full::{self, KernelQueue};
 use super::listeners::{AcceptedSocket, Listener};
-use super::tls::log_no_header;
-use super::tls::{log_failed_handshake, tls_servers};
+use super::tls::{log_failed_handshake, log_no_header, tls_servers};
 use crate::http::downstream::{
     self, Peek, Peer, PeerFacts, Socket, Timeouts, TlsServer, read_proxy_header,
 };
@@ -40,9 +38,9 @@ type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
 
 /// Accepts client connections and serves them on the workers. Each worker is a thread.
 pub(super) struct Accepting {
-    acceptor: Acceptor,
+    pub(super) acceptor: Acceptor,
     workers: Vec<Arbiter>,
-    connections: ClientConnections,
+    pub(super) connections: ClientConnections,
 }
 
 impl Accepting {
@@ -68,15 +66,11 @@ impl Accepting {
             inboxes.push(inbox);
         }
         let max_connections = server.max_connections.get();
-        connections.allow(
-            max_connections,
-            descriptors::clients(max_connections, limit),
-        );
+        let clients = descriptors::clients(max_connections, limit);
+        connections.allow(max_connections, clients);
         actix_rt::spawn(clock::follow_wall());
-        actix_rt::spawn(full::watch(
-            connections.clone(),
-            KernelQueue::of(&listeners),
-        ));
+        let queue = KernelQueue::of(&listeners);
+        actix_rt::spawn(full::watch(connections.clone(), queue));
         Ok(Self {
             acceptor: Acceptor::start(listeners, inboxes, connections.clone())?,
             workers,
@@ -94,25 +88,6 @@ impl Accepting {
         let mut threads = self.workers();
         threads.push(self.acceptor.thread.clone());
         threads
-    }
-
-    /// Waits until accepting fails, and returns the cause.
-    pub(super) async fn failure(&mut self) -> io::Error {
-        let ended = self.acceptor.end().await;
-        ended
-            .err()
-            .unwrap_or_else(|| io::Error::other("connections are no longer accepted"))
-    }
-
-    /// Closes the listening sockets, as [`Acceptor::close`] does.
-    pub(super) async fn close(&mut self) {
-        // If accepting had already failed, there is nothing to close.
-        let _failed = self.acceptor.close().await;
-    }
-
-    /// Waits until all connections have ended. Call it after the sockets are closed.
-    pub(super) async fn all_closed(&self) {
-        self.connections.all_closed().await;
     }
 
     /// Stops the workers and all remaining work of their connections.
@@ -161,12 +136,7 @@ async fn work(
 ) {
     static UNWATCHED: Throttle = Throttle::new();
     while let Some(accepted) = accepted.recv().await {
-        let Accepted {
-            stream,
-            listener,
-            permit,
-        } = accepted;
-        let Some(entry) = entries.get(listener) else {
+        let Some(entry) = entries.get(accepted.listener) else {
             continue;
         };
         let gateway = worker.gateway().await;
@@ -175,14 +145,14 @@ async fn work(
             timeouts: gateway.timeouts(),
             worker: Rc::clone(&worker),
             entry: entry.clone(),
-            permit,
+            permit: accepted.permit,
         };
-        let begin = || connection.begin(stream, server);
+        let begin = || connection.begin(accepted.stream, server);
         // A panic ends only this connection: the worker continues.
         if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
             && let Some(hidden) = UNWATCHED.show(clock::now())
         {
-            tracing::error!(%error, hidden, "a connection cannot be watched; it is closed");
+            tracing::error!(%error, hidden, "a connection is closed: the event loop does not accept its socket");
         }
     }
 }

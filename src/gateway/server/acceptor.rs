@@ -23,6 +23,7 @@ use tokio::time::sleep;
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 use crate::observe::connections::{ClientConnections, ConnectionPermit};
 use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait};
+use crate::origin::lacks_descriptor;
 
 /// Pause before the next attempt when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -86,23 +87,18 @@ impl Acceptor {
     ///
     /// From then on connections are refused. Connections in the kernel's queue are passed to a
     /// worker. On an inherited socket they wait for the next process.
-    ///
-    /// # Errors
-    ///
-    /// Accepting had already failed.
-    pub(super) async fn close(&mut self) -> io::Result<()> {
+    pub(super) async fn close(&mut self) {
         self.stop = None;
-        self.end().await
+        // If accepting had already failed, there is nothing to close.
+        let _failed = (&mut self.ended).await;
     }
 
-    /// Waits until accepting ends. Await it once.
-    ///
-    /// # Errors
-    ///
-    /// The cause, if accepting ended without a request to stop.
-    pub(super) async fn end(&mut self) -> io::Result<()> {
-        let ended = (&mut self.ended).await;
-        ended.unwrap_or_else(|_| Err(io::Error::other("the accepting thread has ended")))
+    /// Waits until accepting fails, and returns the cause.
+    pub(super) async fn failure(&mut self) -> io::Error {
+        match (&mut self.ended).await {
+            Ok(Err(error)) => error,
+            _ => io::Error::other("the accepting thread has ended"),
+        }
     }
 }
 
@@ -130,7 +126,7 @@ impl Dispatch {
             _stopped = stopped => {}
         }
         for listener in listeners.iter().map(AsyncFd::get_ref) {
-            if !listener.is_inherited() {
+            if !listener.is_inherited {
                 self.accept_waiting(listener);
             }
         }
@@ -155,17 +151,17 @@ impl Dispatch {
                     failing = false;
                     self.hand_over(Accepted {
                         stream,
-                        listener: listener.get_ref().nth(),
+                        listener: listener.get_ref().nth,
                         permit,
                     });
                 }
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
                 Ok(Err(error)) => {
-                    if is_shortage(&error) {
+                    if lacks_descriptor(&error) {
                         DESCRIPTOR_WAITS.add(DescriptorWait::Client, 1);
                     }
                     if !failing {
-                        tracing::error!(%error, retry_every = ?BACK_OFF, "connections cannot be accepted");
+                        tracing::error!(%error, retry_every = ?BACK_OFF, "accepting connections failed");
                     }
                     failing = true;
                     drop(permit);
@@ -186,7 +182,7 @@ impl Dispatch {
             match listener.accept() {
                 Ok(stream) => self.hand_over(Accepted {
                     stream,
-                    listener: listener.nth(),
+                    listener: listener.nth,
                     permit,
                 }),
                 Err(error) if is_of_one_connection(&error) => {}
@@ -197,9 +193,9 @@ impl Dispatch {
 
     /// Sends a connection to the next worker.
     fn hand_over(&self, accepted: Accepted) {
-        let turn = self.next.get();
-        self.next.set((turn + 1) % self.workers.len().max(1));
-        if let Some(worker) = self.workers.get(turn) {
+        let next = self.next.get();
+        self.next.set((next + 1) % self.workers.len().max(1));
+        if let Some(worker) = self.workers.get(next) {
             // Sending cannot fail while the worker runs: the worker ends only after this end of the
             // channel is dropped and its last connection has ended.
             let _ignored = worker.send(accepted);
@@ -213,14 +209,6 @@ fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     // `Listener` owns its descriptor and never changes it.
     #[expect(deprecated)]
     AsyncFd::with_interest(listener, Interest::READABLE)
-}
-
-/// Returns whether accept(2) failed for lack of a descriptor for the connection.
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::MFILE | Errno::NFILE)
-    )
 }
 
 /// Returns whether accept(2) failed because of one connection only: the next call may succeed.

@@ -22,7 +22,7 @@ const OWN: u64 = 128;
 const ORIGINS: u64 = 256;
 
 /// Log message if the descriptors allow fewer clients than configured.
-const FEWER: &str = "fewer clients than max_connections are accepted at once: each needs a file descriptor; raise the limit (LimitNOFILE= in systemd, ulimit -n) to the number needed, or lower max_connections";
+const FEWER: &str = "fewer clients than max_connections are accepted at once: the limit of file descriptors is too low; raise it to `needed` (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
 
 /// Raises this process's soft limit to the hard limit, and returns it; `None`: no limit.
 ///
@@ -100,7 +100,7 @@ pub(super) fn too_many(max_connections: usize) -> Option<String> {
     let fit = fitting(limit, usually_open());
     (fit < max_connections).then(|| {
         format!(
-            "under a limit of {limit} file descriptors, as here, only {fit} clients are connected at once; raise the limit of the service, or lower this"
+            "the limit here is {limit} file descriptors: at most {fit} clients are connected at once; raise the limit of the service (LimitNOFILE=), or lower max_connections"
         )
     })
 }

@@ -10,8 +10,7 @@ use tokio::time::timeout;
 
 use super::accept::Accepting;
 use super::reload::Reloader;
-use super::signals;
-use super::signals::{SignalRequest, Signals};
+use super::signals::{self, SignalRequest, Signals};
 use super::state::{StateFile, WRITING_IN_HASTE};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
@@ -51,16 +50,19 @@ pub(super) async fn drain(
     let (done, written) = oneshot::channel::<Infallible>();
     let ending = async {
         hand_over_and_drain(&gateway, accepting, kept, &in_haste, done).await;
-        finish_spans(&gateway).await;
+        if let Some(spans) = gateway.spans() {
+            log_lost(spans.finish().await, "spans were not sent in time");
+        }
         drop(gateway);
         reloader.end();
         let left = shutdown_timeout.saturating_sub(clock::now().since(began));
-        finish_access_log(left.max(LAST_LINES)).await;
+        let lost = access::finish(left.max(LAST_LINES)).await;
+        log_lost(lost, "lines of the access log were not written in time");
     };
     let mut ending = pin!(ending);
     tokio::select! {
         () = &mut ending => return,
-        () = asked_again(signals, &stopping) => {}
+        () = second_stop(signals, &stopping) => {}
     }
     in_haste.notify_one();
     tokio::select! {
@@ -79,11 +81,12 @@ async fn hand_over_and_drain(
     in_haste: &Notify,
     done: oneshot::Sender<Infallible>,
 ) {
-    accepting.close().await;
+    accepting.acceptor.close().await;
     let handing_over = async {
         if let Some(kept) = kept {
-            let (all_closed, in_haste) = (accepting.all_closed(), in_haste.notified());
-            kept.hand_over(gateway, all_closed, in_haste).await;
+            let all_closed = accepting.connections.all_closed();
+            kept.hand_over(gateway, all_closed, in_haste.notified())
+                .await;
         }
         drop(done);
     };
@@ -91,12 +94,11 @@ async fn hand_over_and_drain(
     // ends before all connections have ended.
     let draining = async {
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
-        if timeout(shutdown_timeout, accepting.all_closed())
-            .await
-            .is_err()
-        {
+        let connections = &accepting.connections;
+        let drained = timeout(shutdown_timeout, connections.all_closed()).await;
+        if drained.is_err() {
             gateway.reject_all();
-            let _last_answers = timeout(LAST_ANSWERS, accepting.all_closed()).await;
+            let _last_answers = timeout(LAST_ANSWERS, connections.all_closed()).await;
         }
     };
     tokio::join!(handing_over, draining);
@@ -105,26 +107,15 @@ async fn hand_over_and_drain(
     accepting.end().await;
 }
 
-/// Sends the last spans, and logs how many are lost.
-async fn finish_spans(gateway: &Gateway) {
-    if let Some(spans) = gateway.spans() {
-        let lost = spans.finish().await;
-        if lost > 0 {
-            tracing::error!(lost, "spans were not sent in time");
-        }
-    }
-}
-
-/// Writes the last lines of the access log, and logs how many are lost.
-async fn finish_access_log(within: Duration) {
-    let lost = access::finish(within).await;
+/// Logs the number of spans or lines that are lost, if any.
+fn log_lost(lost: usize, what: &str) {
     if lost > 0 {
-        tracing::error!(lost, "lines of the access log were not written in time");
+        tracing::error!(lost, "{what}");
     }
 }
 
 /// Waits for the second signal to stop. Until then reopens the access log of `gateway` on request.
-async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
+async fn second_stop(signals: &mut Signals, gateway: &Weak<Gateway>) {
     loop {
         match signals.next().await {
             SignalRequest::Stop => break,
@@ -133,7 +124,6 @@ async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
                     signals::reopen(&gateway);
                 }
             }
-            SignalRequest::Ignored => signals::ignored_signal(),
         }
     }
     tracing::info!("second signal to stop: ending at once");

@@ -40,13 +40,8 @@ pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
 
 /// Logs that all connections are in use.
 fn warn(connections: ConnectionCounts) {
-    let ConnectionCounts {
-        max: max_connections,
-        few_descriptors,
-        waiting,
-        ..
-    } = connections;
-    let remedy = if few_descriptors {
+    let (max_connections, waiting) = (connections.max, connections.waiting);
+    let remedy = if connections.few_descriptors {
         "raise the limit of file descriptors (LimitNOFILE in systemd, ulimit -n)"
     } else {
         "raise server.max_connections, or lower server.keep_alive"
@@ -61,25 +56,22 @@ fn warn(connections: ConnectionCounts) {
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// Listening sockets whose queue lengths are read.
-pub(super) struct KernelQueue {
-    /// Inodes of the sockets; `None` if one of them has no count.
-    inodes: Option<Vec<u64>>,
-}
+/// Inodes of the listening sockets whose queue lengths are read.
+///
+/// `None`: one of the sockets has no count.
+pub(super) struct KernelQueue(Option<Vec<u64>>);
 
 impl KernelQueue {
     /// Collects the queues of all listeners.
     ///
     /// Linux counts those of TCP only.
     pub(super) fn of(listeners: &[Listener]) -> Self {
-        Self {
-            inodes: listeners.iter().map(Listener::tcp_inode).collect(),
-        }
+        Self(listeners.iter().map(Listener::tcp_inode).collect())
     }
 
     /// Number of clients that wait now; `None` if it is unknown.
     pub(super) fn len(&self) -> Option<usize> {
-        let mut inodes = self.inodes.clone()?;
+        let mut inodes = self.0.clone()?;
         let mut waiting = 0;
         for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
             // Without IPv6 there is no such file.

@@ -21,9 +21,11 @@ pub(super) struct Listener {
     socket: OwnedFd,
     is_tcp: bool,
     /// Index of its address in `listen`.
-    nth: usize,
-    /// Whether the parent process passed the socket.
-    inherited: bool,
+    pub(super) nth: usize,
+    /// Whether the parent process passed the socket (`LISTEN_FDS`).
+    ///
+    /// Such a socket stays open when this process ends, for the next process.
+    pub(super) is_inherited: bool,
 }
 
 /// An accepted client connection. Never blocks.
@@ -45,9 +47,8 @@ impl Listener {
         let mut inherited = inherit()?;
         let open = |(nth, listen): (usize, &Listen)| {
             let address = &listen.address;
-            let found = inherited
-                .iter()
-                .position(|(bound, _)| is_same(bound, address));
+            let mut known = inherited.iter();
+            let found = known.position(|(bound, _)| is_same(bound, address));
             let socket = match found.map(|found| inherited.remove(found)) {
                 Some((_, socket)) => Ok(socket),
                 None => bind(address),
@@ -61,29 +62,17 @@ impl Listener {
                 socket: socket.map_err(failed)?,
                 is_tcp: matches!(address, ListenAddress::Tcp(_)),
                 nth,
-                inherited: found.is_some(),
+                is_inherited: found.is_some(),
             })
         };
         let listeners = listen.iter().enumerate().map(open);
         let listeners = listeners.collect::<io::Result<_>>()?;
         if let Some((address, _)) = inherited.first() {
-            let what =
-                format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            return Err(invalid_input(format!(
+                "LISTEN_FDS passes a socket at {address}; add it to server.listen"
+            )));
         }
         Ok(listeners)
-    }
-
-    /// Index of its address in `listen`.
-    pub(super) fn nth(&self) -> usize {
-        self.nth
-    }
-
-    /// Returns whether the parent process passed the socket (`LISTEN_FDS`).
-    ///
-    /// Such a socket stays open when this process ends, for the next process.
-    pub(super) fn is_inherited(&self) -> bool {
-        self.inherited
     }
 
     /// The inode of a TCP socket; `None` for another socket.
@@ -127,13 +116,13 @@ fn is_same(bound: &ListenAddress, address: &ListenAddress) -> bool {
 
 /// Returns the listening sockets inherited by this process, by systemd's protocol.
 fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
-    can_be_handed()?;
-    let mut handed = ListenFd::from_env();
+    check_count()?;
+    let mut passed = ListenFd::from_env();
     let mut inherited = Vec::new();
-    for index in 0..handed.len() {
-        inherited.push(if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
+    for index in 0..passed.len() {
+        inherited.push(if let Ok(Some(socket)) = passed.take_tcp_listener(index) {
             (ListenAddress::Tcp(socket.local_addr()?), socket.into())
-        } else if let Ok(Some(socket)) = handed.take_unix_listener(index) {
+        } else if let Ok(Some(socket)) = passed.take_unix_listener(index) {
             // A socket without a name has an empty path.
             let address = socket.local_addr()?;
             let path = address
@@ -141,11 +130,10 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
                 .map_or_else(PathBuf::new, Path::to_owned);
             (ListenAddress::Unix { path, mode: None }, socket.into())
         } else {
-            let what = format!(
-                "LISTEN_FDS: descriptor {} is not a listening stream socket",
-                index + 3
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            let nth = index + 3;
+            return Err(invalid_input(format!(
+                "LISTEN_FDS: descriptor {nth} is not a listening stream socket"
+            )));
         });
     }
     Ok(inherited)
@@ -154,7 +142,7 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
 /// Refuses a `LISTEN_FDS` above the number of open descriptors.
 ///
 /// Reading it takes time and memory for each descriptor, and a wrong number may be a billion.
-fn can_be_handed() -> io::Result<()> {
+fn check_count() -> io::Result<()> {
     let own = std::process::id().to_string();
     let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
     let announced = env::var("LISTEN_FDS").unwrap_or_default();
@@ -166,8 +154,13 @@ fn can_be_handed() -> io::Result<()> {
     if announced <= open {
         return Ok(());
     }
-    let what = format!("LISTEN_FDS is {announced}, and fewer descriptors are open");
-    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+    Err(invalid_input(format!(
+        "LISTEN_FDS is {announced}, and fewer descriptors are open"
+    )))
+}
+
+fn invalid_input(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// Binds a socket to an address.
@@ -215,7 +208,7 @@ fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
 /// Adds to `error` the address that could not be bound, and the most common cause.
 pub(super) fn in_use(error: &io::Error, address: &str) -> io::Error {
     let hint = if error.kind() == io::ErrorKind::AddrInUse {
-        ": another program, or another gateway with buckets of its own, listens there"
+        ": another program or gateway listens there"
     } else {
         ""
     };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use config::tls::unix_now;
+use config::tls::{Validity, unix_now};
 use config::{self, Access, ClientAuth, FileField, LoadError, Problems, Server, Settings};
 
 use super::descriptors;
@@ -21,27 +21,14 @@ pub struct Loaded {
 
 /// Reads the file, and checks the certificates and the access log that it names.
 ///
-/// A missing folder of the access log or of a certificate is only a warning: the file may be
-/// checked on another machine.
+/// Without `is_start`, a missing folder of the access log or of a certificate is only a warning:
+/// the file may be checked on another machine.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or the file or its certificates are not valid.
-pub fn load(file: &Path) -> Result<Loaded, LoadError> {
-    read(file, false)
-}
-
-/// As [`load`], for a start, which needs the certificates and the access log.
-///
-/// # Errors
-///
-/// As [`load`], and if the folder of the access log or a certificate is missing.
-pub fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
-    read(file, true)
-}
-
-/// Reads and checks the file. `is_start`: also fails if files that a start needs are missing.
-fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
+/// The file cannot be read, the file or its certificates are not valid, or a file that a start
+/// needs is missing.
+pub fn load(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
     let mut settings = config::parse(&text, file, config::has_admin_token())?;
     let tls = settings.server.tls.as_ref();
@@ -57,8 +44,7 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
             Err(error) => unusable.push((field(&error, index), error.to_string())),
             Ok(certificates) => {
                 let validity = certificates.first_validity();
-                let warning = validity.and_then(|it| it.warning(unix_now()));
-                let warning = warning.map(|what| format!("the certificate {what}"));
+                let warning = expiry_warning(validity, "the certificate");
                 doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
             }
         }
@@ -66,8 +52,7 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     for (field, auth) in client_auths(&settings.server) {
         match check_client_trust(auth) {
             Ok(validity) => {
-                let warning = validity.and_then(|it| it.warning(unix_now()));
-                let warning = warning.map(|what| format!("an authority of clients {what}"));
+                let warning = expiry_warning(validity, "an authority of clients");
                 doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
             }
             Err(error) => {
@@ -83,12 +68,12 @@ fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     if let Access::File(log) = &settings.log.access
         && let Err(why) = check_log_path(log)
     {
-        let problems_found = if is_start {
+        let found = if is_start {
             &mut unusable
         } else {
             &mut doubtful
         };
-        problems_found.push((FileField::AccessLog, why.to_owned()));
+        found.push((FileField::AccessLog, why.to_owned()));
     }
     // A start raises its limit, and logs the number of clients that fit.
     if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
@@ -120,6 +105,12 @@ fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &Client
     usual.map(|auth| (None, auth)).into_iter().chain(own)
 }
 
+/// Warning about a certificate that is not valid for long.
+fn expiry_warning(validity: Option<Validity>, of: &str) -> Option<String> {
+    let warning = validity?.warning(unix_now())?;
+    Some(format!("{of} {warning}"))
+}
+
 /// Field that names the wrong file.
 fn field(error: &TlsFileError, index: usize) -> FileField {
     if error.is_second {
@@ -137,14 +128,14 @@ fn check_log_path(path: &Path) -> Result<(), &'static str> {
         return Err("this is a folder; name a file in it");
     }
     let folder = path.parent().unwrap_or(path);
-    match fs::metadata(folder) {
-        Ok(folder) if !folder.is_dir() => Err("what should be the folder of this file is a file"),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    match fs::metadata(folder).map_err(|error| error.kind()) {
+        Err(io::ErrorKind::NotFound) => {
             Err("the folder of this file does not exist; make it, or name another file")
         }
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            Err("what should be the folder of this file is a file")
+        Ok(folder) if folder.is_dir() => Ok(()),
+        Ok(_) | Err(io::ErrorKind::NotADirectory) => {
+            Err("the parent folder in this path is a file; name another path")
         }
-        _ => Ok(()),
+        Err(_) => Ok(()),
     }
 }

@@ -23,5 +23,5 @@ mod watchdog;
 
 pub use address::{live_page, reachable};
 pub use descriptors::check_limit;
-pub use load::{Loaded, load, load_to_start};
+pub use load::{Loaded, load};
 pub use serve::{file_name, serve};

@@ -34,31 +34,28 @@ impl NameWatch {
     pub(super) async fn changed(&mut self) -> Addresses {
         loop {
             let gateway = self.gateways.borrow_and_update().clone();
-            let Some(gateway) = gateway.filter(|it| it.resolves_names()) else {
-                self.wait_for_gateway().await;
-                continue;
-            };
-            if self.has_looked {
-                // A new gateway in force may have other names.
-                let _early = timeout(LOOK_EVERY, self.gateways.changed()).await;
-                self.has_looked = false;
-                continue;
-            }
-            // Boxed, because few gateways look up names.
-            let found = Box::pin(gateway.look_up()).await;
-            self.has_looked = true;
-            if found != gateway.addresses() {
-                return found;
+            match gateway.filter(|it| it.resolves_names()) {
+                None => {
+                    if self.gateways.changed().await.is_err() {
+                        // The process ends.
+                        std::future::pending::<()>().await;
+                    }
+                    self.has_looked = false;
+                }
+                Some(_) if self.has_looked => {
+                    // A new gateway in force may have other names.
+                    let _early = timeout(LOOK_EVERY, self.gateways.changed()).await;
+                    self.has_looked = false;
+                }
+                Some(gateway) => {
+                    // Boxed, because few gateways look up names.
+                    let found = Box::pin(gateway.look_up()).await;
+                    self.has_looked = true;
+                    if found != gateway.addresses() {
+                        return found;
+                    }
+                }
             }
         }
-    }
-
-    /// Waits until a gateway is in force.
-    async fn wait_for_gateway(&mut self) {
-        if self.gateways.changed().await.is_err() {
-            // The process ends.
-            std::future::pending::<()>().await;
-        }
-        self.has_looked = false;
     }
 }

@@ -15,10 +15,7 @@ use crate::time::clock;
 /// Service manager that started this process.
 ///
 /// Without `NOTIFY_SOCKET` there is none, and notifications are dropped.
-pub(super) struct ServiceManager {
-    /// Socket of the manager; `None`: no manager.
-    socket: Option<UnixDatagram>,
-}
+pub(super) struct ServiceManager(Option<UnixDatagram>);
 
 impl ServiceManager {
     /// Connects to the manager at `NOTIFY_SOCKET`.
@@ -31,7 +28,7 @@ impl ServiceManager {
                 None
             }
         });
-        Self { socket }
+        Self(socket)
     }
 
     /// Notifies that the gateway serves with `settings`.
@@ -49,13 +46,13 @@ impl ServiceManager {
 
     /// Notifies that the file has errors and the old settings stay in force.
     pub(super) fn refused(&self) {
-        self.notify("READY=1\nSTATUS=The file has errors: the settings before it stay in force");
+        self.notify("READY=1\nSTATUS=The file has errors: the previous settings stay in force");
     }
 
     /// Notifies that the gateway stops within `limit` and the time for last responses.
     pub(super) fn stopping(&self, limit: Duration) {
         self.notify(&format!(
-            "STOPPING=1\nSTATUS=Stopping: waiting requests leave at their pace for at most {limit:?}"
+            "STOPPING=1\nSTATUS=Stopping: waiting requests depart at their rate for at most {limit:?}"
         ));
     }
 
@@ -66,7 +63,7 @@ impl ServiceManager {
 
     /// Sends a message to the manager.
     fn notify(&self, what: &str) {
-        if let Some(socket) = &self.socket {
+        if let Some(socket) = &self.0 {
             // If a notification is lost, the manager acts on its absence.
             let _lost = socket.send(what.as_bytes());
         }
@@ -122,7 +119,7 @@ mod tests {
             ),
         ] {
             let socket = Some(connect(&name).unwrap());
-            ServiceManager { socket }.alive();
+            ServiceManager(socket).alive();
             assert_eq!(received(&manager), "WATCHDOG=1");
         }
         assert!(connect(OsStr::new("vsock:2:1")).is_err());
@@ -131,7 +128,7 @@ mod tests {
     #[test]
     fn a_reload_notification_has_the_monotonic_time() {
         let (ours, manager) = UnixDatagram::pair().unwrap();
-        ServiceManager { socket: Some(ours) }.reloading();
+        ServiceManager(Some(ours)).reloading();
         let received = received(&manager);
         let time = received
             .strip_prefix("RELOADING=1\nMONOTONIC_USEC=")

@@ -31,14 +31,8 @@ fn warn(settings: &Settings, file: &Path) {
 
 /// Logs that a plan lost most of its keys.
 fn warn_of_lost_keys(keys: &LostKeys) {
-    let LostKeys {
-        zone,
-        plan,
-        file,
-        lost,
-        had,
-    } = keys;
-    let (plan, file) = (&**plan, file.as_deref());
+    let (zone, plan, file) = (&*keys.zone, &*keys.plan, keys.file.as_deref());
+    let LostKeys { lost, had, .. } = keys;
     tracing::warn!(
         zone,
         plan,
@@ -197,9 +191,7 @@ impl Reloader {
         // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings) {
             Ok(access) => access,
-            Err(error) => {
-                return self.refuse(&error, vec![Problem::of_file(error.to_string())]);
-            }
+            Err(error) => return self.refuse(&error, vec![Problem::of_file(error.to_string())]),
         };
         let needs_restart = settings.needing_restart(&self.started_with);
         for setting in &needs_restart {
@@ -239,7 +231,7 @@ impl Reloader {
             if known.get(name) != Some(addresses) {
                 let addresses = addresses.iter().map(ToString::to_string);
                 let addresses = addresses.collect::<Vec<_>>().join(", ");
-                tracing::info!(name, addresses, "a name has other addresses");
+                tracing::info!(name, addresses, "the addresses of a name changed");
             }
         }
         self.switch_to(old.with_addresses(found, &self.workers));

@@ -16,8 +16,6 @@ pub enum SignalRequest {
     Reload,
     /// SIGUSR1: reopen the access log, as after a rotation.
     ReopenLogs,
-    /// SIGUSR2: no effect. Without a handler it would end the process.
-    Ignored,
 }
 
 /// Handlers of the signals.
@@ -57,14 +55,17 @@ impl Signals {
         }
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal that has an effect.
     pub async fn next(&mut self) -> SignalRequest {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalRequest::Stop,
-            _ = self.interrupt.recv() => SignalRequest::Stop,
-            _ = self.hang_up.recv() => SignalRequest::Reload,
-            _ = self.user1.recv() => SignalRequest::ReopenLogs,
-            _ = self.user2.recv() => SignalRequest::Ignored,
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return SignalRequest::Stop,
+                _ = self.interrupt.recv() => return SignalRequest::Stop,
+                _ = self.hang_up.recv() => return SignalRequest::Reload,
+                _ = self.user1.recv() => return SignalRequest::ReopenLogs,
+                // Without a handler the signal would end the process.
+                _ = self.user2.recv() => tracing::info!("SIGUSR2 has no effect"),
+            }
         }
     }
 }
@@ -77,13 +78,8 @@ pub(super) fn reopen(gateway: &Gateway) {
         return;
     };
     match log.reopen(gateway.settings()) {
-        Ok(true) => tracing::info!("the access log is opened again"),
+        Ok(true) => tracing::info!("the access log was reopened"),
         Ok(false) => {}
-        Err(error) => tracing::error!(%error, "the access log cannot be opened again"),
+        Err(error) => tracing::error!(%error, "the access log cannot be reopened"),
     }
-}
-
-/// Logs that a signal without a meaning was received.
-pub(super) fn ignored_signal() {
-    tracing::info!("SIGUSR2 has no effect");
 }

@@ -137,7 +137,7 @@ fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gateway.toml");
         std::fs::write(&file, text).unwrap();
-        let loaded = load(&file).unwrap();
+        let loaded = load(&file, false).unwrap();
         let served =
             actix_rt::System::new().block_on(serve(loaded, AdminTokens::default(), gateway_sender));
         served.expect("the gateway runs");

@@ -26,24 +26,21 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     actix_rt::spawn(Arc::clone(&certificates).follow());
     // Addresses with the same settings share one.
     let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
-    let mut servers = Vec::new();
-    for listen in &server.listen {
+    let servers = server.listen.iter().map(|listen| {
         let clients = listen.client_auth.as_ref();
         if listen.service != ListenService::Tls {
-            servers.push(None);
-            continue;
+            return Ok(None);
         }
         if let Some((_, known)) = made.iter().find(|(known, _)| *known == clients) {
-            servers.push(Some(known.clone()));
-            continue;
+            return Ok(Some(known.clone()));
         }
         let new = TlsServer::new(Arc::clone(&certificates), clients.cloned());
         let new = new.map_err(|error| failed(&error))?;
         actix_rt::spawn(new.clone().follow());
         made.push((clients, new.clone()));
-        servers.push(Some(new));
-    }
-    Ok(servers)
+        Ok(Some(new))
+    });
+    servers.collect()
 }
 
 /// Counts and logs the reason of a failed handshake.

@@ -16,17 +16,15 @@ use super::notify::ServiceManager;
 ///
 /// The main task awaits the methods beside its work. So no notification is sent while that task is
 /// stuck.
-pub(super) struct Watchdog {
-    /// Half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
-    interval: Option<Duration>,
-}
+///
+/// It is half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
+pub(super) struct Watchdog(Option<Duration>);
 
 impl Watchdog {
     /// Reads `WATCHDOG_USEC`, if `WATCHDOG_PID` is this process or not set.
     pub(super) fn from_env() -> Self {
         let [usec, pid] = ["WATCHDOG_USEC", "WATCHDOG_PID"].map(|name| env::var(name).ok());
-        let interval = usec.and_then(|usec| interval(&usec, pid.as_deref(), std::process::id()));
-        Self { interval }
+        Self(usec.and_then(|usec| interval(&usec, pid.as_deref(), std::process::id())))
     }
 
     /// Notifies `manager` each time that all of `threads` have responded.
@@ -35,22 +33,19 @@ impl Watchdog {
         manager: &ServiceManager,
         threads: &[ArbiterHandle],
     ) -> Infallible {
-        let Some(interval) = self.interval else {
+        let Some(interval) = self.0 else {
             return pending().await;
         };
         loop {
             sleep(interval).await;
             if join_all(threads.iter().map(answers)).await.contains(&false) {
-                tracing::error!("watchdog notifications stopped: a thread has exited");
+                tracing::error!(
+                    "watchdog notifications stopped: a thread exited; the service manager restarts the gateway"
+                );
                 return pending().await;
             }
             manager.alive();
         }
-    }
-
-    /// Notifies `manager` at the interval while the threads end one by one.
-    pub(super) async fn while_stopping(&self, manager: &ServiceManager) -> Infallible {
-        self.while_all_answer(manager, &[]).await
     }
 }
 

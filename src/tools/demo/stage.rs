@@ -32,7 +32,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     tally: Tally,
     scene: impl FnOnce(InForce) -> S,
 ) -> io::Result<()> {
-    let loaded = server::load_to_start(file.path()).map_err(io::Error::other)?;
+    let loaded = server::load(file.path(), true).map_err(io::Error::other)?;
     actix_rt::spawn(origin::listen(file.addresses.origin, tally)?);
     // The picture shows successes and rejections, so the log leaves them out.
     let log = &loaded.settings.log;

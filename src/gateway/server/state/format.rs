@@ -27,7 +27,7 @@ pub(super) enum Unusable {
     Read(#[from] io::Error),
     #[error("it is not a state file")]
     Other,
-    #[error("it is of version {0}, and this program reads version {VERSION}")]
+    #[error("it has version {0}, and this program reads version {VERSION}")]
     Version(u32),
     #[error("it is cut short, or longer than it was written")]
     Length,
@@ -63,15 +63,14 @@ pub(super) struct Writer {
 impl Writer {
     /// Begins a file beside `path` that only this user may read.
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
-        let (folder, mut name) = (
-            folder(path),
-            path.file_name().unwrap_or_default().to_owned(),
-        );
+        let folder = folder(path);
+        let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
         // Remove the file of a process that was killed.
-        match fs::remove_file(folder.join(&name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        if let Err(error) = fs::remove_file(folder.join(&name))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
         }
         let mut new = tempfile::Builder::new();
         let new = new.prefix(&name).rand_bytes(0).tempfile_in(folder)?;

@@ -28,20 +28,16 @@ impl Lock {
     ///
     /// The lock file, beside the state file, cannot be opened.
     pub(super) async fn take(path: &Path, most: Duration) -> io::Result<Option<Self>> {
-        if let Some(lock) = Self::try_take(path)? {
-            return Ok(Some(lock));
-        }
-        tracing::info!(file = %path.display(), "waiting until the process before has written the state");
         let deadline = clock::now() + most;
-        loop {
-            if let Some(lock) = Self::try_take(path)? {
-                return Ok(Some(lock));
-            }
-            if clock::now() >= deadline {
-                return Ok(None);
-            }
-            sleep(AGAIN).await;
+        let mut lock = Self::try_take(path)?;
+        if lock.is_none() {
+            tracing::info!(file = %path.display(), "waiting until the previous process has written the state");
         }
+        while lock.is_none() && clock::now() < deadline {
+            sleep(AGAIN).await;
+            lock = Self::try_take(path)?;
+        }
+        Ok(lock)
     }
 
     /// Takes the lock if no other process has it.

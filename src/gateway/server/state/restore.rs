@@ -7,7 +7,7 @@ use std::time::Duration;
 use limit::{Moment, Rate};
 
 use super::format::{Reader, Unusable};
-use super::record::{Record, ZoneRecord};
+use super::record::Record;
 use super::{READING, StateFile};
 use crate::http::gateway::Gateway;
 use crate::origin::Origin;
@@ -57,18 +57,18 @@ impl Restored {
         let Self {
             keys, zones, gates, ..
         } = self;
-        tracing::info!(%file, keys, zones, gates, written_ago = ?self.age, "the state of the process before is read");
+        tracing::info!(%file, keys, zones, gates, written_ago = ?self.age, "the state of the previous process was restored");
         if self.zones_left_out > 0 {
             tracing::warn!(
                 %file,
                 zones = self.zones_left_out,
                 keys = self.keys_left_out,
                 first = ?self.names_left_out,
-                "zones of the process before are left out: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
+                "zones of the previous process were not restored: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
             );
         }
         if self.is_cut_short {
-            tracing::warn!(%file, "reading the state takes too long: the keys that are left start empty");
+            tracing::warn!(%file, "reading the state took too long: the remaining keys start empty");
         }
     }
 }
@@ -114,7 +114,13 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
                 if let Some(zone) = zone {
                     zone.restore_new_keys(at + record.new_keys());
                 }
-                batch = zone.map(|zone| Batch::of(zone, &record, at));
+                batch = zone.map(|zone| Batch {
+                    zone,
+                    rate: record.rate,
+                    at,
+                    keys: Vec::new(),
+                    count: 0,
+                });
                 left_out = batch.is_none().then_some(record.name);
             }
             Record::Key(key) => {
@@ -153,18 +159,7 @@ struct Batch<'g> {
     count: usize,
 }
 
-impl<'g> Batch<'g> {
-    /// Begins a batch for a zone.
-    fn of(zone: &'g Zone, record: &ZoneRecord, at: Moment) -> Self {
-        Self {
-            zone,
-            rate: record.rate,
-            at,
-            keys: Vec::new(),
-            count: 0,
-        }
-    }
-
+impl Batch<'_> {
     /// Adds a key, and sends the batch when it is full.
     fn add(&mut self, key: Option<SavedKey>) {
         self.keys.extend(key);

@@ -66,9 +66,7 @@ impl RoomsFile {
             Ok(None) => {}
             Err(error) => self.log_unread(&error),
         }
-        if let Err(error) = self.write(gateway, BLOCK, 1) {
-            self.log_unwritten(&error);
-        }
+        self.write(gateway, BLOCK, 1);
     }
 
     /// Restores the rooms of a content that still exist.
@@ -90,15 +88,25 @@ impl RoomsFile {
                 origin,
                 sessions,
                 waiting,
-                "the waiting room goes on from the process before"
+                "the waiting room continues from the state of the previous process"
             );
         }
     }
 
-    /// Writes the rooms of `gateway`.
+    /// Writes the rooms of `gateway`, and logs if that fails.
     ///
     /// `ahead`: count of numbers to reserve. `nth`: number of this content.
-    fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
+    fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) {
+        if let Err(error) = self.try_write(gateway, ahead, nth) {
+            tracing::error!(
+                file = %self.path.display(),
+                %error,
+                "the waiting rooms cannot be written: if this process is killed, all visitors lose their positions"
+            );
+        }
+    }
+
+    fn try_write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
         let now = clock::now();
         let rooms = gateway.rooms().filter_map(|room| room.save(ahead, now));
         let content = Content {
@@ -141,18 +149,14 @@ impl RoomsFile {
     /// The next process continues right after the last number.
     pub(super) fn finish(&self, gateway: &Gateway) {
         gateway.rooms().for_each(|room| room.hand_over());
-        if let Err(error) = self.write(gateway, 0, u64::MAX) {
-            self.log_unwritten(&error);
-        }
+        self.write(gateway, 0, u64::MAX);
     }
 
     /// Writes the rooms on a thread that may wait for the disk.
     pub(in crate::server) async fn save(&self, gateway: &Arc<Gateway>, nth: u64) {
         let (file, gateway) = (self.clone(), Arc::clone(gateway));
-        let written = tokio::task::spawn_blocking(move || file.write(&gateway, BLOCK, nth)).await;
-        if let Ok(Err(error)) = written {
-            self.log_unwritten(&error);
-        }
+        let write = move || file.write(&gateway, BLOCK, nth);
+        let _stopped = tokio::task::spawn_blocking(write).await;
     }
 
     /// Logs that the file could not be read.
@@ -160,16 +164,7 @@ impl RoomsFile {
         tracing::error!(
             file = %self.path.display(),
             %error,
-            "the waiting rooms of the process before cannot be read: all visitors begin anew"
-        );
-    }
-
-    /// Logs that the file could not be written.
-    fn log_unwritten(&self, error: &io::Error) {
-        tracing::error!(
-            file = %self.path.display(),
-            %error,
-            "the waiting rooms cannot be written: after a kill visitors would begin anew"
+            "the waiting rooms of the previous process cannot be read: all visitors lose their positions"
         );
     }
 }
@@ -182,7 +177,7 @@ fn read(path: &Path) -> io::Result<Option<Content>> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.len() > MAX_SIZE {
-        return Err(io::Error::other("it is no file of waiting rooms"));
+        return Err(io::Error::other("it is not a file of waiting rooms"));
     }
     Ok(Some(serde_json::from_reader(io::BufReader::new(file))?))
 }

@@ -21,12 +21,8 @@ use crate::zone::ExpectedDeparture;
 /// Maximum number of parts that wait for the disk.
 const AHEAD: usize = 16;
 
-/// Next part to write.
-enum Part {
-    Records(Vec<Record>),
-    /// End of a complete state.
-    End,
-}
+/// Next part to write; `None`: the end of a complete state.
+type Part = Option<Vec<Record>>;
 
 /// Summary of the written state.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,12 +69,12 @@ impl StateFile {
                 keys,
                 zones,
                 gates,
-                "the state is written for the next process"
+                "the state was saved for the next process"
             ),
             Err(error) => tracing::error!(
                 file = %self.path.display(),
                 %error,
-                "the state cannot be written: the next process starts from the file before, if there is one"
+                "the state cannot be saved: the next process starts from the previous file, if there is one"
             ),
         }
     }
@@ -86,11 +82,8 @@ impl StateFile {
 
 /// Writes the state of all zones in memory, and of all gates.
 async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
-    let zones: Vec<_> = gateway
-        .zones()
-        .iter()
-        .filter(|zone| zone.is_in_memory())
-        .collect();
+    let zones = gateway.zones().iter();
+    let zones: Vec<_> = zones.filter(|zone| zone.is_in_memory()).collect();
     // All at once: a zone must not accept a request that another zone no longer accepts.
     join_all(zones.iter().map(|zone| zone.hand_over())).await;
     // A request that joins a gate in between is counted twice: a slot stays unused.
@@ -109,25 +102,24 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
             costs: gateway.saved_costs(index),
         }))
     }));
-    let mut open = to_disk.send(Part::Records(first)).await.is_ok();
+    let mut open = to_disk.send(Some(first)).await.is_ok();
     for zone in zones {
         if !open {
             break;
         }
         let settings = zone.settings();
         let record = Record::Zone(ZoneRecord::of(settings, zone.new_keys_used(at)));
-        open = to_disk.send(Part::Records(vec![record])).await.is_ok();
+        open = to_disk.send(Some(vec![record])).await.is_ok();
         let take = async |keys: Vec<_>| {
             let keys = keys.into_iter();
             let records = keys.map(|key| Record::Key(KeyRecord::of(key, settings.rate)));
-            let part = Part::Records(records.collect());
-            open = to_disk.send(part).await.is_ok();
+            open = to_disk.send(Some(records.collect())).await.is_ok();
             open
         };
         zone.save(at, take).await;
     }
     // The receiver is dropped if writing has failed.
-    let _failed = to_disk.send(Part::End).await;
+    let _failed = to_disk.send(None).await;
     writing.await.map_err(io::Error::other)?
 }
 
@@ -135,7 +127,7 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
 fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
     let mut writer = Writer::begin(path)?;
     let mut saved = Saved::default();
-    while let Part::Records(records) = parts.blocking_recv().ok_or(io::ErrorKind::TimedOut)? {
+    while let Some(records) = parts.blocking_recv().ok_or(io::ErrorKind::TimedOut)? {
         for record in records {
             match &record {
                 Record::Zone(_) => saved.zones += 1,
@@ -157,28 +149,24 @@ pub(super) struct GateArrivals(HashMap<DestinationId, Vec<ExpectedRequest>>);
 impl GateArrivals {
     /// Collects the requests of all zones.
     pub(super) async fn of(gateway: &Gateway) -> Self {
-        let zones = gateway
-            .zones()
-            .iter()
-            .map(|zone| zone.expected_departures());
-        Self::from_turns(join_all(zones).await.into_iter().flatten())
+        let zones = gateway.zones().iter();
+        let departures = join_all(zones.map(|zone| zone.expected_departures())).await;
+        Self::from_departures(departures.into_iter().flatten())
     }
 
     /// A request with slots in several zones arrives with the last one.
-    fn from_turns(turns: impl Iterator<Item = ExpectedDeparture>) -> Self {
+    fn from_departures(departures: impl Iterator<Item = ExpectedDeparture>) -> Self {
         let mut requests: HashMap<Ticket, ExpectedDeparture> = HashMap::new();
-        for turn in turns {
-            let known = requests.entry(turn.ticket).or_insert(turn);
-            if turn.to_come.due > known.to_come.due {
-                *known = turn;
+        for departure in departures {
+            let known = requests.entry(departure.ticket).or_insert(departure);
+            if departure.to_come.due > known.to_come.due {
+                *known = departure;
             }
         }
         let mut arrivals = Self::default();
-        for ExpectedDeparture {
-            onward, to_come, ..
-        } in requests.into_values()
-        {
-            arrivals.0.entry(onward).or_default().push(to_come);
+        for last in requests.into_values() {
+            let at_gate = arrivals.0.entry(last.onward).or_default();
+            at_gate.push(last.to_come);
         }
         arrivals
     }
@@ -198,9 +186,9 @@ mod tests {
     use limit::{Cost, Moment};
 
     #[test]
-    fn a_request_comes_with_the_last_of_its_turns_to_its_own_gate() {
+    fn a_request_arrives_with_its_last_departure_at_its_own_gate() {
         let onward = |number| DestinationId(NonZeroU16::new(number).unwrap());
-        let turn = |ticket, gate, due| ExpectedDeparture {
+        let departure = |ticket, gate, due| ExpectedDeparture {
             ticket: Ticket(ticket),
             onward: onward(gate),
             to_come: ExpectedRequest {
@@ -208,14 +196,14 @@ mod tests {
                 cost: Cost::ONE,
             },
         };
-        let turns = [
-            turn(1, 1, 5),
-            turn(2, 1, 7),
-            turn(1, 1, 9),
-            turn(3, 2, 1),
-            turn(1, 1, 8),
+        let departures = [
+            departure(1, 1, 5),
+            departure(2, 1, 7),
+            departure(1, 1, 9),
+            departure(3, 2, 1),
+            departure(1, 1, 8),
         ];
-        let arrivals = GateArrivals::from_turns(turns.into_iter());
+        let arrivals = GateArrivals::from_departures(departures.into_iter());
         let dues = |gate| {
             let mut dues: Vec<_> = arrivals.0[&onward(gate)]
                 .iter()

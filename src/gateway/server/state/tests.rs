@@ -151,7 +151,7 @@ fn another_version_or_format_of_a_state_file_is_an_error() {
         fs::write(&path, text).unwrap();
         read(&path).unwrap_err().to_string()
     };
-    let version = "it is of version 2, and this program reads version 1";
+    let version = "it has version 2, and this program reads version 1";
     assert_eq!(why(&text.replacen("0001", "0002", 1)), version);
     assert_eq!(why("[server]\n"), "it is not a state file");
     assert_eq!(why("drip-stamp"), "it is not a state file");
