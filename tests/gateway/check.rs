@@ -220,7 +220,7 @@ fn a_log_without_a_folder_is_reported_by_check_and_start_before_anything_listens
     let zone = one_zone(&Origin::start(), "1r/s", "burst = 0");
     fs::write(site.folder().join("file"), "").expect("a file");
     let none = "the folder of this file does not exist; make it, or name another file";
-    let file = "what should be the folder of this file is a file";
+    let file = "the parent folder in this path is a file; name another path";
     for (name, wrong) in [
         ("none/a.log", none),
         ("file/a.log", file),

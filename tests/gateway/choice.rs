@@ -109,7 +109,7 @@ fn answers_that_count_take_their_server_out_after_max_fails() {
         .collect();
     let failed = statuses.iter().filter(|status| **status == 503).count();
     assert_eq!((failed, bad.arrivals().len()), (3, 3));
-    let line = gateway.wait_for_line("the server is taken out");
+    let line = gateway.wait_for_line("the server is out of use for fail_timeout");
     assert_contains!(line, "it answered 503");
     let bad = format!("http://{}", bad.address);
     let healthy = gateway.value("drip_origin_healthy", &[("server", &bad)]);

@@ -85,7 +85,7 @@ fn a_socket_that_the_file_does_not_name_is_an_error_that_says_so() {
     let ended = handed(&site, other).output().expect("the program runs");
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    let expected = format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
+    let expected = format!("LISTEN_FDS passes a socket at {address}; add it to server.listen");
     assert_contains!(said, &expected);
 }
 

@@ -193,7 +193,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
     });
     assert_eq!(fetch(gateway.address(), "/").body, b"second");
     assert_eq!(ready(&gateway), Some(200), "one is enough");
-    gateway.wait_for_line("the server is taken out");
+    gateway.wait_for_line("the server is out of use for fail_timeout");
     gateway.wait_for_line("the server is unhealthy");
     let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
     let out: Vec<_> = lines.filter(|line| line.contains("taken out")).collect();

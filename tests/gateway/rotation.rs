@@ -37,7 +37,7 @@ fn sigusr1_follows_a_renamed_log_and_reads_no_file() {
     fs::rename(&log, &renamed).expect("a file");
     request_logged_in(&gateway, "/renamed", &renamed);
     gateway.signal(Signal::USR1);
-    gateway.wait_for_line("the access log is opened again");
+    gateway.wait_for_line("the access log was reopened");
     request_logged_in(&gateway, "/after", &log);
     let old = fs::read_to_string(&renamed).expect("a file");
     assert_eq!(old.lines().count(), 2, "{old}");
@@ -47,7 +47,7 @@ fn sigusr1_follows_a_renamed_log_and_reads_no_file() {
     fs::rename(&log, &renamed).expect("a file");
     fs::create_dir(&log).expect("a folder");
     gateway.signal(Signal::USR1);
-    gateway.wait_for_line("the access log cannot be opened again");
+    gateway.wait_for_line("the access log cannot be reopened");
     request_logged_in(&gateway, "/kept", &renamed);
     fs::remove_dir(&log).expect("a folder");
     gateway.signal(Signal::USR1);
@@ -66,7 +66,7 @@ fn sighup_follows_a_renamed_log_also_with_a_broken_file() {
     gateway.wait_for_line("the file has errors");
     assert!(!log.exists(), "a broken file alone opens no log");
     gateway.signal(Signal::HUP);
-    gateway.wait_for_line("the access log is opened again");
+    gateway.wait_for_line("the access log was reopened");
     request_logged_in(&gateway, "/after", &log);
     let old = fs::read_to_string(&renamed).expect("a file");
     assert!(old.contains("/before") && !old.contains("/after"), "{old}");
@@ -82,7 +82,7 @@ fn a_log_is_followed_while_the_gateway_stops() {
     gateway.wait_for_line("stopping");
     fs::rename(&log, renamed).expect("a file");
     gateway.signal(Signal::USR1);
-    gateway.wait_for_line("the access log is opened again");
+    gateway.wait_for_line("the access log was reopened");
     held.release("/last");
     assert_eq!(client.answer().status, 200);
     assert_eq!(gateway.wait(crate::support::SOON).code(), Some(0));

@@ -92,7 +92,7 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     fs::write(root.path(FILE), edited.replace("10r/s", "10")).expect("a file");
     manager.hear("RELOADING=1");
     let refused = manager.hear("READY=1");
-    assert!(Manager::value(&refused, "STATUS").contains("the settings before it stay in force"));
+    assert!(Manager::value(&refused, "STATUS").contains("the previous settings stay in force"));
     let said = unit
         .reload(gateway.id())
         .expect_err("the file has an error");

@@ -123,7 +123,7 @@ fn each_address_of_a_name_is_a_server_and_changes_are_followed() {
     ask(20);
     assert_eq!(counts(&origins), [10, 20, 10]);
     let log = it.gateway.log();
-    assert_contains!(log, "a name has other addresses");
+    assert_contains!(log, "the addresses of a name changed");
 
     // Without an answer the last addresses stay.
     fs::write(&it.hosts, "# nobody\n").expect("a file");

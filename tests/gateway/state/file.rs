@@ -97,7 +97,7 @@ fn no_algorithm_forgets_and_a_key_that_was_not_used_is_free() {
             assert_eq!(status(&chain, zone, "b"), 200, "{zone}");
         }
         if keeps {
-            let line = gateway.wait_for_line("the state of the process before is read");
+            let line = gateway.wait_for_line("the state of the previous process was restored");
             assert_contains!(line, "keys=5 zones=5 gates=0");
         }
         Chain::stop(&mut gateway);
@@ -158,7 +158,7 @@ fn a_second_gateway_with_the_state_file_warns_and_does_not_use_it() {
     assert_eq!(fetch(chain.address, "/?key=a").status, 200);
     let other = chain.beside();
     let mut second = other.begin();
-    second.wait_for_line("waiting until the process before has written the state");
+    second.wait_for_line("waiting until the previous process has written the state");
     // The second process waits for ten seconds, in case the first one stops.
     second.wait_for_line("another process uses the state file: this one starts without it");
     second.wait_until_ready();
@@ -182,7 +182,7 @@ fn a_start_that_waits_for_the_lock_ends_at_once() {
     let other = chain.beside();
     for signal in [Signal::TERM, Signal::INT] {
         let mut second = other.begin();
-        second.wait_for_line("waiting until the process before has written the state");
+        second.wait_for_line("waiting until the previous process has written the state");
         second.signal(signal);
         // Without the signal it would wait for ten seconds.
         assert_eq!(second.wait(Duration::from_secs(5)).code(), Some(0));
@@ -217,7 +217,7 @@ fn a_link_is_followed_to_the_file_and_its_lock() {
     chain.address = free_address();
     let by_link = std::mem::replace(&mut chain.folder, Arc::new(volume));
     let second = chain.begin();
-    second.wait_for_line("waiting until the process before has written the state");
+    second.wait_for_line("waiting until the previous process has written the state");
     drop((second, by_link));
 }
 
@@ -257,11 +257,11 @@ fn zones_that_are_left_out_are_named_at_the_start() {
         fs::write(chain.state(), &kept).expect("a file");
         chain.rest = zones(now, key);
         let gateway = chain.start();
-        gateway.wait_for_line("the state of the process before is read");
+        gateway.wait_for_line("the state of the previous process was restored");
         if left.is_empty() {
             assert!(!gateway.log().contains("left out"), "{}", gateway.log());
         } else {
-            let line = gateway.wait_for_line("zones of the process before are left out");
+            let line = gateway.wait_for_line("zones of the previous process were not restored");
             assert_contains!(line, left);
         }
     }

@@ -48,7 +48,7 @@ pub fn stamps_over_a_restart(
     assert_eq!(old.wait(Duration::from_secs(10)).code(), Some(0));
     if keeps {
         old.wait_for_line("the state is written");
-        new.wait_for_line("the state of the process before is read");
+        new.wait_for_line("the state of the previous process was restored");
     }
     Chain::stop(&mut new);
     (origin.moments("key="), start_up)
