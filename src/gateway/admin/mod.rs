@@ -148,9 +148,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
             .wrap(guard::headers())
             .configure(api::routes)
             .configure(page::routes)
-            .default_service(web::to(async || {
-                Err::<HttpResponse, _>(reply::no_such_path())
-            }))
+            .default_service(web::to(reply::no_such_path))
     });
     let server = server
         .workers(1)

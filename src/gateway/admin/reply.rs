@@ -94,10 +94,10 @@ pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>)
 }
 
 /// Refuses a request for an unknown path.
-pub(super) fn no_such_path() -> Refusal {
-    not_found(
+pub(super) async fn no_such_path() -> Answer {
+    Err(not_found(
         "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/live",
-    )
+    ))
 }
 
 /// Response to a method that the path does not have.

@@ -72,7 +72,7 @@ impl Origin {
         let before = &self.servers;
         let server = |OriginServer { url, .. }: &OriginServer| {
             let known = before.iter().find(|server| server.url() == url);
-            known.map(Arc::clone).unwrap_or_else(|| {
+            known.cloned().unwrap_or_else(|| {
                 let server = Server::new(&settings.name, url);
                 server.health.note_return(clock::now());
                 Arc::new(server)

@@ -74,12 +74,10 @@ impl Tls {
         } else {
             &configs.resuming
         };
-        let protocols: &[&[u8]] = if http2 {
-            &[b"h2", b"http/1.1"]
-        } else {
-            &[b"http/1.1"]
-        };
-        let protocols = protocols.iter().map(|it| it.to_vec()).collect();
+        let mut protocols = vec![b"http/1.1".to_vec()];
+        if http2 {
+            protocols.insert(0, b"h2".to_vec());
+        }
         let connected = connector.with_alpn(protocols).connect(name, tcp).await;
         let connected = connected.map_err(|error| explained(error, &self.settings))?;
         if let Some(expires) = shown_expiry(&connected) {

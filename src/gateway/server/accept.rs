@@ -85,9 +85,8 @@ impl Accepting {
 
     /// All threads that accept and serve connections.
     pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
-        let mut threads = self.workers();
-        threads.push(self.acceptor.thread.clone());
-        threads
+        let acceptor = self.acceptor.thread.clone();
+        self.workers().into_iter().chain([acceptor]).collect()
     }
 
     /// Stops the workers and all remaining work of their connections.
