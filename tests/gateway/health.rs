@@ -196,7 +196,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
     gateway.wait_for_line("the server is out of use for fail_timeout");
     gateway.wait_for_line("the server is unhealthy");
     let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
-    let out: Vec<_> = lines.filter(|line| line.contains("taken out")).collect();
+    let out: Vec<_> = lines.filter(|line| line.contains("out of use")).collect();
     let failed = format!(" origin=\"app\" server={} changes=1 in_a_row=1", servers[0]);
     assert!(out[0].contains(&failed), "{out:#?}");
     for line in &out {

@@ -187,7 +187,7 @@ fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
     let changes = asked.load(Ordering::SeqCst);
     let lines = || {
         [
-            lines_with(&gateway, "taken out"),
+            lines_with(&gateway, "out of use"),
             lines_with(&gateway, "answers again"),
         ]
         .concat()

@@ -44,7 +44,7 @@ fn asked(origins: &[Origin; 2], target: &str) -> [usize; 2] {
 fn check_all_in(gateway: &Gateway, servers: &[String]) {
     assert_eq!(healthy(gateway, servers), [Some(1.0), Some(1.0)]);
     let mut lines = gateway.log_lines().into_iter();
-    assert!(!lines.any(|(_, line)| line.contains("taken out")));
+    assert!(!lines.any(|(_, line)| line.contains("out of use")));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
         let _by_either = fetch(gateway.address(), "/");
         healthy(&gateway, &servers) == [Some(0.0), Some(1.0)]
     });
-    gateway.wait_for_line("taken out");
+    gateway.wait_for_line("out of use");
 
     // No request was answered before: a failure would take the server out at once.
     let origins = [picky(), picky()];

@@ -91,7 +91,7 @@ fn nobody_gets_a_number_or_a_session_that_the_next_process_does_not_know() {
     // The workers have read the requests.
     thread::sleep(200 * MS);
     gateway.signal(Signal::TERM);
-    gateway.wait_for_line("the state is written");
+    gateway.wait_for_line("the state was saved");
     for (client, has_session) in clients.iter_mut().zip([false, false, true]) {
         client.send(b"Host: a\r\n\r\n");
         let answer = client.answer();

@@ -1,6 +1,6 @@
 //! Connection to a server as one request uses it, over HTTP/1 or HTTP/2.
 //!
-//! The two kinds are in `http1` and `http2`; idle connections are in `idle`.
+//! The two kinds are in `http1` and `http2`.
 
 use std::io;
 use std::task::{Context, Poll};

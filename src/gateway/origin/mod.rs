@@ -14,7 +14,7 @@
 //! | `recovery` | attempts to reach an origin during an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool` | the connections of a worker to each server |
-//! | `idle`, `tied` | idle connections to a server, and those of one client |
+//! | `tied` | idle connections of one client |
 //! | `addresses` | addresses of a name, and connections to dropped ones |
 //! | `error` | errors for which there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
@@ -36,7 +36,6 @@ mod grpc_health;
 mod health;
 mod http1;
 mod http2;
-mod idle;
 mod in_flight;
 mod in_flight_table;
 mod incidents;

@@ -32,7 +32,7 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
         gateway.signal(Signal::TERM);
         gateway.wait_for_line("stopping");
         if keeps {
-            gateway.wait_for_line("the state is written");
+            gateway.wait_for_line("the state was saved");
         } else {
             // Connections learn of the stop a moment after the log line.
             thread::sleep(100 * MS);
@@ -143,7 +143,7 @@ fn a_second_signal_waits_until_the_state_is_written() {
     gateway.wait_for_line("stopping");
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(Duration::from_secs(5)).code(), Some(0));
-    gateway.wait_for_line("the state is written");
+    gateway.wait_for_line("the state was saved");
     let mut gateway = chain.start();
     assert_eq!(fetch(chain.address, "/?key=a").status, 429);
     assert_eq!(fetch(chain.address, "/?key=b").status, 200);
@@ -168,7 +168,7 @@ fn a_second_gateway_with_the_state_file_warns_and_does_not_use_it() {
     second.wait_for_line("another process uses the state file: this one writes none");
     assert!(!other.state().exists());
     Chain::stop(&mut first);
-    let line = first.wait_for_line("the state is written");
+    let line = first.wait_for_line("the state was saved");
     assert_contains!(line, "keys=1");
     assert!(other.state().exists());
 }
@@ -259,7 +259,7 @@ fn zones_that_are_left_out_are_named_at_the_start() {
         let gateway = chain.start();
         gateway.wait_for_line("the state of the previous process was restored");
         if left.is_empty() {
-            assert!(!gateway.log().contains("left out"), "{}", gateway.log());
+            assert!(!gateway.log().contains("not restored"), "{}", gateway.log());
         } else {
             let line = gateway.wait_for_line("zones of the previous process were not restored");
             assert_contains!(line, left);

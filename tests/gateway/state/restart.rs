@@ -47,7 +47,7 @@ pub fn stamps_over_a_restart(
     all_pass(&mut clients);
     assert_eq!(old.wait(Duration::from_secs(10)).code(), Some(0));
     if keeps {
-        old.wait_for_line("the state is written");
+        old.wait_for_line("the state was saved");
         new.wait_for_line("the state of the previous process was restored");
     }
     Chain::stop(&mut new);
