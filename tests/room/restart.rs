@@ -26,7 +26,8 @@ fn after_a_stop_positions_are_kept_and_numbers_continue() {
     check_mode(&site);
     stop(gateway);
     let gateway = site.start();
-    let line = gateway.wait_for_line("the waiting room continues from the state of the previous process");
+    let line =
+        gateway.wait_for_line("the waiting room continues from the state of the previous process");
     assert_contains!(line, "origin=\"shop\" sessions=1 waiting=3");
     for (visitor, line_position) in waiting.iter_mut().zip(1..) {
         let number = visitor.number();
@@ -129,7 +130,8 @@ fn a_broken_room_state_is_reported_and_the_gateway_starts() {
         let site = Chain::new(false, true, &shop(origin.address, "sessions = 1"));
         fs::write(rooms_file(&site), text).expect("a file");
         let gateway = site.start();
-        let line = gateway.wait_for_line("the waiting rooms of the previous process cannot be read");
+        let line =
+            gateway.wait_for_line("the waiting rooms of the previous process cannot be read");
         assert_contains!(line, "ERROR", "drip.state.rooms");
         Visitor::walk_in(site.address);
         check_mode(&site);
