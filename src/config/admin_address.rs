@@ -4,28 +4,24 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use http::uri::Authority;
-use thiserror::Error;
 
 /// Address of a gateway's admin port: a host and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AdminAddress(Authority);
 
-/// Error for a text that is not the address of an admin port.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090")]
-pub struct AdminAddressError;
+const FORM: &str = "write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090";
 
 impl FromStr for AdminAddress {
-    type Err = AdminAddressError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, AdminAddressError> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         let rest = text.strip_prefix("http://").unwrap_or(text);
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let authority: Authority = rest.parse().map_err(|_| AdminAddressError)?;
+        let authority: Authority = rest.parse().map_err(|_| FORM)?;
         let whole = !authority.host().is_empty() && authority.port_u16().is_some();
         // Text before an @ would be a secret on the command line. drip does not need it.
         let usable = whole && !authority.as_str().contains('@');
-        usable.then_some(Self(authority)).ok_or(AdminAddressError)
+        usable.then_some(Self(authority)).ok_or(FORM)
     }
 }
 
@@ -68,11 +64,7 @@ mod tests {
             "a@127.0.0.1:9090",
             "http://127.0.0.1:9090/metrics",
         ] {
-            assert_eq!(
-                text.parse::<AdminAddress>(),
-                Err(AdminAddressError),
-                "{text}"
-            );
+            assert_eq!(text.parse::<AdminAddress>(), Err(FORM), "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::node::{HIDDEN, Node};
-use super::report::{Report, Shared};
+use super::report::Report;
 use super::schema::{Field, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
@@ -17,9 +17,6 @@ const INCLUDE: &str = "include";
 const MISPLACED_INCLUDE: &str =
     "this stands at the top of the file; move it above the first table, such as [server]";
 
-/// Title of an included file in messages.
-const INCLUDED_FILE: &str = "an included file";
-
 /// A table with a fixed set of fields.
 pub(super) struct Fields<'r> {
     /// Name of the table in messages.
@@ -27,7 +24,8 @@ pub(super) struct Fields<'r> {
     at: usize,
     /// `None` if the file omits the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
-    report: &'r Report<'r>,
+    /// Report of the text that contains the table.
+    pub(super) report: &'r Report<'r>,
     /// Messages do not show the table's values and unknown names.
     hidden: bool,
     /// All fields that the table may have.
@@ -41,24 +39,17 @@ pub(super) struct Fields<'r> {
 }
 
 impl<'r> Fields<'r> {
-    /// Reads the whole file as a table.
+    /// Reads a whole file as a table.
     pub(super) fn root(all: Table, file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+        let title = if report.is_included {
+            "an included file"
+        } else {
+            "the file"
+        };
         Self {
-            title: "the file".to_owned(),
+            title: title.to_owned(),
             table: Some(file.get_ref()),
             ..Self::absent(all, report)
-        }
-    }
-
-    /// Reads a whole included file as a table.
-    pub(super) fn included(
-        all: Table,
-        file: &'r Spanned<DeTable<'r>>,
-        report: &'r Report<'r>,
-    ) -> Self {
-        Self {
-            title: INCLUDED_FILE.to_owned(),
-            ..Self::root(all, file, report)
         }
     }
 
@@ -113,11 +104,6 @@ impl<'r> Fields<'r> {
     pub(super) fn lacks(&mut self, name: &'static str, why: &'static str) {
         debug_assert!(!self.all.has(name), "the schema has {name}");
         self.lacking.push((name, why));
-    }
-
-    /// Returns the data that the reports of all texts share.
-    pub(super) fn shared(&self) -> &'r Shared {
-        self.report.shared()
     }
 
     /// Returns whether the file has no field in this table.
@@ -183,11 +169,6 @@ impl<'r> Fields<'r> {
         self.all.fields.iter().find(|field| field.name == name)
     }
 
-    /// Returns the report of the text that contains the table.
-    pub(super) fn report(&self) -> &'r Report<'r> {
-        self.report
-    }
-
     /// Reads an optional field. Returns its default if it is missing, `None` if it is wrong.
     ///
     /// Used for fields that are compared with others.
@@ -227,7 +208,7 @@ impl<'r> Fields<'r> {
             if known.contains(&name) {
                 continue;
             }
-            if name == INCLUDE && self.title != INCLUDED_FILE {
+            if name == INCLUDE && !self.report.is_included {
                 let message = format!("{INCLUDE}: {MISPLACED_INCLUDE}");
                 self.report.wrong(at, message);
             } else if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {

@@ -44,7 +44,7 @@ pub mod tls;
 mod toml_string;
 mod watch;
 
-pub use admin_address::{AdminAddress, AdminAddressError};
+pub use admin_address::AdminAddress;
 pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
 pub use byte_rate::ByteRate;
 pub use changes::{LostKeys, changes, lost_keys};
@@ -58,11 +58,11 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    ByteRegex, ByteRegexError, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits,
-    Host, HostPattern, Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue,
-    Media, Networks, OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue,
-    Pages, PathPattern, PathRewrite, Peers, Plans, RequestInputs, RoomSecret, RouteIndex,
-    RouteLimit, Scheme, ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4, has_client,
+    ByteRegex, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits, Host, HostPattern,
+    Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Media, Networks,
+    OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern,
+    PathRewrite, Peers, Plans, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme,
+    ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4, has_client,
 };
 pub use short_key::short_key;
 pub use show::show;

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::report::Report;
-use super::toml_string::toml_string;
+use super::toml_string::{toml_string, toml_value};
 
 /// Text that messages show instead of a client's key, or of a value that may be one.
 pub(super) const HIDDEN: &str = "hidden by mask_keys";
@@ -70,8 +70,8 @@ impl<'r> Node<'r> {
             return;
         }
         let mut message = format!("{}: {message}", self.title());
-        if let Some(name) = self.report.empty_variable(self.at) {
-            message.extend(["; ", &name, " is set and empty in the environment"]);
+        if let Some(name) = self.report.empty.borrow().get(&self.at) {
+            message.extend(["; ", name, " is set and empty in the environment"]);
         }
         self.report.wrong(self.at, message);
     }
@@ -80,7 +80,7 @@ impl<'r> Node<'r> {
     ///
     /// `Some(None)` if a variable is wrong.
     fn expanded(&self) -> Option<Option<String>> {
-        self.report.expanded(self.at)
+        self.report.expanded.borrow().get(&self.at).cloned()
     }
 
     /// Returns whether the value comes from the environment.
@@ -114,7 +114,7 @@ impl<'r> Node<'r> {
 
     /// Returns the absolute path of a file with this name.
     pub(super) fn in_folder(&self, name: &str) -> PathBuf {
-        self.report.folder().join(name)
+        self.report.folder.join(name)
     }
 
     /// Adds a warning: the value is legal, but probably a mistake.
@@ -172,11 +172,7 @@ impl<'r> Node<'r> {
                 let begin = text.chars().take(MAX_CHARACTERS).collect::<String>();
                 format!("{}...", toml_string(&begin))
             }
-            DeValue::String(text) => toml_string(text),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            DeValue::Boolean(yes) => yes.to_string(),
-            DeValue::Datetime(date) => date.to_string(),
+            value => toml_value(value),
         }
     }
 

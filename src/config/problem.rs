@@ -7,7 +7,7 @@ use super::NamedFile;
 use super::printable::put_printable;
 
 /// One problem in a file: its location, and a message with the found and the expected value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// Included file that has the problem; `None`: the configuration file itself.
     pub file: Option<PathBuf>,
@@ -105,11 +105,6 @@ impl Problems {
             problems,
             named: Vec::new(),
         }
-    }
-
-    /// Adds the files that the text names.
-    pub(super) fn naming(self, named: Vec<NamedFile>) -> Self {
-        Self { named, ..self }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{LoadError, Problem};
 const TEXTS: usize = 3;
 
 /// State of the file compared with the effective settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FileState {
     /// Instant at which the effective settings were read.
     pub loaded_at: Moment,
@@ -63,11 +63,7 @@ impl FileState {
     pub fn loaded(now: Moment) -> Self {
         Self {
             loaded_at: now,
-            reloads: 0,
-            changes: 0,
-            broken: None,
-            last_change: None,
-            needs_restart: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -115,10 +111,8 @@ impl Problem {
     /// Returns a problem that has no location in the file.
     pub fn of_file(message: String) -> Self {
         Self {
-            file: None,
-            line: 0,
-            column: 0,
             message,
+            ..Self::default()
         }
     }
 }

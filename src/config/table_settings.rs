@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::Settings;
 use super::fields::Fields;
 use super::node::Node;
-use super::report::{Parsed, Report, Shared, Source};
+use super::report::{Parsed, Report, Shared};
 use super::schema::{Effect, Field, Form, Table};
 
 /// Settings that are read from the fields of a table.
@@ -188,7 +188,7 @@ impl<V, K> TypedField<V, K> {
 /// Reads a text of the program, such as a default, as the value of a field.
 fn read_text<T>(text: &str, fields: &Fields, read: impl FnOnce(Node) -> Option<T>) -> Option<T> {
     let value = DeValue::parse(text).ok()?;
-    read(Node::new("", &value, fields.report()))
+    read(Node::new("", &value, fields.report))
 }
 
 /// Reads a field that does not belong to the settings alone, or returns its default.
@@ -210,8 +210,8 @@ pub(super) fn defaults<T: TableSettings>() -> T {
     let shared = Shared::default();
     let file = Parsed::of("");
     let nowhere = Path::new("");
-    let source = Source::of(nowhere, nowhere, &shared);
-    T::of(Fields::absent(T::TABLE, &Report::new(&file, source)))
+    let report = Report::new(&file, (nowhere, nowhere), &shared);
+    T::of(Fields::absent(T::TABLE, &report))
 }
 
 /// Checks at compile time that a field has the type of its setting.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use toml::de::DeValue;
+
 use super::printable::is_printable;
 
 /// Returns a text as a basic string of TOML.
@@ -22,6 +24,34 @@ pub fn toml_string(text: &str) -> String {
         }
     }
     quoted + "\""
+}
+
+/// Returns a value as TOML on one line.
+pub(super) fn toml_value(value: &DeValue) -> String {
+    match value {
+        DeValue::String(text) => toml_string(text),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(yes) => yes.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) => toml_list(items.iter().map(|item| toml_value(item.get_ref()))),
+        DeValue::Table(table) => toml_table(table.iter().map(|(name, item)| {
+            let value = toml_value(item.get_ref());
+            (toml_string(name.get_ref()), value)
+        })),
+    }
+}
+
+/// Returns a list of values as TOML on one line.
+pub(super) fn toml_list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Returns a table as TOML on one line, from its names and values as TOML.
+pub(super) fn toml_table(fields: impl IntoIterator<Item = (String, String)>) -> String {
+    let fields = fields.into_iter();
+    let fields = fields.map(|(name, value)| format!("{name} = {value}"));
+    format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns a text as the value of a field, without variables of the environment.

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Plan;
 use crate::report::Report;
-use crate::toml_string::toml_string;
+use crate::toml_string::toml_value;
 
 /// Lookup of a variable. Fails if it is not set or not text.
 pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;
@@ -77,7 +77,7 @@ impl Expansion<'_, '_> {
             path.push(name.to_owned());
             path
         };
-        let written = shown(value.get_ref());
+        let written = toml_value(value.get_ref());
         let at = value.span().start;
         let mut has_any = false;
         match value.get_mut() {
@@ -102,7 +102,9 @@ impl Expansion<'_, '_> {
 
     /// Expands a text. Returns whether it has variables.
     fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
-        match self.filled(text, at, is_template(path)) {
+        let filled = self.filled(text, at, is_template(path));
+        let mut expanded = self.report.expanded.borrow_mut();
+        match filled {
             // The text has only `$${`.
             Ok((filled, false)) => {
                 *text = Cow::Owned(filled);
@@ -110,7 +112,7 @@ impl Expansion<'_, '_> {
             }
             Ok((filled, true)) => {
                 let written = std::mem::replace(text, Cow::Owned(filled));
-                self.report.expands(at, Some(written.into_owned()));
+                expanded.insert(at, Some(written.into_owned()));
                 true
             }
             Err(all) => {
@@ -123,7 +125,7 @@ impl Expansion<'_, '_> {
                 for wrong in all {
                     self.report.wrong(at, format!("{name}: {wrong}"));
                 }
-                self.report.expands(at, None);
+                expanded.insert(at, None);
                 true
             }
         }
@@ -165,14 +167,15 @@ impl Expansion<'_, '_> {
                 }
             };
             if value.is_empty() {
-                self.report.has_empty(at, name.to_owned());
+                let mut empty = self.report.empty.borrow_mut();
+                empty.insert(at, name.to_owned());
             }
             if is_template {
                 filled.extend([before, &value.replace('$', "$$")]);
             } else {
                 filled.extend([before, &value]);
             }
-            self.report.shared().hide(name, value);
+            self.report.shared.hide(name, value);
             has_any = true;
         }
         if !wrong.is_empty() {
@@ -235,31 +238,5 @@ fn has_variable(value: &DeValue) -> bool {
         DeValue::Array(items) => items.iter().any(|item| has_variable(item.get_ref())),
         DeValue::Table(table) => table.values().any(|item| has_variable(item.get_ref())),
         _ => false,
-    }
-}
-
-/// Returns a value as TOML on one line.
-fn shown(value: &DeValue) -> String {
-    match value {
-        DeValue::String(text) => toml_string(text),
-        DeValue::Integer(number) => number.to_string(),
-        DeValue::Float(number) => number.to_string(),
-        DeValue::Boolean(yes) => yes.to_string(),
-        DeValue::Datetime(date) => date.to_string(),
-        DeValue::Array(items) => {
-            let items = items.iter().map(|item| shown(item.get_ref()));
-            format!("[{}]", items.collect::<Vec<_>>().join(", "))
-        }
-        DeValue::Table(table) => {
-            let field = |(name, item): (&Spanned<Cow<str>>, &Spanned<DeValue>)| {
-                format!(
-                    "{} = {}",
-                    toml_string(name.get_ref()),
-                    shown(item.get_ref())
-                )
-            };
-            let fields = table.iter().map(field);
-            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
-        }
     }
 }

@@ -15,7 +15,7 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
@@ -25,7 +25,7 @@ use super::admin_tokens::has_admin_token;
 use super::fields::Fields;
 use super::node::Node;
 use super::regular_file::bounded;
-use super::report::{Parsed, Report, Shared, Source};
+use super::report::{Parsed, Report, Shared};
 use super::settings::ConditionInputs;
 use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
@@ -93,7 +93,8 @@ pub fn parse_after(
     admin_token: bool,
 ) -> Result<Settings, Problems> {
     let masked = in_force.zones.iter().filter(|zone| zone.mask_keys);
-    let shared = Shared::masking(masked.map(|zone| zone.name.clone()).collect());
+    let mut shared = Shared::default();
+    shared.masked = masked.map(|zone| zone.name.clone()).collect();
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
@@ -107,9 +108,8 @@ fn parse_in(
 ) -> Result<Settings, Problems> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(&absolute);
-    let source = Source::of(path, folder, shared);
     let mut file = Parsed::of(text);
-    let report = Report::new(&file, source);
+    let report = Report::new(&file, (path, folder), shared);
     let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
     let mut root = Fields::root(FILE, &file.table, &report);
 
@@ -118,32 +118,32 @@ fn parse_in(
     let mut tables = Vec::new();
     let mut reports = Vec::new();
     for file in &included {
-        let source = Source {
-            is_included: true,
-            ..Source::of(&file.path, &file.folder, shared)
-        };
         let mut parsed = Parsed::of(&file.text);
-        let report = Report::new(&parsed, source);
+        let mut report = Report::new(&parsed, (&file.path, &file.folder), shared);
+        report.is_included = true;
         let table = parsed.table.get_mut();
         written.push(environment::expand(table, &report, variable));
         tables.push(parsed.table);
         reports.push(report);
     }
     let others = tables.iter().zip(&reports);
-    let others = others.map(|(table, report)| Fields::included(INCLUDED, table, report));
+    let others = others.map(|(table, report)| Fields::root(INCLUDED, table, report));
     let settings = settings(root, others.collect(), admin_token, &report, written);
 
     let reports = || std::iter::once(&report).chain(&reports);
-    let problems: Vec<Problem> = reports().flat_map(Report::take_problems).collect();
-    let warnings = reports().flat_map(Report::take_warnings).collect();
-    let named = shared.take_named();
+    let problems: Vec<Problem> = reports().flat_map(|it| it.take(&it.problems)).collect();
+    let warnings = reports().flat_map(|it| it.take(&it.warnings)).collect();
+    let named = shared.named.take();
     match settings {
         Some(settings) if problems.is_empty() => Ok(Settings {
             named,
             warnings,
             ..settings
         }),
-        _ => Err(Problems::new(path, problems).naming(named)),
+        _ => Err(Problems {
+            named,
+            ..Problems::new(path, problems)
+        }),
     }
 }
 
@@ -168,9 +168,10 @@ fn settings<'r>(
     // Read first, because keys use these names.
     let jwt_nodes = entries(&in_all(&mut file, "jwt"));
     let (jwt_names, jwt) = jwt::read(&jwt_nodes);
-    for name in jwt_names {
-        report.shared().has_jwt(name);
-    }
+    let claims = jwt_names
+        .into_iter()
+        .map(|name| (name.to_owned(), BTreeSet::new()));
+    report.shared.claims.borrow_mut().extend(claims);
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
     let (zone_names, zones, classes) = zone::read(&zone_nodes);
@@ -207,9 +208,10 @@ fn settings<'r>(
         other.finish();
     }
     let jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
+    let mut claims = report.shared.claims.take();
     let reading = |jwt: Jwt| {
-        let claims = report.shared().claims_of(&jwt.name);
-        jwt.reading(claims)
+        let claims = claims.remove(&jwt.name).unwrap_or_default();
+        jwt.reading(claims.into_iter().collect())
     };
     let jwt: Arc<[Jwt]> = jwt.into_iter().map(reading).collect();
     let mut settings = Settings {
@@ -236,7 +238,7 @@ fn settings<'r>(
         zones: zone_nodes,
         routes: route_nodes,
     };
-    if !report.shared().has_problem() {
+    if !report.shared.has_problem.get() {
         warnings::find(&settings, &nodes);
     }
     Some(settings)

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::{Fields, Node, Parsed, Report, Shared, Source, environment};
+use super::{Fields, Node, Parsed, Report, Shared, environment};
 use crate::table_settings::TableSettings;
 use crate::tables::file::FILE;
 use crate::{Log, Problem, Server, Tls};
@@ -35,7 +35,7 @@ pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> V
                 node.report_as_is(why);
             }
         }
-        report.take_problems()
+        report.take(&report.problems)
     })
 }
 
@@ -55,9 +55,8 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
 /// Reads a text again for some of its values.
 fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
-    let source = Source::of(path, Path::new(""), &shared);
     let mut file = Parsed::of(text);
-    let report = Report::new(&file, source);
+    let report = Report::new(&file, (path, Path::new("")), &shared);
     environment::expand(file.table.get_mut(), &report, &environment::of_process);
     look(Fields::root(FILE, &file.table, &report), &report)
 }

@@ -29,22 +29,6 @@ struct Key {
     verifies: DecodingKey,
 }
 
-/// Error of a text that is not a [`KeySet`].
-#[derive(Debug, thiserror::Error)]
-pub enum KeySetError {
-    /// The text is not JSON, or not a key set.
-    #[error("this is not a JSON Web Key Set such as {{\"keys\": [...]}}: {0}")]
-    Json(#[from] serde_json::Error),
-    /// A key is too short to be safe, or its numbers are wrong.
-    #[error("key {0}: {1}")]
-    Key(String, &'static str),
-    /// No key can verify tokens.
-    #[error(
-        "none of its {0} keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do"
-    )]
-    NoKey(usize),
-}
-
 /// Minimum modulus of an RSA key, in bytes (RFC 7518, section 3.3).
 const MIN_RSA: usize = 2048 / 8;
 
@@ -57,20 +41,24 @@ impl KeySet {
     /// # Errors
     ///
     /// Returns an error if the text is no key set, if a key is wrong, or if no key remains.
-    pub fn parse(text: &[u8]) -> Result<Self, KeySetError> {
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
         signature::install();
-        let set: JwkSet = serde_json::from_slice(text)?;
-        let count = set.keys.len();
+        let set: JwkSet = serde_json::from_slice(text).map_err(|error| {
+            format!("this is not a JSON Web Key Set such as {{\"keys\": [...]}}: {error}")
+        })?;
         let mut keys = Vec::new();
         for (number, jwk) in (1..).zip(&set.keys) {
-            let name = || match &jwk.common.key_id {
-                Some(id) => format!("{number} (kid {id:?})"),
-                None => format!("{number}"),
+            let wrong = |why| match &jwk.common.key_id {
+                Some(id) => format!("key {number} (kid {id:?}): {why}"),
+                None => format!("key {number}: {why}"),
             };
-            keys.extend(Key::of(jwk).map_err(|why| KeySetError::Key(name(), why))?);
+            keys.extend(Key::of(jwk).map_err(wrong)?);
         }
         if keys.is_empty() {
-            return Err(KeySetError::NoKey(count));
+            let count = set.keys.len();
+            return Err(format!(
+                "none of its {count} keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do"
+            ));
         }
         Ok(Self {
             keys,

@@ -7,7 +7,7 @@ mod signature;
 mod verified;
 mod verifier;
 
-pub use key_set::{KeySet, KeySetError};
+pub use key_set::KeySet;
 pub use verifier::{TokenRequirements, Verifier};
 
 #[cfg(test)]

@@ -3,5 +3,5 @@
 mod pace;
 mod url;
 
-pub use pace::{StoreRate, UnsupportedRate, double, ticks, whole_micros};
-pub use url::{RedisUrlError, Servers, Url};
+pub use pace::{StoreRate, double, ticks, whole_micros};
+pub use url::{Servers, Url};

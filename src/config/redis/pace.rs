@@ -19,20 +19,11 @@ pub struct StoreRate {
     since: u64,
 }
 
-/// Error of a rate that Redis cannot count exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnsupportedRate {
-    /// The count has too many decimals for its period.
-    #[error(
-        "the count of this rate has too many decimals for a period this long to be kept exactly in Redis"
-    )]
-    Decimals,
-    /// The period is not a whole number of microseconds, as a window's period must be.
-    #[error(
-        "a window in Redis is a whole number of microseconds long, the resolution of its clock"
-    )]
-    Period,
-}
+/// Error of a rate whose count has too many decimals for its period.
+const DECIMALS: &str = "the count of this rate has too many decimals for a period this long to be kept exactly in Redis";
+/// Error of a window whose period is not a whole number of microseconds.
+const PERIOD: &str =
+    "a window in Redis is a whole number of microseconds long, the resolution of its clock";
 
 impl StoreRate {
     /// Converts the rate of a zone of `algorithm` in this gateway's file.
@@ -43,14 +34,14 @@ impl StoreRate {
     /// # Errors
     ///
     /// Returns an error if a script could not count the rate exactly.
-    pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, UnsupportedRate> {
+    pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, &'static str> {
         let (scale, request, leak) = steps(rate);
         if request >= EXACT {
-            return Err(UnsupportedRate::Decimals);
+            return Err(DECIMALS);
         }
         let nanos = rate.period().as_nanos();
         if algorithm.has_windows() && !nanos.is_multiple_of(1000) {
-            return Err(UnsupportedRate::Period);
+            return Err(PERIOD);
         }
         let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
         let mut packed = Vec::new();
@@ -124,7 +115,7 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
 
-    fn pace(rate: &str) -> Result<StoreRate, UnsupportedRate> {
+    fn pace(rate: &str) -> Result<StoreRate, &'static str> {
         let zone = Algorithm::FixedWindow;
         StoreRate::new(rate.parse().unwrap(), zone, Moment::default())
     }
@@ -144,7 +135,7 @@ mod tests {
 
     #[test]
     fn rates_that_would_be_rounded_are_refused() {
-        assert_eq!(pace("0.123456789r/d"), Err(UnsupportedRate::Decimals));
-        assert_eq!(pace("1r/1500ns"), Err(UnsupportedRate::Period));
+        assert_eq!(pace("0.123456789r/d"), Err(DECIMALS));
+        assert_eq!(pace("1r/1500ns"), Err(PERIOD));
     }
 }

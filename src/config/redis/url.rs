@@ -29,35 +29,17 @@ pub enum Servers {
     Cluster(Vec<String>),
 }
 
-/// Error of a text that is not the URL of a Redis.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedisUrlError {
-    /// The scheme is unknown.
-    #[error(
-        "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\""
-    )]
-    Scheme,
-    /// A cluster has no numbered databases.
-    #[error("a cluster has only one database; remove what follows the hosts")]
-    Database,
-    /// The text after the host is no port.
-    #[error("the port of {0} must be a number from 1 to 65535, such as 6379")]
-    Port(String),
-    /// A part of the URL cannot be parsed.
-    #[error("this is not the URL of a Redis: {0}")]
-    Unreadable(String),
-}
-
 impl FromStr for Url {
-    type Err = RedisUrlError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, RedisUrlError> {
-        let (scheme, rest) = text.split_once("://").ok_or(RedisUrlError::Scheme)?;
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\"";
+        let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
         let servers = match scheme {
             "redis" | "rediss" | "redis+unix" => Servers::Server(text.to_owned()),
             "redis+cluster" => Servers::Cluster(nodes("redis", rest)?),
             "rediss+cluster" => Servers::Cluster(nodes("rediss", rest)?),
-            _ => return Err(RedisUrlError::Scheme),
+            _ => return Err(FORM.to_owned()),
         };
         let all = match &servers {
             Servers::Server(url) => std::slice::from_ref(url),
@@ -66,7 +48,7 @@ impl FromStr for Url {
         for url in all {
             check_port(url)?;
             let read = url.as_str().into_connection_info();
-            read.map_err(|error| RedisUrlError::Unreadable(error.to_string()))?;
+            read.map_err(|error| format!("this is not the URL of a Redis: {error}"))?;
         }
         let text = text.to_owned();
         Ok(Self { text, servers })
@@ -74,7 +56,7 @@ impl FromStr for Url {
 }
 
 /// Checks the port of a server, if it has one.
-fn check_port(url: &str) -> Result<(), RedisUrlError> {
+fn check_port(url: &str) -> Result<(), String> {
     let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
         return Ok(());
     };
@@ -88,19 +70,21 @@ fn check_port(url: &str) -> Result<(), RedisUrlError> {
         None => host.rsplit_once(':').map(|(_, port)| port),
     };
     match port.filter(|port| !port.is_empty()).map(str::parse::<u16>) {
-        Some(Err(_) | Ok(0)) => Err(RedisUrlError::Port(host.to_owned())),
+        Some(Err(_) | Ok(0)) => Err(format!(
+            "the port of {host} must be a number from 1 to 65535, such as 6379"
+        )),
         _ => Ok(()),
     }
 }
 
 /// Returns the URL of each node. The part before `@` applies to all of them.
-fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, RedisUrlError> {
+fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, &'static str> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
         rest.split_at(rest.len() - hosts.len())
     });
     if hosts.contains('/') {
-        return Err(RedisUrlError::Database);
+        return Err("a cluster has only one database; remove what follows the hosts");
     }
     let node = |host: &str| format!("{scheme}://{user}{}", host.trim());
     Ok(hosts.split(',').map(node).collect())
@@ -193,23 +177,18 @@ mod tests {
 
     #[test]
     fn an_invalid_url_is_reported() {
-        let wrong = |text: &str| text.parse::<Url>().unwrap_err();
-        assert_eq!(wrong("localhost:6379"), RedisUrlError::Scheme);
-        assert_eq!(wrong("http://h:1"), RedisUrlError::Scheme);
-        assert_eq!(wrong("redis+cluster://h:1/3"), RedisUrlError::Database);
-        assert!(matches!(
-            wrong("redis://h:1/x"),
-            RedisUrlError::Unreadable(_)
-        ));
+        let begins = |text: &str, why: &str| {
+            let wrong = text.parse::<Url>().unwrap_err();
+            assert!(wrong.starts_with(why), "{text}: {wrong}");
+        };
+        begins("localhost:6379", "a Redis is written");
+        begins("http://h:1", "a Redis is written");
+        begins("redis+cluster://h:1/3", "a cluster has only one database");
+        begins("redis://h:1/x", "this is not the URL of a Redis: ");
         for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
-            assert_eq!(
-                wrong(&format!("redis://a:b@{host}/0")),
-                RedisUrlError::Port(host.into())
-            );
+            let why = format!("the port of {host} must be");
+            begins(&format!("redis://a:b@{host}/0"), &why);
         }
-        assert!(matches!(
-            wrong("redis+cluster://h:1,"),
-            RedisUrlError::Unreadable(_)
-        ));
+        begins("redis+cluster://h:1,", "this is not the URL of a Redis: ");
     }
 }

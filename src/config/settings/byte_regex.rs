@@ -11,7 +11,6 @@ use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind, Look};
-use thiserror::Error;
 
 /// Regular expression on bytes, such as those of a path.
 ///
@@ -46,25 +45,46 @@ impl ByteRegex {
     /// # Errors
     ///
     /// Returns an error if `text` is too long, has a syntax error, or is too large when compiled.
-    pub fn new(text: &str) -> Result<Self, ByteRegexError> {
+    pub fn new(text: &str) -> Result<Self, String> {
+        let too_large = |what: &str, most: usize, remedy: &str| {
+            format!("{what} takes more than {} KB; {remedy}", most >> 10)
+        };
         if text.len() > Self::MAX_REGEX_SIZE {
-            return Err(ByteRegexError::TooLong);
+            let most = Self::MAX_REGEX_SIZE;
+            return Err(format!(
+                "a regular expression has at most {most} bytes; write several routes"
+            ));
         }
-        match compile(text, Self::LARGEST) {
-            Ok(compiled)
-                if compiled.captures_len() > 1
-                    && compile(text, Self::LARGEST_WITH_GROUPS).is_err() =>
-            {
-                Err(ByteRegexError::TooLargeWithGroups)
-            }
-            Ok(compiled) => Ok(Self {
-                text: text.to_owned(),
-                compiled,
-                automaton: Arc::new(automaton(text)?),
-            }),
-            Err(regex::Error::CompiledTooBig(_)) => Err(ByteRegexError::TooLarge),
-            Err(error) => Err(ByteRegexError::Syntax(reason(&error))),
+        let compiled = compile(text, Self::LARGEST).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => too_large(
+                "this regular expression, compiled,",
+                Self::LARGEST,
+                "lower the counts in {} or write several routes",
+            ),
+            error => format!(
+                "this is not a regular expression of drip: {}",
+                reason(&error)
+            ),
+        })?;
+        if compiled.captures_len() > 1 && compile(text, Self::LARGEST_WITH_GROUPS).is_err() {
+            return Err(too_large(
+                "this regular expression with groups, compiled,",
+                Self::LARGEST_WITH_GROUPS,
+                "lower the counts in {}, or write (?:...) where no group is needed",
+            ));
         }
+        let automaton = automaton(text).map_err(|_| {
+            too_large(
+                "the automaton of this regular expression",
+                Self::LARGEST_AUTOMATON,
+                "begin it with ^, lower the counts in {} or write several routes",
+            )
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            compiled,
+            automaton: Arc::new(automaton),
+        })
     }
 
     /// Returns whether there is a match, in time proportional to the length of `bytes`.
@@ -113,7 +133,7 @@ fn compile(text: &str, largest: usize) -> Result<Regex, regex::Error> {
 }
 
 /// Builds the automaton of an expression without syntax errors.
-fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
+fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, dense::BuildError> {
     let limits = dense::Config::new()
         .start_kind(StartKind::Unanchored)
         .dfa_size_limit(Some(ByteRegex::LARGEST_AUTOMATON))
@@ -126,7 +146,6 @@ fn automaton(text: &str) -> Result<dense::DFA<Vec<u32>>, ByteRegexError> {
         .syntax(syntax::Config::new().unicode(false).utf8(false))
         .thompson(states)
         .build(text)
-        .map_err(|_| ByteRegexError::TooManyStates)
 }
 
 /// Returns the last line of the crate's message, which contains the reason.
@@ -136,38 +155,6 @@ fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
-}
-
-/// Error of a text that is not a usable regular expression.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ByteRegexError {
-    /// Longer than [`ByteRegex::MAX_REGEX_SIZE`].
-    #[error(
-        "a regular expression has at most {} bytes; write several routes",
-        ByteRegex::MAX_REGEX_SIZE
-    )]
-    TooLong,
-    /// Larger than [`ByteRegex::LARGEST`] when compiled.
-    #[error(
-        "this regular expression takes more than {} KB when it is compiled; lower the counts in {{}} or write several routes",
-        ByteRegex::LARGEST >> 10
-    )]
-    TooLarge,
-    /// Groups, and larger than [`ByteRegex::LARGEST_WITH_GROUPS`] when compiled.
-    #[error(
-        "this regular expression has groups, and takes more than {} KB when it is compiled; lower the counts in {{}}, or write (?:...) where no group is needed",
-        ByteRegex::LARGEST_WITH_GROUPS >> 10
-    )]
-    TooLargeWithGroups,
-    /// Automaton larger than `ByteRegex::LARGEST_AUTOMATON`.
-    #[error(
-        "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
-        ByteRegex::LARGEST_AUTOMATON >> 10
-    )]
-    TooManyStates,
-    /// The crate `regex` reports this syntax error.
-    #[error("this is not a regular expression of drip: {0}")]
-    Syntax(String),
 }
 
 impl fmt::Debug for ByteRegex {
@@ -212,26 +199,20 @@ mod tests {
         );
         assert!(error("(").contains("unclosed group"), "{}", error("("));
         assert!(error(r"\p{L}").contains("not a regular expression"));
-        assert_eq!(
-            ByteRegex::new(&"a".repeat(1001)).unwrap_err(),
-            ByteRegexError::TooLong
-        );
-        assert_eq!(
-            ByteRegex::new("(a{500}){500}").unwrap_err(),
-            ByteRegexError::TooLarge
-        );
+        assert!(error(&"a".repeat(1001)).contains("at most 1000 bytes"));
+        assert!(error("(a{500}){500}").contains("compiled, takes more than 256 KB"));
         for (text, is_accepted) in [
             ("^/([a-z]{0,60}[0-9]){1,20}$", false),
             ("^/(?:[a-z]{0,60}[0-9]){1,20}$", true),
             ("^/([a-z]{0,60}[0-9]){1,2}$", true),
         ] {
             let refused = ByteRegex::new(text).err();
-            let expected = (!is_accepted).then_some(ByteRegexError::TooLargeWithGroups);
-            assert_eq!(refused, expected, "{text}");
+            let is_refused = refused.is_some_and(|it| it.contains("with groups, compiled, takes"));
+            assert_eq!(is_refused, !is_accepted, "{text}");
+            assert_eq!(ByteRegex::new(text).is_ok(), is_accepted, "{text}");
         }
         for text in ["[ab]*a[ab]{50}c", "a[ab]{1000}", "a.{20}b"] {
-            let error = ByteRegex::new(text).unwrap_err();
-            assert_eq!(error, ByteRegexError::TooManyStates, "{text}");
+            assert!(error(text).starts_with("the automaton of"), "{text}");
         }
         assert!(ByteRegex::new("^a[ab]{1000}").is_ok());
     }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use limit::Delay;
 
-pub use byte_regex::{ByteRegex, ByteRegexError};
+pub use byte_regex::ByteRegex;
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};

@@ -16,23 +16,27 @@ pub fn show(settings: &Settings) -> String {
         path: Vec::new(),
         settings,
     };
-    out.table(&["server"], settings.server.shown(settings));
+    out.table("server", &["server"], settings.server.shown(settings));
     for origin in &settings.origins {
-        out.table(&["origins", &origin.name], origin.shown(settings));
+        out.named("origins", &origin.name, origin.shown(settings));
     }
     for zone in &settings.zones {
-        out.table(&["zones", &zone.name], zone.shown(settings));
+        out.named("zones", &zone.name, zone.shown(settings));
     }
     for jwt in settings.jwt.iter() {
-        out.table(&["jwt", &jwt.name], jwt.shown(settings));
+        out.named("jwt", &jwt.name, jwt.shown(settings));
     }
-    out.table(&["redis"], settings.redis.shown(settings));
+    out.table("redis", &["redis"], settings.redis.shown(settings));
     for (index, route) in settings.routes.iter().enumerate() {
-        out.route(index, route.rows(settings));
+        let path = [ROUTES, &index.to_string()];
+        out.table(ROUTES, &path, route.rows(settings));
     }
-    out.table(&["log"], settings.log.shown(settings));
+    out.table("log", &["log"], settings.log.shown(settings));
     out.text
 }
+
+/// Title of the list of routes.
+const ROUTES: &str = "routes";
 
 struct Page<'s> {
     text: String,
@@ -42,43 +46,33 @@ struct Page<'s> {
 }
 
 impl Page<'_> {
+    /// Writes the table of this name in the table `kind`.
+    fn named(&mut self, kind: &str, name: &str, rows: Rows) {
+        self.table(&format!("{kind}.{}", key(name)), &[kind, name], rows);
+    }
+
     /// Writes the table at `path`, and then its inner tables.
-    fn table(&mut self, path: &[&str], rows: Rows) {
+    ///
+    /// The title of a route has no index: an inner table belongs to the route before it.
+    fn table(&mut self, title: &str, path: &[&str], rows: Rows) {
         let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
         let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
         if tables.is_empty() || !fields.is_empty() {
-            let names: Vec<String> = path.iter().map(|name| key(name)).collect();
-            self.title(&format!("[{}]", names.join(".")), path);
+            let gap = if self.text.is_empty() { "" } else { "\n" };
+            // Writing to a string does not fail.
+            let _ = match title {
+                ROUTES => writeln!(self.text, "{gap}[[{title}]]"),
+                _ => writeln!(self.text, "{gap}[{title}]"),
+            };
         }
-        self.fields(fields);
-        for (name, shown) in tables {
-            if let Shown::Table(rows) = shown {
-                self.table(&[path, &[&name]].concat(), rows);
-            }
-        }
-    }
-
-    /// Writes one route, and its inner tables.
-    fn route(&mut self, index: usize, rows: Rows) {
-        let index = index.to_string();
-        let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
-        let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
-        self.title("[[routes]]", &["routes", &index]);
-        self.fields(fields);
-        for (name, shown) in tables {
-            if let Shown::Table(rows) = shown {
-                // The title has no index: the table belongs to the route before it.
-                self.title(&format!("[routes.{name}]"), &["routes", &index, &name]);
-                self.fields(rows);
-            }
-        }
-    }
-
-    fn title(&mut self, title: &str, path: &[&str]) {
-        let gap = if self.text.is_empty() { "" } else { "\n" };
-        // Writing to a string does not fail.
-        let _ = writeln!(self.text, "{gap}{title}");
         self.path = path.iter().map(|name| (*name).to_owned()).collect();
+        self.fields(fields);
+        for (name, shown) in tables {
+            if let Shown::Table(rows) = shown {
+                let title = format!("{title}.{}", key(&name));
+                self.table(&title, &[path, &[&name]].concat(), rows);
+            }
+        }
     }
 
     /// Writes fields. A value from the environment is written as in the file.

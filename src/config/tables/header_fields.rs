@@ -8,12 +8,10 @@ use crate::spelling::is_same_field;
 use crate::{FieldEdit, FieldEdits, KeyTemplate};
 
 /// Edits of request fields. Values may have variables of the request.
-pub(super) const REQUEST_FIELDS: Kind<FieldEdits> =
-    kind(FORM, |node| read(node, MessageKind::Requests), shown);
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> = kind(FORM, |node| read(node, true), shown);
 
 /// Edits of response fields. Values may have variables of the request.
-pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> =
-    kind(FORM, |node| read(node, MessageKind::Responses), shown);
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = kind(FORM, |node| read(node, false), shown);
 
 /// Values by names. `false` removes a field.
 const FORM: Form = Form::ByName(
@@ -22,17 +20,14 @@ const FORM: Form = Form::ByName(
 );
 
 fn shown(edits: &FieldEdits) -> Option<Shown> {
-    let edit = |(name, edit): (&str, &FieldEdit)| match edit {
-        FieldEdit::Set(value) => {
-            format!("{} = {}", toml_string(name), toml_text(&value.to_string()))
-        }
-        FieldEdit::Remove => format!("{} = false", toml_string(name)),
+    let edit = |(name, edit): (&str, &FieldEdit)| {
+        let value = match edit {
+            FieldEdit::Set(value) => toml_text(&value.to_string()),
+            FieldEdit::Remove => "false".to_owned(),
+        };
+        (toml_string(name), value)
     };
-    if edits.is_empty() {
-        return None;
-    }
-    let edits: Vec<String> = edits.iter().map(edit).collect();
-    bare(&format!("{{ {} }}", edits.join(", ")))
+    (!edits.is_empty()).then(|| Shown::Value(toml_table(edits.iter().map(edit))))
 }
 
 /// Reads a value with variables, such as `$remote_addr`.
@@ -46,13 +41,6 @@ fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
             None
         }
     }
-}
-
-/// Kind of message that has the fields.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MessageKind {
-    Requests,
-    Responses,
 }
 
 /// Fields that only drip writes.
@@ -73,8 +61,8 @@ const OWN: [&str; 11] = [
     "expect",
 ];
 
-/// Reads a table of header fields.
-fn read(node: Node, of: MessageKind) -> Option<FieldEdits> {
+/// Reads a table of header fields, of requests or of responses.
+fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
     let entries = node.entries_or("a table such as { \"x-name\" = \"value\" }")?;
     let mut edits: Vec<(String, FieldEdit)> = Vec::new();
     let mut is_right = true;
@@ -87,7 +75,7 @@ fn read(node: Node, of: MessageKind) -> Option<FieldEdits> {
             );
             is_right = false;
         }
-        match (is_field(entry, of), edit(entry)) {
+        match (is_field(entry, of_requests), edit(entry)) {
             (true, Some(edit)) => edits.push((name.to_owned(), edit)),
             _ => is_right = false,
         }
@@ -96,11 +84,11 @@ fn read(node: Node, of: MessageKind) -> Option<FieldEdits> {
 }
 
 /// Returns whether a field of this name can be changed. Reports a problem if not.
-fn is_field(entry: Node, of: MessageKind) -> bool {
+fn is_field(entry: Node, of_requests: bool) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let wrong = if !values::is_token(entry.name) {
         NO_TOKEN
-    } else if lower == "host" && of == MessageKind::Requests {
+    } else if lower == "host" && of_requests {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
     } else if OWN.contains(&&*lower) {
         "drip writes this field itself, or it belongs to one connection; remove it here"

@@ -20,7 +20,7 @@ use crate::schema::{
 };
 use crate::size::show_size;
 use crate::table_settings::{Kind, Rows, Shown, kind};
-use crate::toml_string::toml_text;
+use crate::toml_string::{toml_list, toml_table, toml_text};
 
 /// Shows a text in quotes.
 pub(crate) fn shown<T: Display + ?Sized>(text: &T) -> Option<Shown> {
@@ -39,17 +39,10 @@ pub(crate) fn inline(rows: Rows) -> Option<Shown> {
 
 /// Returns the text of a table on one line.
 pub(crate) fn inline_text(rows: Rows) -> String {
-    let field = |(name, shown)| match shown {
-        Shown::Value(value) => Some(format!("{name} = {value}")),
+    toml_table(rows.into_iter().filter_map(|(name, shown)| match shown {
+        Shown::Value(value) => Some((name, value)),
         Shown::Table(_) | Shown::Comment(_) => None,
-    };
-    let fields: Vec<String> = rows.into_iter().filter_map(field).collect();
-    format!("{{ {} }}", fields.join(", "))
-}
-
-/// Returns a list of values as TOML.
-pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+    }))
 }
 
 /// Shows one text, or a list of texts; nothing if there are none.
@@ -64,7 +57,7 @@ pub(crate) fn one_or_texts<T: Display>(items: &[T]) -> Option<Shown> {
 /// Shows a list of texts.
 pub(crate) fn texts<T: Display>(items: &[T]) -> Option<Shown> {
     let items = items.iter().map(|item| toml_text(&item.to_string()));
-    bare(&list(items))
+    bare(&toml_list(items))
 }
 
 pub(crate) const TEXT: Kind<String> = kind(

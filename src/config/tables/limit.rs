@@ -41,7 +41,9 @@ table! {
 
 /// Shows the limits.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
-    bare(&list(limits.iter().map(|limit| show_limit(*limit, zones))))
+    bare(&toml_list(
+        limits.iter().map(|limit| show_limit(*limit, zones)),
+    ))
 }
 
 /// Zones that limits can refer to: all names, and the zones without problems.

@@ -279,5 +279,5 @@ pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> 
             _ => inline_text(table.shown(settings)),
         }
     });
-    bare(&list(items))
+    bare(&toml_list(items))
 }

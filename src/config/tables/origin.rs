@@ -200,7 +200,7 @@ fn check(fields: &mut Fields, origin: &Origin) {
             None => node.wrong("gateways share rate and max_in_flight of an origin; give it one of them, such as rate = \"200r/s\", or remove store"),
             Some(rate) => {
                 if let Err(unkept) = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()) {
-                    node.wrong(&unkept.to_string());
+                    node.wrong(unkept);
                 }
             }
         }

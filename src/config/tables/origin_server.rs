@@ -29,7 +29,7 @@ const URL: Kind<ServerUrl> = kind(url::FORM, url::read, shown);
 const FORM: Form = Form::OneOf(&[url::FORM, Form::Table(OriginServer::TABLE)]);
 
 pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::List(&FORM, 1), read, |it| {
-    bare(&list(it.iter().map(text)))
+    bare(&toml_list(it.iter().map(text)))
 });
 
 fn read(node: Node) -> Option<Vec<OriginServer>> {

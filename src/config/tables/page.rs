@@ -16,17 +16,17 @@ pub(super) const PAGES: Kind<Pages> = kind(
     ),
     pages,
     |it| {
-        let pages = it.iter().map(|(statuses, choice)| {
+        let mut pages = it.iter().peekable();
+        pages.peek()?;
+        bare(&toml_table(pages.map(|(statuses, choice)| {
             let choice = match choice {
                 PageChoice::One(page) => name_of(page),
                 PageChoice::ByAccept { html, json } => {
                     format!("{{ html = {}, json = {} }}", name_of(html), name_of(json))
                 }
             };
-            format!("\"{statuses}\" = {choice}")
-        });
-        let pages: Vec<String> = pages.collect();
-        (!pages.is_empty()).then(|| Shown::Value(format!("{{ {} }}", pages.join(", "))))
+            (format!("\"{statuses}\""), choice)
+        })))
     },
 );
 

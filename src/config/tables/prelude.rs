@@ -9,4 +9,4 @@ pub(super) use crate::table_settings::{
     Kind, Rows, Shown, TableSettings, TypedField, defaults, kind, read_or_default, shown_table,
     table,
 };
-pub use crate::toml_string::{toml_string, toml_text};
+pub(super) use crate::toml_string::{toml_list, toml_string, toml_table, toml_text};

@@ -129,7 +129,7 @@ const MAX_SECRETS: usize = 4;
 const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, secrets, |it| match &it[..] {
     [] => None,
     [secret] => bare(secret.toml()),
-    all => bare(&list(all.iter().map(|it| it.toml().to_owned()))),
+    all => bare(&toml_list(all.iter().map(|it| it.toml().to_owned()))),
 });
 
 /// Reads secrets. No message shows their values.

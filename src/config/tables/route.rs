@@ -201,7 +201,7 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
         let names = RatelimitHeaders::NAMES.into_iter();
         let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing, it.shared]);
         let names = named.filter(|(_, is_on)| *is_on);
-        Some(Shown::Value(list(names.map(|(name, _)| toml_text(name)))))
+        bare(&toml_list(names.map(|(name, _)| toml_text(name))))
     },
 );
 

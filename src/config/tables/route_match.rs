@@ -95,15 +95,11 @@ const CONDITIONS_FORM: Form = Form::FewByName(
 );
 
 pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditions, |it| {
-    if it.is_empty() {
-        return None;
-    }
     let condition = |it: &Matcher| {
         let (input, value) = (it.input.to_string(), it.value.to_string());
-        format!("{} = {}", toml_string(&input), toml_text(&value))
+        (toml_string(&input), toml_text(&value))
     };
-    let all: Vec<String> = it.iter().map(condition).collect();
-    bare(&format!("{{ {} }}", all.join(", ")))
+    (!it.is_empty()).then(|| Shown::Value(toml_table(it.iter().map(condition))))
 });
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.

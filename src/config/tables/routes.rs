@@ -1,6 +1,8 @@
 //! Reads the `[[routes]]`: each alone, then compared with the others and with the names it uses.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use super::limit::{self, Zones};
@@ -8,7 +10,7 @@ use super::names::{index, meant};
 use super::prelude::*;
 use super::route::{NOT_REFUSED, Route, RouteAction, STATUS};
 use super::{collapse, cors, cost, page, rewrite};
-use crate::{ClientNetworks, Listen, Matcher, Origin, PathPattern, RouteLimit};
+use crate::{ClientNetworks, Listen, Origin, RouteLimit};
 
 /// Names that routes can use.
 pub(crate) struct RouteNames<'a> {
@@ -37,7 +39,7 @@ pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
     reason = "a pattern is compared and hashed by its text"
 )]
 pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
-    let mut earlier: HashMap<RouteSelector, Node> = HashMap::new();
+    let mut earlier = HashMap::new();
     let mut routes = Vec::new();
     for table in tables {
         let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
@@ -49,49 +51,31 @@ pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
         route.listen = node.and_then(|node| listen(node, known.listens));
         let is_right = |name: &&'static str| !fields.is_wrong(name);
         let is_known = SELECTING.iter().all(is_right);
-        let taken = is_known.then(|| RouteSelector::by(&route));
-        let twin = taken.as_ref().and_then(|taken| earlier.get(taken));
-        if let Some(twin) = twin {
-            let other = twin.location();
-            table.wrong(&format!(
-                "it has the same path, host, methods, match and listen as the route at {other}, so it would never be used; remove one"
-            ));
-        } else if let Some(taken) = taken {
-            earlier.insert(taken, *table);
+        if is_known {
+            match earlier.entry(in_any_order(&route)) {
+                Entry::Vacant(free) => _ = free.insert(*table),
+                Entry::Occupied(twin) => table.wrong(&format!(
+                    "it has the same path, host, methods, match and listen as the route at {}, so it would never be used; remove one",
+                    twin.get().location()
+                )),
+            }
         }
         routes.push(complete(fields, route, is_known, known));
     }
     routes
 }
 
-/// Conditions that select the requests of a route. No two routes may have the same ones.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct RouteSelector {
-    path: PathPattern,
-    /// In alphabetical order, as are the methods.
-    hosts: Vec<String>,
-    methods: Vec<String>,
-    conditions: Vec<Matcher>,
-    listen: Option<Arc<str>>,
-}
-
 /// Fields that select the requests of a route.
 const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
 
-impl RouteSelector {
-    fn by(route: &Route) -> Self {
-        let mut methods = route.methods.clone();
-        methods.sort();
-        let mut hosts: Vec<String> = route.hosts.iter().map(ToString::to_string).collect();
-        hosts.sort();
-        Self {
-            path: route.path.clone(),
-            hosts,
-            methods,
-            conditions: route.conditions.clone(),
-            listen: route.listen.clone(),
-        }
-    }
+/// Returns the values of the fields in [`SELECTING`], which are equal for no two routes.
+///
+/// The order of hosts and methods does not matter.
+fn in_any_order(route: &Route) -> impl Eq + Hash + use<> {
+    let hosts: BTreeSet<String> = route.hosts.iter().map(ToString::to_string).collect();
+    let methods: BTreeSet<String> = route.methods.iter().cloned().collect();
+    let (path, conditions) = (route.path.clone(), route.conditions.clone());
+    (path, hosts, methods, conditions, route.listen.clone())
 }
 
 /// Reads the fields that refer to other tables, and reports values that do not fit together.

@@ -83,13 +83,9 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
 }
 
 /// Shows file names: one as a string, several as a list.
-fn shown_files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> Option<Shown> {
-    let alone = names.len() == 1;
-    let mut names = names.map(|name| toml_text(&name.display().to_string()));
-    match names.next() {
-        Some(name) if alone => bare(&name),
-        first => bare(&list(first.into_iter().chain(names))),
-    }
+fn shown_files<'p>(names: impl Iterator<Item = &'p Path>) -> Option<Shown> {
+    let names: Vec<_> = names.map(Path::display).collect();
+    one_or_texts(&names)
 }
 
 /// Returns the absolute path of a file.

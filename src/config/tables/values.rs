@@ -60,7 +60,7 @@ pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathB
 pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Option<Vec<u8>> {
     match read_regular(path, most) {
         Ok(content) => {
-            let shared = node.report.shared();
+            let shared = node.report.shared;
             shared.has_read(path, &content, node.is_secret());
             Some(content)
         }

@@ -136,7 +136,7 @@ fn complete<'r>(
             name: &zone.name,
             algorithm: zone.algorithm,
             fits: &can_count,
-            hides_keys: zone.mask_keys || fields.shared().masks(&zone.name),
+            hides_keys: zone.mask_keys || fields.report.shared.masked.contains(&zone.name),
         };
         plan::read(node, &of_zone, classes)
     });
@@ -308,9 +308,8 @@ fn unsupported_by_store(store: StoreKind, algorithm: Algorithm, rate: Rate) -> O
                 .to_owned(),
         ),
         StoreKind::Redis => {
-            let pace = StoreRate::new(rate, algorithm, Moment::default());
-            pace.err()
-                .map(|unsupported_by_store| format!("{unsupported_by_store}; found \"{rate}\""))
+            let unkept = StoreRate::new(rate, algorithm, Moment::default()).err()?;
+            Some(format!("{unkept}; found \"{rate}\""))
         }
     }
 }

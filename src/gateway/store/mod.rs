@@ -87,7 +87,7 @@ pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use backoff::BackoffCall;
 pub use client::Store;
 pub use clock::{StoreClock, Trip};
-pub use config::redis::{RedisUrlError, StoreRate, UnsupportedRate, Url};
+pub use config::redis::{StoreRate, Url};
 pub use grid::{Claim, ClaimReply};
 pub use health::{StoreHealth, StoreRefusal, store_result};
 pub use key_permits::InFlightCalls;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::{Plans, Zone};
 use limit::{Moment, Rate};
 
-use crate::store::{StoreRate, UnsupportedRate};
+use crate::store::StoreRate;
 
 /// Pace of each key of a shared zone: the pace of its plan or of the zone.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl Paces {
     /// # Errors
     ///
     /// Returns an error if the store cannot keep one of the rates.
-    pub(in crate::zone) fn new(zone: &Zone, since: Moment) -> Result<Self, UnsupportedRate> {
+    pub(in crate::zone) fn new(zone: &Zone, since: Moment) -> Result<Self, &'static str> {
         let of_plans = zone.plans.iter().map(|plan| plan.rate.unwrap_or(zone.rate));
         let rates = std::iter::once(zone.rate).chain(of_plans);
         let paces = rates.map(|rate| StoreRate::new(rate, zone.algorithm, since));
