@@ -11,7 +11,6 @@
 
 mod admin_address;
 mod admin_tokens;
-mod byte_rate;
 mod changes;
 mod fields;
 mod file;
@@ -46,7 +45,6 @@ mod watch;
 
 pub use admin_address::AdminAddress;
 pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
-pub use byte_rate::ByteRate;
 pub use changes::{LostKeys, changes, lost_keys};
 pub use file::{FileField, admin_of_broken, at_fields, load, parse, parse_after, read};
 pub use history::{Change, ChangedBy, History, in_one_line};
@@ -58,15 +56,15 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    ByteRegex, ClientIdentity, ClientNetworks, CostRule, FieldEdit, FieldEdits, Host, HostPattern,
-    Listen, ListenAddress, ListenService, Matcher, MatcherInput, MatcherValue, Media, Networks,
-    OpeningTime, OriginTls, Page, PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern,
-    PathRewrite, Peers, Plans, RequestInputs, RoomSecret, RouteIndex, RouteLimit, Scheme,
-    ServerUrl, Settings, SocketMode, Statuses, embedded_ipv4, has_client,
+    ByteRegex, ClientNetworks, FieldEdit, FieldEdits, Host, HostPattern, Listen, ListenAddress,
+    ListenService, Matcher, MatcherInput, MatcherValue, Media, Networks, OpeningTime, Page,
+    PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, Peers, Plans,
+    RequestInputs, RoomSecret, RouteIndex, Scheme, ServerUrl, Settings, SocketMode, Statuses,
+    embedded_ipv4, has_client,
 };
 pub use short_key::short_key;
 pub use show::show;
-pub use size::show_size;
+pub use size::{ByteRate, show_size};
 pub use spelling::{is_field, is_same_field, is_same_variable};
 pub use state::{BrokenFile, FileState, LastChange};
 pub use state_file::{STATE_MAGIC, StateFileError, check_state_file};
@@ -75,14 +73,16 @@ pub use tables::balance::Balance;
 pub use tables::client_auth::ClientAuth;
 pub use tables::collapse::Collapse;
 pub use tables::cors::Cors;
-pub use tables::cost::{BodyCost, HeaderCost, LearnedCost, ResponseCost};
+pub use tables::cost::{BodyCost, CostRule, HeaderCost, LearnedCost, ResponseCost};
 pub use tables::fail_on::FailOn;
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;
 pub use tables::kinds::Words;
+pub use tables::limit::RouteLimit;
 pub use tables::log::{Access, Format, Level, Log};
 pub use tables::origin::{HostRule, Http2, OnClientDisconnect, Origin, Resolve};
 pub use tables::origin_server::OriginServer;
+pub use tables::origin_tls::{ClientIdentity, OriginTls};
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
 pub use tables::room::{Draw, Room, SameSite};

@@ -1,4 +1,11 @@
-//! Sizes as the file writes them, such as `"32KB"`.
+//! Sizes and rates of bytes as the file writes them, such as `"32KB"` and `"8KB/30s"`.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use limit::{parse_duration, show_duration};
 
 /// Units with their sizes in bytes, the largest first.
 const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
@@ -26,5 +33,99 @@ pub fn show_size(size: u64) -> String {
     }
 }
 
+/// Number of bytes per duration, such as `8KB/30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRate {
+    /// Number of bytes.
+    pub bytes: NonZeroU32,
+    /// Duration in which these bytes are transferred.
+    pub span: Duration,
+}
+
+/// Accepted durations.
+const SPANS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+/// Maximum number of bytes per duration.
+const MAX_BYTES: u64 = 1 << 20;
+
+impl ByteRate {
+    /// Reads a rate as the file writes it: a size with its unit, and a duration or its unit.
+    ///
+    /// Returns `None` for any other text. The range is checked by [`Self::of`].
+    pub(super) fn parse(text: &str) -> Option<(u64, Duration)> {
+        let (size, span) = text.split_once('/')?;
+        // `240/s` could be 240 of anything.
+        let bytes = parse_size(size).filter(|_| size.ends_with('B'))?;
+        let is_unit = span.starts_with(|c: char| !c.is_ascii_digit());
+        let span = if is_unit {
+            parse_duration(&format!("1{span}"))
+        } else {
+            parse_duration(span)
+        };
+        Some((bytes, span.filter(|span| !span.is_zero())?))
+    }
+
+    /// Returns a rate within the range: up to 1 MB, per 100 ms to 1 h, at least a byte per second.
+    pub(super) fn of(bytes: u64, span: Duration) -> Option<Self> {
+        let is_fast_enough = u128::from(bytes) * 1000 >= span.as_millis();
+        let fits = SPANS.contains(&span) && bytes <= MAX_BYTES && is_fast_enough;
+        let bytes = u32::try_from(bytes).ok().filter(|_| fits)?;
+        let bytes = NonZeroU32::new(bytes)?;
+        Some(Self { bytes, span })
+    }
+}
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, span) = (show_size(self.bytes.get().into()), show_duration(self.span));
+        let unit = span.strip_prefix('1');
+        let unit = unit.filter(|unit| !unit.starts_with(|c: char| c.is_ascii_digit()));
+        write!(f, "{size}/{}", unit.unwrap_or(&span))
+    }
+}
+
 #[cfg(test)]
 mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_size_over_a_span_and_is_shown_so_that_it_reads_back() {
+        for (text, bytes, millis, shown) in [
+            ("240B/s", 240, 1000, "240B/s"),
+            ("8KB/30s", 8192, 30_000, "8KB/30s"),
+            ("1024B/1m", 1024, 60_000, "1KB/m"),
+            ("1MB/100ms", 1 << 20, 100, "1MB/100ms"),
+            ("0001B/1000ms", 1, 1000, "1B/s"),
+        ] {
+            let (size, span) = ByteRate::parse(text).unwrap();
+            let rate = ByteRate::of(size, span).unwrap();
+            assert_eq!(rate.bytes.get(), bytes, "{text}");
+            assert_eq!(rate.span, Duration::from_millis(millis), "{text}");
+            assert_eq!(rate.to_string(), shown);
+            assert_eq!(ByteRate::parse(shown), Some((size, span)));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_rate_and_some_rates_are_out_of_range() {
+        for text in [
+            "",
+            "0",
+            "240/s",
+            "/s",
+            "-1B/s",
+            "1B/0s",
+            "1B/1",
+            "1 B/s",
+            "17179869184GB/s",
+        ] {
+            assert_eq!(ByteRate::parse(text), None, "{text}");
+        }
+        for text in ["0B/s", "2MB/s", "1B/99ms", "4KB/61m", "29B/30s"] {
+            let (bytes, span) = ByteRate::parse(text).unwrap();
+            assert_eq!(ByteRate::of(bytes, span), None, "{text}");
+        }
+    }
+}

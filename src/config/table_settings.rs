@@ -40,14 +40,11 @@ pub(super) trait TableSettings: Sized + 'static {
         is_right.then_some(settings)
     }
 
-    /// Returns all fields with their values, in display order.
+    /// Returns all fields with their values.
     fn shown(&self, settings: &Settings) -> Rows {
-        let mut fields: Vec<_> = Self::TABLE.fields.iter().zip(Self::SHOW).collect();
-        fields.sort_by_key(|(field, _)| field.shown_at);
-        let row = |(field, show): (&Field, &fn(&Self, &Settings) -> _)| {
-            Some((field.name.to_owned(), show(self, settings)?))
-        };
-        fields.into_iter().filter_map(row).collect()
+        let fields = Self::TABLE.fields.iter().zip(Self::SHOW);
+        let rows = fields.map(|(field, show)| Some((field.name.to_owned(), show(self, settings)?)));
+        rows.flatten().collect()
     }
 
     /// Returns the fields that differ from an earlier file and take effect only at a restart.
@@ -68,7 +65,7 @@ pub(super) enum Shown {
     Comment(String),
 }
 
-/// Names of fields with their shown values, in display order.
+/// Names of fields with their shown values.
 pub(super) type Rows = Vec<(String, Shown)>;
 
 /// Shows an inner table, if it is present.
@@ -156,12 +153,6 @@ impl<V, K> TypedField<V, K> {
     /// Gives the field another name in the file than in the settings.
     pub(super) const fn named(mut self, name: &'static str) -> Self {
         self.field.name = name;
-        self
-    }
-
-    /// Sets the display position: a field is shown after those with a lower one.
-    pub(super) const fn shown_at(mut self, order: i8) -> Self {
-        self.field.shown_at = order;
         self
     }
 

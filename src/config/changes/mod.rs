@@ -1,9 +1,8 @@
 //! Differences between two settings, as texts for people.
 //!
-//! Plans that lost keys are in `lost_keys`, secrets of waiting rooms in `rooms`.
+//! Plans that lost keys are in `lost_keys`.
 
 mod lost_keys;
-mod rooms;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +14,7 @@ use toml::{Table, Value};
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::printable::put_printable;
 use super::table_settings::TableSettings;
-use super::{Plan, Settings, Zone, show};
+use super::{Plan, Room, RoomSecret, Settings, Zone, show};
 
 /// Maximum length of a shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -48,7 +47,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
         }
     }
     compare_files(old, new, &mut found);
-    rooms::compare(old, new, &mut found);
+    compare_rooms(old, new, &mut found);
     let waiting = new.needing_restart(started_with);
     for text in &mut found {
         let is_of = |setting: &String| {
@@ -284,4 +283,32 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
 /// Returns the keys that are written in the gateway's file itself.
 fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
     plan.keys.iter().map(String::as_bytes)
+}
+
+/// Compares the secrets of rooms that exist in both settings.
+fn compare_rooms(old: &Settings, new: &Settings, found: &mut Vec<String>) {
+    // A route shows `room` only if its origin has one, and that change is already in the list.
+    found.retain(|text| {
+        let is_shown_alone = [".room none -> true", ".room true -> none"];
+        !(text.starts_with("routes[") && is_shown_alone.iter().any(|it| text.ends_with(it)))
+    });
+    for origin in &new.origins {
+        let mut known = old.origins.iter();
+        let known = known.find(|known| known.name == origin.name);
+        let known = known.and_then(|known| known.room.as_ref());
+        let Some((before, after)) = known.zip(origin.room.as_ref()) else {
+            continue;
+        };
+        if shown_secrets(before) == shown_secrets(after) && before.secret != after.secret {
+            found.push(format!(
+                "origins.{}.room.secret has another value",
+                origin.name
+            ));
+        }
+    }
+}
+
+/// Returns the secrets of a room as all outputs show them.
+fn shown_secrets(room: &Room) -> Vec<RoomSecret> {
+    room.secret.iter().map(RoomSecret::hidden).collect()
 }

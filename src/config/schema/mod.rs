@@ -8,7 +8,8 @@ mod json;
 
 pub(super) use form::*;
 pub use json::schema;
-/// A table with a fixed set of fields, in the order in which messages list them.
+
+/// A table with a fixed set of fields, in the order in which messages and `show` list them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pub(super) fields: &'static [Field],
@@ -27,8 +28,6 @@ pub(super) struct Field {
     pub(super) effect: Effect,
     /// Meaning of the field, for people who write a file.
     pub(super) about: &'static str,
-    /// Display position: the field is shown after all fields with a lower one.
-    pub(super) shown_at: i8,
 }
 
 /// Point at which a change of a field takes effect.
@@ -66,7 +65,6 @@ impl Field {
             example: None,
             effect: Effect::Now,
             about: "",
-            shown_at: 0,
         }
     }
 
@@ -82,14 +80,6 @@ impl Field {
     pub(super) const fn required(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
-            ..self
-        }
-    }
-
-    /// Sets the display position: a field is shown after those with a lower one.
-    pub(super) const fn shown_at(self, order: i8) -> Self {
-        Self {
-            shown_at: order,
             ..self
         }
     }

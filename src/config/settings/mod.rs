@@ -3,21 +3,17 @@
 //! The structs of the file's tables are in `tables`. This module has the types of their values.
 
 mod byte_regex;
-mod cost;
 mod field_edits;
 mod listen;
 mod networks;
 mod opening_time;
-mod origin_tls;
 mod page;
 mod path_pattern;
-mod peers;
 mod plans;
 mod request_inputs;
 mod rewrite;
 mod room_secret;
 mod route_index;
-mod route_limit;
 mod route_match;
 mod server_url;
 mod status;
@@ -29,22 +25,18 @@ use std::sync::Arc;
 use limit::Delay;
 
 pub use byte_regex::ByteRegex;
-pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use networks::{ClientNetworks, Networks, embedded_ipv4, has_client};
+pub use networks::{ClientNetworks, Networks, Peers, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
-pub use origin_tls::{ClientIdentity, OriginTls};
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
 pub use path_pattern::PathPattern;
-pub use peers::Peers;
 pub use plans::Plans;
 pub(crate) use request_inputs::ConditionInputs;
 pub use request_inputs::RequestInputs;
 pub use rewrite::PathRewrite;
 pub use room_secret::RoomSecret;
 pub use route_index::RouteIndex;
-pub use route_limit::RouteLimit;
 pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue};
 pub use server_url::{Host, Scheme, ServerUrl};
 pub use status::Statuses;

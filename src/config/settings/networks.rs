@@ -1,4 +1,4 @@
-//! Networks of the clients that a route serves: `allow` and `deny`.
+//! Networks of clients: `allow` and `deny` of a route, and peers such as trusted proxies.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
@@ -60,7 +60,7 @@ impl ClientNetworks {
     /// Returns whether the most specific network around this address is in `allow`.
     ///
     /// Ignores the IPv4 address in a NAT64 address.
-    pub(super) fn names(&self, address: IpAddr) -> bool {
+    fn names(&self, address: IpAddr) -> bool {
         self.longest(address).is_some_and(|(_, serves)| serves)
     }
 
@@ -73,6 +73,43 @@ impl ClientNetworks {
             Some((network.prefix_len(), *serves))
         });
         decided.next()
+    }
+}
+
+/// Peers of connections from clients, such as trusted proxies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peers {
+    /// Peers with an address.
+    pub networks: Networks,
+    /// Includes all programs that connect to a Unix socket: `"unix:"`.
+    pub has_unix: bool,
+    by_address: ClientNetworks,
+}
+
+impl Peers {
+    /// Makes a list of these networks, and of the peers on Unix sockets if `has_unix`.
+    pub fn new(networks: Networks, has_unix: bool) -> Self {
+        Self {
+            by_address: ClientNetworks::new(Some(&networks), None),
+            networks,
+            has_unix,
+        }
+    }
+
+    /// Returns whether the list contains a peer. `None` is a peer on a Unix socket.
+    pub fn contain(&self, peer: Option<IpAddr>) -> bool {
+        match peer {
+            // The IPv4 address in a NAT64 address is another peer. Treating it as the same would
+            // extend trust.
+            Some(peer) => self.by_address.names(peer),
+            None => self.has_unix,
+        }
+    }
+}
+
+impl Default for Peers {
+    fn default() -> Self {
+        Self::new(Networks::default(), false)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{CostRule, Matcher, MatcherInput};
+use super::{Matcher, MatcherInput};
 use crate::spelling::{is_field, is_same_field};
-use crate::{KeyTemplate, Origin, Part, Route, Variable, Zone};
+use crate::{CostRule, KeyTemplate, Origin, Part, Route, Variable, Zone};
 
 /// Fields and query arguments that the limits, `collapse` and the conditions of a route read.
 ///

@@ -6,7 +6,7 @@ use limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 use super::names::index;
 use super::prelude::*;
-use crate::{RouteLimit, Zone};
+use crate::Zone;
 
 pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
@@ -36,6 +36,27 @@ table! {
             "The zone that counts the numbers that a client draws.";
         burst: Field::of(COUNT.form), NextRequest,
             "Leaky bucket: how many above the rate. Token bucket: its capacity.";
+    }
+}
+
+/// One limit of a route, in one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteLimit {
+    /// Index in [`Settings::zones`](crate::Settings::zones).
+    pub zone: usize,
+    /// Values of the limit.
+    ///
+    /// `delay` is never above `burst`. `max_wait` is that of the route. `cost` is that of a request
+    /// about which nothing is known.
+    pub limit: Limit,
+}
+
+impl RouteLimit {
+    /// Returns the limit for a request of this cost, if the cost is known.
+    pub fn costing(self, cost: Option<Cost>) -> Self {
+        let cost = cost.unwrap_or(self.limit.cost);
+        let limit = Limit { cost, ..self.limit };
+        Self { limit, ..self }
     }
 }
 

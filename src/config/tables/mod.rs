@@ -21,7 +21,7 @@ pub(super) mod names;
 mod networks;
 pub(super) mod origin;
 pub(super) mod origin_server;
-mod origin_tls;
+pub(super) mod origin_tls;
 mod page;
 pub(super) mod plan;
 pub(super) mod plan_keys;

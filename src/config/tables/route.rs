@@ -67,21 +67,6 @@ table! {
                 RouteAction::Refuse(status) => (STATUS.show)(&status),
                 RouteAction::Forward(_) | RouteAction::Maintenance { .. } => None,
             };
-        /// Change of the path for the origin; `None`: the path is forwarded unchanged.
-        rewrite: Option<PathRewrite>;
-        + strip_prefix: Field::of(rewrite::STRIP_FORM).shown_at(2), NextRequest,
-            "Removed from the beginning of the path that the origin gets.",
-            |it, _| rewrite::shown(&it.rewrite.as_ref()?.strip);
-        + add_prefix: Field::of(rewrite::ADD_FORM).shown_at(2), NextRequest,
-            "Put before the path that the origin gets, after strip_prefix is removed.",
-            |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
-        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers").shown_at(2), NextRequest,
-            "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
-        response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers").shown_at(2), NextRequest,
-            "Fields of all responses, instead of the origin's, with variables as keys have them; false removes one.";
-        /// Applied before the fields of all responses.
-        answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers").shown_at(2), NextRequest,
-            "Fields of the responses that drip makes itself, such as a rejection, with variables as keys have them.";
         /// Class of the requests at the origin's gate; empty if the origin has no classes.
         class: Arc<str>;
         + class: Field::of(NOT_EMPTY_FORM), NextRequest,
@@ -97,11 +82,6 @@ table! {
             };
         /// `room` is true and the origin has a room.
         asks_room: bool;
-        /// Each zone occurs at most once. Empty: the route only forwards.
-        limits: Vec<RouteLimit>;
-        + limits: Field::of(limit::FORM).or("[]").shown_at(1), NextRequest,
-            "The zones that limit these requests; without limits a route only forwards.",
-            |it, settings| limit::shown(&it.limits, &settings.zones);
         /// Sharing of answers between equal requests; `None`: no sharing.
         collapse: Option<Arc<Collapse>>;
         + collapse: Field::of(Form::Table(Collapse::TABLE)), NextRequest,
@@ -127,26 +107,46 @@ table! {
             |it, settings| cost::shown_rule(&it.cost, settings);
         refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
             "A request that is answered so is not charged in its zones after all.";
+        /// Each zone occurs at most once. Empty: the route only forwards.
+        limits: Vec<RouteLimit>;
+        + limits: Field::of(limit::FORM).or("[]"), NextRequest,
+            "The zones that limit these requests; without limits a route only forwards.",
+            |it, settings| limit::shown(&it.limits, &settings.zones);
         /// Total for its zones and the origin's gate.
-        max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\"").shown_at(1), NextRequest,
+        max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\""), NextRequest,
             "A request that would wait longer is rejected on arrival.";
         /// `None`: the value of the origin.
-        response_timeout: Option<Duration> = TIMEOUT.optional().shown_at(1), NextRequest,
+        response_timeout: Option<Duration> = TIMEOUT.optional(), NextRequest,
             "Longest silence of the origin before the head of its response. Default: that of the origin.";
-        dry_run: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
+        dry_run: bool = BOOLEAN.or("false"), NextRequest,
             "Decide, count and log, but let every request pass its zones at once.";
-        reject_status: u16 = STATUS.or("429").shown_at(1), NextRequest,
+        reject_status: u16 = STATUS.or("429"), NextRequest,
             "Status of a rejection.";
-        reject_body: String = REJECT_BODY.or("\"Too many requests\\n\"").shown_at(1), NextRequest,
+        reject_body: String = REJECT_BODY.or("\"Too many requests\\n\""), NextRequest,
             "Body of a rejection for which pages has no file.";
-        pages: Pages = PAGES.or("{}").shown_at(1), NextRequest,
+        pages: Pages = PAGES.or("{}"), NextRequest,
             "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
-        origin_pages: bool = BOOLEAN.or("false").shown_at(1), NextRequest,
+        origin_pages: bool = BOOLEAN.or("false"), NextRequest,
             "Send these files in place of the origin's responses 502 to 504, too.";
-        access_log: bool = BOOLEAN.or("true").shown_at(1), NextRequest,
+        access_log: bool = BOOLEAN.or("true"), NextRequest,
             "Whether these requests have lines in the access log.";
-        headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]").shown_at(1), NextRequest,
+        headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
             "Fields that tell the client about its limits, and whether its answer is shared.";
+        /// Change of the path for the origin; `None`: the path is forwarded unchanged.
+        rewrite: Option<PathRewrite>;
+        + strip_prefix: Field::of(rewrite::STRIP_FORM), NextRequest,
+            "Removed from the beginning of the path that the origin gets.",
+            |it, _| rewrite::shown(&it.rewrite.as_ref()?.strip);
+        + add_prefix: Field::of(rewrite::ADD_FORM), NextRequest,
+            "Put before the path that the origin gets, after strip_prefix is removed.",
+            |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
+        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers"), NextRequest,
+            "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
+        response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers"), NextRequest,
+            "Fields of all responses, instead of the origin's, with variables as keys have them; false removes one.";
+        /// Applied before the fields of all responses.
+        answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers"), NextRequest,
+            "Fields of the responses that drip makes itself, such as a rejection, with variables as keys have them.";
     }
 }
 

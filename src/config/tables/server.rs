@@ -19,6 +19,8 @@ table! {
     /// `[server]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Server {
+        name: String = NAME.or_else(host_name), Now,
+            "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name.";
         /// Addresses for clients, without duplicates; never empty.
         listen: Vec<Listen>;
         + listen: Field::of(listen::FORM).or("[\"127.0.0.1:8080\"]"), Restart,
@@ -34,8 +36,6 @@ table! {
             "Names by which the admin port may be asked, besides those of the host.";
         metrics: MetricsAccess = word().or("\"open\""), Now,
             "Whether /metrics of the admin port needs no token (\"open\"), or one for reading or changing (\"token\").";
-        name: String = NAME.or_else(host_name).shown_at(-1), Now,
-            "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name.";
         workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
             "Worker threads. Default: one per core.";
         trusted_proxies: Peers = PEERS.or("[]"), NextRequest,

@@ -11,9 +11,8 @@ use ipnet::{IpNet, Ipv4Net};
 use limit::{Rate, parse_duration, show_duration};
 use toml::de::DeValue;
 
-use crate::byte_rate::ByteRate;
 use crate::node::Node;
-use crate::size::parse_size;
+use crate::size::{ByteRate, parse_size};
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
 use crate::{FileKind, read_regular};

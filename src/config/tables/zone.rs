@@ -32,18 +32,6 @@ table! {
             "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.";
         algorithm: Algorithm = word().or("\"leaky_bucket\""), Now,
             "How requests are counted.";
-        store: StoreKind = word().or("\"memory\"").shown_at(1), Now,
-            "Where the buckets are.";
-        /// Without effect on a zone in memory.
-        on_store_failure: OnStoreFailure = word().or("\"local\"").shown_at(1), Now,
-            "What happens while Redis does not answer.";
-        /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for
-        /// up to this duration.
-        lease: Duration = duration::<0, SECOND>().or("\"0\"").shown_at(1), Now,
-            "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
-        /// Without effect on a zone in memory.
-        orphan: Duration = TIMEOUT.or("\"75s\"").shown_at(1), Now,
-            "How long places of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
         max_keys: NonZeroUsize = whole::<_, 1, U32>().or("100000"), Now,
             "Remembered keys, over all workers.";
         /// `None`: every unknown key gets its own bucket.
@@ -60,6 +48,18 @@ table! {
         /// Other numbers for some keys.
         plans: Plans;
         + plans: Field::of(Form::ByName(NAME, &Form::Table(Plan::TABLE))), Now, "Other numbers for some keys.", shown_plans;
+        store: StoreKind = word().or("\"memory\""), Now,
+            "Where the buckets are.";
+        /// Without effect on a zone in memory.
+        on_store_failure: OnStoreFailure = word().or("\"local\""), Now,
+            "What happens while Redis does not answer.";
+        /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for
+        /// up to this duration.
+        lease: Duration = duration::<0, SECOND>().or("\"0\""), Now,
+            "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
+        /// Without effect on a zone in memory.
+        orphan: Duration = TIMEOUT.or("\"75s\""), Now,
+            "How long places of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
     }
 }
 

@@ -1,15 +1,35 @@
 //! TLS client settings with verification of the server's certificate.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 use rustls_native_certs::load_native_certs;
 use tokio_rustls::rustls::client::WantsClientCert;
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
-use super::Authorities;
 use super::verifier::Verifier;
+
+/// Certificates of authorities from a file, or of the servers themselves.
+#[derive(Clone, Debug)]
+pub struct Authorities {
+    /// Absolute path.
+    pub file: PathBuf,
+    /// Never empty.
+    pub roots: Arc<RootCertStore>,
+    /// The same certificates. A server may present one of them as its own.
+    pub certificates: Arc<[CertificateDer<'static>]>,
+}
+
+impl PartialEq for Authorities {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file && self.certificates == other.certificates
+    }
+}
+
+impl Eq for Authorities {}
 
 /// Makes TLS client settings that trust these authorities.
 ///

@@ -1,8 +1,9 @@
-//! Facts of a certificate that rustls does not expose: its validity, and whether it is self-issued.
+//! Facts of a certificate that rustls does not expose: version, validity, and whether it is self-issued.
 
 use std::time::Duration;
 
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{CertificateError, Error};
 use x509_cert::certificate::{CertificateInner, Raw};
 use x509_cert::der::Decode;
@@ -60,4 +61,15 @@ pub fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
         let facts = read.tbs_certificate();
         facts.issuer() == facts.subject()
     })
+}
+
+/// Returns what is wrong with a certificate of the gateway; `None` if it can be presented.
+pub fn unfit(certificate: &CertificateDer<'_>) -> Option<String> {
+    if let Some((version @ ..3, _)) = version_and_validity(certificate) {
+        return Some(format!(
+            "the certificate is of X.509 version {version}, and TLS needs version 3; openssl makes one with `req -x509`, or with `x509 -req` and -extfile"
+        ));
+    }
+    let error = ParsedCertificate::try_from(certificate).err()?;
+    Some(format!("the certificate cannot be read: {error}"))
 }
