@@ -146,7 +146,12 @@ impl<'r> Fields<'r> {
     ) -> Option<T> {
         let value = match (self.get(name), example) {
             (None, None) => return None,
-            (None, Some(example)) => self.lacks_required(name, example),
+            (None, Some(example)) => {
+                let title = &self.title;
+                let message = format!("{title} has no {name}; add one such as {name} = {example}");
+                self.report.missing(self.at, message);
+                None
+            }
             (Some(node), _) => read(node),
         };
         if value.is_none() {
@@ -160,12 +165,8 @@ impl<'r> Fields<'r> {
         !self.wrong.is_empty()
     }
 
-    /// Returns the default of a field, as JSON.
-    pub(super) fn default_of(&self, name: &str) -> Option<&'static str> {
-        self.field(name).and_then(|field| field.default)
-    }
-
-    fn field(&self, name: &str) -> Option<&'static Field> {
+    /// Returns the properties of a field.
+    pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
         self.all.fields.iter().find(|field| field.name == name)
     }
 
@@ -189,13 +190,6 @@ impl<'r> Fields<'r> {
     ) -> Option<T> {
         let example = self.field(name).and_then(|field| field.example);
         self.read_given(name, example, read)
-    }
-
-    fn lacks_required<T>(&self, name: &str, example: &str) -> Option<T> {
-        let title = &self.title;
-        let message = format!("{title} has no {name}; add one such as {name} = {example}");
-        self.report.missing(self.at, message);
-        None
     }
 
     /// Reports unknown fields. All known fields must have been read before.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use limit::Moment;
 
-use super::FileKind;
 use super::changes::bounded;
+use super::{FileKind, Words};
 
 /// Maximum number of changes that are kept.
 const CHANGES: usize = 50;
@@ -54,7 +54,7 @@ impl ChangedBy {
     pub fn label(self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::Named(kind) => kind.label(),
+            Self::Named(kind) => kind.word(),
             Self::Signal => "signal",
             Self::Api => "api",
             Self::Expiry => "expiry",

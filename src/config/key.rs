@@ -156,15 +156,22 @@ impl KeyTemplate {
         }
     }
 
+    /// Returns the variables in order.
+    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable(variable) => Some(variable),
+            Part::Text(_) => None,
+        })
+    }
+
     /// Returns whether the key is the same for all requests.
     pub fn is_constant(&self) -> bool {
-        let mut parts = self.parts.iter();
-        parts.all(|part| matches!(part, Part::Text(_)))
+        self.variables().next().is_none()
     }
 
     /// Returns whether the key contains the client's address.
     pub fn has_address(&self) -> bool {
-        self.parts.contains(&Part::Variable(Variable::RemoteAddr))
+        self.variables().any(|it| *it == Variable::RemoteAddr)
     }
 
     /// Returns the key of a request. `variable` appends the value of each variable.

@@ -44,7 +44,7 @@ mod toml_string;
 mod watch;
 
 pub use admin_address::AdminAddress;
-pub use admin_tokens::{AdminTokenError, AdminTokens, TokenRole, has_admin_token};
+pub use admin_tokens::{AdminTokens, TokenRole, has_admin_token};
 pub use changes::{LostKeys, changes, lost_keys};
 pub use file::{FileField, admin_of_broken, at_fields, load, parse, parse_after, read};
 pub use history::{Change, ChangedBy, History, in_one_line};

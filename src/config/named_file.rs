@@ -4,49 +4,27 @@ use std::path::{Path, PathBuf};
 
 use super::pattern::Pattern;
 use super::stamp::Stamp;
+use super::tables::kinds::words;
 
-/// Purpose of a file that the configuration names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// An included part of the configuration.
-    Included,
-    /// Keys of a plan.
-    PlanKeys,
-    /// Networks of clients.
-    Networks,
-    /// Keys that verify the tokens of clients.
-    KeySet,
-    /// Authorities for the servers of an origin, or drip's certificate or key for them.
-    OriginTls,
-    /// Authorities for Redis.
-    RedisTls,
-    /// Page that clients get instead of a short text of the gateway.
-    Page,
-}
-
-impl FileKind {
-    /// All kinds. If several files change at once, the first kind in this list is reported.
-    pub const ALL: [Self; 7] = [
-        Self::Included,
-        Self::PlanKeys,
-        Self::Networks,
-        Self::KeySet,
-        Self::OriginTls,
-        Self::RedisTls,
-        Self::Page,
-    ];
-
-    /// Returns the name of the kind as the cause of a reload, in the API and the log.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Included => "included file",
-            Self::PlanKeys => "plan file",
-            Self::Networks => "networks file",
-            Self::KeySet => "key set file",
-            Self::OriginTls => "origin certificate file",
-            Self::RedisTls => "redis certificate file",
-            Self::Page => "page file",
-        }
+words! {
+    /// Purpose of a file that the configuration names, with its name as the cause of a reload.
+    ///
+    /// If several files change at once, the first kind in this list is reported.
+    pub enum FileKind {
+        /// An included part of the configuration.
+        Included = "included file",
+        /// Keys of a plan.
+        PlanKeys = "plan file",
+        /// Networks of clients.
+        Networks = "networks file",
+        /// Keys that verify the tokens of clients.
+        KeySet = "key set file",
+        /// Authorities for the servers of an origin, or drip's certificate or key for them.
+        OriginTls = "origin certificate file",
+        /// Authorities for Redis.
+        RedisTls = "redis certificate file",
+        /// Page that clients get instead of a short text of the gateway.
+        Page = "page file",
     }
 }
 
@@ -70,11 +48,10 @@ impl NamedFile {
     ///
     /// A pattern changes when another file matches it, or one no longer does.
     pub(super) fn about_to_be_read(path: PathBuf, kind: FileKind) -> Self {
-        let stamp = Self::stamp_of(&path, kind);
         Self {
+            stamp: Self::stamp_of(&path, kind),
             path,
             kind,
-            stamp,
             digest: None,
             is_secret: false,
         }

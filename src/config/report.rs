@@ -65,28 +65,6 @@ impl Shared {
     }
 }
 
-/// A parsed text, and its first syntax error.
-pub(super) struct Parsed<'t> {
-    text: &'t str,
-    pub(super) table: Spanned<DeTable<'t>>,
-    error: Option<(usize, String)>,
-}
-
-impl<'t> Parsed<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
-        let (table, errors) = DeTable::parse_recoverable(text);
-        let errors = errors.iter().map(|error| {
-            let byte = error.span().map_or(0, |span| span.start);
-            (byte, error.message().replace('\n', " "))
-        });
-        Self {
-            text,
-            table,
-            error: errors.min_by_key(|(byte, _)| *byte),
-        }
-    }
-}
-
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {
     text: &'t str,
@@ -114,14 +92,18 @@ pub(super) struct Report<'t> {
 }
 
 impl<'t> Report<'t> {
-    /// Starts with the syntax error, if the text has one.
-    pub(super) fn new(
-        parsed: &Parsed<'t>,
-        (file, folder): (&'t Path, &'t Path),
+    /// Parses a text. Its report starts with the first syntax error, if the text has one.
+    ///
+    /// `file`: its path for messages. `folder`: its absolute folder.
+    pub(super) fn parse(
+        text: &'t str,
+        file: &'t Path,
+        folder: &'t Path,
         shared: &'t Shared,
-    ) -> Self {
+    ) -> (Spanned<DeTable<'t>>, Self) {
+        let (table, errors) = DeTable::parse_recoverable(text);
         let mut report = Self {
-            text: parsed.text,
+            text,
             file,
             is_included: false,
             folder,
@@ -132,12 +114,13 @@ impl<'t> Report<'t> {
             expanded: RefCell::default(),
             empty: RefCell::default(),
         };
-        if let Some((byte, message)) = &parsed.error {
-            report.wrong(*byte, message.clone());
+        let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+        if let Some(error) = errors.iter().min_by_key(|error| start(error)) {
+            report.wrong(start(error), error.message().replace('\n', " "));
             report.is_broken = true;
             shared.is_broken.set(true);
         }
-        report
+        (table, report)
     }
 
     /// Reports a problem at a byte offset.

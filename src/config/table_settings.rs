@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::Settings;
 use super::fields::Fields;
 use super::node::Node;
-use super::report::{Parsed, Report, Shared};
+use super::report::{Report, Shared};
 use super::schema::{Effect, Field, Form, Table};
 
 /// Settings that are read from the fields of a table.
@@ -191,7 +191,7 @@ pub(super) fn read_or_default<T: Default>(
     if let Some(node) = fields.get(name) {
         return read(node);
     }
-    let default = fields.default_of(name);
+    let default = fields.field(name).and_then(|field| field.default);
     let value = default.and_then(|text| read_text(text, fields, |node| Some(read(node))));
     value.unwrap_or_default()
 }
@@ -199,9 +199,8 @@ pub(super) fn read_or_default<T: Default>(
 /// Returns the settings of a table that the file omits.
 pub(super) fn defaults<T: TableSettings>() -> T {
     let shared = Shared::default();
-    let file = Parsed::of("");
     let nowhere = Path::new("");
-    let report = Report::new(&file, (nowhere, nowhere), &shared);
+    let (_, report) = Report::parse("", nowhere, nowhere, &shared);
     T::of(Fields::absent(T::TABLE, &report))
 }
 

@@ -46,15 +46,14 @@ pub(crate) fn is_resolved(path: &[u8]) -> bool {
 /// It can if it has only characters of a path and escapes (RFC 3986, section 3.3).
 pub(crate) fn is_sendable(path: &[u8]) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);
-    let mut parts = path.split(|byte| *byte == b'%');
-    let first = parts.next().unwrap_or_default();
-    first.iter().all(|byte| plain(*byte))
-        && parts.all(|part| {
-            let (digits, rest) = part.split_at_checked(2).unwrap_or_default();
-            digits.len() == 2
-                && digits.iter().all(u8::is_ascii_hexdigit)
-                && rest.iter().all(|byte| plain(*byte))
+    let mut parts = path.split(|byte| *byte == b'%').enumerate();
+    parts.all(|(index, part)| {
+        // Each part but the first one begins with the digits of an escape.
+        let split = part.split_at_checked(if index == 0 { 0 } else { 2 });
+        split.is_some_and(|(digits, rest)| {
+            digits.iter().all(u8::is_ascii_hexdigit) && rest.iter().all(|byte| plain(*byte))
         })
+    })
 }
 
 /// Calls `put` with the pieces of a decoded path, escaped for sending.

@@ -12,7 +12,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
-use thiserror::Error;
 
 use self::entries::Entry;
 
@@ -54,19 +53,10 @@ pub enum TokenRole {
     Admin(Option<Arc<str>>),
 }
 
-/// Problem of a variable. The message never contains the secret.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{variable}: {problem}")]
-pub struct AdminTokenError {
-    variable: &'static str,
-    problem: String,
-}
-
 /// Returns whether the environment has a token for the admin port.
 pub fn has_admin_token() -> bool {
-    [ADMIN, READ]
-        .iter()
-        .any(|name| !of_environment(name).is_empty())
+    let mut names = [ADMIN, READ].iter();
+    names.any(|name| !of_environment(name).is_empty())
 }
 
 /// Returns the value of a variable without the white space around it; empty if it is not set.
@@ -83,7 +73,7 @@ impl AdminTokens {
     /// # Errors
     ///
     /// Names the wrong variable, and shows what would be right.
-    pub fn of_environment() -> Result<Self, AdminTokenError> {
+    pub fn of_environment() -> Result<Self, String> {
         Self::of(&of_environment(ADMIN), &of_environment(READ))
     }
 
@@ -91,22 +81,20 @@ impl AdminTokens {
     ///
     /// # Errors
     ///
-    /// Names the wrong variable, and shows what would be right.
-    pub fn of(admin: &[u8], read: &[u8]) -> Result<Self, AdminTokenError> {
-        let wrong = |variable| move |problem: String| AdminTokenError { variable, problem };
+    /// Names the wrong variable, and shows what would be right. Never contains the secret.
+    pub fn of(admin: &[u8], read: &[u8]) -> Result<Self, String> {
         for (variable, value) in [(ADMIN, admin), (READ, read)] {
             if value.iter().any(u8::is_ascii_control) {
-                let problem =
-                    "it has a control character, which no request can send; choose another token";
-                return Err(wrong(variable)(problem.to_owned()));
+                return Err(format!(
+                    "{variable}: it has a control character, which no request can send; choose another token"
+                ));
             }
         }
-        let changing = changing(admin).map_err(wrong(ADMIN))?;
+        let changing = changing(admin).map_err(|problem| format!("{ADMIN}: {problem}"))?;
         if changing.iter().any(|token| token.secret == read) {
-            let problem = format!(
-                "it is a token in {ADMIN}, too, with which all can be changed; choose another token"
-            );
-            return Err(wrong(READ)(problem));
+            return Err(format!(
+                "{READ}: it is a token in {ADMIN}, too, with which all can be changed; choose another token"
+            ));
         }
         let reading = (!read.is_empty()).then(|| read.to_vec());
         Ok(Self { changing, reading })

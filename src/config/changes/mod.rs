@@ -14,7 +14,7 @@ use toml::{Table, Value};
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::printable::put_printable;
 use super::table_settings::TableSettings;
-use super::{Plan, Room, RoomSecret, Settings, Zone, show};
+use super::{Plan, Room, RoomSecret, Settings, Words, Zone, show};
 
 /// Maximum length of a shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -269,14 +269,14 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
         let (Some(digest), Some(before)) = (file.digest, known.get(&*file.path)) else {
             continue;
         };
-        if digest == *before || !reported.insert((&file.path, file.kind.label())) {
+        if digest == *before || !reported.insert((&file.path, file.kind.word())) {
             continue;
         }
         let name = file.path.file_name().filter(|_| !file.is_secret);
         let name = name.map_or(String::new(), |it| {
             format!(" {}", cut(&it.to_string_lossy()))
         });
-        found.push(format!("{}{name} content changed", file.kind.label()));
+        found.push(format!("{}{name} content changed", file.kind.word()));
     }
 }
 

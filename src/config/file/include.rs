@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Node;
+use super::{Node, absolute};
 use crate::FileKind;
 use crate::pattern::Pattern;
 use crate::tables::plan_keys::LARGEST;
@@ -48,7 +48,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
                 return included;
             }
             let folder = absolute.parent().unwrap_or(beside).to_owned();
-            names(item, absolute);
+            item.report.names(absolute, FileKind::Included);
             match values::content(item, &path, LARGEST, "").map(String::from_utf8) {
                 Some(Ok(text)) => included.push(Included { path, folder, text }),
                 Some(Err(_)) => {
@@ -64,19 +64,10 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     included
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Records an included file, so that it is watched.
-fn names(item: Node, path: PathBuf) {
-    item.report.names(path, FileKind::Included);
-}
-
 /// Returns the files of one entry in the list.
 fn files(item: Node, path: &Path) -> Vec<PathBuf> {
     if let Some(pattern) = Pattern::of(path) {
-        names(item, absolute(path));
+        item.report.names(absolute(path), FileKind::Included);
         return match pattern.files() {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -16,7 +16,7 @@ mod properties;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
@@ -25,7 +25,7 @@ use super::admin_tokens::has_admin_token;
 use super::fields::Fields;
 use super::node::Node;
 use super::regular_file::bounded;
-use super::report::{Parsed, Report, Shared};
+use super::report::{Report, Shared};
 use super::settings::ConditionInputs;
 use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
@@ -106,24 +106,21 @@ fn parse_in(
     variable: environment::Variable,
     shared: &Shared,
 ) -> Result<Settings, Problems> {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let absolute = absolute(path);
     let folder = absolute.parent().unwrap_or(&absolute);
-    let mut file = Parsed::of(text);
-    let report = Report::new(&file, (path, folder), shared);
-    let mut written = vec![environment::expand(file.table.get_mut(), &report, variable)];
-    let mut root = Fields::root(FILE, &file.table, &report);
+    let (mut file, report) = Report::parse(text, path, folder, shared);
+    let mut written = vec![environment::expand(file.get_mut(), &report, variable)];
+    let mut root = Fields::root(FILE, &file, &report);
 
     let included = root.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
     let mut tables = Vec::new();
     let mut reports = Vec::new();
     for file in &included {
-        let mut parsed = Parsed::of(&file.text);
-        let mut report = Report::new(&parsed, (&file.path, &file.folder), shared);
+        let (mut table, mut report) = Report::parse(&file.text, &file.path, &file.folder, shared);
         report.is_included = true;
-        let table = parsed.table.get_mut();
-        written.push(environment::expand(table, &report, variable));
-        tables.push(parsed.table);
+        written.push(environment::expand(table.get_mut(), &report, variable));
+        tables.push(table);
         reports.push(report);
     }
     let others = tables.iter().zip(&reports);
@@ -145,6 +142,10 @@ fn parse_in(
             ..Problems::new(path, problems)
         }),
     }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Reads the settings from the file and the included files `others`.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::{Fields, Node, Parsed, Report, Shared, environment};
+use super::{Fields, Node, Report, Shared, environment};
 use crate::table_settings::TableSettings;
 use crate::tables::file::FILE;
 use crate::{Log, Problem, Server, Tls};
@@ -55,10 +55,9 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
 /// Reads a text again for some of its values.
 fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
-    let mut file = Parsed::of(text);
-    let report = Report::new(&file, (path, Path::new("")), &shared);
-    environment::expand(file.table.get_mut(), &report, &environment::of_process);
-    look(Fields::root(FILE, &file.table, &report), &report)
+    let (mut file, report) = Report::parse(text, path, Path::new(""), &shared);
+    environment::expand(file.get_mut(), &report, &environment::of_process);
+    look(Fields::root(FILE, &file, &report), &report)
 }
 
 /// Returns the value of a field, or the item of a list.

@@ -3,7 +3,7 @@
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::signature::{Error, Verifier};
-use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use ring::hmac;
 use ring::signature as ring_signature;
 use ring_signature::{
@@ -46,59 +46,44 @@ impl JwtVerifier for Signature {
 
 impl Verifier<Vec<u8>> for Signature {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), Error> {
-        let is_right = match (self.key.family(), self.key.kind()) {
-            (AlgorithmFamily::Rsa, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-                rsa(self.algorithm).is_some_and(|scheme| {
-                    let key = RsaPublicKeyComponents { n, e };
-                    key.verify(scheme, message, signature).is_ok()
-                })
+        let verified = match (scheme(self.algorithm), self.key.kind()) {
+            (Some(Scheme::Rsa(scheme)), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                RsaPublicKeyComponents { n, e }.verify(scheme, message, signature)
             }
-            (AlgorithmFamily::Ec | AlgorithmFamily::Ed, DecodingKeyKind::SecretOrDer(key)) => {
-                curve(self.algorithm).is_some_and(|scheme| {
-                    let key = UnparsedPublicKey::new(scheme, key);
-                    key.verify(message, signature).is_ok()
-                })
+            (Some(Scheme::Curve(scheme)), DecodingKeyKind::SecretOrDer(key)) => {
+                UnparsedPublicKey::new(scheme, key).verify(message, signature)
             }
-            (AlgorithmFamily::Hmac, DecodingKeyKind::SecretOrDer(secret)) => hash(self.algorithm)
-                .is_some_and(|hash| {
-                    let key = hmac::Key::new(hash, secret);
-                    hmac::verify(&key, message, signature).is_ok()
-                }),
-            _ => false,
+            (Some(Scheme::Hmac(hash)), DecodingKeyKind::SecretOrDer(secret)) => {
+                hmac::verify(&hmac::Key::new(hash, secret), message, signature)
+            }
+            _ => return Err(Error::new()),
         };
-        if is_right { Ok(()) } else { Err(Error::new()) }
+        verified.map_err(|_| Error::new())
     }
 }
 
-/// Returns the verification parameters of an RSA algorithm.
-fn rsa(algorithm: Algorithm) -> Option<&'static RsaParameters> {
-    Some(match algorithm {
-        Algorithm::RS256 => &RSA_PKCS1_2048_8192_SHA256,
-        Algorithm::RS384 => &RSA_PKCS1_2048_8192_SHA384,
-        Algorithm::RS512 => &RSA_PKCS1_2048_8192_SHA512,
-        Algorithm::PS256 => &RSA_PSS_2048_8192_SHA256,
-        Algorithm::PS384 => &RSA_PSS_2048_8192_SHA384,
-        Algorithm::PS512 => &RSA_PSS_2048_8192_SHA512,
-        _ => return None,
-    })
+/// Way in which a signature is verified.
+enum Scheme {
+    Rsa(&'static RsaParameters),
+    Curve(&'static dyn VerificationAlgorithm),
+    Hmac(hmac::Algorithm),
 }
 
-/// Returns the verification algorithm of an elliptic curve.
-fn curve(algorithm: Algorithm) -> Option<&'static dyn VerificationAlgorithm> {
+/// Returns how signatures of an algorithm are verified; `None` for algorithms that ring lacks.
+fn scheme(algorithm: Algorithm) -> Option<Scheme> {
     Some(match algorithm {
-        Algorithm::ES256 => &ECDSA_P256_SHA256_FIXED,
-        Algorithm::ES384 => &ECDSA_P384_SHA384_FIXED,
-        Algorithm::EdDSA => &ED25519,
-        _ => return None,
-    })
-}
-
-/// Returns the hash function of an HMAC algorithm.
-fn hash(algorithm: Algorithm) -> Option<hmac::Algorithm> {
-    Some(match algorithm {
-        Algorithm::HS256 => hmac::HMAC_SHA256,
-        Algorithm::HS384 => hmac::HMAC_SHA384,
-        Algorithm::HS512 => hmac::HMAC_SHA512,
+        Algorithm::RS256 => Scheme::Rsa(&RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => Scheme::Rsa(&RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => Scheme::Rsa(&RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => Scheme::Rsa(&RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => Scheme::Rsa(&RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => Scheme::Rsa(&RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => Scheme::Curve(&ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => Scheme::Curve(&ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => Scheme::Curve(&ED25519),
+        Algorithm::HS256 => Scheme::Hmac(hmac::HMAC_SHA256),
+        Algorithm::HS384 => Scheme::Hmac(hmac::HMAC_SHA384),
+        Algorithm::HS512 => Scheme::Hmac(hmac::HMAC_SHA512),
         _ => return None,
     })
 }

@@ -109,7 +109,11 @@ impl Settings {
     /// Returns the settings as [`without_secrets`](Self::without_secrets) does, where these zones
     /// mask keys.
     pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
-        let mut settings = self.without_room_secrets();
+        let mut settings = self.clone();
+        let rooms = settings.origins.iter_mut();
+        for room in rooms.filter_map(|origin| origin.room.as_mut()) {
+            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
+        }
         settings.redis.url = settings.redis.url.without_password();
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
@@ -123,16 +127,6 @@ impl Settings {
             };
             let written = &mut settings.from_environment;
             written.retain(|path, _| !is_of_keys(path));
-        }
-        settings
-    }
-
-    /// Returns the settings without the secrets of waiting rooms, which no output may have.
-    pub fn without_room_secrets(&self) -> Self {
-        let mut settings = self.clone();
-        let rooms = settings.origins.iter_mut();
-        for room in rooms.filter_map(|origin| origin.room.as_mut()) {
-            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
         }
         settings
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Statuses;
+use crate::Words;
+use crate::tables::kinds::words;
 
 /// A page, read together with the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,67 +35,50 @@ pub enum PagePart {
     Value(PageValue),
 }
 
-/// Placeholder for a value of a response, written in double braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageValue {
-    /// `{{status}}`
-    Status,
-    /// `{{retry_after}}`: the value of `Retry-After`; empty without that field.
-    RetryAfter,
-    /// `{{request_id}}`: empty if requests have none.
-    RequestId,
-    /// `{{position}}`: position in a waiting room. The values below are of waiting rooms, too.
-    Position,
-    /// `{{ahead}}`: number of visitors ahead.
-    Ahead,
-    /// `{{wait}}`: predicted wait.
-    Wait,
-    /// `{{refresh}}`: seconds until the page polls again.
-    Refresh,
-    /// `{{opens}}`: opening time of the room.
-    Opens,
-    /// `{{word}}`: message from the operator.
-    Word,
+words! {
+    /// Placeholder for a value of a response, written in double braces.
+    pub enum PageValue {
+        /// `{{status}}`
+        Status = "status",
+        /// `{{retry_after}}`: the value of `Retry-After`; empty without that field.
+        RetryAfter = "retry_after",
+        /// `{{request_id}}`: empty if requests have none.
+        RequestId = "request_id",
+        /// `{{position}}`: position in a waiting room. The values below are of waiting rooms, too.
+        Position = "position",
+        /// `{{ahead}}`: number of visitors ahead.
+        Ahead = "ahead",
+        /// `{{wait}}`: predicted wait.
+        Wait = "wait",
+        /// `{{refresh}}`: seconds until the page polls again.
+        Refresh = "refresh",
+        /// `{{opens}}`: opening time of the room.
+        Opens = "opens",
+        /// `{{word}}`: message from the operator.
+        Word = "word",
+    }
 }
 
-impl PageValue {
-    /// Placeholders that every page has.
-    const NAMED: [(&'static str, Self); 3] = [
-        ("status", Self::Status),
-        ("retry_after", Self::RetryAfter),
-        ("request_id", Self::RequestId),
-    ];
-
-    /// Placeholders that only the page of a waiting room has.
-    const OF_ROOM: [(&'static str, Self); 6] = [
-        ("position", Self::Position),
-        ("ahead", Self::Ahead),
-        ("wait", Self::Wait),
-        ("refresh", Self::Refresh),
-        ("opens", Self::Opens),
-        ("word", Self::Word),
-    ];
-}
+/// Number of placeholders that every page has. Only the page of a waiting room has the others.
+const OF_ALL_PAGES: usize = 3;
 
 impl PageContent {
     /// Reads a page. Other names in double braces stay text: scripts may have such templates.
     pub fn parse(media: Media, text: &str) -> Self {
-        Self::with_values(media, text, &[&PageValue::NAMED])
+        Self::with_values(media, text, &PageValue::WORDS[..OF_ALL_PAGES])
     }
 
     /// Reads the HTML page of a waiting room, which has more values.
     pub fn parse_room(text: &str) -> Self {
-        let named: [&[_]; 2] = [&PageValue::NAMED, &PageValue::OF_ROOM];
-        Self::with_values(Media::Html, text, &named)
+        Self::with_values(Media::Html, text, PageValue::WORDS)
     }
 
-    fn with_values(media: Media, text: &str, named: &[&[(&str, PageValue)]]) -> Self {
+    fn with_values(media: Media, text: &str, named: &[(&str, PageValue)]) -> Self {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, behind)) = rest.split_once("{{") {
             plain.push_str(before);
             let value = behind.split_once("}}").and_then(|(name, rest)| {
-                let mut named = named.iter().copied().flatten();
-                let named = named.find(|it| it.0 == name.trim());
+                let named = named.iter().find(|it| it.0 == name.trim());
                 named.map(|(_, value)| (*value, rest))
             });
             if let Some((value, behind)) = value {

@@ -28,12 +28,9 @@ impl Plans {
 
     /// Returns the same plans with masked names instead of the keys in their lists.
     pub(super) fn masked(&self, zone: &str) -> Self {
+        let mask = |key: &String| mask_key(zone, key.as_bytes());
         let masked = |plan: &Plan| Plan {
-            keys: plan
-                .keys
-                .iter()
-                .map(|key| mask_key(zone, key.as_bytes()))
-                .collect(),
+            keys: plan.keys.iter().map(mask).collect(),
             ..plan.clone()
         };
         Self {

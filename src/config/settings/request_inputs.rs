@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Matcher, MatcherInput};
 use crate::spelling::{is_field, is_same_field};
-use crate::{CostRule, KeyTemplate, Origin, Part, Route, Variable, Zone};
+use crate::{CostRule, KeyTemplate, Origin, Route, Variable, Zone};
 
 /// Fields and query arguments that the limits, `collapse` and the conditions of a route read.
 ///
@@ -90,28 +90,25 @@ impl RequestInputs {
             ..Self::default()
         };
         let authorization = "authorization".to_owned();
-        for part in keys.flat_map(KeyTemplate::parts) {
-            let (names, name) = match part {
-                Part::Variable(Variable::Header(name)) => (&mut inputs.fields, name),
-                Part::Variable(Variable::Jwt { .. }) => (&mut inputs.fields, &authorization),
-                Part::Variable(Variable::Cookie(name)) => (&mut inputs.cookies, name),
-                Part::Variable(Variable::Arg(name)) => (&mut inputs.arguments, name),
+        for variable in keys.flat_map(KeyTemplate::variables) {
+            let (names, name) = match variable {
+                Variable::Header(name) => (&mut inputs.fields, name),
+                Variable::Jwt { .. } => (&mut inputs.fields, &authorization),
+                Variable::Cookie(name) => (&mut inputs.cookies, name),
+                Variable::Arg(name) => (&mut inputs.arguments, name),
                 // Target, host and connection exist once per request.
-                Part::Variable(
-                    Variable::RemoteAddr
-                    | Variable::Host
-                    | Variable::Uri
-                    | Variable::RequestUri
-                    | Variable::RequestMethod
-                    | Variable::Scheme
-                    | Variable::ServerPort
-                    | Variable::SslClientVerify
-                    | Variable::SslClientFingerprint
-                    | Variable::SslClientSubject
-                    | Variable::SslClientSerial
-                    | Variable::Path(_),
-                )
-                | Part::Text(_) => continue,
+                Variable::RemoteAddr
+                | Variable::Host
+                | Variable::Uri
+                | Variable::RequestUri
+                | Variable::RequestMethod
+                | Variable::Scheme
+                | Variable::ServerPort
+                | Variable::SslClientVerify
+                | Variable::SslClientFingerprint
+                | Variable::SslClientSubject
+                | Variable::SslClientSerial
+                | Variable::Path(_) => continue,
             };
             names.push(name.clone());
         }

@@ -6,6 +6,9 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
+use crate::Words;
+use crate::tables::kinds::words;
+
 /// URL of an origin's server, as the file writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerUrl {
@@ -26,15 +29,17 @@ pub enum ServerUrl {
     Unix(PathBuf),
 }
 
-/// Protocol over a TCP connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// Plain HTTP.
-    Http,
-    /// HTTP over TLS.
-    Https,
-    /// HTTP/2 without TLS, by prior knowledge (RFC 9113, section 3.3).
-    H2c,
+words! {
+    /// Protocol over a TCP connection.
+    #[derive(Hash)]
+    pub enum Scheme {
+        /// Plain HTTP.
+        Http = "http",
+        /// HTTP over TLS.
+        Https = "https",
+        /// HTTP/2 without TLS, by prior knowledge (RFC 9113, section 3.3).
+        H2c = "h2c",
+    }
 }
 
 /// Host of a server.
@@ -134,11 +139,7 @@ impl Scheme {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::H2c => "h2c",
-        })
+        f.write_str(self.word())
     }
 }
 

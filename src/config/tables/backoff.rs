@@ -24,7 +24,7 @@ table! {
         trip: Percent = PERCENT.or("\"10%\""), Now,
             "The share of trouble in a window that cuts the rate.";
         floor: Percent = PERCENT.or("\"10%\""), Now,
-            "The rate is never below this share of rate, nor places below that of max_in_flight.";
+            "The rate is never below this share of rate, and the permits are never below this share of max_in_flight.";
         max_pause: Duration = TIMEOUT.or("\"30s\""), Now,
             "The longest pause; a longer Retry-After of the origin is cut to it.";
         retry_after: bool = BOOLEAN.or("false"), Now,
@@ -44,12 +44,7 @@ const TROUBLE: Kind<Vec<Trouble>> = kind(
 
 const PERCENT: Kind<Percent> = kind(
     PERCENT_FORM,
-    |node| {
-        if values::is_spaced(node, |text| text.parse::<Percent>().is_ok()) {
-            return None;
-        }
-        values::parsed(node, "a percentage such as \"10%\"", str::parse)
-    },
+    |node| values::compact(node, "a percentage such as \"10%\""),
     shown,
 );
 

@@ -19,13 +19,13 @@ table! {
             "Request fields that are part of the key; an answer whose Vary names another one is not shared.";
         /// Zero: the answer serves only the requests that waited for it. At most an hour.
         keep: Duration = duration::<0, HOUR>().or("\"0\""), NextRequest,
-            "How long an answer serves newcomers, up to 1h; \"0\": only those who waited for it.";
+            "How long an answer serves later requests, up to 1h; \"0\": only the requests that waited for it.";
         /// Counts from the end of `keep`. Zero: not at all. At most a week.
         stale: Duration = duration::<0, { 7 * 24 * HOUR }>().or("\"0\""), NextRequest,
             "How long after keep an answer may serve while the origin is in trouble, up to 7d; \"0\": not at all.";
         /// From 100 ms to an hour.
         follow_timeout: Duration = duration::<100_000_000, HOUR>().or("\"5s\""), NextRequest,
-            "How long a request waits for the answer of another one that is at the origin, 100ms to 1h; then it goes there by itself.";
+            "How long a request waits for the answer of another one that runs at the origin, 100ms to 1h; then it is sent itself.";
         /// In bytes; at most 1 GB.
         max_size: NonZeroU64 = size::<_, 1, { 1 << 30 }>().or("\"1MB\""), NextRequest,
             "Largest body of an answer that is shared: \"1B\" to \"1GB\".";
@@ -58,7 +58,7 @@ const COOKIES: Kind<Vec<String>> = kind(
 
 /// Reads a list of names. Messages show `example`.
 fn names(example: &str, node: Node, read: impl Fn(Node) -> Option<String>) -> Option<Vec<String>> {
-    let names = values::list(example, read)(node)?;
+    let names = values::list(node, example, read)?;
     (!values::is_too_long(node, Collapse::MAX_NAMES, names.len(), "names")).then_some(names)
 }
 

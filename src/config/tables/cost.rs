@@ -230,7 +230,7 @@ pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
     if rule.learned().is_some() && origin.permits().is_none() {
         let origin = &origin.name;
         node.wrong(&format!(
-            "a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.{origin}]: how many requests it works on at once"
+            "a learned cost needs the number of requests that the origin works on at once; add max_in_flight to [origins.{origin}]"
         ));
     }
 }

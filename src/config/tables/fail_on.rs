@@ -28,7 +28,7 @@ pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
     |node| {
         const WHAT: &str =
             "a status such as \"503\", \"5xx\", or \"slow:\" and a time such as \"slow:2s\"";
-        values::list(EXAMPLE, |item| values::parsed(item, WHAT, str::parse))(node)
+        values::list(node, EXAMPLE, |item| values::parsed(item, WHAT, str::parse))
     },
     |it| texts(it),
 );

@@ -12,10 +12,10 @@ table! {
     pub struct Health {
         /// Begins with `/`, and may have a query. Exactly one of `path` and `grpc` is present.
         path: Option<PathAndQuery> = PATH.optional(), Now,
-            "What each server is asked for. Required without grpc.";
+            "Path that a check requests from each server. Required without grpc.";
         /// Name of a gRPC service; empty for the whole server.
         grpc: Option<Box<str>> = GRPC.optional(), Now,
-            "Ask servers of gRPC by its health protocol, in place of path: the name of a service, or \"\" for the whole server.";
+            "Check servers of gRPC by its health protocol instead of path: the name of a service, or \"\" for the whole server.";
         interval: Duration = TIMEOUT.or("\"5s\""), Now,
             "Time between two checks of a server.";
         /// May be longer than the interval.
@@ -52,9 +52,9 @@ pub(super) fn read(mut fields: Fields, node: Node) -> Health {
     let is_wrong = fields.is_wrong("path") || fields.is_wrong("grpc");
     match (&health.path, fields.value("grpc")) {
         (None, None) if !is_wrong => node.wrong(
-            "it has no path to ask for; add path = \"/healthz\", or grpc = \"\" for servers of gRPC",
+            "the check has no path; add path = \"/healthz\", or grpc = \"\" for servers of gRPC",
         ),
-        (Some(_), Some(grpc)) => grpc.wrong("a check asks for a path, or by gRPC; remove one"),
+        (Some(_), Some(grpc)) => grpc.wrong("a check uses path or grpc; remove one"),
         _ => {}
     }
     fields.finish();

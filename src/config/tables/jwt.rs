@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::names::{Names, list, named};
 use super::prelude::*;
 use crate::jwt::{KeySet, TokenRequirements, Verifier};
-use crate::{FileKind, KeyTemplate, Part, Variable};
+use crate::{FileKind, KeyTemplate, Variable};
 
 table! {
     /// `[jwt.NAME]`: verification of clients' tokens, for the variables `$jwt_NAME_CLAIM`.
@@ -93,8 +93,8 @@ fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
 pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
     let mut has_all = true;
     let mut claims = node.report.shared.claims.borrow_mut();
-    for part in template.parts() {
-        let Part::Variable(Variable::Jwt { name, claim }) = part else {
+    for variable in template.variables() {
+        let Variable::Jwt { name, claim } = variable else {
             continue;
         };
         if let Some(read) = claims.get_mut(name) {

@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use limit::{Rate, show_duration};
 
 use super::values;
+use crate::node::Node;
 use crate::schema::{
     DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_FORM, TIMEOUT_FORM,
     TIMEOUT_OR_NONE_FORM,
@@ -78,7 +79,12 @@ pub(crate) const HOUR: u64 = 3600 * SECOND;
 /// Duration in a range, in nanoseconds.
 pub(crate) const fn duration<const LEAST: u64, const MOST: u64>() -> Kind<Duration> {
     Kind {
-        read: |node| values::duration_between(node, (LEAST, MOST)),
+        read: |node| {
+            let (least, most) = (Duration::from_nanos(LEAST), Duration::from_nanos(MOST));
+            let fits = Some(values::duration(node)?).filter(|it| (least..=most).contains(it));
+            let (least, most) = (show_duration(least), show_duration(most));
+            fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
+        },
         ..DURATION
     }
 }
@@ -158,9 +164,8 @@ pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();
 pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
     Form::List(&NETWORK_FORM, 0),
     |node| {
-        values::list("[\"192.0.2.0/24\"]", |item| {
-            values::pattern(item, values::NETWORK)
-        })(node)
+        let network = |item: Node| values::pattern(item, values::NETWORK);
+        values::list(node, "[\"192.0.2.0/24\"]", network)
     },
     |it| texts(it),
 );
@@ -176,7 +181,7 @@ where
     Kind {
         form: Form::Whole(MIN, MAX),
         // Every integer type can be parsed from digits, the `NonZero` types too.
-        read: |node| values::whole(MIN..=MAX)(node)?.to_string().parse().ok(),
+        read: |node| values::whole(node, MIN..=MAX)?.to_string().parse().ok(),
         show: bare,
     }
 }
@@ -188,12 +193,12 @@ where
 {
     Kind {
         form: Form::Whole(0, MAX),
-        read: |node| Some(values::whole(0..=MAX)(node)?.to_string().parse().ok()),
+        read: |node| Some(values::whole(node, 0..=MAX)?.to_string().parse().ok()),
         show: |it| it.as_ref().map_or(bare(&0), bare),
     }
 }
 
-/// Values that the file writes as words.
+/// Values that have a word each, in the file or in texts.
 pub trait Words: Copy + PartialEq + 'static {
     /// All words, each with its value.
     const WORDS: &'static [(&'static str, Self)];
@@ -241,7 +246,7 @@ pub(crate) use words;
 pub(crate) const fn word<W: Words>() -> Kind<W> {
     Kind {
         form: Form::Word(W::all),
-        read: |node| values::choice(W::WORDS)(node),
+        read: |node| values::choice(node, W::WORDS),
         show: |it| shown(it.word()),
     }
 }

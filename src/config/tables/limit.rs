@@ -145,7 +145,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         && !zone.lease.is_zero()
     {
         node.wrong(&format!(
-            "zone {} has a lease, and requests that it lets in ask nobody whether a place is free; remove in_flight or lease",
+            "zone {} has a lease, and Redis counts no permits of requests that pass under a lease; remove in_flight or lease",
             zone.name
         ));
     }

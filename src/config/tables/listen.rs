@@ -84,7 +84,7 @@ const ADDRESS_NAME: Kind<Arc<str>> = kind(
 ///
 /// `has_tls`: the file has `[server.tls]`. `clients`: its client authentication.
 pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
-    let items = values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default();
+    let items = values::filled(node, "[\"127.0.0.1:8080\"]").unwrap_or_default();
     let entries = items
         .into_iter()
         .filter_map(|item| entry(item, has_tls, clients));
@@ -111,17 +111,6 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
         Some(entry.listen)
     });
     listens.collect()
-}
-
-/// Returns an entry that is written as a text, or the default entry.
-pub(super) fn of_text(address: ListenAddress, has_tls: bool) -> Listen {
-    let service = ListenService::of_text(&address, has_tls);
-    Listen {
-        address,
-        service,
-        client_auth: None,
-        name: None,
-    }
 }
 
 /// Returns whether two addresses conflict, so that the kernel would refuse one of them.
@@ -167,9 +156,15 @@ fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
     if node.value.as_table().is_some() {
         return table(node, has_tls, clients);
     }
-    let mut listen = of_text(address(node)?, has_tls);
-    let is_tls = listen.service == ListenService::Tls;
-    listen.client_auth = clients.filter(|_| is_tls).cloned();
+    let address = address(node)?;
+    let service = ListenService::of_text(&address, has_tls);
+    let is_tls = service == ListenService::Tls;
+    let listen = Listen {
+        address,
+        service,
+        client_auth: clients.filter(|_| is_tls).cloned(),
+        name: None,
+    };
     Some(Entry {
         node,
         listen,

@@ -12,7 +12,7 @@ pub(super) const NETWORK_LIST: Kind<Networks> = kind(
         let of = values::NETWORK;
         let (list, file) = read(node, "[\"192.0.2.0/24\"]", "partners.txt", of)?;
         if file.is_none() && list.is_empty() {
-            values::filled("[\"192.0.2.0/24\"]", node);
+            values::filled(node, "[\"192.0.2.0/24\"]");
         }
         Some(Networks { list, file })
     },
@@ -56,24 +56,18 @@ fn read<T: PartialEq>(
     of: values::Pattern<T>,
 ) -> Option<(Vec<T>, Option<PathBuf>)> {
     if node.value.as_table().is_some() {
-        let (list, file) = in_table(node, |node: Node| of_file(node, of))?;
-        return Some((list, Some(file)));
+        let mut fields = Fields::of(node, format!("the table {}", node.name), FILE)?;
+        let found = fields.required("file", |node| of_file(node, of));
+        fields.finish();
+        return found.map(|(list, file)| (list, Some(file)));
     }
     if node.items().is_none() {
         return node.expected(&format!(
             "a list such as {list}, or {{ file = \"{file}\" }}"
         ));
     }
-    let list = values::list(list, |item| values::pattern(item, of))(node)?;
+    let list = values::list(node, list, |item| values::pattern(item, of))?;
     Some((list, None))
-}
-
-/// Reads a table with the name of a file.
-fn in_table<T>(node: Node, of_file: impl FnOnce(Node) -> Option<T>) -> Option<T> {
-    let mut fields = Fields::of(node, format!("the table {}", node.name), FILE)?;
-    let found = fields.required("file", of_file);
-    fields.finish();
-    found
 }
 
 fn shown_file(file: &Path) -> Option<Shown> {

@@ -51,7 +51,7 @@ table! {
             "Longest silence in both directions on an upgraded connection, such as a WebSocket.";
         /// `None`: the body is not received first.
         request_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
-            "How much of a request's body is received before the request asks for a permit, so that a slow upload holds none; \"0\": nothing.";
+            "How much of a request's body is received before the request takes a permit, so that a slow upload holds none; \"0\": nothing.";
         /// `None`: responses are not read ahead.
         response_buffer: Option<NonZeroU64> = SIZE_OR_ZERO.or("\"0\""), NextRequest,
             "How far a response is read ahead of its client, so that a slow one holds no permit of the origin; \"0\": not at all.";
@@ -63,16 +63,16 @@ table! {
             "The gate: requests that leave for the origin, all clients together; \"none\": no pace.";
         /// In Redis, `rate` or `max_in_flight` is not `None`.
         store: StoreKind = word().or("\"memory\""), Now,
-            "The gate: where its schedule and its places are; with \"redis\" all gateways together keep to rate and max_in_flight.";
+            "The gate: where its schedule and its permits are; with \"redis\" all gateways together keep to rate and max_in_flight.";
         /// `None`: unknown.
         gateways: Option<NonZeroU32> = whole::<_, 1, 1024>().optional(), Now,
-            "The gate: how many gateways share it in Redis, until Redis has told.";
+            "The gate: number of gateways that share it in Redis, used until Redis reports it.";
         max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
             "The gate: requests at the origin at once; 0: no limit. With store = \"redis\", those of all gateways together.";
         orphan: Duration = TIMEOUT.or("\"75s\""), Now,
-            "The gate: how long places of a gateway that vanished stay withheld: longer than the origin's longest request.";
+            "The gate: how long permits of a gateway that vanished stay withheld: longer than the origin's longest request.";
         on_store_failure: WithoutPool = word().or("\"local\""), Now,
-            "The gate: without Redis, once the lease of its places has ended: \"local\": this gateway's part of max_in_flight; \"closed\": it starts nothing.";
+            "The gate: without Redis, once the lease of its permits has expired: \"local\": this gateway's part of max_in_flight; \"closed\": it starts nothing.";
         /// In the order of the file. Empty: one class for all requests.
         classes: Vec<Class> = CLASSES.or_else(Vec::new), Now,
             "The gate: classes of traffic and their weights; the first is that of every route that names none.";
@@ -121,12 +121,12 @@ table! {
             "A PEM file of the key of client_cert.",
             |it, _| shown(&it.tls.identity.as_ref()?.key_file.display());
         + server_name: Field::of(NOT_EMPTY_FORM), NewConnections,
-            "The name that servers over TLS are asked for, and that their certificates are for. Default: the host of their URL.",
+            "The server name that is sent to servers over TLS, and that their certificates must be for. Default: the host of their URL.",
             |it, _| shown(&it.tls.server_name.as_ref()?.to_str());
         /// Back-off while the origin is in trouble; `None`: no back-off.
         backoff: Option<Backoff>;
         + backoff: Field::of(Form::Table(Backoff::TABLE)), Now,
-            "Lowers rate and places while the origin is in trouble.",
+            "Lowers rate and permits while the origin is in trouble.",
             |it, settings| shown_table(it.backoff.as_ref(), settings);
         /// Health checks of the servers; `None`: no checks.
         health: Option<Health>;
@@ -221,7 +221,7 @@ fn check(fields: &mut Fields, origin: &Origin) {
         let mut servers = origin.servers.iter().map(|server| &server.url);
         if let Some(url) = servers.find(|url| !speaks_http2(url)) {
             node.wrong(&format!(
-                "gRPC needs HTTP/2, and {url} is asked over HTTP/1; write it as h2c:// or https://, or give path in place of grpc"
+                "gRPC needs HTTP/2, and {url} is checked over HTTP/1; write it as h2c:// or https://, or give path instead of grpc"
             ));
         }
     }

@@ -34,7 +34,7 @@ pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::List(&FORM, 1), r
 
 fn read(node: Node) -> Option<Vec<OriginServer>> {
     let mut servers: Vec<Option<OriginServer>> = Vec::new();
-    for item in values::filled(EXAMPLE, node)? {
+    for item in values::filled(node, EXAMPLE)? {
         let server = entry(item);
         let mut before = servers.iter().flatten();
         if let Some(server) = &server

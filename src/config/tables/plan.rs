@@ -144,7 +144,7 @@ fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
         ));
     }
     let least = u32::from(!algorithm.queues());
-    values::whole(least..=u32::MAX)(node)
+    values::whole(node, least..=u32::MAX)
 }
 
 impl Plan {

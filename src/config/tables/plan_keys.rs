@@ -71,7 +71,7 @@ impl Keys<'_> {
     /// Reads the keys that are written in the configuration itself.
     pub(super) fn read_list(&mut self, node: Node, plan: usize) -> Option<Vec<String>> {
         let hidden = self.hidden;
-        let read = values::list("[\"alice\", \"bob\"]", |item| {
+        values::list(node, "[\"alice\", \"bob\"]", |item| {
             let key = values::text(item)?;
             if key.bytes().any(|byte| byte.is_ascii_control()) {
                 item.warn("the key has a control byte: no client sends it");
@@ -85,8 +85,7 @@ impl Keys<'_> {
                 }
             }
             Some(key.to_owned())
-        });
-        read(node)
+        })
     }
 
     /// Reads a file with one key per line. Blanks, empty lines and comments are skipped.

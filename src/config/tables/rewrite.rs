@@ -30,24 +30,18 @@ pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Op
     if let (Some(node), Some(path)) = (strip_node, path)
         && !path.begins_with(&strip)
     {
-        begins_otherwise(node, path);
-        return None;
+        let remedy = match path {
+            PathPattern::Regex(_) => {
+                "the regular expression must begin with ^ and this text, so that each path does"
+            }
+            PathPattern::Prefix(_) | PathPattern::Exact(_) => {
+                "the path of the route does not begin with it; change one"
+            }
+        };
+        return node.refused(&format!("{remedy}; found {}", node.found()));
     }
     let is_any = !strip.is_empty() || !add.is_empty();
     Some(is_any.then_some(PathRewrite { strip, add }))
-}
-
-/// Reports that a route's path does not begin with `strip_prefix`.
-fn begins_otherwise(node: Node, path: &PathPattern) {
-    let remedy = match path {
-        PathPattern::Regex(_) => {
-            "the regular expression must begin with ^ and this text, so that each path does"
-        }
-        PathPattern::Prefix(_) | PathPattern::Exact(_) => {
-            "the path of the route does not begin with it; change one"
-        }
-    };
-    node.wrong(&format!("{remedy}; found {}", node.found()));
 }
 
 /// Checks a value of `strip_prefix`.

@@ -21,7 +21,7 @@ table! {
             "Visitors inside at once; 0: not bounded.";
         /// `None`: whenever a session is free. At most 1000 per second.
         admit: Option<Rate> = ADMIT.or("\"none\""), Now,
-            "New visitors let in, up to 1000r/s; \"none\": as fast as places come free.";
+            "New visitors let in, up to 1000r/s; \"none\": as fast as sessions come free.";
         /// 1 second to 1 day.
         idle: Duration = duration::<SECOND, { 24 * HOUR }>().or("\"10m\""), Now,
             "A visitor without a request for so long has left, from 1s to 24h.";
@@ -112,7 +112,7 @@ const ADMIT: Kind<Option<Rate>> = Kind {
     read: |node| {
         let rate = (RATE_OR_NONE.read)(node)?;
         if rate.is_some_and(|rate| rate.per_second() > Room::MAX_ADMIT) {
-            return node.refused(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as places come free; found {}", node.found()));
+            return node.refused(&format!("a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write \"none\" to let them in as fast as sessions come free; found {}", node.found()));
         }
         Some(rate)
     },

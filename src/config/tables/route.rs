@@ -75,7 +75,7 @@ table! {
         /// Requests use the waiting room of the origin, if it has one.
         room: bool;
         + room: Field::of(Form::Boolean).or("true"), NextRequest,
-            "Ask the waiting room of the origin, if it has one; false: requests of this route pass it by.",
+            "Use the waiting room of the origin, if it has one; false: requests of this route bypass it.",
             |it, settings| {
                 let has_room = settings.origins[it.origin()?].room.is_some();
                 (has_room || !it.room).then(|| bare(&it.room))?
@@ -125,13 +125,13 @@ table! {
         reject_body: String = REJECT_BODY.or("\"Too many requests\\n\""), NextRequest,
             "Body of a rejection for which pages has no file.";
         pages: Pages = PAGES.or("{}"), NextRequest,
-            "Files in place of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
+            "Files instead of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
         origin_pages: bool = BOOLEAN.or("false"), NextRequest,
-            "Send these files in place of the origin's responses 502 to 504, too.";
+            "Send these files instead of the origin's responses 502 to 504, too.";
         access_log: bool = BOOLEAN.or("true"), NextRequest,
             "Whether these requests have lines in the access log.";
         headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
-            "Fields that tell the client about its limits, and whether its answer is shared.";
+            "Fields that report its limits to the client, and whether its answer is shared.";
         /// Change of the path for the origin; `None`: the path is forwarded unchanged.
         rewrite: Option<PathRewrite>;
         + strip_prefix: Field::of(rewrite::STRIP_FORM), NextRequest,
@@ -178,7 +178,9 @@ const REFUND: Kind<Vec<Statuses>> = kind(
     Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
     |node| {
         let what = "a status such as \"404\" or \"2xx\"";
-        values::list("[\"2xx\"]", |item| values::parsed(item, what, str::parse))(node)
+        values::list(node, "[\"2xx\"]", |item| {
+            values::parsed(item, what, str::parse)
+        })
     },
     |it| texts(it),
 );
@@ -187,7 +189,8 @@ const HEADERS: Kind<RatelimitHeaders> = kind(
     Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
     |node| {
         let names = RatelimitHeaders::NAMES.map(|name| (name, name));
-        let names = values::list("[\"x-ratelimit\"]", values::choice(&names))(node)?;
+        let name = |item: Node| values::choice(item, &names);
+        let names = values::list(node, "[\"x-ratelimit\"]", name)?;
         let [x_ratelimit, ratelimit, server_timing, shared] =
             RatelimitHeaders::NAMES.map(|name| names.contains(&name));
         Some(RatelimitHeaders {

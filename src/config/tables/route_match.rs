@@ -29,7 +29,7 @@ pub(super) const METHODS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
     |node| {
         let method = |item: Node| values::parsed(item, "a method such as \"POST\"", method);
-        values::list("[\"POST\"]", method)(node)
+        values::list(node, "[\"POST\"]", method)
     },
     |it| texts(it),
 );

@@ -20,7 +20,7 @@ table! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Server {
         name: String = NAME.or_else(host_name), Now,
-            "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name.";
+            "Name of this gateway in the API, in metrics and in the log: 1 to 64 printable characters. Default: the host's name.";
         /// Addresses for clients, without duplicates; never empty.
         listen: Vec<Listen>;
         + listen: Field::of(listen::FORM).or("[\"127.0.0.1:8080\"]"), Restart,
@@ -33,13 +33,13 @@ table! {
             |it, _| shown(&it.admin.map_or("off".to_owned(), |admin| admin.to_string()));
         /// In lower case.
         admin_hosts: Vec<String> = ADMIN_HOSTS.or("[]"), Now,
-            "Names by which the admin port may be asked, besides those of the host.";
+            "Host names that requests to the admin port may have, besides those of the host.";
         metrics: MetricsAccess = word().or("\"open\""), Now,
             "Whether /metrics of the admin port needs no token (\"open\"), or one for reading or changing (\"token\").";
         workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
             "Worker threads. Default: one per core.";
         trusted_proxies: Peers = PEERS.or("[]"), NextRequest,
-            "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files, or { file = \"proxies.txt\" }.";
+            "Peers whose forwarded_header names the client: networks, or \"unix:\" for all on socket files, or { file = \"proxies.txt\" }.";
         proxy_protocol: Peers = PEERS.or("[]"), NewConnections,
             "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, \"unix:\", or { file = \"proxies.txt\" }.";
         forwarded_header: ForwardedHeader = word().or("\"x-forwarded-for\""), NextRequest,
@@ -50,7 +50,7 @@ table! {
         max_concurrent_streams: NonZeroU16 = whole::<_, 1, { u16::MAX as u64 }>().or("128"), NewConnections,
             "Requests at once on one connection over HTTP/2.";
         hold_streams: bool = BOOLEAN.or("true"), NextRequest,
-            "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.";
+            "Let requests over HTTP/2 wait where burst is used up, instead of rejecting them.";
         underscores_in_headers: bool = BOOLEAN.or("false"), NextRequest,
             "Pass fields with _ for - on and read them as that field, where limits or conditions read it, instead of dropping them.";
         keep_alive: Duration = DURATION.or("\"75s\""), NewConnections,
@@ -99,7 +99,7 @@ const ADMIN_FORM: Form = Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"
 
 const ADMIN_HOSTS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
-    |node| values::list("[\"drip.internal\"]", admin_host)(node),
+    |node| values::list(node, "[\"drip.internal\"]", admin_host),
     |it| texts(it),
 );
 

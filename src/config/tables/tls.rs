@@ -56,7 +56,7 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
     // Several certificates may share one key.
     let keys = fields.required("key", |node| {
         let items = match node.items() {
-            Some(_) => values::filled("[\"server.key\"]", node)?,
+            Some(_) => values::filled(node, "[\"server.key\"]")?,
             None => vec![node],
         };
         let keys = items.into_iter();

@@ -7,7 +7,7 @@ use super::values;
 use crate::node::Node;
 use crate::schema::Form;
 use crate::toml_string::toml_string;
-use crate::{Host, Scheme, ServerUrl};
+use crate::{Host, Scheme, ServerUrl, Words};
 
 pub(super) const FORM: Form = Form::Like(
     "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+",
@@ -51,17 +51,13 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
 /// Reads a URL with a host and a port.
 fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
-    const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver tells addresses alone; write http://host:port, and resolve = \"each\" if the name has several addresses";
+    const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver returns addresses only; write http://host:port, and resolve = \"each\" if the name has several addresses";
     if text.starts_with("srv+") {
         return Err(SERVICE);
     }
-    let schemes = [
-        ("http://", Scheme::Http),
-        ("https://", Scheme::Https),
-        ("h2c://", Scheme::H2c),
-    ];
-    let of_scheme = |(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?));
-    let (scheme, authority) = schemes.into_iter().find_map(of_scheme).ok_or(FORM)?;
+    let (scheme, authority) = text.split_once("://").ok_or(FORM)?;
+    let mut schemes = Scheme::WORDS.iter().filter(|(word, _)| *word == scheme);
+    let (_, scheme) = schemes.next().ok_or(FORM)?;
     if authority.starts_with("unix:") {
         return Err("a socket file is written \"unix:/run/app.sock\", without http://");
     }
@@ -86,7 +82,7 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     };
     let port = port.ok_or("the port of a server is a number from 1 to 65535")?;
     Ok(ServerUrl::Tcp {
-        scheme,
+        scheme: *scheme,
         host,
         port,
         address: None,

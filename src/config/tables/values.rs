@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
-use limit::{Rate, parse_duration, show_duration};
+use limit::{Rate, parse_duration};
 use toml::de::DeValue;
 
 use crate::node::Node;
@@ -101,7 +102,7 @@ pub(crate) fn parsed<T, E: Display>(
 /// Reports a text that would be right without its blanks, such as `"16 r/s"`.
 ///
 /// Returns whether it is such a text.
-pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
+fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
     let is_spaced = !node.is_secret() && tight != text && !is_right(text) && is_right(&tight);
@@ -110,6 +111,14 @@ pub(crate) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
         node.wrong(&format!("write {tight}, without blanks; found {found}"));
     }
     is_spaced
+}
+
+/// Reads a text as [`parsed`] does. Reports a text that would be right without its blanks.
+pub(crate) fn compact<T: FromStr<Err: Display>>(node: Node, what: &str) -> Option<T> {
+    if is_spaced(node, |text| text.parse::<T>().is_ok()) {
+        return None;
+    }
+    parsed(node, what, str::parse)
 }
 
 /// Reads a text with `parse`. Otherwise reports its blanks, or the expected value.
@@ -128,18 +137,16 @@ pub(crate) fn boolean(node: Node) -> Option<bool> {
 }
 
 /// Reads a whole number in a range.
-pub(crate) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
+pub(crate) fn whole<T>(node: Node, range: RangeInclusive<T>) -> Option<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
-    move |node| {
-        let number = node.value.as_integer();
-        let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
-        let number = number.and_then(|n| T::try_from(n).ok());
-        let fits = number.filter(|n| range.contains(n));
-        let (least, most) = (range.start(), range.end());
-        fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
-    }
+    let number = node.value.as_integer();
+    let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
+    let number = number.and_then(|n| T::try_from(n).ok());
+    let fits = number.filter(|n| range.contains(n));
+    let (least, most) = (range.start(), range.end());
+    fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
 }
 
 /// Longest duration that a file may have.
@@ -152,15 +159,6 @@ pub(crate) fn duration(node: Node) -> Option<Duration> {
     without_blanks(node, WHAT, |text| {
         parse_duration(text).filter(|span| *span <= MAX_DURATION)
     })
-}
-
-/// Reads a duration within a range, in nanoseconds.
-pub(crate) fn duration_between(node: Node, (least, most): (u64, u64)) -> Option<Duration> {
-    let (least, most) = (Duration::from_nanos(least), Duration::from_nanos(most));
-    let span = duration(node)?;
-    let fits = Some(span).filter(|span| (least..=most).contains(span));
-    let (least, most) = (show_duration(least), show_duration(most));
-    fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
 }
 
 /// Reads a duration that is not zero. A timeout of zero would let nothing succeed.
@@ -212,49 +210,39 @@ pub(crate) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return Some(Rate::UNLIMITED);
     }
-    rate(node)
-}
-
-fn rate(node: Node) -> Option<Rate> {
-    if is_spaced(node, |text| text.parse::<Rate>().is_ok()) {
-        return None;
-    }
-    parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
+    compact(node, "\"none\", or a rate such as \"10r/s\"")
 }
 
 /// Reads one of several words.
-pub(crate) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
-    move |node| {
-        let given = node.value.as_str();
-        let word = words.iter().find(|(word, _)| given == Some(word));
-        word.map(|(_, meaning)| meaning.clone()).or_else(|| {
-            let known = words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-            let near = given.and_then(|given| nearest(given, &known));
-            let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
-            let known: Vec<String> = known.into_iter().map(toml_string).collect();
-            let known = known.join(" or ");
-            node.refused(&format!("expected {known}; found {}{near}", node.found()))
-        })
+pub(crate) fn choice<T: Copy>(node: Node, words: &[(&str, T)]) -> Option<T> {
+    let given = node.value.as_str();
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| given == Some(word)) {
+        return Some(*meaning);
     }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let near = given.and_then(|given| nearest(given, &known));
+    let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+    let known: Vec<String> = known.into_iter().map(toml_string).collect();
+    let known = known.join(" or ");
+    node.refused(&format!("expected {known}; found {}{near}", node.found()))
 }
 
 /// Reads a list without duplicates. Messages show `example`.
 pub(crate) fn list<T: PartialEq>(
+    node: Node,
     example: &str,
     mut read: impl FnMut(Node) -> Option<T>,
-) -> impl FnOnce(Node) -> Option<Vec<T>> {
-    move |node| {
-        let items = node.items_or(&format!("a list such as {example}"))?;
-        let mut values: Vec<Option<T>> = Vec::new();
-        for item in items {
-            let value = read(item);
-            if value.is_some() && values.contains(&value) {
-                item.report_as_is(&format!("{} is listed twice; remove one", item.found()));
-            }
-            values.push(value);
+) -> Option<Vec<T>> {
+    let items = node.items_or(&format!("a list such as {example}"))?;
+    let mut values: Vec<Option<T>> = Vec::new();
+    for item in items {
+        let value = read(item);
+        if value.is_some() && values.contains(&value) {
+            item.report_as_is(&format!("{} is listed twice; remove one", item.found()));
         }
-        values.into_iter().collect()
+        values.push(value);
     }
+    values.into_iter().collect()
 }
 
 /// Reads one value, or a list without duplicates that is not empty.
@@ -275,12 +263,12 @@ pub(crate) fn filled_list<T: PartialEq>(
     example: &str,
     one: impl Fn(Node) -> Option<T>,
 ) -> Option<Vec<T>> {
-    filled(example, node)?;
-    list(example, one)(node)
+    filled(node, example)?;
+    list(node, example, one)
 }
 
 /// Returns the items of a list that must not be empty.
-pub(crate) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
+pub(crate) fn filled<'r>(node: Node<'r>, example: &str) -> Option<Vec<Node<'r>>> {
     let items = node.items_or(&format!("a list such as {example}"))?;
     if items.is_empty() {
         node.wrong(&format!("the list is empty; write one such as {example}"));

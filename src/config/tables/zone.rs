@@ -25,7 +25,7 @@ table! {
         /// Letters, digits, `_`, `-` and `.`.
         name: String;
         key: KeyTemplate = KEY.required("\"$remote_addr\""), Now,
-            "What tells one bucket from another: variables such as \"$remote_addr\", and text.";
+            "The key of a bucket, one bucket for each value: variables such as \"$remote_addr\", and text.";
         /// For window algorithms: requests per window, and the length of the window. Unlimited only
         /// with the leaky bucket in memory.
         rate: Rate = RATE.required("\"10r/s\""), Now,
@@ -44,7 +44,7 @@ table! {
         exempt: Vec<IpNet> = NETWORKS.or("[]"), NextRequest,
             "Clients that this zone never limits.";
         mask_keys: bool = MASK.or("false"), Now,
-            "The page, the API, metrics and logs show masked names in place of keys.";
+            "The page, the API, metrics and logs show masked names instead of keys.";
         /// Other numbers for some keys.
         plans: Plans;
         + plans: Field::of(Form::ByName(NAME, &Form::Table(Plan::TABLE))), Now, "Other numbers for some keys.", shown_plans;
@@ -56,10 +56,10 @@ table! {
         /// Zero for a zone in memory. After a gateway is killed, its leased slots stay unused for
         /// up to this duration.
         lease: Duration = duration::<0, SECOND>().or("\"0\""), Now,
-            "How long ahead this gateway takes places of busy keys from Redis, up to 1s.";
+            "How long ahead this gateway leases slots of busy keys from Redis, up to 1s.";
         /// Without effect on a zone in memory.
         orphan: Duration = TIMEOUT.or("\"75s\""), Now,
-            "How long places of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
+            "How long permits of in_flight stay withheld in Redis if their gateway vanishes: longer than the longest request.";
     }
 }
 
@@ -111,9 +111,14 @@ fn complete<'r>(
     mut zone: Zone,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Zone> {
-    if let Some(node) = fields.right("lease") {
-        let store = (!fields.is_wrong("store")).then_some(zone.store);
-        check_lease(node, zone.lease, store, zone.algorithm);
+    if let Some(node) = fields.right("lease").filter(|_| !zone.lease.is_zero()) {
+        if zone.store == StoreKind::Memory && !fields.is_wrong("store") {
+            node.wrong(
+                "a zone in memory has all its slots here; remove lease, or set store = \"redis\"",
+            );
+        } else if zone.algorithm == Algorithm::SlidingWindowLog {
+            node.wrong("sliding_window_log counts each request at its own moment, and a slot that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter");
+        }
     }
     let can_count = |node: Node, rate: Rate| {
         let Some(reason) = zone.unfit(rate) else {
@@ -143,20 +148,6 @@ fn complete<'r>(
     fields.finish();
     zone.plans = plans?;
     is_right.then_some(zone)
-}
-
-/// Checks `lease`. `store`: `None` if its value is wrong.
-fn check_lease(node: Node, lease: Duration, store: Option<StoreKind>, algorithm: Algorithm) {
-    if lease.is_zero() {
-        return;
-    }
-    if store == Some(StoreKind::Memory) {
-        node.wrong(
-            "a zone in memory has all its places here; remove lease, or set store = \"redis\"",
-        );
-    } else if algorithm == Algorithm::SlidingWindowLog {
-        node.wrong("sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter");
-    }
 }
 
 fn key(node: Node) -> Option<KeyTemplate> {
@@ -233,8 +224,33 @@ impl Zone {
 
     /// Returns the reason why the zone cannot count at this rate, if there is one.
     pub fn unfit(&self, rate: Rate) -> Option<String> {
-        let fits = unfit(self.algorithm, rate);
-        fits.or_else(|| unsupported_by_store(self.store, self.algorithm, rate))
+        let algorithm = self.algorithm;
+        if rate.is_unlimited() && !algorithm.queues() {
+            return Some(format!(
+                "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
+            ));
+        }
+        if algorithm.has_windows() && !rate.is_whole() {
+            return Some(format!(
+                "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
+            ));
+        }
+        if algorithm == Algorithm::SlidingWindowLog && rate.whole_count() > Some(MAX_LOG) {
+            return Some(format!(
+                "sliding_window_log remembers the time of each request of a period, at most {MAX_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
+            ));
+        }
+        if self.store == StoreKind::Memory {
+            return None;
+        }
+        if rate.is_unlimited() {
+            return Some(
+                "a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""
+                    .to_owned(),
+            );
+        }
+        let unkept = StoreRate::new(rate, algorithm, Moment::default()).err()?;
+        Some(format!("{unkept}; found \"{rate}\""))
     }
 
     /// Returns whether requests of this client are never limited in this zone.
@@ -271,45 +287,6 @@ pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
             let rest = 128 - u32::from(prefix.min(128));
             let mask = u128::MAX.checked_shl(rest).unwrap_or(0);
             IpAddr::V6((whole.to_bits() & mask).into())
-        }
-    }
-}
-
-/// Returns the reason why the algorithm cannot count at this rate: windows count whole requests.
-fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
-    if rate.is_unlimited() && !algorithm.queues() {
-        return Some(format!(
-            "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
-        ));
-    }
-    if !algorithm.has_windows() {
-        return None;
-    }
-    if !rate.is_whole() {
-        return Some(format!(
-            "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
-        ));
-    }
-    let remembered = algorithm == Algorithm::SlidingWindowLog;
-    if remembered && rate.whole_count() > Some(MAX_LOG) {
-        return Some(format!(
-            "sliding_window_log remembers the time of each request of a period, at most {MAX_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
-        ));
-    }
-    None
-}
-
-/// Returns the reason why the zone's store cannot count at this rate, if there is one.
-fn unsupported_by_store(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
-    match store {
-        StoreKind::Memory => None,
-        StoreKind::Redis if rate.is_unlimited() => Some(
-            "a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""
-                .to_owned(),
-        ),
-        StoreKind::Redis => {
-            let unkept = StoreRate::new(rate, algorithm, Moment::default()).err()?;
-            Some(format!("{unkept}; found \"{rate}\""))
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use actix_rt::ArbiterHandle;
 use config::{
     self, ChangedBy, FileKind, FileState, History, LastChange, LoadError, LostKeys, NamedFile,
-    Problem, Settings,
+    Problem, Settings, Words,
 };
 use tokio::sync::watch;
 
@@ -181,7 +181,7 @@ impl Reloader {
             [] => &gateway.settings().named,
             _ => broken,
         };
-        let mut kinds = FileKind::ALL.into_iter();
+        let mut kinds = FileKind::WORDS.iter().map(|(_, kind)| *kind);
         let changed = kinds.find(|kind| !of(before, *kind).eq(of(&new.named, *kind)));
         changed.map_or(ChangedBy::File, ChangedBy::Named)
     }

@@ -149,7 +149,7 @@ fn the_secret_of_a_room_is_shown_nowhere() {
         let settings = with_room(secret).unwrap();
         let whole = show(&settings);
         assert_eq!(with(&whole).map(|again| show(&again)), Ok(whole));
-        let text = show(&settings.without_room_secrets());
+        let text = show(&settings.without_secrets());
         assert!(text.contains(&format!("\nsecret = {shown}\n")), "{text}");
         assert!(text.contains("\nbind = \"$remote_addr\"\n"), "{text}");
         let others = changes(&settings, &with(WITH_SECRETS).unwrap(), &settings);

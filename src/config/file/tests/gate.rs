@@ -31,9 +31,9 @@ pub(super) const CASES: &[Case] = &[
      "11:8: cost: estimate is above max, which is 2; raise max, or lower it"),
     // A cost that is learned.
     (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9 }",
-     "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once"),
+     "11:8: cost: a learned cost needs the number of requests that the origin works on at once; add max_in_flight to [origins.app]"),
     (ROUTE, "origin = \"app\"\ncost = { learn = \"time\", unit = \"10ms\", max = 9, estimate = 2 }",
-     "11:8: cost: a cost is learned from requests that need not wait at the origin, which nobody knows without its places; add max_in_flight to [origins.app]: how many requests it works on at once\n11:50: \"estimate\" is not a field of cost, whose fields are learn, unit, max, mode"),
+     "11:8: cost: a learned cost needs the number of requests that the origin works on at once; add max_in_flight to [origins.app]\n11:50: \"estimate\" is not a field of cost, whose fields are learn, unit, max, mode"),
     ("rate = \"10r/s\"\n\n[[routes]]\n", "rate = \"10r/s\"\nstore = \"redis\"\n[[routes]]\ncost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }\n", ""),
     // Refund of a route.
     (ROUTE, "origin = \"app\"\nrefund = [\"1xx\"]",

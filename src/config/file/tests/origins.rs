@@ -16,7 +16,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"https://a\"]\nclient_key = \"client.key\"",
      "3:14: client_key: a key needs its certificate; add client_cert = \"client.pem\""),
     (SERVERS, "[\"srv+http://_app._tcp.example.internal\"]",
-     r#"2:12: servers: a service record (SRV) cannot be looked up, because the system's resolver tells addresses alone; write http://host:port, and resolve = "each" if the name has several addresses; found "srv+http://_app._tcp.example.internal""#),
+     r#"2:12: servers: a service record (SRV) cannot be looked up, because the system's resolver returns addresses only; write http://host:port, and resolve = "each" if the name has several addresses; found "srv+http://_app._tcp.example.internal""#),
     (SERVERS, "[\"http://10.0.0.1\"]\nresolve = \"each\"",
      "3:11: resolve: no server of this origin has a name for a host; remove resolve"),
     (SERVERS, "[\"http://app.internal\", \"http://10.0.0.1\"]\nresolve = \"each\"", ""),
@@ -64,13 +64,13 @@ pub(super) const CASES: &[Case] = &[
      r#"3:8: hold: no request waits while queue_timeout is "0"; raise it, or remove hold"#),
     // [origins.NAME.health]
     (SERVERS, "[\"http://a\"]\nhealth = {}",
-     r#"3:10: health: it has no path to ask for; add path = "/healthz", or grpc = "" for servers of gRPC"#),
+     r#"3:10: health: the check has no path; add path = "/healthz", or grpc = "" for servers of gRPC"#),
     (SERVERS, "[\"h2c://a\", \"https://b\"]\nhealth.grpc = \"shop.Cart\"", ""),
     (SERVERS, "[\"h2c://a\"]\nhealth.grpc = \"\"", ""),
     (SERVERS, "[\"h2c://a\"]\nhealth = { grpc = \"\", path = \"/\" }",
-     "3:19: grpc: a check asks for a path, or by gRPC; remove one"),
+     "3:19: grpc: a check uses path or grpc; remove one"),
     (SERVERS, "[\"h2c://a\", \"http://b\"]\nhealth.grpc = \"\"",
-     "3:15: grpc: gRPC needs HTTP/2, and http://b:80 is asked over HTTP/1; write it as h2c:// or https://, or give path in place of grpc"),
+     "3:15: grpc: gRPC needs HTTP/2, and http://b:80 is checked over HTTP/1; write it as h2c:// or https://, or give path instead of grpc"),
 ];
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) const CASES: &[Case] = &[
     // Each field.
     (SERVERS, room!("sessions = 1\nsame_site = \"strict\""), ""),
     (SERVERS, room!("admit = \"1001r/s\""),
-     r#"5:9: admit: a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write "none" to let them in as fast as places come free; found "1001r/s""#),
+     r#"5:9: admit: a room lets in at most 1000 visitors a second; lower it to 1000r/s, or write "none" to let them in as fast as sessions come free; found "1001r/s""#),
     (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = \"fifteen letters\"",
      "5:10: secret: a secret has at least 16 bytes, so that nobody can guess it; make one with openssl rand -base64 32"),
     (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsessions = 1\nsecret = [\"0123456789abcdef\", \"short\", \"0123456789abcdef\"]",

@@ -1,7 +1,9 @@
 //! Warnings about `[routes.collapse]`.
 
+use std::collections::HashSet;
+
 use crate::node::Node;
-use crate::{Collapse, Part, Route, Settings, Variable, show_size};
+use crate::{Collapse, Route, Settings, Variable, show_size};
 
 /// Warns of answers shared by clients that a limit separates, and of answers without memory.
 pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
@@ -9,20 +11,13 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
         return;
     };
     let zones = route.limits.iter().map(|limit| &settings.zones[limit.zone]);
-    let mut reported = Vec::new();
-    for part in zones.flat_map(|zone| zone.key.parts()) {
-        let Part::Variable(variable) = part else {
-            continue;
-        };
+    let variables: HashSet<&Variable> = zones.flat_map(|zone| zone.key.variables()).collect();
+    for variable in variables {
         let Some((field, name)) = unshared_by(collapse, route, variable) else {
             continue;
         };
-        if reported.contains(&variable) {
-            continue;
-        }
-        reported.push(variable);
         node.field(field).unwrap_or(node).warn(&format!(
-            "answers are shared between clients that differ in ${variable}, by which a limit of this route tells them apart; if the origin answers by it, add \"{name}\" to {field}"
+            "answers are shared between clients that differ in ${variable}, by which a limit of this route separates them; if the origin answers by it, add \"{name}\" to {field}"
         ));
     }
     let memory = settings.server.shared_answers;
@@ -42,8 +37,7 @@ fn unshared_by<'v>(
     route: &Route,
     variable: &'v Variable,
 ) -> Option<(&'static str, &'v str)> {
-    let own = Part::Variable(variable.clone());
-    if collapse.key.parts().contains(&own) {
+    if collapse.key.variables().any(|own| own == variable) {
         return None;
     }
     match variable {

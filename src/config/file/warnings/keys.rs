@@ -32,8 +32,8 @@ pub(super) fn key(zone: &Zone, node: Node) {
             node.found()
         ));
     }
-    for part in parts {
-        if let Part::Variable(variable @ Variable::Header(name)) = part
+    for variable in zone.key.variables() {
+        if let Variable::Header(name) = variable
             && (name.starts_with("x-forwarded-") || name == "x-real-ip" || name == "forwarded")
         {
             node.warn(&format!(
@@ -41,9 +41,8 @@ pub(super) fn key(zone: &Zone, node: Node) {
             ));
         }
     }
-    if !zone.mask_keys
-        && let Some(secret) = parts.iter().find_map(secret)
-    {
+    let secret = zone.key.variables().find(|it| is_secret(it));
+    if let Some(secret) = secret.filter(|_| !zone.mask_keys) {
         node.warn(&format!(
             "${secret} is a secret of the client, and stands in logs, in metrics and on the page; write mask_keys = true in the zone"
         ));
@@ -62,18 +61,14 @@ pub(super) fn key(zone: &Zone, node: Node) {
     }
 }
 
-/// Returns the variable of a part whose value is a client's secret.
-fn secret(part: &Part) -> Option<&Variable> {
-    let Part::Variable(variable) = part else {
-        return None;
-    };
-    let is_secret = match variable {
+/// Returns whether the value of a variable is a client's secret.
+fn is_secret(variable: &Variable) -> bool {
+    match variable {
         Variable::Header(name) => SECRET_FIELDS.contains(&&**name),
         Variable::Cookie(_) => true,
         Variable::Arg(name) => SECRET_ARGUMENTS.contains(&&*name.to_ascii_lowercase()),
         _ => false,
-    };
-    is_secret.then_some(variable)
+    }
 }
 
 /// Returns the variable that a text without one was probably meant to be.

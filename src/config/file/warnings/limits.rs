@@ -25,7 +25,7 @@ pub(super) fn lease(settings: &Settings, index: usize, node: Node) {
         || zone.plans.iter().any(|plan| plan.burst > Some(least));
     // A window has room for everything that it counts.
     if !zone.algorithm.has_windows() && !has_room {
-        node.warn(&format!("{without} there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"));
+        node.warn(&format!("{without} no slots can be leased ahead, so the lease has no effect; raise the burst of a limit of this zone at least to what its rate allows in the duration of the lease, or remove lease"));
     }
 }
 

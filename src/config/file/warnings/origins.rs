@@ -16,11 +16,10 @@ pub(super) fn buffers(server: &Server, origin: &Origin, node: Node) {
         ("response_buffer", origin.response_buffer),
     ];
     for (name, size) in written {
-        let (Some(size), Some(field)) = (size, node.field(name)) else {
-            continue;
-        };
-        let size = size.get().max(BLOCK);
-        if size > memory {
+        let size = size.map_or(0, |size| size.get().max(BLOCK));
+        if size > memory
+            && let Some(field) = node.field(name)
+        {
             let (size, memory) = (show_size(size), show_size(memory));
             field.warn(&format!(
                 "a buffer of {size} does not fit into buffers of [server], which is {memory}; raise that, or lower {name}"
@@ -32,16 +31,13 @@ pub(super) fn buffers(server: &Server, origin: &Origin, node: Node) {
 /// Warns of an unbounded number of requests that go on without their clients.
 pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
     let origin = &settings.origins[index];
-    let Some(field) = node.field("on_client_gone") else {
-        return;
-    };
-    if origin.on_client_gone == OnClientDisconnect::Abort || origin.max_in_flight.is_some() {
-        return;
-    }
     let mut routes = settings.routes.iter();
     let is_bounded = |limit: &RouteLimit| limit.limit.in_flight.is_some();
-    let is_open = routes.any(|it| it.origin() == Some(index) && !it.limits.iter().any(is_bounded));
-    if is_open {
+    if origin.on_client_gone == OnClientDisconnect::Finish
+        && origin.max_in_flight.is_none()
+        && routes.any(|it| it.origin() == Some(index) && !it.limits.iter().any(is_bounded))
+        && let Some(field) = node.field("on_client_gone")
+    {
         field.warn(
             "clients that disconnect leave any number of requests at the origin; add max_in_flight, or write \"abort\"",
         );
@@ -50,13 +46,12 @@ pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
 
 /// Warns of a queue that `queue_timeout` and `rate` never let fill.
 pub(super) fn unused_queue(origin: &Origin, node: Node) {
-    let Some(rate) = origin.rate.filter(|rate| !rate.is_unlimited()) else {
+    // In an outage `queue_timeout` is paused, so more requests can wait.
+    let is_bounded = origin.hold.is_zero() && !origin.queue_timeout.is_zero();
+    let rate = origin.rate.filter(|rate| !rate.is_unlimited());
+    let Some(rate) = rate.filter(|_| is_bounded) else {
         return;
     };
-    // In an outage `queue_timeout` is paused, so more requests can wait.
-    if !origin.hold.is_zero() || origin.queue_timeout.is_zero() {
-        return;
-    }
     let usable = rate.count_in(origin.queue_timeout);
     // The defaults suit any rate, and `drip show` writes them out.
     let fields = [
@@ -81,17 +76,19 @@ pub(super) fn unused_queue(origin: &Origin, node: Node) {
 /// A request of a vanished gateway may still run then.
 pub(super) fn short_orphan(origin: &Origin, node: Node) {
     let (orphan, response_timeout) = (origin.orphan, origin.response_timeout);
-    if origin.shared_permits().is_none() || orphan >= response_timeout {
-        return;
-    }
     // At least one of them is in the file, because the default of `orphan` is the longer one.
-    let written = ["orphan", "response_timeout"].map(|name| node.field(name));
-    let Some(field) = written.into_iter().flatten().next() else {
+    let field = node
+        .field("orphan")
+        .or_else(|| node.field("response_timeout"));
+    let Some(field) = field.filter(|_| orphan < response_timeout) else {
         return;
     };
+    if origin.shared_permits().is_none() {
+        return;
+    }
     let [orphan, response_timeout] = [orphan, response_timeout].map(show_duration);
     field.warn(&format!(
-        "if a gateway vanishes, its requests may run at the origin for response_timeout, which is {response_timeout}, and others get their places after orphan, which is {orphan}; set orphan to more than {response_timeout}, or lower response_timeout"
+        "if a gateway vanishes, its requests may run at the origin for response_timeout, which is {response_timeout}, and other gateways get its permits after orphan, which is {orphan}; set orphan to more than {response_timeout}, or lower response_timeout"
     ));
 }
 
@@ -109,7 +106,7 @@ pub(super) fn too_many_alone(origin: &Origin, node: Node) {
         && gateways > permits.get()
     {
         field.warn(&format!(
-            "while Redis is out, each of {gateways} gateways takes a place, and max_in_flight is {permits}, so more may be at the origin; set on_store_failure = \"closed\" if it must not have more"
+            "while Redis does not answer, each of {gateways} gateways uses a permit of its own, and max_in_flight is {permits}, so the origin may get more requests; set on_store_failure = \"closed\" if it must not"
         ));
     }
 }

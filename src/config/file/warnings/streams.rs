@@ -3,7 +3,7 @@
 use limit::Delay;
 
 use crate::node::Node;
-use crate::{Part, Route, RouteLimit, Server, Settings, Variable, Zone};
+use crate::{Route, RouteLimit, Server, Settings, Variable, Zone};
 
 /// Warns of a limit that rejects a part of the requests a browser sends at once over HTTP/2.
 pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
@@ -63,28 +63,14 @@ fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
 
 /// Returns whether all requests of a page that a browser loads may have the same key.
 fn is_of_browsers(zone: &Zone) -> bool {
-    zone.key.parts().iter().all(|part| match part {
-        Part::Variable(Variable::Header(name)) => name == "user-agent" || name == "cookie",
-        Part::Variable(
-            Variable::Uri
-            | Variable::RequestUri
-            | Variable::RequestMethod
-            | Variable::Arg(_)
-            | Variable::Path(_),
-        ) => false,
-        // These have one value for all requests of a browser to a site.
-        Part::Variable(
-            Variable::RemoteAddr
-            | Variable::Host
-            | Variable::Scheme
-            | Variable::ServerPort
-            | Variable::SslClientVerify
-            | Variable::SslClientFingerprint
-            | Variable::SslClientSubject
-            | Variable::SslClientSerial
-            | Variable::Cookie(_)
-            | Variable::Jwt { .. },
-        )
-        | Part::Text(_) => true,
+    zone.key.variables().all(|variable| match variable {
+        Variable::Header(name) => name == "user-agent" || name == "cookie",
+        Variable::Uri
+        | Variable::RequestUri
+        | Variable::RequestMethod
+        | Variable::Arg(_)
+        | Variable::Path(_) => false,
+        // The others have one value for all requests of a browser to a site.
+        _ => true,
     })
 }
