@@ -90,7 +90,10 @@ impl<'r> Fields<'r> {
             all,
             requested: Vec::new(),
             wrong: Vec::new(),
-            lacking: Vec::new(),
+            lacking: match report.is_included {
+                true => Vec::new(),
+                false => vec![(INCLUDE, MISPLACED_INCLUDE)],
+            },
         }
     }
 
@@ -202,10 +205,7 @@ impl<'r> Fields<'r> {
             if known.contains(&name) {
                 continue;
             }
-            if name == INCLUDE && !self.report.is_included {
-                let message = format!("{INCLUDE}: {MISPLACED_INCLUDE}");
-                self.report.wrong(at, message);
-            } else if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {
+            if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {
                 self.report.wrong(at, format!("{name}: {why}"));
             } else {
                 let (title, fields) = (&self.title, known.join(", "));

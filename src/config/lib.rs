@@ -28,7 +28,6 @@ mod regular_file;
 mod report;
 mod schema;
 mod settings;
-mod short_key;
 mod show;
 mod size;
 mod spelling;
@@ -49,20 +48,18 @@ pub use changes::{LostKeys, changes, lost_keys};
 pub use file::{FileField, admin_of_broken, at_fields, load, parse, parse_after, read};
 pub use history::{Change, ChangedBy, History, in_one_line};
 pub use key::{KeyError, KeyTemplate, MAX_KEY_SIZE, Part, Variable};
-pub use mask::mask_key;
+pub use mask::{mask_key, short_key};
 pub use named_file::{FileKind, NamedFile};
 pub use printable::{is_printable, put_escaped, put_printable};
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
 pub use schema::schema;
 pub use settings::{
-    ByteRegex, ClientNetworks, FieldEdit, FieldEdits, Host, HostPattern, Listen, ListenAddress,
-    ListenService, Matcher, MatcherInput, MatcherValue, Media, Networks, OpeningTime, Page,
-    PageChoice, PageContent, PagePart, PageValue, Pages, PathPattern, PathRewrite, Peers, Plans,
-    RequestInputs, RoomSecret, RouteIndex, Scheme, ServerUrl, Settings, SocketMode, Statuses,
-    embedded_ipv4, has_client,
+    ByteRegex, ClientNetworks, HostPattern, Listen, ListenAddress, ListenService, Matcher,
+    MatcherInput, MatcherValue, Media, Networks, OpeningTime, Page, PageChoice, PageContent,
+    PagePart, PageValue, Pages, PathPattern, Peers, Plans, RequestInputs, RouteIndex, Settings,
+    SocketMode, Statuses, embedded_ipv4, has_client,
 };
-pub use short_key::short_key;
 pub use show::show;
 pub use size::{ByteRate, show_size};
 pub use spelling::{is_field, is_same_field, is_same_variable};
@@ -75,6 +72,7 @@ pub use tables::collapse::Collapse;
 pub use tables::cors::Cors;
 pub use tables::cost::{BodyCost, CostRule, HeaderCost, LearnedCost, ResponseCost};
 pub use tables::fail_on::FailOn;
+pub use tables::header_fields::{FieldEdit, FieldEdits};
 pub use tables::health::Health;
 pub use tables::jwt::Jwt;
 pub use tables::kinds::Words;
@@ -85,10 +83,12 @@ pub use tables::origin_server::OriginServer;
 pub use tables::origin_tls::{ClientIdentity, OriginTls};
 pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
-pub use tables::room::{Draw, Room, SameSite};
+pub use tables::rewrite::PathRewrite;
+pub use tables::room::{Draw, Room, RoomSecret, SameSite};
 pub use tables::route::{RatelimitHeaders, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};
+pub use tables::url::{Host, Scheme, ServerUrl};
 pub use tables::zone::{Zone, client_network, cut};
 pub use toml_string::{toml_string, toml_text};
 pub use watch::Watcher;

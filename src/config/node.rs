@@ -52,13 +52,9 @@ impl<'r> Node<'r> {
     /// The message is replaced for a hidden value or one from the environment, because it might
     /// show a part of it.
     pub(super) fn wrong(&self, message: &str) {
-        let found = self.found();
-        if self.hidden {
+        if self.is_secret() {
+            let found = self.found();
             self.report_as_is(&format!("the value does not fit here; found {found}"));
-        } else if self.is_expanded() {
-            self.report_as_is(&format!(
-                "the value from the environment does not fit here; found {found}"
-            ));
         } else {
             self.report_as_is(message);
         }

@@ -187,12 +187,17 @@ fn settings<'r>(
         is_class(node, &origins);
     }
     let redis = redis::read(file.section("redis", Redis::TABLE));
-    let tables = in_all(&mut file, "routes");
-    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
-    let are_lists = tables.iter().all(Option::is_some);
-    let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
-    let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
-    let route_nodes = tables.concat();
+    let mut are_lists = true;
+    let mut route_nodes = Vec::new();
+    let mut counts = Vec::new();
+    for list in in_all(&mut file, "routes") {
+        let what = "[[routes]] in double brackets, once for each route";
+        let tables = list.map_or(Some(Vec::new()), |list| list.items_or(what));
+        are_lists &= tables.is_some();
+        let tables = tables.unwrap_or_default();
+        counts.push(tables.len());
+        route_nodes.extend(tables);
+    }
     let known = routes::RouteNames {
         origin_names: &origin_names,
         origins: &origins,
@@ -208,13 +213,13 @@ fn settings<'r>(
     for other in others {
         other.finish();
     }
-    let jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
+    let mut jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
     let mut claims = report.shared.claims.take();
-    let reading = |jwt: Jwt| {
+    for jwt in &mut jwt {
         let claims = claims.remove(&jwt.name).unwrap_or_default();
-        jwt.reading(claims.into_iter().collect())
-    };
-    let jwt: Arc<[Jwt]> = jwt.into_iter().map(reading).collect();
+        jwt.verifier = Arc::new(jwt.verifier.reading(claims.into_iter().collect()));
+    }
+    let jwt: Arc<[Jwt]> = jwt.into();
     let mut settings = Settings {
         jwt: Arc::clone(&jwt),
         server,

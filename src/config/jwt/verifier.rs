@@ -123,9 +123,7 @@ impl Verifier {
         validation.leeway = self.expected.leeway.as_secs();
         validation.validate_nbf = true;
         let mut required = vec!["exp"];
-        let TokenRequirements {
-            audience, issuer, ..
-        } = &self.expected;
+        let (audience, issuer) = (&self.expected.audience, &self.expected.issuer);
         validation.validate_aud = !audience.is_empty();
         if !audience.is_empty() {
             validation.set_audience(audience);

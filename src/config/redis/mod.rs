@@ -3,5 +3,7 @@
 mod pace;
 mod url;
 
-pub use pace::{StoreRate, double, ticks, whole_micros};
+/// Converts a whole number to the double that the scripts use: exact below 2^53.
+pub use limit::to_float as double;
+pub use pace::{StoreRate, ticks, whole_micros};
 pub use url::{Servers, Url};

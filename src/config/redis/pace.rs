@@ -11,8 +11,6 @@ const EXACT: i128 = 1 << 51;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreRate {
     rate: Rate,
-    /// Number of the rate's ticks per script tick.
-    scale: i128,
     /// Form that the scripts read: four doubles, and the rate as text.
     packed: Vec<u8>,
     /// In microseconds since the Unix epoch.
@@ -35,7 +33,7 @@ impl StoreRate {
     ///
     /// Returns an error if a script could not count the rate exactly.
     pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, &'static str> {
-        let (scale, request, leak) = steps(rate);
+        let (_, request, leak) = steps(rate);
         if request >= EXACT {
             return Err(DECIMALS);
         }
@@ -47,13 +45,12 @@ impl StoreRate {
         let mut packed = Vec::new();
         for number in [request, leak, micros.try_into().unwrap_or(0), count.into()] {
             // All are below 2^53: no rate leaks more than a request per microsecond.
-            let number = double(u64::try_from(number).unwrap_or(0));
+            let number = limit::to_float(u64::try_from(number).unwrap_or(0));
             packed.extend_from_slice(&number.to_le_bytes());
         }
         packed.extend_from_slice(rate.to_string().as_bytes());
         Ok(Self {
             rate,
-            scale,
             packed,
             since: since.as_nanos() / 1000,
         })
@@ -97,11 +94,6 @@ pub fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// Converts a whole number to the double that the scripts use: exact below 2^53.
-pub fn double(whole: u64) -> f64 {
-    limit::to_float(whole)
-}
-
 /// Returns the greatest common divisor, by Euclid's algorithm.
 fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     if b == 0 {
@@ -127,9 +119,10 @@ mod tests {
             pace("10r/s").unwrap().packed,
             [numbers.as_flattened(), b"10r/s"].concat()
         );
-        assert_eq!(pace("0.5r/d").unwrap().scale, 1);
-        let year = pace("2.5r/366d").unwrap();
-        assert!(year.scale > 1);
+        assert!(pace("0.5r/d").is_ok());
+        assert_eq!(steps("0.5r/d".parse().unwrap()).0, 1);
+        assert!(pace("2.5r/366d").is_ok());
+        assert!(steps("2.5r/366d".parse().unwrap()).0 > 1);
         assert!(pace("0.000000001r/1s").is_ok());
     }
 

@@ -29,6 +29,15 @@ pub enum Servers {
     Cluster(Vec<String>),
 }
 
+impl Servers {
+    fn urls(&self) -> &[String] {
+        match self {
+            Self::Server(url) => std::slice::from_ref(url),
+            Self::Cluster(nodes) => nodes,
+        }
+    }
+}
+
 impl FromStr for Url {
     type Err = String;
 
@@ -41,11 +50,7 @@ impl FromStr for Url {
             "rediss+cluster" => Servers::Cluster(nodes("rediss", rest)?),
             _ => return Err(FORM.to_owned()),
         };
-        let all = match &servers {
-            Servers::Server(url) => std::slice::from_ref(url),
-            Servers::Cluster(nodes) => nodes,
-        };
-        for url in all {
+        for url in servers.urls() {
             check_port(url)?;
             let read = url.as_str().into_connection_info();
             read.map_err(|error| format!("this is not the URL of a Redis: {error}"))?;
@@ -104,11 +109,8 @@ impl Url {
 
     /// Returns whether connections use TLS.
     pub fn is_encrypted(&self) -> bool {
-        let url = match &self.servers {
-            Servers::Server(url) => Some(url),
-            Servers::Cluster(nodes) => nodes.first(),
-        };
-        url.is_some_and(|url| url.starts_with("rediss:"))
+        let mut urls = self.servers.urls().iter();
+        urls.any(|url| url.starts_with("rediss:"))
     }
 
     /// Returns whether the URL is that of a cluster, whose keys are on several nodes.

@@ -3,19 +3,14 @@
 //! The structs of the file's tables are in `tables`. This module has the types of their values.
 
 mod byte_regex;
-mod field_edits;
 mod listen;
 mod networks;
 mod opening_time;
 mod page;
-mod path_pattern;
 mod plans;
 mod request_inputs;
-mod rewrite;
-mod room_secret;
 mod route_index;
 mod route_match;
-mod server_url;
 mod status;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,23 +20,18 @@ use std::sync::Arc;
 use limit::Delay;
 
 pub use byte_regex::ByteRegex;
-pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use networks::{ClientNetworks, Networks, Peers, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
-pub use path_pattern::PathPattern;
 pub use plans::Plans;
 pub(crate) use request_inputs::ConditionInputs;
 pub use request_inputs::RequestInputs;
-pub use rewrite::PathRewrite;
-pub use room_secret::RoomSecret;
 pub use route_index::RouteIndex;
-pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue};
-pub use server_url::{Host, Scheme, ServerUrl};
+pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
 pub use status::Statuses;
 
-use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
+use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, RoomSecret, Route, Server, Zone};
 
 /// Checked settings from a gateway's file.
 ///
@@ -109,11 +99,7 @@ impl Settings {
     /// Returns the settings as [`without_secrets`](Self::without_secrets) does, where these zones
     /// mask keys.
     pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
-        let mut settings = self.clone();
-        let rooms = settings.origins.iter_mut();
-        for room in rooms.filter_map(|origin| origin.room.as_mut()) {
-            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
-        }
+        let mut settings = self.without_room_secrets();
         settings.redis.url = settings.redis.url.without_password();
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
@@ -127,6 +113,16 @@ impl Settings {
             };
             let written = &mut settings.from_environment;
             written.retain(|path, _| !is_of_keys(path));
+        }
+        settings
+    }
+
+    /// Returns the settings without the secrets of waiting rooms, which no output may have.
+    pub fn without_room_secrets(&self) -> Self {
+        let mut settings = self.clone();
+        let rooms = settings.origins.iter_mut();
+        for room in rooms.filter_map(|origin| origin.room.as_mut()) {
+            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
         }
         settings
     }

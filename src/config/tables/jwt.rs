@@ -32,15 +32,13 @@ table! {
 /// Maximum size of a key set, in bytes. Public key sets have a few KB.
 const LARGEST: u64 = 1 << 20;
 
-const JWKS: Kind<PathBuf> = kind(
-    NOT_EMPTY_FORM,
-    |node| {
-        values::text(node)?;
+const JWKS: Kind<PathBuf> = Kind {
+    read: |node| {
         let what = "the name of a file such as \"keys.json\"";
         values::named_file(node, FileKind::KeySet, what)
     },
-    |it| shown(&it.display()),
-);
+    ..FILE_NAME
+};
 
 const NAMES: Kind<Vec<String>> = kind(
     ONE_OR_LIST_FORM,
@@ -55,7 +53,7 @@ const NAMES: Kind<Vec<String>> = kind(
     |it| one_or_texts(it),
 );
 
-/// Reads the entries of `[jwt]`. The verifiers read no claims yet: see [`Jwt::reading`].
+/// Reads the entries of `[jwt]`. The verifiers read no claims yet: they are set once all keys are read.
 pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
@@ -112,12 +110,4 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
         }
     }
     has_all
-}
-
-impl Jwt {
-    /// Returns the same table with a verifier that reads these claims.
-    pub(crate) fn reading(mut self, claims: Vec<String>) -> Self {
-        self.verifier = Arc::new(self.verifier.reading(claims));
-        self
-    }
 }

@@ -7,6 +7,7 @@
 
 use std::fmt::Display;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use limit::{Rate, show_duration};
 use super::values;
 use crate::node::Node;
 use crate::schema::{
-    DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, RATE_FORM, SIZE_FORM, TIMEOUT_FORM,
-    TIMEOUT_OR_NONE_FORM,
+    DURATION_FORM, DURATION_OR_NONE_FORM, Form, NETWORK_FORM, NOT_EMPTY_FORM, RATE_FORM, SIZE_FORM,
+    TIMEOUT_FORM, TIMEOUT_OR_NONE_FORM,
 };
 use crate::size::show_size;
 use crate::table_settings::{Kind, Rows, Shown, kind};
@@ -65,6 +66,13 @@ pub(crate) const TEXT: Kind<String> = kind(
     Form::Text,
     |node| values::text(node).map(str::to_owned),
     shown,
+);
+
+/// Absolute path of a file.
+pub(crate) const FILE_NAME: Kind<PathBuf> = kind(
+    NOT_EMPTY_FORM,
+    |node| values::file(node, "the name of a file such as \"drip.state\""),
+    |it| shown(&it.display()),
 );
 
 pub(crate) const BOOLEAN: Kind<bool> = kind(Form::Boolean, values::boolean, bare);
@@ -153,10 +161,11 @@ where
 }
 
 /// Size that is never zero.
-pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> =
-    kind(SIZE_FORM, values::size_above_zero, |it| {
-        shown(&show_size(it.get()))
-    });
+pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> = kind(
+    SIZE_FORM,
+    |node| NonZeroU64::new(values::size(node)?).or_else(|| node.expected("a size above 0")),
+    |it| shown(&show_size(it.get())),
+);
 
 /// Maximum size of a message's head, in bytes.
 pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();

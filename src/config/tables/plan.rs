@@ -39,15 +39,13 @@ table! {
     }
 }
 
-const FILE: Kind<PathBuf> = kind(
-    NOT_EMPTY_FORM,
-    |node| {
-        values::text(node)?;
+const FILE: Kind<PathBuf> = Kind {
+    read: |node| {
         let what = "the name of a file such as \"gold.txt\"";
         values::named_file(node, FileKind::PlanKeys, what)
     },
-    |it| shown(&it.display()),
-);
+    ..FILE_NAME
+};
 
 const BURST: Kind<u32> = whole::<_, 0, U32>();
 

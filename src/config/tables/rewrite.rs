@@ -2,7 +2,69 @@
 
 use super::kinds;
 use super::prelude::*;
-use crate::{PathPattern, PathRewrite, target};
+use crate::{PathPattern, target};
+
+/// Rewrites the path of a request for its origin.
+///
+/// First `strip_prefix` is removed from the beginning of the path, then `add_prefix` is put before
+/// it. The input is the path that routes are compared with: decoded and resolved. The rest after
+/// the prefix keeps its encoding as sent, if this gives the same path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRewrite {
+    /// Empty, or begins with `/`. A path without this prefix is not stripped.
+    pub strip: String,
+    /// Empty, or an encoded path without segments such as `..`.
+    pub add: String,
+}
+
+impl PathRewrite {
+    /// Returns the new beginning of a path, and the rest of the path.
+    ///
+    /// Together they begin with `/`, and have no `//` between them.
+    pub fn apply<'a>(&'a self, path: &'a [u8]) -> (&'a str, &'a [u8]) {
+        let rest = path.strip_prefix(self.strip.as_bytes()).unwrap_or(path);
+        let add = match (&*self.add, rest) {
+            ("", [b'/', ..]) => "",
+            ("", _) => "/",
+            (add, [b'/', ..]) => add.strip_suffix('/').unwrap_or(add),
+            (add, _) => add,
+        };
+        (add, rest)
+    }
+
+    /// Returns the rest of a path after the prefix, as it was `sent`.
+    ///
+    /// `None` if an origin that decodes and resolves the result would get another path. `path`: the
+    /// same path, decoded and resolved.
+    pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
+        let rest = sent.strip_prefix(self.strip.as_bytes())?;
+        let (add, resolved) = self.apply(path);
+        // Otherwise the prefix would end elsewhere, or the path would begin with `//`.
+        let begins_alike = rest.starts_with(b"/") == resolved.starts_with(b"/");
+        let has_two = rest.starts_with(b"//");
+        let has_dots = {
+            let decoded = target::unescape(rest);
+            let mut segments = decoded.split(|byte| *byte == b'/');
+            segments.any(|segment| matches!(segment, b"." | b".."))
+        };
+        let is_same = || {
+            let mut encoded = add.as_bytes().to_vec();
+            target::encode(resolved, &mut |piece| encoded.extend_from_slice(piece));
+            let as_sent = [add.as_bytes(), rest].concat();
+            target::path(&as_sent) == target::path(&encoded)
+        };
+        (begins_alike && !has_two && !has_dots && is_same()).then_some(rest)
+    }
+
+    /// Returns whether the origin would see a segment `.` or `..` that the path does not have.
+    ///
+    /// `/v1..` has none, but without `/v1` it becomes `..`.
+    pub fn makes_dots(&self, path: &[u8]) -> bool {
+        let (add, rest) = self.apply(path);
+        let first = rest.split(|byte| *byte == b'/').next();
+        (add.is_empty() || add.ends_with('/')) && matches!(first, Some(b"." | b".."))
+    }
+}
 
 pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");
 pub(super) const ADD_FORM: Form = Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");
@@ -67,4 +129,77 @@ fn added(text: &str) -> Result<String, &'static str> {
         return Err("what is added has no empty segments, and none that is . or ..; remove them");
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewrite(strip: &str, add: &str) -> PathRewrite {
+        PathRewrite {
+            strip: strip.to_owned(),
+            add: add.to_owned(),
+        }
+    }
+
+    #[test]
+    fn prefixes_are_replaced_as_text() {
+        for (strip, add, path, expected) in [
+            ("/v1", "", "/v1/x", "/x"),
+            ("/v1", "", "/v1", "/"),
+            ("/v1/", "", "/v1/x", "/x"),
+            ("/v1", "/app", "/v1/x", "/app/x"),
+            ("/v1", "/app", "/v1", "/app"),
+            ("/v1/", "/x", "/v1/abc", "/xabc"),
+            ("", "/app/", "/", "/app/"),
+            ("/v1", "/app", "/other", "/app/other"),
+        ] {
+            let rewrite = rewrite(strip, add);
+            let (before, rest) = rewrite.apply(path.as_bytes());
+            let made = [before.as_bytes(), rest].concat();
+            assert_eq!(made, expected.as_bytes(), "{strip} {add} {path}");
+            assert!(!rewrite.makes_dots(path.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn the_rest_keeps_its_form_where_it_is_the_same_path() {
+        for (strip, add, sent, expected) in [
+            ("/v1", "/api", "/v1/a%2Fb", Some("/a%2Fb")),
+            ("/v1/", "/api/", "/v1/a%2Fb", Some("a%2Fb")),
+            ("/v1", "/api", "/v1/%e4%B8%ad%25", Some("/%e4%B8%ad%25")),
+            ("/v1", "/api", "/v1/a//b", Some("/a//b")),
+            // Decoding changes the part that the prefix matches.
+            ("/v1", "/api", "/%761/a%2Fb", None),
+            ("/v1", "/api", "/v1%2Fa", None),
+            // Dots would remain, or the rest would begin with two slashes.
+            ("/v1", "/api", "/v1/a/../b%2Fc", None),
+            ("/v1", "/api", "/v1/a/%2e%2E/b", None),
+            ("/v1", "/api", "/v1/a%2F..%2Fb", None),
+            ("/v1", "/api", "/v1/../v1/b", None),
+            ("/v1", "/api", "/v1//b", None),
+        ] {
+            let rewrite = rewrite(strip, add);
+            let path = target::path(sent.as_bytes());
+            let rest = rewrite.rest_as_sent(&path, sent.as_bytes());
+            let rest = rest.map(|rest| str::from_utf8(rest).unwrap());
+            assert_eq!(rest, expected, "{strip} {add} {sent}");
+        }
+    }
+
+    #[test]
+    fn dots_that_remain_of_a_segment_are_seen() {
+        for (strip, add, path, expected) in [
+            ("/v1", "", "/v1../admin", true),
+            ("/v1", "/app", "/v1../admin", false),
+            ("/v1", "", "/v1.../admin", false),
+        ] {
+            let rewrite = rewrite(strip, add);
+            assert_eq!(
+                rewrite.makes_dots(path.as_bytes()),
+                expected,
+                "{strip} {add} {path}"
+            );
+        }
+    }
 }

@@ -22,17 +22,6 @@ pub(crate) struct RouteNames<'a> {
     pub(crate) listens: &'a [Listen],
 }
 
-/// Returns the tables of `[[routes]]`, if there are any.
-///
-/// Reports a value that is no list of tables, and returns `None`.
-pub(crate) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
-    let Some(node) = node else {
-        return Some(Vec::new());
-    };
-    let what = "[[routes]] in double brackets, once for each route";
-    node.items_or(what)
-}
-
 /// Reads the `[[routes]]`. `None` stands for a route with a problem.
 #[expect(
     clippy::mutable_key_type,

@@ -13,7 +13,7 @@ use super::prelude::*;
 use super::{header_fields, listen, tls};
 use crate::{ByteRate, Listen, ListenAddress, ListenService, Peers, Tls};
 
-const MAX_WORKERS: u64 = 1024;
+const MAX_WORKERS: usize = 1024;
 
 table! {
     /// `[server]`.
@@ -36,7 +36,7 @@ table! {
             "Host names that requests to the admin port may have, besides those of the host.";
         metrics: MetricsAccess = word().or("\"open\""), Now,
             "Whether /metrics of the admin port needs no token (\"open\"), or one for reading or changing (\"token\").";
-        workers: NonZeroUsize = whole::<_, 1, MAX_WORKERS>().or_else(cores), Restart,
+        workers: NonZeroUsize = whole::<_, 1, { MAX_WORKERS as u64 }>().or_else(cores), Restart,
             "Worker threads. Default: one per core.";
         trusted_proxies: Peers = PEERS.or("[]"), NextRequest,
             "Peers whose forwarded_header names the client: networks, or \"unix:\" for all on socket files, or { file = \"proxies.txt\" }.";
@@ -85,7 +85,7 @@ table! {
         request_id: Option<Box<str>> = REQUEST_ID.optional(), NextRequest,
             "The field with an id of each request, such as \"x-request-id\": taken from a trusted proxy, else made.";
         /// Absolute path; `None`: no state file.
-        state: Option<PathBuf> = STATE.optional(), Restart,
+        state: Option<PathBuf> = FILE_NAME.optional(), Restart,
             "File in which levels and schedules outlive the process: the next one starts from it.";
         /// Certificates for TLS connections of clients; `None`: no address has TLS.
         tls: Option<Tls>;
@@ -127,9 +127,14 @@ const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
 
 const MIN_BODY_RATE: Kind<Option<ByteRate>> = kind(
     BYTE_RATE_FORM,
-    |node| match node.value.as_str() {
-        Some("0") => Some(None),
-        _ => values::byte_rate(node).map(Some),
+    |node| {
+        const WHAT: &str = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
+        if node.value.as_str() == Some("0") {
+            return Some(None);
+        }
+        let (bytes, span) = values::without_blanks(node, WHAT, ByteRate::parse)?;
+        let rate = ByteRate::of(bytes, span).map(Some);
+        rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
     },
     |it| shown(&it.map_or("0".to_owned(), |rate| rate.to_string())),
 );
@@ -144,12 +149,6 @@ const REQUEST_ID: Kind<Box<str>> = kind(
         Some(name.into())
     },
     shown,
-);
-
-const STATE: Kind<PathBuf> = kind(
-    NOT_EMPTY_FORM,
-    |node| values::file(node, "the name of a file such as \"drip.state\""),
-    |it| shown(&it.display()),
 );
 
 /// Reads `[server]`.
@@ -181,27 +180,19 @@ fn conflict(fields: &Fields, server: &Server) {
     };
     let address = ListenAddress::Tcp(admin);
     let mut listen = server.listen.iter();
-    let Some(met) = listen.find(|listen| listen::conflict(&listen.address, &address)) else {
-        return;
-    };
-    match (fields.value("admin"), fields.value("listen")) {
-        (Some(node), _) => node.wrong(&format!(
-            "{admin} and {met}, where clients connect, cannot both be listened on; give admin another port"
-        )),
-        (None, Some(node)) => node.wrong(&format!(
-            "{met} and the admin port, {admin}, cannot both be listened on; set admin to another port or to \"off\""
-        )),
-        (None, None) => {}
+    let met = listen.find(|listen| listen::conflict(&listen.address, &address));
+    let node = fields.value("admin").or_else(|| fields.value("listen"));
+    if let (Some(met), Some(node)) = (met, node) {
+        node.wrong(&format!(
+            "the admin port {admin} conflicts with {met}, where clients connect; set admin to another port or to \"off\""
+        ));
     }
 }
 
 /// Returns the number of processor cores that this process may use.
 fn cores() -> NonZeroUsize {
-    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let most = usize::try_from(MAX_WORKERS)
-        .ok()
-        .and_then(NonZeroUsize::new);
-    most.map_or(cores, |most| cores.min(most))
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    NonZeroUsize::new(cores.min(MAX_WORKERS)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Maximum length of the gateway's name, in characters.

@@ -40,9 +40,9 @@ const IN_PROSE: [&[&str]; 8] = [
     &[
         "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
     ],
-    &["header", "max", "default"],
+    &["header", "default", "max"],
     &["body_per", "max"],
-    &["response_header", "max", "estimate"],
+    &["response_header", "estimate", "max"],
     &["learn", "unit", "max", "mode"],
     &["file"],
     &["html", "json"],

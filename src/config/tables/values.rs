@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -13,7 +12,7 @@ use limit::{Rate, parse_duration};
 use toml::de::DeValue;
 
 use crate::node::Node;
-use crate::size::{ByteRate, parse_size};
+use crate::size::parse_size;
 use crate::suggest::nearest;
 use crate::toml_string::toml_string;
 use crate::{FileKind, read_regular};
@@ -122,7 +121,11 @@ pub(crate) fn compact<T: FromStr<Err: Display>>(node: Node, what: &str) -> Optio
 }
 
 /// Reads a text with `parse`. Otherwise reports its blanks, or the expected value.
-fn without_blanks<T>(node: Node, what: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+pub(crate) fn without_blanks<T>(
+    node: Node,
+    what: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
     if is_spaced(node, |text| parse(text).is_some()) {
         return None;
     }
@@ -182,20 +185,6 @@ pub(crate) fn size(node: Node) -> Option<u64> {
         value => value.as_str().and_then(parse_size),
     };
     bytes.or_else(|| node.expected(WHAT))
-}
-
-/// Reads an amount of bytes per duration, for a field that also takes `"0"`.
-pub(crate) fn byte_rate(node: Node) -> Option<ByteRate> {
-    let what = "bytes over a span such as \"8KB/30s\", or \"0\" for none";
-    let (bytes, span) = without_blanks(node, what, ByteRate::parse)?;
-    let rate = ByteRate::of(bytes, span);
-    rate.or_else(|| node.expected("from a byte a second to 1MB, over a span from 100ms to 1h"))
-}
-
-/// Reads a size in bytes that is not zero.
-pub(crate) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
-    let bytes = NonZeroU64::new(size(node)?);
-    bytes.or_else(|| node.expected("a size above 0"))
 }
 
 /// Reads a duration, for a field that also takes `"none"`.

@@ -149,7 +149,7 @@ fn the_secret_of_a_room_is_shown_nowhere() {
         let settings = with_room(secret).unwrap();
         let whole = show(&settings);
         assert_eq!(with(&whole).map(|again| show(&again)), Ok(whole));
-        let text = show(&settings.without_secrets());
+        let text = show(&settings.without_room_secrets());
         assert!(text.contains(&format!("\nsecret = {shown}\n")), "{text}");
         assert!(text.contains("\nbind = \"$remote_addr\"\n"), "{text}");
         let others = changes(&settings, &with(WITH_SECRETS).unwrap(), &settings);
@@ -222,7 +222,7 @@ fn no_problem_shows_a_value() {
         ("\"10r/s\"", "\"${NOT_A_RATE}\"",
          "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${NOT_A_RATE}\""),
         ("\"app\"", "\"${NOT_A_RATE}\"",
-         "10:10: origin: the value from the environment does not fit here; found \"${NOT_A_RATE}\""),
+         "10:10: origin: the value does not fit here; found \"${NOT_A_RATE}\""),
         ("\"app\"", "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
          "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\""),
         // A message may say that a variable is empty: this reveals nothing.

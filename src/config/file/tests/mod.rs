@@ -211,7 +211,7 @@ level = "é"; format = "xml"
 "#
     .replace("; ", "\n");
     let expected = r#"
-2:1: "wrokers" is not a field of [server], whose fields are listen, admin, admin_hosts, metrics, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, buffers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean workers?
+2:1: "wrokers" is not a field of [server], whose fields are name, listen, admin, admin_hosts, metrics, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, buffers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean workers?
 4:1: [zones.a] has no key; add one such as key = "$remote_addr"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
 7:1: é: a name is made of letters, digits, _, - and .

@@ -10,12 +10,6 @@ mod origins;
 mod server;
 mod streams;
 
-use self::collapse::collapse;
-use self::keys::key;
-use self::limits::{lease, never_full, unused_burst};
-use self::origins::{buffers, short_orphan, too_many_alone, unbounded_finish, unused_queue};
-use self::server::{exempt, server};
-use self::streams::refused_streams;
 use super::Node;
 use crate::{PathPattern, Route, Settings};
 
@@ -31,21 +25,21 @@ pub(super) struct FileNodes<'r> {
 /// Adds all warnings about valid settings, at their locations.
 pub(super) fn find(settings: &Settings, nodes: &FileNodes) {
     if let Some(node) = nodes.server {
-        server(&settings.server, node);
+        server::server(&settings.server, node);
         ineffective::of_server(&settings.server, node);
     }
     for (index, (origin, node)) in settings.origins.iter().zip(&nodes.origins).enumerate() {
-        short_orphan(origin, *node);
-        too_many_alone(origin, *node);
-        buffers(&settings.server, origin, *node);
+        origins::short_orphan(origin, *node);
+        origins::too_many_alone(origin, *node);
+        origins::buffers(&settings.server, origin, *node);
         ineffective::of_origin(&settings.server, origin, *node);
-        unbounded_finish(settings, index, *node);
-        unused_queue(origin, *node);
+        origins::unbounded_finish(settings, index, *node);
+        origins::unused_queue(origin, *node);
     }
     for (index, (zone, node)) in settings.zones.iter().zip(&nodes.zones).enumerate() {
-        key(zone, *node);
-        exempt(zone, *node);
-        lease(settings, index, *node);
+        keys::key(zone, *node);
+        server::exempt(zone, *node);
+        limits::lease(settings, index, *node);
         if !is_used(settings, index) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
@@ -53,13 +47,13 @@ pub(super) fn find(settings: &Settings, nodes: &FileNodes) {
     for (route, node) in settings.routes.iter().zip(&nodes.routes) {
         wildcard(route, *node);
         room(settings, route, *node);
-        collapse(settings, route, *node);
+        collapse::collapse(settings, route, *node);
         ineffective::of_route(route, *node);
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
-            unused_burst(settings, limit, *item);
-            refused_streams(settings, route, limit, *item);
-            never_full(settings, route, limit, *item);
+            limits::unused_burst(settings, limit, *item);
+            streams::refused_streams(settings, route, limit, *item);
+            limits::never_full(settings, route, limit, *item);
         }
     }
 }
