@@ -81,6 +81,7 @@ impl<'r> Fields<'r> {
 
     /// Returns a table that the file omits.
     pub(super) fn absent(all: Table, report: &'r Report<'r>) -> Self {
+        let misplaced = [(INCLUDE, MISPLACED_INCLUDE)].into_iter();
         Self {
             title: String::new(),
             at: 0,
@@ -90,10 +91,7 @@ impl<'r> Fields<'r> {
             all,
             requested: Vec::new(),
             wrong: Vec::new(),
-            lacking: match report.is_included {
-                true => Vec::new(),
-                false => vec![(INCLUDE, MISPLACED_INCLUDE)],
-            },
+            lacking: misplaced.filter(|_| !report.is_included).collect(),
         }
     }
 

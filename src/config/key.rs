@@ -242,11 +242,10 @@ impl KeyTemplate {
         if parts.is_empty() && wrong.is_empty() {
             wrong.push(KeyError::Empty);
         }
-        if wrong.is_empty() {
-            Ok(Self { parts })
-        } else {
-            Err(wrong)
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
+        Ok(Self { parts })
     }
 }
 

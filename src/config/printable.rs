@@ -10,9 +10,7 @@
 /// - invisible characters, which make two different texts look the same (Unicode:
 ///   `Default_Ignorable_Code_Point`, and the annotations U+FFF9 to U+FFFB).
 pub fn is_printable(c: char) -> bool {
-    let is_line_end = matches!(c, '\u{2028}'..='\u{2029}');
-    let is_direction = matches!(c, '\u{202a}'..='\u{202e}');
-    let is_invisible = matches!(
+    let is_special = matches!(
         c,
         '\u{ad}'
             | '\u{34f}'
@@ -21,6 +19,7 @@ pub fn is_printable(c: char) -> bool {
             | '\u{17b4}'..='\u{17b5}'
             | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}'
@@ -31,7 +30,7 @@ pub fn is_printable(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     );
-    !(c.is_control() || is_line_end || is_direction || is_invisible)
+    !c.is_control() && !is_special
 }
 
 /// Appends a text so that it stays on one line.

@@ -139,11 +139,8 @@ impl AdminTokens {
 
     /// Returns the variable that holds the token of [`to_read`](Self::to_read).
     pub fn variable_to_read(&self) -> Option<&'static str> {
-        match (&self.reading, self.permit_changes()) {
-            (Some(_), _) => Some(READ),
-            (None, true) => Some(ADMIN),
-            (None, false) => None,
-        }
+        let changing = self.permit_changes().then_some(ADMIN);
+        self.reading.as_ref().map(|_| READ).or(changing)
     }
 
     /// Returns the token that a client sends to change something.

@@ -168,21 +168,23 @@ fn settings<'r>(
     };
     // Read first, because keys use these names.
     let jwt_nodes = entries(&in_all(&mut file, "jwt"));
-    let (jwt_names, jwt) = jwt::read(&jwt_nodes);
-    let claims = jwt_names
-        .into_iter()
-        .map(|name| (name.to_owned(), BTreeSet::new()));
+    let jwt = jwt::read(&jwt_nodes);
+    let claims = jwt_nodes
+        .iter()
+        .map(|node| (node.name.to_owned(), BTreeSet::new()));
     report.shared.claims.borrow_mut().extend(claims);
     let origin_nodes = entries(&in_all(&mut file, "origins"));
     let zone_nodes = entries(&in_all(&mut file, "zones"));
-    let (zone_names, zones, classes) = zone::read(&zone_nodes);
+    let names = |nodes: &[Node<'r>]| -> Vec<&str> { nodes.iter().map(|node| node.name).collect() };
+    let (origin_names, zone_names) = (names(&origin_nodes), names(&zone_nodes));
+    let (zones, classes) = zone::read(&zone_nodes);
     let known_zones = limit::Zones {
         names: &zone_names,
         zones: &zones,
     };
     // A wrong value counts, too: a state file is intended.
     let has_state = server_node.is_some_and(|node| node.field("state").is_some());
-    let (origin_names, origins) = origin::read(&origin_nodes, known_zones, has_state);
+    let origins = origin::read(&origin_nodes, known_zones, has_state);
     for node in classes {
         is_class(node, &origins);
     }

@@ -104,15 +104,10 @@ impl Settings {
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
             // Text beside variables of the environment may be a key.
-            let is_of_keys = |path: &[String]| match path {
-                [zones, name, plans, _, keys, ..] => {
-                    (zones.as_str(), plans.as_str(), keys.as_str()) == ("zones", "plans", "keys")
-                        && *name == zone.name
-                }
-                _ => false,
-            };
-            let written = &mut settings.from_environment;
-            written.retain(|path, _| !is_of_keys(path));
+            settings.from_environment.retain(|path, _| {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                !matches!(path[..], ["zones", name, "plans", _, "keys", ..] if name == zone.name)
+            });
         }
         settings
     }

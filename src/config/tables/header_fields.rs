@@ -167,10 +167,8 @@ fn edit(entry: Node) -> Option<FieldEdit> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);
     }
-    let value = entry
-        .value
-        .as_str()
-        .or_else(|| entry.expected("a text, or false to remove the field"))?;
+    let value = entry.value.as_str();
+    let value = value.or_else(|| entry.expected("a text, or false to remove the field"))?;
     if value.is_empty() {
         return entry.refused_as_is("an empty value; write false to remove the field");
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::names::{Names, list, named};
+use super::names::{list, named};
 use super::prelude::*;
 use crate::jwt::{KeySet, TokenRequirements, Verifier};
 use crate::{FileKind, KeyTemplate, Variable};
@@ -54,7 +54,7 @@ const NAMES: Kind<Vec<String>> = kind(
 );
 
 /// Reads the entries of `[jwt]`. The verifiers read no claims yet: they are set once all keys are read.
-pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Jwt>>) {
+pub(crate) fn read(entries: &[Node]) -> Vec<Option<Jwt>> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
         entry.report_as_is("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");

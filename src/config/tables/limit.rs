@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use limit::{Algorithm, Cost, Delay, Limit, Rate};
+use limit::{Algorithm, Cost, Delay, Limit};
 
 use super::names::index;
 use super::prelude::*;
@@ -62,9 +62,8 @@ impl RouteLimit {
 
 /// Shows the limits.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
-    bare(&toml_list(
-        limits.iter().map(|limit| show_limit(*limit, zones)),
-    ))
+    let limits = limits.iter().map(|limit| show_limit(*limit, zones));
+    bare(&toml_list(limits))
 }
 
 /// Zones that limits can refer to: all names, and the zones without problems.
@@ -109,17 +108,17 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
 fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
     let zone = fields.required("zone", |node| index(node, "zones", zones.names));
     let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+    let burst = burst(&mut fields, known);
     let limit = match known {
-        Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
-        known => queued(&mut fields, known),
+        Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, burst),
+        known => queued(&mut fields, known, burst),
     };
     fields.finish();
     (zone, limit)
 }
 
 /// Reads a limit of a zone with a queue. `zone`: `None` if it has problems.
-fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
-    let burst = fields.optional("burst", 0, COUNT.read);
+fn queued(fields: &mut Fields, zone: Option<&Zone>, burst: Option<u32>) -> Option<Limit> {
     let [delay_node, nodelay_node, in_flight_node] =
         ["delay", "nodelay", "in_flight"].map(|name| fields.get(name));
     let delay = delay_node.map_or(Some(0), COUNT.read);
@@ -150,23 +149,17 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         ));
     }
     let in_flight = in_flight_node.map_or(Some(None), |node| (IN_FLIGHT.read)(node).map(Some));
-    let delay = delay?;
+    let above = Delay::Above(delay?);
     Some(Limit {
         burst: burst?,
-        delay: if nodelay {
-            Delay::Never
-        } else {
-            Delay::Above(delay)
-        },
+        delay: if nodelay { Delay::Never } else { above },
         in_flight: in_flight?,
         ..at_once(0)
     })
 }
 
 /// Reads a limit of a zone whose algorithm accepts or rejects a request at once.
-///
-/// The resulting `burst` is the number of allowed requests minus one.
-fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
+fn metered(fields: &mut Fields, algorithm: Algorithm, burst: Option<u32>) -> Option<Limit> {
     for name in ["delay", "nodelay", "in_flight"] {
         if let Some(node) = fields.get(name) {
             node.wrong(&format!(
@@ -174,11 +167,17 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
             ));
         }
     }
-    burst_at_once(fields, algorithm, rate).map(at_once)
+    burst.map(at_once)
 }
 
-/// Reads `burst` of a limit without a queue.
-fn burst_at_once(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<u32> {
+/// Reads `burst` of a limit. `zone`: `None` if it has problems.
+///
+/// Without a queue, the result is the number of requests that pass at once, minus one.
+fn burst(fields: &mut Fields, zone: Option<&Zone>) -> Option<u32> {
+    let Some(zone) = zone.filter(|zone| !zone.algorithm.queues()) else {
+        return fields.optional("burst", 0, COUNT.read);
+    };
+    let (algorithm, rate) = (zone.algorithm, zone.rate);
     let most = if algorithm.has_windows() {
         if let Some(node) = fields.get("burst") {
             node.wrong(&format!(
@@ -207,12 +206,7 @@ pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
     let mut fields = Fields::of(node, "draw".to_owned(), DRAW)?;
     let zone = fields.required("zone", |node| index(node, "zones", zones.names));
     let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
-    let burst = match known {
-        Some(zone) if !zone.algorithm.queues() => {
-            burst_at_once(&mut fields, zone.algorithm, zone.rate)
-        }
-        _ => fields.optional("burst", 0, COUNT.read),
-    };
+    let burst = burst(&mut fields, known);
     fields.finish();
     if let Some(known) = known.filter(|zone| zone.limits_no_rate()) {
         node.wrong(&format!(

@@ -186,17 +186,12 @@ fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Opt
         return node
             .refused("an address with TLS cannot redirect to https; remove tls or redirect");
     }
-    let address = match (entry.address, mode) {
-        (ListenAddress::Unix { path, .. }, _) => ListenAddress::Unix {
-            path,
-            mode: entry.mode,
-        },
-        (address, Some(node)) if is_right => {
-            node.wrong("only a socket file has a mode; remove it");
-            address
-        }
-        (address, _) => address,
-    };
+    let mut address = entry.address;
+    match (&mut address, mode) {
+        (ListenAddress::Unix { mode, .. }, _) => *mode = entry.mode,
+        (_, Some(node)) if is_right => node.wrong("only a socket file has a mode; remove it"),
+        _ => {}
+    }
     let is_unix = matches!(address, ListenAddress::Unix { .. });
     if let (Some(true), Some(node), true) = (entry.tls, tls, is_right) {
         if is_unix {

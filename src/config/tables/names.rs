@@ -6,25 +6,22 @@ use crate::node::Node;
 use crate::schema::Table;
 use crate::suggest::nearest;
 
-/// Names of origins or zones, in the order of the file.
-pub(crate) type Names<'r> = Vec<&'r str>;
-
 /// Reads the entries of a table of named items, such as `[origins]`.
 ///
-/// A wrong item still has its name in the result, so that a route that uses it is not reported too.
+/// The result has an entry for each item, `None` for a wrong one. So a route that uses a wrong item
+/// is not reported too.
 pub(crate) fn named<'r, T>(
     table: &str,
     all: Table,
     entries: &[Node<'r>],
-    read: impl Fn(Fields<'r>, String) -> Option<T>,
-) -> (Names<'r>, Vec<Option<T>>) {
+    mut read: impl FnMut(Fields<'r>, String) -> Option<T>,
+) -> Vec<Option<T>> {
     let things = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
         check_name(*entry);
         read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
     });
-    let names = entries.iter().map(|entry| entry.name);
-    (names.collect(), things.collect())
+    things.collect()
 }
 
 /// Returns whether a text can be the name of an origin, a zone or a plan.

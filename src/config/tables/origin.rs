@@ -13,7 +13,7 @@ use super::balance::BALANCE;
 use super::fail_on::FAIL_ON;
 use super::health;
 use super::limit::Zones;
-use super::names::{Names, check_name, index, named};
+use super::names::{check_name, index, named};
 use super::origin_server::{EXAMPLE, SERVERS};
 use super::origin_tls;
 use super::prelude::*;
@@ -161,11 +161,7 @@ const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |i
 });
 
 /// Reads the entries of `[origins]`. `has_state`: the gateway has a state file.
-pub(crate) fn read<'r>(
-    entries: &[Node<'r>],
-    zones: Zones,
-    has_state: bool,
-) -> (Names<'r>, Vec<Option<Origin>>) {
+pub(crate) fn read(entries: &[Node], zones: Zones, has_state: bool) -> Vec<Option<Origin>> {
     named("origins", Origin::TABLE, entries, |mut fields, name| {
         let mut origin = Origin {
             name,

@@ -59,9 +59,8 @@ pub(super) fn read(mut fields: Fields) -> Option<Tls> {
             Some(_) => values::filled(node, "[\"server.key\"]")?,
             None => vec![node],
         };
-        let keys = items.into_iter();
-        let keys = keys.map(|item| file(item, "\"server.key\""));
-        let keys: Vec<Option<PathBuf>> = keys.collect();
+        let key = |item| file(item, "\"server.key\"");
+        let keys: Vec<Option<PathBuf>> = items.into_iter().map(key).collect();
         Some((node, keys.into_iter().collect::<Option<Vec<_>>>()?))
     });
     let clients = client_auth::read(&mut fields, None);

@@ -1,6 +1,5 @@
 //! `[zones.NAME]`.
 
-use std::cell::RefCell;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use ipnet::IpNet;
 use limit::{Algorithm, Limit, Moment, Rate};
 
 use super::jwt::note_claims;
-use super::names::{Names, named};
+use super::names::named;
 use super::plan;
 use super::prelude::*;
 use crate::redis::StoreRate;
@@ -93,16 +92,16 @@ fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
 /// Reads the entries of `[zones]`.
 ///
 /// Also returns the values that name classes of origins.
-pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
-    let classes = RefCell::new(Vec::new());
-    let (names, zones) = named("zones", Zone::TABLE, entries, |mut fields, name| {
+pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Vec<Option<Zone>>, Vec<Node<'r>>) {
+    let mut classes = Vec::new();
+    let zones = named("zones", Zone::TABLE, entries, |mut fields, name| {
         let zone = Zone {
             name,
             ..Zone::read(&mut fields)
         };
-        complete(fields, zone, &mut classes.borrow_mut())
+        complete(fields, zone, &mut classes)
     });
-    (names, zones, classes.into_inner())
+    (zones, classes)
 }
 
 /// Reads the plans of a zone, and reports values that do not fit together.

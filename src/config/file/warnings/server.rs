@@ -60,10 +60,6 @@ fn is_loopback(address: &SocketAddr) -> bool {
 
 /// Source networks of Google's load balancers.
 const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
-/// Keep-alive of Google's load balancers.
-const GOOGLE_KEPT: Duration = Duration::from_secs(600);
-/// Default keep-alive of AWS's load balancers and of nginx.
-const USUALLY_KEPT: Duration = Duration::from_secs(60);
 
 /// Warns of a load balancer that keeps idle connections longer than the gateway does.
 ///
@@ -76,15 +72,11 @@ fn idle_time(server: &Server, node: Node) {
     let networks = &server.trusted_proxies.networks.list;
     let google = GOOGLE.map(str::parse::<IpNet>);
     let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
-    let (who, keeps, enough) = if networks.iter().any(is_google) {
-        ("Google's load balancers keep", GOOGLE_KEPT, "620s")
-    } else {
-        (
-            "most load balancers, such as AWS's, keep",
-            USUALLY_KEPT,
-            "75s",
-        )
-    };
+    let google = ("Google's load balancers keep", 600, "620s");
+    let others = ("most load balancers, such as AWS's, keep", 60, "75s");
+    let has_google = networks.iter().any(is_google);
+    let (who, keeps, enough) = if has_google { google } else { others };
+    let keeps = Duration::from_secs(keeps);
     if !networks.is_empty() && !server.keep_alive.is_zero() && server.keep_alive <= keeps {
         node.warn(&format!(
             "{who} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{enough}\"",
