@@ -10,7 +10,7 @@ fn tokens(admin: &str, read: &str) -> AdminTokens {
 fn problem(admin: &str, read: &str) -> String {
     match AdminTokens::of(admin.as_bytes(), read.as_bytes()) {
         Ok(_) => panic!("{admin:?} and {read:?} are accepted"),
-        Err(error) => error.to_string(),
+        Err(error) => error,
     }
 }
 

@@ -207,7 +207,7 @@ fn a_token_is_remembered_until_it_expires() {
 #[test]
 #[rustfmt::skip]
 fn a_wrong_key_set_says_what_is_wrong() {
-    let wrong = |text: &str| KeySet::parse(text.as_bytes()).unwrap_err().to_string();
+    let wrong = |text: &str| KeySet::parse(text.as_bytes()).unwrap_err();
     for (keys, expected) in [
         ("[]", "none of its 0 keys signs tokens"),
         (r#"[{ "kty": "EC", "crv": "secp256k1", "x": "AQ", "y": "AQ" }]"#, "none of its 1 keys"),

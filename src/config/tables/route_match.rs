@@ -43,8 +43,7 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
         if regex.starts_with(char::is_whitespace) {
             return Err("a regular expression begins right behind regex:; remove the blank, or write [ ] for one".into());
         }
-        let regex = ByteRegex::new(regex).map_err(|error| error.to_string())?;
-        return Ok(PathPattern::Regex(regex));
+        return Ok(PathPattern::Regex(ByteRegex::new(regex)?));
     }
     let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {
         Some(exact) => (exact.trim_start(), PathPattern::Exact),

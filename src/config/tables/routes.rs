@@ -23,10 +23,6 @@ pub(crate) struct RouteNames<'a> {
 }
 
 /// Reads the `[[routes]]`. `None` stands for a route with a problem.
-#[expect(
-    clippy::mutable_key_type,
-    reason = "a pattern is compared and hashed by its text"
-)]
 pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
     let mut earlier = HashMap::new();
     let mut routes = Vec::new();
