@@ -50,18 +50,15 @@ pub(super) struct Blocks {
     departed: u64,
     settled: Moment,
     /// Longest duration that a request may be without a response.
-    longest: Duration,
+    pub longest: Duration,
     parts: Vec<Option<Part>>,
 }
 
 impl Blocks {
     pub fn new(objective: &Objective, departed: u64, now: Moment) -> Self {
-        let longest = objective.longest();
-        let conditions = objective.conditions();
-        let has_times = objective.has_times();
-        let parts = conditions
-            .iter()
-            .map(|it| it.counts_missing(has_times).then_some(it.part()));
+        let (longest, has_times) = (objective.longest(), objective.has_times());
+        let conditions = objective.conditions().iter();
+        let parts = conditions.map(|it| it.counts_missing(has_times).then_some(it.part()));
         Self {
             all: vec![Block::new(now, true)],
             departed,
@@ -69,11 +66,6 @@ impl Blocks {
             longest,
             parts: parts.collect(),
         }
-    }
-
-    /// Returns the longest duration that a request may be without a response.
-    pub fn longest(&self) -> Duration {
-        self.longest
     }
 
     pub fn is_full(&self) -> bool {
@@ -168,36 +160,23 @@ impl Blocks {
 
     /// Returns the duration of the closed blocks that count towards a good level.
     pub fn busy(&self, closed: usize) -> Duration {
-        let counted = self.all[..closed].iter();
-        let counted = counted.filter(|it| it.is_proof());
-        counted.map(Block::took).sum()
+        duration(&self.all[..closed], Block::is_proof)
     }
 
     /// Returns the duration of all blocks in which requests waited for the other limit.
     pub fn held_back(&self) -> Duration {
-        let held_back = self
-            .all
-            .iter()
-            .filter(|it| it.demand == BlockDemand::HeldBack);
-        held_back.map(Block::took).sum()
+        duration(&self.all, |it| it.demand == BlockDemand::HeldBack)
     }
 
     /// Returns whether requests waited for the other limit in the last closed block.
     pub fn is_held_back(&self) -> bool {
-        self.all
-            .iter()
-            .rev()
-            .nth(1)
-            .is_some_and(|it| it.demand == BlockDemand::HeldBack)
+        let last = self.all.iter().nth_back(1);
+        last.is_some_and(|it| it.demand == BlockDemand::HeldBack)
     }
 
     /// Returns the duration of all blocks without enough demand for the limit that is searched.
     pub fn idle(&self) -> Duration {
-        let idle = self
-            .all
-            .iter()
-            .filter(|it| it.demand != BlockDemand::Enough);
-        idle.map(Block::took).sum()
+        duration(&self.all, |it| it.demand != BlockDemand::Enough)
     }
 }
 
@@ -220,10 +199,12 @@ impl Block {
     pub fn is_proof(&self) -> bool {
         self.demand == BlockDemand::Enough && !self.is_settling
     }
+}
 
-    fn took(&self) -> Duration {
-        self.end.since(self.start)
-    }
+/// Returns the duration of the blocks that `counts` accepts.
+fn duration(blocks: &[Block], counts: impl Fn(&Block) -> bool) -> Duration {
+    let counted = blocks.iter().filter(|it| counts(it));
+    counted.map(|it| it.end.since(it.start)).sum()
 }
 
 fn index(part: Part) -> usize {

@@ -8,9 +8,9 @@ use super::report::{
     AbortReason, FindReport, Found, HeldBack, Level, Levels, Outcome, Purpose, StepRecord,
     StepVerdict,
 };
-use super::scale::{self, Scale};
+use super::scale;
 use super::search::{Next, Search};
-use super::settings::{FindSettings, Target};
+use super::settings::{FindSettings, MAX_STEP, MIN_STEP, Target};
 use super::silence::Silence;
 use super::trial::{Length, Trial};
 use crate::Moment;
@@ -54,7 +54,6 @@ pub struct Experiment {
     /// Last observation.
     last: Observed,
     began: Moment,
-    scale: Scale,
     search: Search,
     trial: Trial,
     silence: Silence,
@@ -72,13 +71,12 @@ pub struct Experiment {
 impl Experiment {
     /// Starts with the lower bound.
     pub fn new(settings: FindSettings, first: Observed, now: Moment) -> Self {
-        let scale = Scale::new(settings.target);
+        let step = settings.step.clamp(MIN_STEP, MAX_STEP).part();
         Self {
             first,
             last: first,
             began: now,
-            scale,
-            search: Search::new(scale, settings.step_part()),
+            search: Search::new(settings.target, step),
             trial: Trial::new(&settings, Length::Decided, first.departed, now),
             silence: Silence::new(first.departed, now),
             fastest: Vec::new(),
@@ -94,7 +92,7 @@ impl Experiment {
     pub fn record(&mut self, sent: Moment, event: AnswerEvent) {
         if self.ended.is_none() {
             self.silence.record(event);
-            self.trial.record(&self.settings.objective, sent, event);
+            self.trial.record(sent, event);
         }
     }
 
@@ -111,7 +109,7 @@ impl Experiment {
         let silent = self.silence.tick(seen, now);
         let verdict = (self.trial).tick(&timing, (target, seen, silent), now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
-            self.at_edge = self.at_edge.max(Some(self.trial.measurements().at_once()));
+            self.at_edge = self.at_edge.max(Some(self.trial.measurements.at_once));
         }
         let mut record = self.describe(verdict, now);
         self.closeness = self.trial.closeness(&self.fastest, now);
@@ -120,7 +118,7 @@ impl Experiment {
         }
         let next = self.search.next(verdict, self.closeness);
         if let (Next::Try(level, _), StepVerdict::Broke) = (next, verdict) {
-            record.back_to = Some(self.scale.level(level));
+            record.back_to = Some(self.settings.target.level(level));
         }
         self.steps.push(record.clone());
         self.go_on(next, verdict, now);
@@ -148,7 +146,7 @@ impl Experiment {
         if self.ended.is_some() {
             return Levels::default();
         }
-        let (rate, permits) = match self.scale.level(self.search.level) {
+        let (rate, permits) = match self.settings.target.level(self.search.level) {
             Level::Rate(rate) => (Some(rate), None),
             Level::Permits(permits) => (None, Some(permits)),
         };
@@ -157,7 +155,10 @@ impl Experiment {
 
     /// Returns the current level and its purpose.
     pub fn current(&self) -> (Level, Purpose) {
-        (self.scale.level(self.search.level), self.search.purpose)
+        (
+            self.settings.target.level(self.search.level),
+            self.search.purpose,
+        )
     }
 
     /// Returns the report so far. It is complete once the experiment is over.
@@ -183,12 +184,9 @@ impl Experiment {
     }
 
     fn note_times(&mut self) {
-        let percentiles = self.trial.measurements().percentiles();
-        if self.fastest.is_empty() {
-            self.fastest = percentiles;
-            return;
-        }
-        for (fastest, percentile) in self.fastest.iter_mut().zip(percentiles) {
+        let percentiles = self.trial.percentiles();
+        self.fastest.resize(percentiles.len(), f64::MAX);
+        for (fastest, (percentile, _)) in self.fastest.iter_mut().zip(percentiles) {
             *fastest = fastest.min(percentile);
         }
     }
@@ -219,25 +217,27 @@ impl Experiment {
     }
 
     fn good(&self) -> Option<Level> {
-        self.search.good().map(|number| self.scale.level(number))
+        self.search
+            .good
+            .map(|number| self.settings.target.level(number))
     }
 
     fn without_demand(&self, now: Moment) -> Outcome {
         match self.good() {
             Some(level) => Outcome::AtLeast(level),
             None if self.trial.holds_so_far(now) => Outcome::AtLeast(self.what_came(now)),
-            None => Outcome::Unknown(self.scale.level(self.search.level)),
+            None => Outcome::Unknown(self.settings.target.level(self.search.level)),
         }
     }
 
     /// Returns the actual demand at the first level, where demand did not exceed the level.
     fn what_came(&self, now: Moment) -> Level {
         let rate = self.trial.departures_a_second(self.last.departed, now);
-        match self.scale.level(self.search.level) {
+        match self.settings.target.level(self.search.level) {
             Level::Rate(level) if rate < level.per_second() => {
                 Level::Rate(scale::rate((rate * 100.0).round() / 100.0).unwrap_or(level))
             }
-            Level::Permits(level) => Level::Permits(level.min(self.trial.measurements().at_once())),
+            Level::Permits(level) => Level::Permits(level.min(self.trial.measurements.at_once)),
             level @ Level::Rate(_) => level,
         }
     }
@@ -264,31 +264,31 @@ impl Experiment {
 
     fn found(&self) -> Found {
         let (low, high) = self.search.range();
-        let level = |it| self.scale.level(it);
+        let level = |it| self.settings.target.level(it);
         Found {
             level: level(self.search.level),
             low: level(low),
             high: level(high),
-            at_once: self.trial.measurements().at_once(),
+            at_once: self.trial.measurements.at_once,
             at_edge: self.at_edge,
             is_upper_bound: self.search.is_at_top(),
         }
     }
 
     fn describe(&self, verdict: StepVerdict, now: Moment) -> StepRecord {
-        let took = now.since(self.trial.began());
+        let took = now.since(self.trial.began);
         StepRecord {
-            level: self.scale.level(self.search.level),
+            level: self.settings.target.level(self.search.level),
             purpose: self.search.purpose,
             verdict,
             broken: (verdict == StepVerdict::Broke)
-                .then(|| self.trial.broken(&self.settings.objective, now))
+                .then(|| self.trial.broken(now))
                 .flatten(),
             hung: verdict == StepVerdict::Broke && self.trial.hangs(),
-            figures: self.trial.figures(&self.settings.objective, now),
-            waited: self.trial.measurements().waited(),
-            at_once: self.trial.measurements().at_once(),
-            answers: self.trial.measurements().answers(),
+            figures: self.trial.figures(now),
+            waited: self.trial.measurements.waited(),
+            at_once: self.trial.measurements.at_once,
+            answers: self.trial.measurements.answers,
             took: took.max(Duration::from_millis(1)),
             back_to: None,
         }

@@ -12,53 +12,19 @@ use super::times::Times;
 /// Share of its bound below which a percentile is far from it, whatever it was before.
 const MIN_QUEUEING: f64 = 0.15;
 
-/// Bound of a percentile, in seconds.
-#[derive(Clone, Copy, Debug)]
-struct Bound {
-    part: Part,
-    quantile: f64,
-    below: f64,
-}
-
-fn bound(condition: &Criterion) -> Option<Bound> {
-    let Criterion::Percentile {
-        quantile,
-        part,
-        below,
-    } = *condition
-    else {
-        return None;
-    };
-    Some(Bound {
-        part,
-        quantile: quantile.part(),
-        below: below.as_secs_f64(),
-    })
-}
-
 /// Durations of responses, and observations at the gate.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measurements {
-    bounds: Vec<Bound>,
     heads: Times,
     wholes: Times,
-    answers: u64,
+    /// Number of responses.
+    pub answers: u64,
     waits: (Duration, u32),
-    at_once: u32,
+    /// Largest number of requests in flight.
+    pub at_once: u32,
 }
 
 impl Measurements {
-    pub fn new(objective: &Objective) -> Self {
-        Self {
-            bounds: objective.conditions().iter().filter_map(bound).collect(),
-            heads: Times::new(),
-            wholes: Times::new(),
-            answers: 0,
-            waits: (Duration::ZERO, 0),
-            at_once: 0,
-        }
-    }
-
     pub fn record(&mut self, event: AnswerEvent) {
         match event {
             AnswerEvent::Head { took, status } => {
@@ -79,11 +45,21 @@ impl Measurements {
         self.at_once = self.at_once.max(seen.in_flight);
     }
 
-    /// Returns each percentile of the objective in seconds; 0 without a response.
-    pub fn percentiles(&self) -> Vec<f64> {
-        let of = |bound: &Bound| self.times(bound.part).quantile(bound.quantile);
-        let found = self.bounds.iter().map(of).map(Option::unwrap_or_default);
-        found.map(|it| it.as_secs_f64()).collect()
+    /// Returns each percentile of the objective and its bound in seconds; 0 without a response.
+    pub fn percentiles(&self, objective: &Objective) -> Vec<(f64, f64)> {
+        let of = |condition: &Criterion| match condition {
+            Criterion::Percentile {
+                quantile,
+                part,
+                below,
+            } => {
+                let found = self.times(*part).quantile(quantile.part());
+                let found = found.unwrap_or_default();
+                Some((found.as_secs_f64(), below.as_secs_f64()))
+            }
+            Criterion::Errors { .. } => None,
+        };
+        objective.conditions().iter().filter_map(of).collect()
     }
 
     /// Returns how close the percentiles are to the edge, which is 1.
@@ -93,13 +69,11 @@ impl Measurements {
     /// Durations that responses take at any rate do not indicate the edge. So a percentile counts
     /// in full only from a third of the distance between `fastest` and its bound. With many
     /// servers, responses take little longer until shortly before the edge.
-    pub fn closeness(&self, fastest: &[f64]) -> f64 {
+    pub fn closeness(&self, objective: &Objective, fastest: &[f64]) -> f64 {
         let mut most = 0.0_f64;
-        for ((bound, percentile), fastest) in
-            self.bounds.iter().zip(self.percentiles()).zip(fastest)
-        {
-            let part = percentile / bound.below;
-            let way = (percentile - fastest) / (bound.below - fastest).max(f64::MIN_POSITIVE);
+        for ((percentile, below), fastest) in self.percentiles(objective).into_iter().zip(fastest) {
+            let part = percentile / below;
+            let way = (percentile - fastest) / (below - fastest).max(f64::MIN_POSITIVE);
             most = most.max(part.min(3.0 * way));
             if part > MIN_QUEUEING {
                 most = most.max(percentile / fastest / 3.0);
@@ -138,14 +112,6 @@ impl Measurements {
             }
         };
         (0..).zip(objective.conditions()).map(of).collect()
-    }
-
-    pub fn answers(&self) -> u64 {
-        self.answers
-    }
-
-    pub fn at_once(&self) -> u32 {
-        self.at_once
     }
 
     /// Returns the mean of the observed waits at the gate.

@@ -4,46 +4,39 @@ use super::report::Level;
 use super::settings::Target;
 use crate::{Rate, to_whole};
 
-/// Levels of a target as numbers: requests per second, or concurrent requests.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
-    target: Target,
-}
-
-impl Scale {
-    pub fn new(target: Target) -> Self {
-        Self { target }
-    }
-
-    pub fn bottom(self) -> f64 {
-        match self.target {
+/// Levels as numbers: requests per second, or concurrent requests.
+impl Target {
+    /// Returns the lower bound.
+    pub(super) fn bottom(self) -> f64 {
+        match self {
             Target::Rate { from, .. } => from.per_second(),
             Target::Permits { from, .. } => from.into(),
         }
     }
 
-    pub fn top(self) -> f64 {
-        match self.target {
+    /// Returns the upper bound.
+    pub(super) fn top(self) -> f64 {
+        match self {
             Target::Rate { to, .. } => to.per_second(),
             Target::Permits { to, .. } => to.into(),
         }
     }
 
     /// Returns a level that is `part` higher, at most the upper bound.
-    pub fn up(self, from: f64, part: f64) -> f64 {
+    pub(super) fn up(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from * (1.0 + part));
         next.max(from + self.unit(from)).min(self.top())
     }
 
     /// Returns a level that is `part` lower, at least the lower bound.
-    pub fn down(self, from: f64, part: f64) -> f64 {
+    pub(super) fn down(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from / (1.0 + part));
         next.min(from - self.unit(from)).max(self.bottom())
     }
 
     /// Converts a number to a level, as written in the file.
-    pub fn level(self, number: f64) -> Level {
-        match self.target {
+    pub(super) fn level(self, number: f64) -> Level {
+        match self {
             Target::Permits { to, .. } => {
                 Level::Permits(u32::try_from(to_whole(number.round())).unwrap_or(to))
             }
@@ -65,7 +58,7 @@ impl Scale {
 
     /// Returns the unit of rounding. Three digits of a rate are set: at most 0.5 % off.
     fn unit(self, number: f64) -> f64 {
-        match self.target {
+        match self {
             Target::Permits { .. } => 1.0,
             Target::Rate { .. } => 10_f64.powf(number.max(1e-6).log10().floor() - 2.0),
         }
@@ -83,12 +76,12 @@ pub(super) fn rate(number: f64) -> Option<Rate> {
 mod tests {
     use super::*;
 
-    fn rates(from: &str, to: &str) -> Scale {
+    fn rates(from: &str, to: &str) -> Target {
         let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-        Scale::new(Target::Rate { from, to })
+        Target::Rate { from, to }
     }
 
-    fn shown(scale: Scale, number: f64) -> String {
+    fn shown(scale: Target, number: f64) -> String {
         match scale.level(number) {
             Level::Rate(rate) => rate.to_string(),
             Level::Permits(permits) => permits.to_string(),
@@ -111,7 +104,7 @@ mod tests {
 
     #[test]
     fn each_step_is_a_step_however_small() {
-        let scale = Scale::new(Target::Permits { from: 1, to: 40 });
+        let scale = Target::Permits { from: 1, to: 40 };
         let mut all = vec![1.0];
         while let Some(last) = all.last().copied().filter(|last| *last < 40.0) {
             all.push(scale.up(last, 0.05));

@@ -4,7 +4,7 @@
 //! Once the origin has recovered, the last level that held must hold for a minute.
 
 use super::report::{AbortReason, Purpose, StepVerdict};
-use super::scale::Scale;
+use super::settings::Target;
 
 /// Closeness above which steps are halved.
 const NEAR: f64 = 0.5;
@@ -29,9 +29,10 @@ pub(super) enum Next {
 /// Search for the highest level at which the objective holds.
 #[derive(Debug)]
 pub(super) struct Search {
-    scale: Scale,
+    target: Target,
     step: f64,
-    good: Option<f64>,
+    /// Highest level that held.
+    pub good: Option<f64>,
     /// Lowest level that broke since the last one above it held.
     broke: Option<f64>,
     /// Highest level that ever held.
@@ -42,15 +43,15 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub fn new(scale: Scale, step: f64) -> Self {
+    pub fn new(target: Target, step: f64) -> Self {
         Self {
-            scale,
+            target,
             step,
             good: None,
             broke: None,
             highest: 0.0,
             confirmations: 0,
-            level: scale.bottom(),
+            level: target.bottom(),
             purpose: Purpose::Climb,
         }
     }
@@ -58,11 +59,6 @@ impl Search {
     /// Returns whether steps are smaller and longer after a step with this closeness.
     pub fn is_near(closeness: f64) -> bool {
         closeness > NEAR
-    }
-
-    /// Returns the highest level that held.
-    pub fn good(&self) -> Option<f64> {
-        self.good
     }
 
     /// Returns the range of the capacity: a step around the good level, or up to a broken one.
@@ -73,13 +69,13 @@ impl Search {
     /// beyond the edge.
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
-        let high = self.scale.up(good.max(self.highest), self.step);
+        let high = self.target.up(good.max(self.highest), self.step);
         let high = self.broke.map_or(high, |broke| broke.max(high));
-        (self.scale.down(good, self.step), high)
+        (self.target.down(good, self.step), high)
     }
 
     pub fn is_at_top(&self) -> bool {
-        self.good.is_some_and(|good| good >= self.scale.top())
+        self.good.is_some_and(|good| good >= self.target.top())
     }
 
     /// Returns the action after the trial of the current level.
@@ -107,7 +103,7 @@ impl Search {
             Purpose::Recover => Next::Try(self.good.unwrap_or(self.level), Purpose::Confirm),
             Purpose::Climb => {
                 self.good = Some(self.level);
-                if self.level >= self.scale.top() {
+                if self.level >= self.target.top() {
                     return Next::Try(self.level, Purpose::Confirm);
                 }
                 let part = match closeness {
@@ -115,7 +111,7 @@ impl Search {
                     near if Self::is_near(near) => self.step / 2.0,
                     _ => self.step,
                 };
-                Next::Try(self.scale.up(self.level, part), Purpose::Climb)
+                Next::Try(self.target.up(self.level, part), Purpose::Climb)
             }
         }
     }
@@ -124,7 +120,7 @@ impl Search {
         let Some(good) = self.good else {
             return Next::Abort(AbortReason::BrokenAtFirst);
         };
-        let bottom = self.scale.bottom();
+        let bottom = self.target.bottom();
         match self.purpose {
             Purpose::Recover if self.level <= bottom => {
                 return Next::Abort(AbortReason::NotRecovered);
@@ -133,12 +129,12 @@ impl Search {
                 return Next::Abort(AbortReason::BrokenAtFirst);
             }
             Purpose::Recover => {
-                self.good = Some(good.min(self.scale.down(self.level, self.step)));
+                self.good = Some(good.min(self.target.down(self.level, self.step)));
             }
             Purpose::Confirm => {
                 self.confirmations += 1;
                 self.broke = Some(self.level);
-                self.good = Some(self.scale.down(self.level, self.step / 2.0));
+                self.good = Some(self.target.down(self.level, self.step / 2.0));
                 if self.confirmations >= MAX_CONFIRMATIONS {
                     return Next::Abort(AbortReason::Unsteady);
                 }
@@ -146,7 +142,7 @@ impl Search {
             Purpose::Climb => self.broke = Some(self.level),
         }
         let from = self.level.min(self.good.unwrap_or(good));
-        Next::Try(self.scale.down(from, self.step), Purpose::Recover)
+        Next::Try(self.target.down(from, self.step), Purpose::Recover)
     }
 }
 

@@ -25,13 +25,6 @@ pub struct FindSettings {
     pub timing: Timing,
 }
 
-impl FindSettings {
-    /// Returns the largest step up, from 0.01 to 0.5.
-    pub(super) fn step_part(&self) -> f64 {
-        self.step.clamp(MIN_STEP, MAX_STEP).part()
-    }
-}
-
 /// Limit to search, and its range. `from` is at most `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {

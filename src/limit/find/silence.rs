@@ -6,9 +6,6 @@ use super::answer::{AnswerEvent, Part};
 use super::observed::Observed;
 use crate::Moment;
 
-/// Duration without any response, beyond the longest allowed one, after which an origin hangs.
-const HANGS: Duration = Duration::from_secs(3);
-
 /// Instant since which no request at the origin has received a response.
 #[derive(Debug)]
 pub(super) struct Silence {
@@ -44,11 +41,4 @@ impl Silence {
         }
         now.since(self.since)
     }
-}
-
-/// Returns whether an origin hangs after this duration without a response.
-///
-/// `longest` is the longest duration that a request may be without a response.
-pub(super) fn hangs(silent: Duration, longest: Duration) -> bool {
-    silent >= longest.saturating_add(HANGS)
 }

@@ -20,14 +20,16 @@ pub(super) struct Times {
     total: u64,
 }
 
-impl Times {
-    pub fn new() -> Self {
+impl Default for Times {
+    fn default() -> Self {
         Self {
             counts: vec![0; BUCKETS],
             total: 0,
         }
     }
+}
 
+impl Times {
     pub fn add(&mut self, took: Duration) {
         let ratio = (took.as_secs_f64() * 1e9 / MIN_NANOS).max(1.0);
         let index = usize::try_from(to_whole(ratio.ln() / GROWTH.ln())).unwrap_or(BUCKETS);
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_within_three_percent_of_those_of_all_times() {
-        let mut times = Times::new();
+        let mut times = Times::default();
         assert_eq!(times.quantile(0.5), None);
         let mut all: Vec<u64> = (0..5000).map(|nth| 200 + nth * nth % 7919 * 100).collect();
         for micros in &all {
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn times_out_of_range_take_the_nearest_bucket() {
-        let mut times = Times::new();
+        let mut times = Times::default();
         times.add(Duration::ZERO);
         assert!(times.quantile(0.5).unwrap() < Duration::from_micros(110));
         times.add(Duration::from_secs(1_000_000));

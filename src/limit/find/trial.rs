@@ -11,7 +11,6 @@ use super::objective::{Criterion, Objective};
 use super::observed::Observed;
 use super::report::{Measured, StepVerdict};
 use super::settings::{FindSettings, Target, Timing};
-use super::silence;
 use crate::{Moment, to_float};
 
 /// Upper bound of a step's duration, as a multiple of `max_step`.
@@ -24,6 +23,9 @@ const MAX_TIME: Duration = Duration::from_secs(2 * 3600);
 const LAST: usize = 5;
 /// `LAST` blocks as a duration.
 const RECOVERED: Duration = Duration::from_secs(LAST as u64);
+
+/// Duration without any response, beyond the longest allowed one, after which an origin hangs.
+const HANGS: Duration = Duration::from_secs(3);
 
 /// Range of closeness in which a minute is too short to decide.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
@@ -44,11 +46,14 @@ pub(super) enum Length {
 /// Level under trial.
 #[derive(Debug)]
 pub(super) struct Trial {
+    objective: Objective,
     length: Length,
-    began: Moment,
+    /// Instant at which the level was set.
+    pub began: Moment,
     blocks: Blocks,
     tests: Vec<SequentialTest>,
-    measurements: Measurements,
+    /// Measurements apart from the verdict.
+    pub measurements: Measurements,
     /// Instant since which requests do not always wait at the gate, or wait for the other limit.
     idle_since: Option<Moment>,
     departed_before: u64,
@@ -66,11 +71,12 @@ impl Trial {
         let conditions = objective.conditions();
         let test = |it: &Criterion| SequentialTest::new(it.allowed(), conditions.len());
         Self {
+            objective: objective.clone(),
             length,
             began: now,
             blocks: Blocks::new(objective, departed, now),
             tests: conditions.iter().map(test).collect(),
-            measurements: Measurements::new(objective),
+            measurements: Measurements::default(),
             idle_since: None,
             departed_before: departed,
             decided: 0,
@@ -79,13 +85,9 @@ impl Trial {
         }
     }
 
-    pub fn began(&self) -> Moment {
-        self.began
-    }
-
     /// Records an event of a request. Ignores requests sent at an earlier level.
-    pub fn record(&mut self, objective: &Objective, sent: Moment, event: AnswerEvent) {
-        if self.blocks.record(objective, sent, event) {
+    pub fn record(&mut self, sent: Moment, event: AnswerEvent) {
+        if self.blocks.record(&self.objective, sent, event) {
             self.measurements.record(event);
         }
     }
@@ -100,25 +102,18 @@ impl Trial {
         self.silent = silent;
         self.measurements.note(seen);
         self.blocks.tick(target, seen, now);
-        if seen.has_waited && !self.blocks.is_held_back() {
-            self.idle_since = None;
-        } else if self.idle_since.is_none() {
-            self.idle_since = Some(now);
+        let is_idle = !seen.has_waited || self.blocks.is_held_back();
+        self.idle_since = is_idle.then(|| self.idle_since.unwrap_or(now));
+        match self.verdict(timing, now) {
+            None if self.length != Length::Recover => self.give_up_waiting(timing, now),
+            verdict => verdict,
         }
-        let verdict = self.verdict(timing, now);
-        if verdict.is_some() || self.length == Length::Recover {
-            return verdict;
-        }
-        self.give_up_waiting(timing, now)
     }
 
     /// Ends a trial that lacks demand, or that the other limit holds back.
     fn give_up_waiting(&self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        let is_idle_for = self
-            .idle_since
-            .map_or(Duration::ZERO, |since| now.since(since));
-        let idle = self.blocks.idle();
-        let held_back = self.blocks.held_back();
+        let is_idle_for = self.idle_since.map_or(Duration::ZERO, |it| now.since(it));
+        let (idle, held_back) = (self.blocks.idle(), self.blocks.held_back());
         if held_back >= timing.idle.min(timing.max_step) {
             // More requests would not change it, however long the trial continued.
             return Some(StepVerdict::HeldBack);
@@ -215,7 +210,7 @@ impl Trial {
     fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         let is_good = closed >= LAST
             // If the origin does not respond at all, a lack of bad responses proves nothing.
-            && self.silent <= self.blocks.longest().max(RECOVERED)
+            && self.silent <= self.blocks.longest.max(RECOVERED)
             && (0..).zip(&self.tests).all(|(nth, test)| {
                 test.closeness(&self.last(nth, closed)) <= 1.0
             });
@@ -241,7 +236,7 @@ impl Trial {
     /// Responses that take longer than at lower levels show that requests queue at the origin.
     pub fn closeness(&self, fastest: &[f64], now: Moment) -> f64 {
         let share = self.closeness_of(self.blocks.closed(now));
-        share.max(self.measurements.closeness(fastest))
+        share.max(self.measurements.closeness(&self.objective, fastest))
     }
 
     fn closeness_of(&self, closed: usize) -> f64 {
@@ -251,14 +246,15 @@ impl Trial {
 
     /// Returns whether requests are at the origin, and responses stopped for far too long.
     pub fn hangs(&self) -> bool {
-        silence::hangs(self.silent, self.blocks.longest())
+        self.silent >= self.blocks.longest.saturating_add(HANGS)
     }
 
     /// Returns the condition that broke, as written; `None` if it is not known.
-    pub fn broken(&self, objective: &Objective, now: Moment) -> Option<String> {
-        let named = self.broken_by_errors(objective, now);
+    pub fn broken(&self, now: Moment) -> Option<String> {
+        let shown = |nth: usize| Some(self.objective.conditions().get(nth)?.to_string());
+        let named = self.broken_by_errors(now);
         if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
-            return objective.conditions().get(nth).map(ToString::to_string);
+            return shown(nth);
         }
         let closed = self.blocks.closed(now);
         let answers = |nth| match self.length {
@@ -269,14 +265,13 @@ impl Trial {
         let all = all.map(|(nth, test)| (nth, test.closeness(&answers(nth))));
         let worst = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
         let worst = worst.filter(|(_, closeness)| *closeness > 1.0);
-        let nth = self.broken.or(worst.map(|(nth, _)| nth))?;
-        objective.conditions().get(nth).map(ToString::to_string)
+        shown(self.broken.or(worst.map(|(nth, _)| nth))?)
     }
 
     /// Returns the condition on errors that broke, where errors made responses count as slow.
-    fn broken_by_errors(&self, objective: &Objective, now: Moment) -> Option<usize> {
+    fn broken_by_errors(&self, now: Moment) -> Option<usize> {
         let broken = self.broken?;
-        let measured = self.figures(objective, now);
+        let measured = self.figures(now);
         let is_of_errors = |it: &Measured| matches!(it.condition, Criterion::Errors { .. });
         let broken = measured.get(broken)?;
         if is_of_errors(broken) || broken.is_beyond() {
@@ -291,15 +286,15 @@ impl Trial {
     }
 
     /// Returns the measured figure of each condition.
-    pub fn figures(&self, objective: &Objective, now: Moment) -> Vec<Measured> {
+    pub fn figures(&self, now: Moment) -> Vec<Measured> {
         let closed = self.blocks.closed(now);
         let samples = |nth| self.blocks.samples(nth, closed, |_| true);
-        self.measurements.figures(objective, samples)
+        self.measurements.figures(&self.objective, samples)
     }
 
-    /// Returns the measurements apart from the verdict.
-    pub fn measurements(&self) -> &Measurements {
-        &self.measurements
+    /// Returns each percentile of the objective and its bound, in seconds.
+    pub fn percentiles(&self) -> Vec<(f64, f64)> {
+        self.measurements.percentiles(&self.objective)
     }
 
     /// Returns the departures per second since the level was set.

@@ -96,7 +96,7 @@ fn parse_mended(text: &str) -> Result<Criterion, &'static str> {
         let below = bound.parse::<Percent>().ok();
         let below = below.filter(|it| *it < Percent::ALL);
         let below = below.ok_or(
-            " has no share behind <: write a percentage above 0% and below 100%, such as 0.5%",
+            " has no share after <: write a percentage above 0% and below 100%, such as 0.5%",
         )?;
         return Ok(Criterion::Errors { kind, below });
     }
@@ -115,7 +115,7 @@ fn parse_mended(text: &str) -> Result<Criterion, &'static str> {
     let quantile =
         quantile.ok_or(" has no possible percentile: write one above p0 and up to p99.99")?;
     let below = parse_duration(bound)
-        .ok_or(" has no time behind <: write a whole number and a unit, such as 400ms or 2s")?;
+        .ok_or(" has no time after <: write a whole number and a unit, such as 400ms or 2s")?;
     if below.is_zero() || below > MAX_TIME {
         return Err(": the time is above 0 and at most 10m");
     }

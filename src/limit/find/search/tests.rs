@@ -7,7 +7,7 @@ use crate::find::Target;
 
 fn search(from: &str, to: &str, step: f64) -> Search {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    Search::new(Scale::new(Target::Rate { from, to }), step)
+    Search::new(Target::Rate { from, to }, step)
 }
 
 /// Runs the search to its end. Returns all trials, with their verdicts.
