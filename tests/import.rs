@@ -112,15 +112,12 @@ fn untranslated_directives_are_noted_by_line() {
         "5: zone site ",
         "11: ",
         "12: there is no limit_req_zone nowhere",
-        "13: limit_conn perserver became max_in_flight",
+        "13: limit_conn perserver is translated to max_in_flight",
     ];
     for (note, line) in notes.iter().zip(lines) {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
-    assert_eq!(
-        notes.last().unwrap(),
-        "4 things need a look: 2 limits are lost"
-    );
+    assert_eq!(notes.last().unwrap(), "4 notes to check: 2 limits are lost");
     // Each also appears in the file: at its table, or above the first one.
     for note in &notes[..4] {
         assert!(
@@ -128,7 +125,10 @@ fn untranslated_directives_are_noted_by_line() {
             "{note}\n{settings}"
         );
     }
-    assert!(settings.starts_with("# To be looked at, "), "{settings}");
+    assert!(
+        settings.starts_with("# Check these lines, too: "),
+        "{settings}"
+    );
     assert_contains!(
         settings,
         "max_in_flight = 100\n",
@@ -348,9 +348,7 @@ fn a_picture_is_refused_in_a_few_lines() {
         let (code, settings, notes) = outcome_of(&drip(folder.path(), args));
         assert_eq!((code, &*settings), (Some(1), ""), "{notes:?}");
         assert!(notes.len() <= 13, "{} lines", notes.len());
-        let counted = notes
-            .iter()
-            .any(|note| note.ends_with("things need a look"));
+        let counted = notes.iter().any(|note| note.ends_with("notes to check"));
         assert!(counted, "{notes:?}");
     }
 }
@@ -373,7 +371,7 @@ fn lost_limits_come_first_and_are_summed_up() {
     }
     let last = notes.last().unwrap();
     assert!(
-        last.ends_with(" things need a look: 2 limits are lost, /api/ is unlimited"),
+        last.ends_with(" notes to check: 2 limits are lost, /api/ is unlimited"),
         "{notes:#?}"
     );
     assert_contains!(settings, "path = \"/api/\"\n");

@@ -18,8 +18,8 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 /// Maximum number of notes that are printed. Further notes are only counted.
 const SHOWN: usize = 1000;
 
-/// Maximum number of notes that are printed for a file that is not nginx's.
-const SHOWN_OF_OTHERS: usize = 10;
+/// Maximum number of notes that are printed for a binary file.
+const SHOWN_OF_BINARY: usize = 10;
 
 /// Prints the settings that are closest to those of nginx.
 ///
@@ -40,34 +40,26 @@ pub(super) fn translated(file: &Path) -> Option<String> {
         }
     };
     let import = translate(file, &text, &Disk);
-    let is_settings_file = import.settings.is_some() || is_text(&text);
-    let shown = if is_settings_file {
-        SHOWN
-    } else {
-        SHOWN_OF_OTHERS
-    };
+    // Notes on a binary file, such as a picture, help nobody.
+    let is_binary = import.settings.is_none() && text.contains(&0);
+    let shown = if is_binary { SHOWN_OF_BINARY } else { SHOWN };
     for note in import.notes.iter().take(shown) {
         complain(note);
     }
     let loss = import.loss.map_or(String::new(), |it| format!(": {it}"));
     match import.notes.len() {
         0 => {}
-        1 => complain(format_args!("1 thing needs a look{loss}")),
-        count => complain(format_args!("{count} things need a look{loss}")),
+        1 => complain(format_args!("1 note to check{loss}")),
+        count => complain(format_args!("{count} notes to check{loss}")),
     }
     if import.settings.is_none() {
         complain(format_args!(
-            "{}: no {} was found that could be translated",
+            "{}: found no {} to translate",
             file.display(),
             import.subject
         ));
     }
     import.settings
-}
-
-/// Returns whether a file may be text. Notes on a binary file, such as a picture, help nobody.
-fn is_text(bytes: &[u8]) -> bool {
-    !bytes.contains(&0)
 }
 
 /// Files on disk.

@@ -14,7 +14,7 @@ fn a_whole_manifest_comes_out_as_it_should() {
     let (code, settings, notes) = outcome_of(&drip(&corpus(), &["import", "shop.yaml"]));
     assert_eq!(code, Some(0), "{notes:#?}");
     check_golden("ingress-shop.toml", &settings);
-    assert_eq!(notes.last().unwrap(), "9 things need a look");
+    assert_eq!(notes.last().unwrap(), "9 notes to check");
 }
 
 /// A manifest is recognized by its name or its beginning.
@@ -30,7 +30,7 @@ fn a_manifest_is_known_by_its_name_or_its_beginning() {
     }
     let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "empty.yml"]));
     assert_eq!((code, &*settings), (Some(1), ""));
-    let none = "empty.yml: no Ingress with a path was found that could be translated";
+    let none = "empty.yml: found no Ingress with a path to translate";
     assert_eq!(notes, [none]);
 }
 

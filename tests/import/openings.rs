@@ -156,7 +156,7 @@ fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
             !opens && settings.contains("host = \"b.example\"\norigin"),
             "{settings}"
         );
-        let says = |note: &String| note.contains("requests of other hosts get 404");
+        let says = |note: &String| note.contains("requests for other hosts get 404");
         assert!(notes.iter().any(says), "{notes:?}");
     }
 }

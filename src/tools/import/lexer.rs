@@ -96,7 +96,7 @@ impl<'t> Lexer<'t> {
         }
         let behind = self.peek();
         if behind.is_some_and(|byte| !is_space(byte) && !b";{)".contains(&byte)) {
-            self.complaint = Some("a blank is missing behind a closing quote");
+            self.complaint = Some("a space is missing after a closing quote");
         }
         self.word(word)
     }
@@ -134,7 +134,7 @@ impl<'t> Lexer<'t> {
     fn word(&mut self, word: Vec<u8>) -> Token {
         Token::Word(String::from_utf8(word).unwrap_or_else(|error| {
             self.complaint
-                .get_or_insert("this is not UTF-8; what could not be read appears as \u{fffd}");
+                .get_or_insert("not UTF-8: unreadable bytes appear as \u{fffd}");
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }))
     }

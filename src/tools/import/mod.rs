@@ -20,6 +20,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use notes::Notes;
+
 /// File system access of an import. A manifest names no further files.
 pub trait Files {
     /// Reads a file.
@@ -56,26 +58,25 @@ pub struct Import {
 
 /// Translates the text of `main`. Includes and certificates are relative to its folder.
 pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
-    let (page, mut notes, subject) = if ingress::is_manifest(main, text) {
-        let (page, notes) = ingress::translate(main, text);
-        (page, notes, "Ingress with a path")
+    let notes = Notes::default();
+    let start = notes.start_of(main);
+    let (page, subject) = if ingress::is_manifest(main, text) {
+        (ingress::translate(start, text), "Ingress with a path")
     } else {
-        let mut reader = tree::Reader::new(files, main);
+        let mut reader = tree::Reader::new(files, main, &notes);
         let tree = reader.parse(main, text);
-        let has_lua = reader.has_lua;
-        let (page, notes) = translate::translate(tree, reader.notes, files, main);
-        let page = page.filter(|_| !has_lua);
-        (page, notes, "location with a proxy_pass")
+        let page = translate::translate(tree, files, main);
+        let page = page.filter(|_| !reader.has_lua);
+        (page, "location with a proxy_pass")
     };
     let settings = page.and_then(|page| {
         let checked = config::parse(&page, Path::new("gateway.toml"), false);
         match checked {
             Ok(_) => Some(page),
             Err(problems) => {
-                let at = notes::SourceLocation::START;
                 for problem in problems.problems {
                     let why = problem.message;
-                    notes.add(at, format!("cannot be expressed in gateway.toml: {why}"));
+                    start.note(format!("cannot be expressed in gateway.toml: {why}"));
                 }
                 None
             }
@@ -109,7 +110,7 @@ fn with_leftovers(page: &str, notes: &[String]) -> String {
         return page.to_owned();
     }
     let mut text = String::from(
-        "# To be looked at, besides what stands at the tables below: these lines have no place in this file.\n",
+        "# Check these lines, too: they were not translated, and belong to no table below.\n",
     );
     for note in left.iter().take(MAX_NOTES) {
         text.extend(["# ", note, "\n"]);
@@ -132,7 +133,7 @@ mod tests {
         let notes = ["a.conf:1: a", "a.conf:2: b"].map(str::to_owned);
         let text = with_leftovers(page, &notes);
         assert!(
-            text.ends_with(&format!("file.\n# a.conf:1: a\n\n{page}")),
+            text.ends_with(&format!("below.\n# a.conf:1: a\n\n{page}")),
             "{text}"
         );
         assert_eq!(with_leftovers(page, &notes[1..]), page);

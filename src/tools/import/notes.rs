@@ -1,40 +1,85 @@
 //! Collects notes for the user about lines of the imported files.
 
-use std::fmt::Write as _;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use config::put_printable;
 
-/// A line of an imported file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SourceLocation {
-    pub(super) file: usize,
-    pub(super) line: usize,
+/// A line of an imported file, and the notes to which it can add.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SourceLocation<'n> {
+    pub(super) notes: &'n Notes,
+    file: usize,
+    line: usize,
 }
 
-impl SourceLocation {
-    /// The first line of the main file.
-    pub(super) const START: Self = Self { file: 0, line: 1 };
+impl SourceLocation<'_> {
+    /// Adds a note.
+    pub(super) fn note(self, message: impl AsRef<str>) {
+        self.push(message, false);
+    }
+
+    /// Adds a note on why limits are lost. These notes come before all others.
+    pub(super) fn note_of_limit(self, message: impl AsRef<str>) {
+        self.push(message, true);
+    }
+
+    /// Adds a note on a limit that is lost.
+    pub(super) fn lose(self, message: impl AsRef<str>) {
+        self.notes.lost.borrow_mut().push(self.position());
+        self.push(message, true);
+    }
+
+    /// Returns another line of the same file.
+    pub(super) fn at_line(self, line: usize) -> Self {
+        Self { line, ..self }
+    }
+
+    /// Returns the number of the file, and of the line.
+    pub(super) fn position(self) -> (usize, usize) {
+        (self.file, self.line)
+    }
+
+    fn push(self, message: impl AsRef<str>, is_of_limit: bool) {
+        let mut all = self.notes.all.borrow_mut();
+        if all.len() >= MAX_NOTES && !is_of_limit {
+            return self.notes.left_out.set(self.notes.left_out.get() + 1);
+        }
+        all.push(Note {
+            at: self.position(),
+            message: on_one_line(message.as_ref(), MAX_CHARACTERS),
+            is_of_limit,
+        });
+    }
+}
+
+impl fmt::Display for SourceLocation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.notes.name(self.position()))
+    }
 }
 
 /// Notes on what the user must check, each with its source location.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    files: Vec<PathBuf>,
-    all: Vec<Note>,
+    files: RefCell<Vec<PathBuf>>,
+    all: RefCell<Vec<Note>>,
     /// Number of notes that were dropped because there were too many.
-    left_out: usize,
-    /// Source locations of lost limits. A limit that would apply several times counts each time.
-    lost: Vec<SourceLocation>,
+    left_out: Cell<usize>,
+    /// Positions of lost limits. A limit that would apply several times counts each time.
+    lost: RefCell<Vec<(usize, usize)>>,
     /// Locations that have lost all their limits, as nginx writes them.
     ///
     /// Each has its host if there are several servers.
-    unlimited: Vec<String>,
+    unlimited: RefCell<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
-    at: SourceLocation,
+    /// Number of the file, and of the line.
+    at: (usize, usize),
     message: String,
     is_of_limit: bool,
 }
@@ -49,55 +94,46 @@ const MAX_NOTES: usize = 100_000;
 const MAX_CHARACTERS: usize = 400;
 
 impl Notes {
-    /// Registers a file. Returns its number, which source locations refer to.
-    pub(super) fn file(&mut self, path: &Path) -> usize {
-        let known = self.files.iter().position(|known| known == path);
-        known.unwrap_or_else(|| {
-            self.files.push(path.to_owned());
-            self.files.len() - 1
-        })
-    }
-
-    pub fn add(&mut self, at: SourceLocation, message: impl AsRef<str>) {
-        self.push(at, message, false);
-    }
-
-    /// Adds a note on why limits are lost. These notes come before all others.
-    pub(super) fn add_of_limit(&mut self, at: SourceLocation, message: impl AsRef<str>) {
-        self.push(at, message, true);
-    }
-
-    /// Adds a note on a limit that is lost.
-    pub(super) fn lose(&mut self, at: SourceLocation, message: impl AsRef<str>) {
-        self.lost.push(at);
-        self.push(at, message, true);
+    /// Returns the first line of a file.
+    pub(super) fn start_of(&self, path: &Path) -> SourceLocation<'_> {
+        let mut files = self.files.borrow_mut();
+        let known = files.iter().position(|known| known == path);
+        let file = known.unwrap_or(files.len());
+        if known.is_none() {
+            files.push(path.to_owned());
+        }
+        SourceLocation {
+            notes: self,
+            file,
+            line: 1,
+        }
     }
 
     /// Returns the number of lost limits so far.
     pub(super) fn lost(&self) -> usize {
-        self.lost.len()
+        self.lost.borrow().len()
     }
 
     /// Registers a location that has lost all its limits.
-    pub(super) fn is_unlimited(&mut self, location: String) {
-        if !self.unlimited.contains(&location) {
-            self.unlimited.push(location);
+    pub(super) fn is_unlimited(&self, location: String) {
+        let mut unlimited = self.unlimited.borrow_mut();
+        if !unlimited.contains(&location) {
+            unlimited.push(location);
         }
     }
 
     /// Describes the lost limits: "2 limits are lost, /api/ is unlimited"; `None` if none is lost.
     pub(super) fn loss(&self) -> Option<String> {
-        let mut lost = self.lost.clone();
-        lost.sort();
-        lost.dedup();
+        let unlimited = self.unlimited.borrow();
+        let lost: BTreeSet<_> = self.lost.borrow().iter().copied().collect();
         let mut text = match lost.len() {
             0 => return None,
             1 => "1 limit is lost".to_owned(),
             count => format!("{count} limits are lost"),
         };
-        let named = self.unlimited.iter().take(MAX_NAMED);
-        let named: Vec<_> = named.map(|it| printable(it)).collect();
-        let more = self.unlimited.len() - named.len();
+        let named = unlimited.iter().take(MAX_NAMED);
+        let named: Vec<_> = named.map(|it| on_one_line(it, MAX_CHARACTERS)).collect();
+        let more = unlimited.len() - named.len();
         if more > 0 {
             let _ = write!(text, ", {} and {more} more are unlimited", named.join(", "));
         } else if let [location] = &*named {
@@ -108,61 +144,41 @@ impl Notes {
         Some(text)
     }
 
-    fn push(&mut self, at: SourceLocation, message: impl AsRef<str>, is_of_limit: bool) {
-        if self.all.len() >= MAX_NOTES && !is_of_limit {
-            self.left_out += 1;
-            return;
-        }
-        let message = printable(message.as_ref());
-        self.all.push(Note {
-            at,
-            message,
-            is_of_limit,
-        });
-    }
-
     /// Returns the number of notes so far.
     pub(super) fn count(&self) -> usize {
-        self.all.len()
+        self.all.borrow().len()
     }
 
     /// Returns the notes after the first `count`, as comments for a table of the settings.
     pub(super) fn since(&self, count: usize) -> Vec<String> {
-        let new = self.all.get(count..).unwrap_or_default();
-        let mut new = new.iter().collect::<Vec<_>>();
-        new.sort();
-        new.dedup();
+        let all = self.all.borrow();
+        let new: BTreeSet<&Note> = all.iter().skip(count).collect();
         new.into_iter().map(|note| self.show(note)).collect()
     }
 
     /// Returns all notes without duplicates: lost limits first, then by source location.
     pub(super) fn all(&self) -> Vec<String> {
-        let mut all = self.all.iter().collect::<Vec<_>>();
-        all.sort_by_key(|note| (!note.is_of_limit, *note));
-        all.dedup();
-        let more =
-            (self.left_out > 0).then(|| format!("{} more notes are left out", self.left_out));
-        let shown = all.into_iter().map(|note| self.show(note));
+        let all = self.all.borrow();
+        let sorted: BTreeSet<_> = all.iter().map(|it| (!it.is_of_limit, it)).collect();
+        let left_out = self.left_out.get();
+        let more = (left_out > 0).then(|| format!("{left_out} more notes are left out"));
+        let shown = sorted.into_iter().map(|(_, note)| self.show(note));
         shown.chain(more).collect()
     }
 
-    /// Formats a source location: file name and line number.
-    pub(super) fn name(&self, at: SourceLocation) -> String {
-        let file = self.files.get(at.file);
-        let name = file.map_or(String::new(), |file| {
-            on_one_line(&file.to_string_lossy(), usize::MAX)
-        });
-        format!("{name}:{}", at.line)
+    /// Formats a position: file name and line number.
+    fn name(&self, (file, line): (usize, usize)) -> String {
+        let files = self.files.borrow();
+        let name = files.get(file).map(|file| file.to_string_lossy());
+        format!(
+            "{}:{line}",
+            on_one_line(&name.unwrap_or_default(), usize::MAX)
+        )
     }
 
     fn show(&self, note: &Note) -> String {
         format!("{}: {}", self.name(note.at), note.message)
     }
-}
-
-/// Returns a text on one line, truncated if it is too long.
-fn printable(text: &str) -> String {
-    on_one_line(text, MAX_CHARACTERS)
 }
 
 /// Returns the first characters of a text, with non-printable characters escaped.
@@ -187,12 +203,12 @@ mod tests {
 
     #[test]
     fn notes_are_bounded_but_for_those_on_limits() {
-        let mut notes = Notes::default();
-        let at = |line| SourceLocation { file: 0, line };
+        let notes = Notes::default();
+        let at = |line| notes.start_of(Path::new("")).at_line(line);
         for line in 0..MAX_NOTES + 3 {
-            notes.add(at(line), "a ; without a directive before it");
+            at(line).note("a ; without a directive before it");
         }
-        notes.lose(at(7), "a limit");
+        at(7).lose("a limit");
         let all = notes.all();
         assert_eq!(all.len(), 1 + MAX_NOTES + 1);
         assert_eq!(all[0], ":7: a limit");

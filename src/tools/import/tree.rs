@@ -8,14 +8,23 @@ use super::lexer::{Lexer, Token};
 use super::notes::{Notes, SourceLocation};
 
 /// A directive: `name args;` or `name args { block }`.
-pub(super) struct Directive {
+pub(super) struct Directive<'n> {
     pub(super) name: String,
     pub(super) args: Vec<String>,
-    pub(super) block: Option<Vec<Directive>>,
-    pub(super) at: SourceLocation,
+    pub(super) block: Option<Vec<Directive<'n>>>,
+    pub(super) at: SourceLocation<'n>,
 }
 
-impl Directive {
+impl<'n> Directive<'n> {
+    fn new(name: String, at: SourceLocation<'n>) -> Self {
+        Self {
+            name,
+            args: Vec::new(),
+            block: None,
+            at,
+        }
+    }
+
     /// Returns the directives in its block; empty without a block.
     pub(super) fn inside(&self) -> &[Self] {
         self.block.as_deref().unwrap_or_default()
@@ -46,16 +55,13 @@ pub(super) struct Reader<'f> {
     tokens: usize,
     /// The chain of files being read: each includes the next.
     open: Vec<PathBuf>,
-    pub(super) notes: Notes,
+    notes: &'f Notes,
     /// Whether a file contains Lua code, whose quotes and braces do not follow nginx's rules.
     pub(super) has_lua: bool,
 }
 
-/// The words of a directive so far, with their source locations.
-type Words = Vec<(String, SourceLocation)>;
-
 impl<'f> Reader<'f> {
-    pub(super) fn new(files: &'f dyn Files, main: &Path) -> Self {
+    pub(super) fn new(files: &'f dyn Files, main: &Path, notes: &'f Notes) -> Self {
         Self {
             files,
             folder: main.parent().unwrap_or(Path::new("")).to_owned(),
@@ -63,23 +69,21 @@ impl<'f> Reader<'f> {
             bytes: 0,
             tokens: 0,
             open: Vec::new(),
-            notes: Notes::default(),
+            notes,
             has_lua: false,
         }
     }
 
     /// Reads the text of a file.
-    pub(super) fn parse(&mut self, path: &Path, text: &[u8]) -> Vec<Directive> {
-        let file = self.notes.file(path);
+    pub(super) fn parse(&mut self, path: &Path, text: &[u8]) -> Vec<Directive<'f>> {
+        let start = self.notes.start_of(path);
         self.read += 1;
         self.bytes += text.len();
         self.open.push(path.to_owned());
         let mut lexer = Lexer::new(text);
         let mut inside = Vec::new();
-        while self.block(&mut lexer, file, 0, &mut inside) {
-            let line = lexer.line();
-            self.notes
-                .add(SourceLocation { file, line }, "a } that closes nothing");
+        while self.block(&mut lexer, start, 0, &mut inside) {
+            start.at_line(lexer.line()).note("a } that closes nothing");
         }
         self.open.pop();
         inside
@@ -89,59 +93,64 @@ impl<'f> Reader<'f> {
     fn block(
         &mut self,
         lexer: &mut Lexer,
-        file: usize,
+        start: SourceLocation<'f>,
         depth: usize,
-        inside: &mut Vec<Directive>,
+        inside: &mut Vec<Directive<'f>>,
     ) -> bool {
-        let mut words = Words::new();
+        let mut open: Option<Directive> = None;
         while let Some((token, line)) = lexer.next() {
-            let at = SourceLocation { file, line };
+            let at = start.at_line(line);
             self.tokens += 1;
             if self.tokens > MAX_TOKENS {
                 if self.tokens == MAX_TOKENS + 1 {
                     let message =
-                        "too many words: the rest is not read, with its limits; import it in parts";
-                    self.notes.lose(at, message);
+                        "too many words: the rest and its limits are not read. Import it in parts";
+                    at.lose(message);
                 }
                 break;
             }
             if let Some(complaint) = lexer.complaint {
-                self.notes.add(at, complaint);
+                at.note(complaint);
             }
             match token {
-                Token::Word(word) => words.push((word, at)),
-                Token::Semicolon => match directive(&mut words) {
-                    None => self.notes.add(at, "a ; without a directive before it"),
+                Token::Word(word) => match &mut open {
+                    Some(open) => open.args.push(word),
+                    None => open = Some(Directive::new(word, at)),
+                },
+                Token::Semicolon => match open.take() {
+                    None => at.note("a ; without a directive before it"),
                     Some(simple) => self.put(inside, simple),
                 },
                 Token::Close => {
-                    inside.extend(self.unended(&mut words));
+                    inside.extend(unended(open));
                     return true;
                 }
                 Token::Open => {
-                    let mut head = self.head(&mut words, at);
+                    let mut head = open.take().unwrap_or_else(|| {
+                        at.note("a { without a directive before it");
+                        Directive::new(String::new(), at)
+                    });
                     if head.name.ends_with("_by_lua_block") {
                         self.has_lua = true;
                         let message = format!(
                             "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
                             head.name
                         );
-                        self.notes.add(at, message);
+                        at.note(message);
                     }
                     if self.has_lua {
                         return false;
                     }
                     let mut within = Vec::new();
                     let is_closed = if depth < DEEPEST {
-                        self.block(lexer, file, depth + 1, &mut within)
+                        self.block(lexer, start, depth + 1, &mut within)
                     } else {
-                        self.notes
-                            .add(at, "blocks are nested too deeply; this one is left out");
+                        at.note("blocks are nested too deeply; this one is left out");
                         skip(lexer)
                     };
                     if !is_closed && !self.has_lua {
                         let message = format!("the block of {} is never closed", head.name);
-                        self.notes.add(head.at, message);
+                        head.at.note(message);
                     }
                     if depth < DEEPEST {
                         head.block = Some(within);
@@ -150,39 +159,18 @@ impl<'f> Reader<'f> {
                 }
             }
         }
-        inside.extend(self.unended(&mut words));
+        inside.extend(unended(open));
         false
     }
 
-    /// Makes a directive of the words before a `{`.
-    fn head(&mut self, words: &mut Words, at: SourceLocation) -> Directive {
-        directive(words).unwrap_or_else(|| {
-            self.notes.add(at, "a { without a directive before it");
-            Directive {
-                name: String::new(),
-                args: Vec::new(),
-                block: None,
-                at,
-            }
-        })
-    }
-
-    /// Makes a directive of the words so far, and notes the missing `;`.
-    fn unended(&mut self, words: &mut Words) -> Option<Directive> {
-        let unended = directive(words)?;
-        let message = format!("{} is not ended by a ;", unended.name);
-        self.notes.add(unended.at, message);
-        Some(unended)
-    }
-
-    fn put(&mut self, inside: &mut Vec<Directive>, simple: Directive) {
+    fn put(&mut self, inside: &mut Vec<Directive<'f>>, simple: Directive<'f>) {
         match (&*simple.name, &simple.args[..]) {
             ("include", [pattern]) => inside.extend(self.include(pattern, simple.at)),
             _ => inside.push(simple),
         }
     }
 
-    fn include(&mut self, pattern: &str, at: SourceLocation) -> Vec<Directive> {
+    fn include(&mut self, pattern: &str, at: SourceLocation<'f>) -> Vec<Directive<'f>> {
         let path = self.folder.join(pattern);
         let paths = if glob::is_pattern(pattern) {
             glob::expand(&path, self.files)
@@ -193,28 +181,24 @@ impl<'f> Reader<'f> {
         // the included files may be missing.
         if paths.is_empty() {
             let what = format!("{pattern} matches no file; nothing is included");
-            self.notes.add(at, what);
+            at.note(what);
         }
         let mut inside = Vec::new();
         for path in paths {
-            let refused = if self.open.contains(&path) {
-                Some("it includes itself")
+            let text = if self.open.contains(&path) {
+                Err("it includes itself".to_owned())
             } else if self.open.len() > MAX_NESTED {
-                Some("includes are nested too deeply")
+                Err("includes are nested too deeply".to_owned())
             } else if self.read >= MAX_FILES || self.bytes >= MAX_BYTES {
-                Some("too much is included")
+                Err("too much is included".to_owned())
             } else {
-                None
-            };
-            let text = match refused {
-                Some(why) => Err(why.to_owned()),
-                None => self.files.read(&path).map_err(|error| error.to_string()),
+                self.files.read(&path).map_err(|error| error.to_string())
             };
             match text {
                 Ok(text) => inside.extend(self.parse(&path, &text)),
                 Err(why) => {
                     let what = format!("{} is not included: {why}", path.display());
-                    self.notes.add(at, what);
+                    at.note(what);
                 }
             }
         }
@@ -222,17 +206,12 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// Makes a directive of the words so far.
-fn directive(words: &mut Words) -> Option<Directive> {
-    let mut words = words.drain(..);
-    let (name, at) = words.next()?;
-    let args = words.map(|(word, _)| word).collect();
-    Some(Directive {
-        name,
-        args,
-        block: None,
-        at,
-    })
+/// Returns the directive that is still open, and notes the missing `;`.
+fn unended(open: Option<Directive>) -> Option<Directive> {
+    let unended = open?;
+    let message = format!("{} has no ; at its end", unended.name);
+    unended.at.note(message);
+    Some(unended)
 }
 
 /// Skips the rest of a block. Returns whether the block is closed.

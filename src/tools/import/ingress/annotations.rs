@@ -4,39 +4,38 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use super::yaml::Node;
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 use crate::import::values;
 
 /// Prefix of the names of ingress-nginx's annotations.
 const PREFIX: &str = "nginx.ingress.kubernetes.io/";
 
 /// The ingress-nginx annotations of one Ingress. They are named without the prefix.
-pub(super) struct Annotations {
+pub(super) struct Annotations<'n> {
     /// Name of the Ingress in notes, such as `shop/web`.
     object: String,
-    all: Vec<Annotation>,
+    all: Vec<Annotation<'n>>,
     /// Names that were read or noted. All other annotations are noted at the end.
     read: RefCell<HashSet<String>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Annotation {
+pub(super) struct Annotation<'n> {
     pub(super) name: String,
     pub(super) value: String,
-    pub(super) at: SourceLocation,
+    pub(super) at: SourceLocation<'n>,
 }
 
-impl Annotations {
-    pub(super) fn read(object: &str, metadata: Option<&Node>, file: usize) -> Self {
+impl<'n> Annotations<'n> {
+    pub(super) fn read(object: &str, metadata: Option<&Node>, start: SourceLocation<'n>) -> Self {
         let all = metadata.and_then(|metadata| metadata.get("annotations"));
         let all = all.map_or(&[][..], Node::entries).iter();
         let all = all.filter_map(|(name, node)| {
             let name = name.strip_prefix(PREFIX)?;
-            let line = node.line;
             Some(Annotation {
                 name: name.to_owned(),
                 value: node.text().unwrap_or_default().trim().to_owned(),
-                at: SourceLocation { file, line },
+                at: start.at_line(node.line),
             })
         });
         Self {
@@ -47,7 +46,7 @@ impl Annotations {
     }
 
     /// Returns the first annotation that exists under one of these names.
-    pub(super) fn any(&self, names: &[&str]) -> Option<&Annotation> {
+    pub(super) fn any(&self, names: &[&str]) -> Option<&Annotation<'n>> {
         for name in names {
             self.read.borrow_mut().insert((*name).to_owned());
         }
@@ -55,12 +54,12 @@ impl Annotations {
         names.iter().find_map(of)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Annotation> {
+    pub(super) fn get(&self, name: &str) -> Option<&Annotation<'n>> {
         self.any(&[name])
     }
 
     /// Returns a value that is `true` or `false`; `None` if it is absent or neither.
-    pub(super) fn flag(&self, name: &str, notes: &mut Notes) -> Option<bool> {
+    pub(super) fn flag(&self, name: &str) -> Option<bool> {
         let annotation = self.get(name)?;
         // Accepts the same words as Go's strconv.ParseBool.
         match &*annotation.value {
@@ -68,47 +67,47 @@ impl Annotations {
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
             other => {
                 let what = format!("\"{other}\" is neither true nor false; the default is used");
-                self.note(annotation, &what, notes);
+                self.note(annotation, &what);
                 None
             }
         }
     }
 
     /// Returns a whole number; `None` if it is absent. Notes a wrong value.
-    pub(super) fn whole(&self, name: &str, notes: &mut Notes) -> Option<u32> {
+    pub(super) fn whole(&self, name: &str) -> Option<u32> {
         let annotation = self.get(name)?;
         let text = &annotation.value;
         let number = values::whole(text);
         if number.is_none() || text.is_empty() {
             let what = format!("\"{text}\" is not a whole number; it is left out");
-            self.note(annotation, &what, notes);
+            self.note(annotation, &what);
             return None;
         }
         number
     }
 
-    pub(super) fn all(&self) -> &[Annotation] {
+    pub(super) fn all(&self) -> &[Annotation<'n>] {
         &self.all
     }
 
     /// Notes the annotations that nothing has read.
-    pub(super) fn note_unread(&self, notes: &mut Notes) {
+    pub(super) fn note_unread(&self) {
         for annotation in &self.all {
             if !self.read.borrow().contains(&annotation.name) {
-                self.note(annotation, "not translated", notes);
+                self.note(annotation, "not translated");
             }
         }
     }
 
     /// Adds a note about an annotation.
-    pub(super) fn note(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
+    pub(super) fn note(&self, annotation: &Annotation, what: &str) {
         self.read.borrow_mut().insert(annotation.name.clone());
-        notes.add(annotation.at, self.message(annotation, what));
+        annotation.at.note(self.message(annotation, what));
     }
 
     /// Adds a note about an annotation whose limit is lost.
-    pub(super) fn lose(&self, annotation: &Annotation, what: &str, notes: &mut Notes) {
-        notes.lose(annotation.at, self.message(annotation, what));
+    pub(super) fn lose(&self, annotation: &Annotation, what: &str) {
+        annotation.at.lose(self.message(annotation, what));
     }
 
     fn message(&self, annotation: &Annotation, what: &str) -> String {

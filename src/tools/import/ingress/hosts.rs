@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use super::object::{Backend, Ingress, paths};
 use super::policy::Policy;
 use super::yaml::Node;
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 use crate::import::translate::probe;
 
 /// A host, with the paths of all Ingresses that name it.
 pub(super) struct Host<'n> {
     /// `None`: all hosts that have no rule.
     pub(super) name: Option<String>,
-    pub(super) at: SourceLocation,
+    pub(super) at: SourceLocation<'n>,
     pub(super) paths: Vec<HostPath<'n>>,
     /// The Ingress whose annotations turn all paths of the host into regular expressions.
     pub(super) regex_of: Option<usize>,
@@ -31,15 +31,11 @@ pub(super) struct HostPath<'n> {
     /// Index of the Ingress that has this path.
     pub(super) ingress: usize,
     pub(super) backend: Backend<'n>,
-    pub(super) at: SourceLocation,
+    pub(super) at: SourceLocation<'n>,
 }
 
 /// Finds the hosts of Ingresses that are not canaries.
-pub(super) fn hosts<'n>(
-    ingresses: &[Ingress<'n>],
-    policies: &[Policy],
-    notes: &mut Notes,
-) -> Vec<Host<'n>> {
+pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<Host<'n>> {
     let mut hosts = Hosts::default();
     for (index, ingress) in ingresses.iter().enumerate() {
         for rule in ingress.rules {
@@ -48,20 +44,20 @@ pub(super) fn hosts<'n>(
             if let Some(name) = name.as_ref().filter(|name| !probe::host(name)) {
                 let what =
                     format!("{name} is no host that a route can have; its paths are left out");
-                ingress.note(at, &what, notes);
+                ingress.note(at, &what);
                 continue;
             }
             let host = hosts.of(name, at, index);
             for node in paths(rule) {
-                if let Some(path) = HostPath::read(ingress, index, node, notes) {
-                    host.add(path, ingress, notes);
+                if let Some(path) = HostPath::read(ingress, index, node) {
+                    host.add(path, ingress);
                 }
             }
             host.refuse = host.refuse.or(policies[index].refuse_hosts);
         }
         if let Some(default) = ingress.default.filter(|_| ingress.rules.is_empty()) {
             let host = hosts.of(None, default.at, index);
-            host.add(HostPath::root(default, index), ingress, notes);
+            host.add(HostPath::root(default, index), ingress);
         }
     }
     for host in &mut hosts.all {
@@ -89,7 +85,12 @@ struct Hosts<'n> {
 }
 
 impl<'n> Hosts<'n> {
-    fn of(&mut self, name: Option<String>, at: SourceLocation, ingress: usize) -> &mut Host<'n> {
+    fn of(
+        &mut self,
+        name: Option<String>,
+        at: SourceLocation<'n>,
+        ingress: usize,
+    ) -> &mut Host<'n> {
         let index = *self.index_of.entry(name).or_insert_with_key(|name| {
             self.all.push(Host {
                 name: name.clone(),
@@ -107,14 +108,14 @@ impl<'n> Hosts<'n> {
 }
 
 impl<'n> Host<'n> {
-    fn add(&mut self, path: HostPath<'n>, ingress: &Ingress, notes: &mut Notes) {
+    fn add(&mut self, path: HostPath<'n>, ingress: &Ingress) {
         if !self.known.insert((path.path, path.is_exact)) {
             let what = format!(
                 "{} has the path {} already; this one is left out. ingress-nginx keeps that of the older Ingress",
                 self.shown(),
                 path.path
             );
-            return ingress.note(path.at, &what, notes);
+            return ingress.note(path.at, &what);
         }
         self.paths.push(path);
     }
@@ -127,19 +128,14 @@ impl<'n> Host<'n> {
 
 impl<'n> HostPath<'n> {
     /// Reads a path; `None` if the path is left out, which is noted.
-    fn read(
-        ingress: &Ingress<'n>,
-        index: usize,
-        node: &'n Node,
-        notes: &mut Notes,
-    ) -> Option<Self> {
+    fn read(ingress: &Ingress<'n>, index: usize, node: &'n Node) -> Option<Self> {
         let at = ingress.at(node);
         let path = node.text_of("path").unwrap_or("/");
         if !path.starts_with('/') {
             let what = format!(
                 "the path {path} does not begin with /, which Kubernetes refuses; it is left out"
             );
-            ingress.note(at, &what, notes);
+            ingress.note(at, &what);
             return None;
         }
         Some(Self {
@@ -147,7 +143,7 @@ impl<'n> HostPath<'n> {
             // ingress-nginx treats ImplementationSpecific as Prefix.
             is_exact: node.text_of("pathType") == Some("Exact"),
             ingress: index,
-            backend: ingress.backend(node.get("backend")?, notes)?,
+            backend: ingress.backend(node.get("backend")?)?,
             at,
         })
     }

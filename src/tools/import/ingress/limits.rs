@@ -9,9 +9,8 @@ use limit::Rate;
 
 use super::annotations::Annotations;
 use super::networks;
-use crate::import::notes::Notes;
 use crate::import::translate::limits::MAX_IN_FLIGHT;
-use crate::import::translate::page::{Names, Section, list};
+use crate::import::translate::page::{Names, Section};
 use crate::import::values;
 
 /// Default of `limit-burst-multiplier`.
@@ -30,28 +29,16 @@ pub(super) struct Zones {
     names: Names,
 }
 
-/// The limits of an Ingress.
-#[derive(Default)]
-pub(super) struct Limits {
-    /// The limits, in TOML syntax.
-    pub(super) list: Vec<String>,
-    /// Whether at least one limit was lost.
-    pub(super) has_lost: bool,
-}
-
 impl Zones {
-    /// Reads the limits of an Ingress. `like`: the zones get similar names.
-    pub(super) fn limits(
-        &mut self,
-        annotations: &Annotations,
-        like: &str,
-        notes: &mut Notes,
-    ) -> Limits {
-        let mut limits = Limits::default();
-        let multiplier = annotations.whole("limit-burst-multiplier", notes);
+    /// Reads the limits of an Ingress, in TOML syntax, and whether at least one was lost.
+    ///
+    /// `like`: the zones get similar names.
+    pub(super) fn limits(&mut self, annotations: &Annotations, like: &str) -> (Vec<String>, bool) {
+        let (mut limits, mut has_lost) = (Vec::new(), false);
+        let multiplier = annotations.whole("limit-burst-multiplier");
         let multiplier = multiplier.unwrap_or(BURST_MULTIPLIER);
         let exempt = annotations.any(&["limit-allowlist", "limit-whitelist"]);
-        let exempt = exempt.and_then(|it| networks::read(annotations, it, notes));
+        let exempt = exempt.and_then(|it| networks::read(annotations, it));
         let exempt = exempt.unwrap_or_default();
         let exempt: Vec<String> = exempt.iter().map(ToString::to_string).collect();
         for (name, suffix, unit) in [
@@ -65,8 +52,8 @@ impl Zones {
             let text = &annotation.value;
             let Some(limit) = values::whole(text).filter(|_| !text.is_empty()) else {
                 let what = format!("\"{text}\" is not a whole number; the limit is left out");
-                annotations.lose(annotation, &what, notes);
-                limits.has_lost = true;
+                annotations.lose(annotation, &what);
+                has_lost = true;
                 continue;
             };
             // 0 means no limit.
@@ -74,28 +61,19 @@ impl Zones {
                 continue;
             }
             let zone = self.names.unique(&format!("{like}-{suffix}"));
-            let mut section = Section::new(format!("[zones.{zone}]"));
-            section.text("key", "$remote_addr");
-            let (rate, keys) = match unit {
+            let (mut rate, keys) = match unit {
                 Some(unit) => (format!("{limit}r/{unit}"), REQUEST_KEYS),
                 None => ("none".to_owned(), CONNECTION_KEYS),
             };
-            let is_slower = unit.is_some() && rate.parse::<Rate>().is_err();
-            if is_slower {
-                let what = "the fastest rate of drip is 1000000r/s";
-                annotations.note(annotation, what, notes);
-                section.text("rate", "1000000r/s");
-            } else {
-                section.text("rate", &rate);
+            if unit.is_some() && rate.parse::<Rate>().is_err() {
+                annotations.note(annotation, "the fastest rate of drip is 1000000r/s");
+                "1000000r/s".clone_into(&mut rate);
             }
-            section.fields.push(("max_keys", keys.to_string()));
-            section.fields.push(("ipv6_prefix", "128".to_owned()));
-            if !exempt.is_empty() {
-                section.fields.push(("exempt", list(&exempt)));
-            }
+            let of = ("$remote_addr", &*rate);
+            let section = Section::zone(&zone, of, Some(keys.to_string()), &exempt);
             self.sections.push(section);
             let zone = toml_string(&zone);
-            limits.list.push(if unit.is_some() {
+            limits.push(if unit.is_some() {
                 let burst = limit.saturating_mul(multiplier);
                 format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}")
             } else {
@@ -103,6 +81,6 @@ impl Zones {
                 format!("{{ zone = {zone}, burst = 0, in_flight = {most} }}")
             });
         }
-        limits
+        (limits, has_lost)
     }
 }

@@ -29,7 +29,7 @@ use origins::Origins;
 use policy::Policy;
 
 use super::MAX_ROUTES;
-use super::notes::{Notes, SourceLocation};
+use super::notes::SourceLocation;
 use super::translate::page;
 use super::translate::route::tables;
 
@@ -44,10 +44,8 @@ pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
     is_named || lines.any(|line| line.starts_with(b"apiVersion:"))
 }
 
-/// Returns the notes, and the text of the settings if there is anything to forward.
-pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
-    let mut notes = Notes::default();
-    let file = notes.file(path);
+/// Returns the text of the settings if there is anything to forward. `start`: start of the file.
+pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
     let documents = match std::str::from_utf8(text) {
         Ok(text) => yaml::documents(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => Err(yaml::YamlError {
@@ -55,21 +53,15 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
             message: "this is no text in UTF-8".to_owned(),
         }),
     };
-    let documents = match documents {
-        Ok(documents) => documents,
-        Err(yaml::YamlError { line, message }) => {
-            notes.add(SourceLocation { file, line }, message);
-            return (None, notes);
-        }
-    };
-    let manifest = Manifest::read(&documents, file, &mut notes);
+    let documents = documents.map_err(|error| start.at_line(error.line).note(error.message));
+    let documents = documents.ok()?;
+    let manifest = Manifest::read(&documents, start);
     let (mut ingresses, services) = (manifest.ingresses, manifest.services);
-    ingresses.retain(|ingress| !is_canary(ingress, &mut notes));
+    ingresses.retain(|ingress| !is_canary(ingress));
     let rules = ingresses.iter().flat_map(|it| it.rules);
     let count: usize = rules.map(|rule| 1 + paths(rule).len()).sum();
     if count > MAX_ROUTES {
-        too_many(&ingresses, &mut notes);
-        return (None, notes);
+        return too_many(start);
     }
     let mut zones = Zones::default();
     let namespaces: HashSet<&str> = ingresses.iter().map(|it| it.namespace).collect();
@@ -80,49 +72,52 @@ pub(super) fn translate(path: &Path, text: &[u8]) -> (Option<String>, Notes) {
         } else {
             ingress.name.to_owned()
         };
-        Policy::read(ingress, &like, &mut zones, &mut notes)
+        Policy::read(ingress, &like, &mut zones)
     };
     let policies: Vec<Policy> = ingresses.iter().map(policy).collect();
-    let hosts = hosts(&ingresses, &policies, &mut notes);
-    let folders = server::certificates(&ingresses, &mut notes);
-    let mut origins = Origins::new(&ingresses, &policies, &services, has_namespaces);
-    let planned = patterns::plan(&hosts, &policies, &mut origins, MAX_ROUTES, &mut notes);
+    let hosts = hosts(&ingresses, &policies);
+    let folders = server::certificates(&ingresses);
+    let mut origins = Origins {
+        ingresses: &ingresses,
+        policies: &policies,
+        services: &services,
+        has_namespaces,
+        tables: page::OriginTables::default(),
+        noted: HashSet::new(),
+    };
+    let planned = patterns::plan(&hosts, &policies, &mut origins, MAX_ROUTES);
     let Some(planned) = planned else {
-        too_many(&ingresses, &mut notes);
-        return (None, notes);
+        return too_many(start);
     };
     if origins.tables.sections.is_empty() {
-        return (None, notes);
+        return None;
     }
-    let mut sections = server::sections(&folders, &hosts, &policies, &mut notes);
+    let mut sections = server::sections(&folders, &hosts, &policies);
     sections.append(&mut origins.tables.sections);
     sections.append(&mut zones.sections);
     for (host, planned) in hosts.iter().zip(&planned) {
-        let before = notes.count();
+        let before = start.notes.count();
         if host.name.as_ref().is_some_and(|name| name.starts_with('*')) {
             let name = host.shown();
-            notes.add(host.at, format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
+            host.at.note(format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
         }
-        let mut comments = vec![format!("{}: {}", notes.name(host.at), host.shown())];
-        comments.extend(notes.since(before));
+        let mut comments = vec![format!("{}: {}", host.at, host.shown())];
+        comments.extend(start.notes.since(before));
         sections.extend(tables(planned, host.name.as_deref(), comments));
     }
-    (Some(page::text(&sections)), notes)
+    Some(page::text(&sections))
 }
 
 /// Returns whether an Ingress is a canary, and notes it: its paths belong to another Ingress.
-fn is_canary(ingress: &Ingress, notes: &mut Notes) -> bool {
-    let is_canary = ingress.annotations.flag("canary", notes) == Some(true);
+fn is_canary(ingress: &Ingress) -> bool {
+    let is_canary = ingress.annotations.flag("canary") == Some(true);
     if is_canary {
-        notes.add(ingress.at, format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
+        ingress.at.note(format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
     }
     is_canary
 }
 
-fn too_many(ingresses: &[Ingress], notes: &mut Notes) {
-    let at = ingresses.first().map(|ingress| ingress.at);
-    notes.add(
-        at.unwrap_or(SourceLocation::START),
-        format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"),
-    );
+fn too_many(start: SourceLocation) -> Option<String> {
+    start.note(format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"));
+    None
 }

@@ -3,21 +3,16 @@
 use ipnet::IpNet;
 
 use super::annotations::{Annotation, Annotations};
-use crate::import::notes::Notes;
 use crate::import::translate::networks::{Networks, is_mapped, network};
 
 /// Reads the networks of an annotation; `None` if one is wrong, which is noted.
-pub(super) fn read(
-    annotations: &Annotations,
-    annotation: &Annotation,
-    notes: &mut Notes,
-) -> Option<Vec<IpNet>> {
+pub(super) fn read(annotations: &Annotations, annotation: &Annotation) -> Option<Vec<IpNet>> {
     let mut networks: Vec<IpNet> = Vec::new();
     let texts = annotation.value.split(',').map(str::trim);
     for text in texts.filter(|text| !text.is_empty()) {
         let Some(network) = network(text).filter(|network| !is_mapped(network)) else {
             let what = format!("{text} is not a network such as 10.0.0.0/8");
-            annotations.note(annotation, &what, notes);
+            annotations.note(annotation, &what);
             return None;
         };
         if !networks.contains(&network) {
@@ -37,7 +32,7 @@ pub(super) struct Access {
 
 impl Access {
     /// Reads the allow list and the deny list of an Ingress.
-    pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Self {
+    pub(super) fn read(annotations: &Annotations) -> Self {
         let mut refuse = None;
         let lists = [
             ["allowlist-source-range", "whitelist-source-range"],
@@ -46,10 +41,10 @@ impl Access {
         let [allow, deny] = lists.map(|names| {
             let annotation = annotations.any(&names);
             let annotation = annotation.filter(|it| !it.value.is_empty())?;
-            let read = read(annotations, annotation, notes);
+            let read = read(annotations, annotation);
             if read.is_none() {
                 let what = "ingress-nginx takes no Ingress with this value, and requests get 503";
-                annotations.note(annotation, what, notes);
+                annotations.note(annotation, what);
                 refuse = Some(503);
             }
             read

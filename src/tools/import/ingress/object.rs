@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::annotations::Annotations;
 use super::yaml::Node;
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 
 /// The Ingresses and Services of a manifest.
 #[derive(Default)]
@@ -14,26 +14,25 @@ pub(super) struct Manifest<'n> {
 }
 
 impl<'n> Manifest<'n> {
-    pub(super) fn read(documents: &'n [Node], file: usize, notes: &mut Notes) -> Self {
+    pub(super) fn read(documents: &'n [Node], start: SourceLocation<'n>) -> Self {
         let mut manifest = Self::default();
         for document in documents {
             let kind = document.text_of("kind").unwrap_or_default();
             let is_list = kind == "List" || kind == "IngressList" || kind == "ServiceList";
             if is_list && document.get("items").is_some() {
                 for item in document.items_of("items") {
-                    manifest.add(item, kind, file, notes);
+                    manifest.add(item, kind, start);
                 }
             } else {
-                manifest.add(document, kind, file, notes);
+                manifest.add(document, kind, start);
             }
         }
         manifest
     }
 
     /// Adds an object. `list`: the kind of the list that contains it.
-    fn add(&mut self, object: &'n Node, list: &'n str, file: usize, notes: &mut Notes) {
-        let line = object.line;
-        let at = SourceLocation { file, line };
+    fn add(&mut self, object: &'n Node, list: &'n str, start: SourceLocation<'n>) {
+        let at = start.at_line(object.line);
         // Objects in a list may omit `kind`: the kind of the list implies it.
         let kind = object.text_of("kind").or_else(|| list.strip_suffix("List"));
         let version = object.text_of("apiVersion");
@@ -42,28 +41,28 @@ impl<'n> Manifest<'n> {
         let name = metadata.and_then(|it| it.text_of("name")).unwrap_or("-");
         match kind.unwrap_or_default() {
             "Ingress" if version == "networking.k8s.io/v1" => {
-                self.ingresses.push(Ingress::read(object, at, notes));
+                self.ingresses.push(Ingress::read(object, at));
             }
-            "Ingress" => notes.add(at, format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
+            "Ingress" => at.note(format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
             "Service" => {
                 let namespace = metadata.and_then(|it| it.text_of("namespace"));
                 let namespace = namespace.unwrap_or("default");
                 self.services.0.insert((namespace, name), object);
             }
-            "ConfigMap" => notes.add(at, format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
+            "ConfigMap" => at.note(format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
             "" if object.text().is_none() && object.entries().is_empty() && object.items().is_empty() => {}
-            "" => notes.add(at, "this is no object of Kubernetes, as it has no kind; it is skipped"),
-            kind => notes.add(at, format!("{kind} {name} is skipped: only Ingresses are translated, and Services are read for the numbers of their ports")),
+            "" => at.note("this is no object of Kubernetes, as it has no kind; it is skipped"),
+            kind => at.note(format!("{kind} {name} is skipped: only Ingresses are translated, and Services are read for the numbers of their ports")),
         }
     }
 }
 
 /// An Ingress of `networking.k8s.io/v1`.
 pub(super) struct Ingress<'n> {
-    pub(super) at: SourceLocation,
+    pub(super) at: SourceLocation<'n>,
     pub(super) namespace: &'n str,
     pub(super) name: &'n str,
-    pub(super) annotations: Annotations,
+    pub(super) annotations: Annotations<'n>,
     pub(super) rules: &'n [Node],
     pub(super) tls: &'n [Node],
     pub(super) default: Option<Backend<'n>>,
@@ -74,7 +73,7 @@ pub(super) struct Ingress<'n> {
 pub(super) struct Backend<'n> {
     pub(super) service: &'n str,
     pub(super) port: Port<'n>,
-    pub(super) at: SourceLocation,
+    pub(super) at: SourceLocation<'n>,
 }
 
 #[derive(Clone, Copy)]
@@ -102,12 +101,12 @@ impl Services<'_> {
 }
 
 impl<'n> Ingress<'n> {
-    fn read(object: &'n Node, at: SourceLocation, notes: &mut Notes) -> Self {
+    fn read(object: &'n Node, at: SourceLocation<'n>) -> Self {
         let metadata = object.get("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.text_of(name));
         let name = field("name").unwrap_or("-");
         let namespace = field("namespace").unwrap_or_else(|| {
-            notes.add(at, format!("Ingress {name} has no namespace; its Services are taken for those of the namespace default"));
+            at.note(format!("Ingress {name} has no namespace; its Services are looked up in the namespace default"));
             "default"
         });
         let spec = object.get("spec");
@@ -117,13 +116,13 @@ impl<'n> Ingress<'n> {
             at,
             namespace,
             name,
-            annotations: Annotations::read(&shown, metadata, at.file),
+            annotations: Annotations::read(&shown, metadata, at),
             rules: of_spec("rules"),
             tls: of_spec("tls"),
             default: None,
         };
         let default = spec.and_then(|spec| spec.get("defaultBackend"));
-        ingress.default = default.and_then(|it| ingress.backend(it, notes));
+        ingress.default = default.and_then(|it| ingress.backend(it));
         ingress
     }
 
@@ -133,22 +132,21 @@ impl<'n> Ingress<'n> {
     }
 
     /// Returns the source location of a node.
-    pub(super) fn at(&self, node: &Node) -> SourceLocation {
-        let (file, line) = (self.at.file, node.line);
-        SourceLocation { file, line }
+    pub(super) fn at(&self, node: &Node) -> SourceLocation<'n> {
+        self.at.at_line(node.line)
     }
 
-    pub(super) fn note(&self, at: SourceLocation, what: &str, notes: &mut Notes) {
-        notes.add(at, format!("Ingress {}: {what}", self.shown()));
+    pub(super) fn note(&self, at: SourceLocation, what: &str) {
+        at.note(format!("Ingress {}: {what}", self.shown()));
     }
 
     /// Returns a backend. Notes a wrong one.
-    pub(super) fn backend(&self, node: &'n Node, notes: &mut Notes) -> Option<Backend<'n>> {
+    pub(super) fn backend(&self, node: &'n Node) -> Option<Backend<'n>> {
         let at = self.at(node);
         let service = node.get("service");
         let Some(name) = service.and_then(|service| service.text_of("name")) else {
             let what = "a backend is a service of networking.k8s.io/v1; this path is left out";
-            self.note(at, what, notes);
+            self.note(at, what);
             return None;
         };
         let port = service.and_then(|service| service.get("port"));
@@ -158,7 +156,7 @@ impl<'n> Ingress<'n> {
         let Some(port) = number.or_else(port_name) else {
             let what =
                 format!("the backend {name} has no port from 1 to 65535; its path is left out");
-            self.note(at, &what, notes);
+            self.note(at, &what);
             return None;
         };
         Some(Backend {

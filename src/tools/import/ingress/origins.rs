@@ -7,7 +7,6 @@ use config::toml_string;
 use super::hosts::{Host, HostPath};
 use super::object::{Backend, Ingress, Port, Services};
 use super::policy::Policy;
-use crate::import::notes::Notes;
 use crate::import::translate::fields::Fields;
 use crate::import::translate::limits::{Limits, STATUS};
 use crate::import::translate::page::{OriginTables, Section};
@@ -16,32 +15,16 @@ use crate::import::translate::route::{Action, Forward};
 
 /// The origins of all paths. Each Service port with different settings is one origin.
 pub(super) struct Origins<'i> {
-    ingresses: &'i [Ingress<'i>],
-    policies: &'i [Policy],
-    services: &'i Services<'i>,
-    has_namespaces: bool,
+    pub(super) ingresses: &'i [Ingress<'i>],
+    pub(super) policies: &'i [Policy],
+    pub(super) services: &'i Services<'i>,
+    pub(super) has_namespaces: bool,
     pub(super) tables: OriginTables,
     /// The Ingresses whose notes have been written at a route.
-    noted: HashSet<usize>,
+    pub(super) noted: HashSet<usize>,
 }
 
-impl<'i> Origins<'i> {
-    pub(super) fn new(
-        ingresses: &'i [Ingress],
-        policies: &'i [Policy],
-        services: &'i Services,
-        has_namespaces: bool,
-    ) -> Self {
-        Self {
-            ingresses,
-            policies,
-            services,
-            has_namespaces,
-            tables: OriginTables::default(),
-            noted: HashSet::new(),
-        }
-    }
-
+impl Origins<'_> {
     /// Returns the notes on an Ingress, to be written at its first route.
     pub(super) fn comments(&mut self, ingress: usize) -> Vec<String> {
         let is_first = self.noted.insert(ingress);
@@ -56,18 +39,19 @@ impl<'i> Origins<'i> {
         path: &HostPath,
         strip: Option<String>,
         add: Option<String>,
-        notes: &mut Notes,
     ) -> Action {
         let policy = &self.policies[path.ingress];
         if let Some(status) = policy.refuse.or(host.refuse) {
             return Action::Refuse(status);
         }
         let ingress = &self.ingresses[path.ingress];
-        let Some(origin) = self.of(ingress, policy, &path.backend, notes) else {
+        let Some(origin) = self.of(ingress, policy, &path.backend) else {
             return Action::Refuse(503);
         };
         if policy.limits.is_empty() && policy.has_lost {
-            notes.is_unlimited(format!("{}{}", host.shown(), path.path));
+            path.at
+                .notes
+                .is_unlimited(format!("{}{}", host.shown(), path.path));
         }
         Action::Forward(Box::new(Forward {
             origin,
@@ -86,20 +70,14 @@ impl<'i> Origins<'i> {
     }
 
     /// Returns the origin of a backend; `None` if the backend has no address, which is noted.
-    fn of(
-        &mut self,
-        ingress: &Ingress,
-        policy: &Policy,
-        backend: &Backend,
-        notes: &mut Notes,
-    ) -> Option<String> {
+    fn of(&mut self, ingress: &Ingress, policy: &Policy, backend: &Backend) -> Option<String> {
         let (namespace, service) = (ingress.namespace, backend.service);
         let Some(port) = self.services.port(namespace, backend) else {
             if let Port::Name(port) = backend.port {
                 let what = format!(
                     "the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
                 );
-                ingress.note(backend.at, &what, notes);
+                ingress.note(backend.at, &what);
             }
             return None;
         };
@@ -109,7 +87,7 @@ impl<'i> Origins<'i> {
             let what = format!(
                 "{url} is no URL of a server, so requests get 503; correct the name of the Service"
             );
-            ingress.note(backend.at, &what, notes);
+            ingress.note(backend.at, &what);
             return None;
         }
         let mut section = Section::default();

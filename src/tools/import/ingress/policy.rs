@@ -8,7 +8,6 @@ use super::limits::Zones;
 use super::networks::Access;
 use super::object::Ingress;
 use super::protection;
-use crate::import::notes::Notes;
 use crate::import::translate::probe;
 use crate::import::values;
 
@@ -41,24 +40,20 @@ pub(super) struct Policy {
 
 impl Policy {
     /// Reads all annotations. `like`: the zones get similar names.
-    pub(super) fn read(
-        ingress: &Ingress,
-        like: &str,
-        zones: &mut Zones,
-        notes: &mut Notes,
-    ) -> Self {
+    pub(super) fn read(ingress: &Ingress, like: &str, zones: &mut Zones) -> Self {
+        let notes = ingress.at.notes;
         let before = notes.count();
         let annotations = &ingress.annotations;
-        let limits = zones.limits(annotations, like, notes);
-        let access = Access::read(annotations, notes);
-        let refusal = protection::read(annotations, notes);
+        let (limits, has_lost) = zones.limits(annotations, like);
+        let access = Access::read(annotations);
+        let refusal = protection::read(annotations);
         let mut refuse = access.refuse;
         let mut refuse_hosts = None;
         if let Some(refusal) = refusal {
             refuse.get_or_insert(refusal.status);
             refuse_hosts = refusal.of_server.then_some(refusal.status);
         }
-        let scheme = scheme(ingress, notes).unwrap_or_else(|| {
+        let scheme = scheme(ingress).unwrap_or_else(|| {
             refuse.get_or_insert(503);
             "http"
         });
@@ -66,28 +61,28 @@ impl Policy {
         let is_given = |text: &String| !text.is_empty();
         let rewrite_target = text("rewrite-target").filter(is_given);
         // drip always sends requests to the Service, so the annotation changes nothing.
-        let _is_service = annotations.flag("service-upstream", notes);
+        let _is_service = annotations.flag("service-upstream");
         let mut policy = Self {
-            limits: limits.list,
-            has_lost: limits.has_lost,
+            limits,
+            has_lost,
             access,
             refuse,
             refuse_hosts,
             rewrite_target,
-            uses_regex: annotations.flag("use-regex", notes) == Some(true),
-            body_size: body_size(ingress, notes),
+            uses_regex: annotations.flag("use-regex") == Some(true),
+            body_size: body_size(ingress),
             scheme,
-            of_origin: of_origin(ingress, notes),
+            of_origin: of_origin(ingress),
             comments: Vec::new(),
         };
-        annotations.note_unread(notes);
+        annotations.note_unread();
         policy.comments = notes.since(before);
         policy
     }
 }
 
 /// Returns the URL scheme of the servers; `None` if drip does not support the protocol.
-fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
+fn scheme(ingress: &Ingress) -> Option<&'static str> {
     let annotations = &ingress.annotations;
     let Some(annotation) = annotations.get("backend-protocol") else {
         return Some("http");
@@ -96,40 +91,40 @@ fn scheme(ingress: &Ingress, notes: &mut Notes) -> Option<&'static str> {
         "HTTP" | "" => Some("http"),
         "GRPC" => Some("h2c"),
         "HTTPS" | "GRPCS" => {
-            annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give the origin the authority as ca", notes);
+            annotations.note(annotation, "drip verifies the certificate of the Service for its name in the cluster, and ingress-nginx does not; give the origin the authority as ca");
             Some("https")
         }
         protocol => {
             let what = format!(
-                "drip does not speak {protocol}, so requests get 503; use HTTP, HTTPS, GRPC or GRPCS, and put an origin in place of refuse"
+                "drip does not support {protocol}, so requests get 503; use HTTP, HTTPS, GRPC or GRPCS, and replace refuse by an origin"
             );
-            annotations.note(annotation, &what, notes);
+            annotations.note(annotation, &what);
             None
         }
     }
 }
 
-fn body_size(ingress: &Ingress, notes: &mut Notes) -> u64 {
+fn body_size(ingress: &Ingress) -> u64 {
     let annotations = &ingress.annotations;
     let Some(annotation) = annotations.get("proxy-body-size") else {
         return BODY_SIZE;
     };
     values::size(&annotation.value).unwrap_or_else(|| {
         let what = format!("\"{}\" is not a size; 1m is used", annotation.value);
-        annotations.note(annotation, &what, notes);
+        annotations.note(annotation, &what);
         BODY_SIZE
     })
 }
 
-fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)> {
+fn of_origin(ingress: &Ingress) -> Vec<(&'static str, String)> {
     let annotations = &ingress.annotations;
     let mut fields = Vec::new();
-    let mut seconds = |name| {
-        let number = annotations.whole(name, notes)?;
+    let seconds = |name| {
+        let number = annotations.whole(name)?;
         if number == 0 {
             let annotation = annotations.get(name)?;
             let what = "drip has no timeout of 0; the default is used";
-            annotations.note(annotation, what, notes);
+            annotations.note(annotation, what);
             return None;
         }
         // Longest timeout that the settings accept.
@@ -155,7 +150,7 @@ fn of_origin(ingress: &Ingress, notes: &mut Notes) -> Vec<(&'static str, String)
             fields.push(("host", toml_text(host)));
         } else {
             let what = "this is no host name that drip can send; the client's Host is kept";
-            annotations.note(annotation, what, notes);
+            annotations.note(annotation, what);
         }
     }
     fields

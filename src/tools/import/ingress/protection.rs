@@ -1,7 +1,6 @@
 //! Refuses requests that ingress-nginx protects or answers itself.
 
 use super::annotations::Annotations;
-use crate::import::notes::Notes;
 
 /// Beginnings of snippet words that may refuse requests or send them elsewhere.
 const REFUSING: &str = "deny allow auth return internal satisfy access_by rewrite location limit";
@@ -15,8 +14,8 @@ pub(super) struct Refusal {
 }
 
 /// Returns the refusal of an Ingress, if any, and adds notes.
-pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Option<Refusal> {
-    let passes_through = annotations.flag("ssl-passthrough", notes) == Some(true);
+pub(super) fn read(annotations: &Annotations) -> Option<Refusal> {
+    let passes_through = annotations.flag("ssl-passthrough") == Some(true);
     let mut refusal: Option<Refusal> = None;
     for annotation in annotations.all() {
         let (name, value) = (&*annotation.name, &*annotation.value);
@@ -33,20 +32,22 @@ pub(super) fn read(annotations: &Annotations, notes: &mut Notes) -> Option<Refus
                 (403, format!("this snippet has {word}"))
             }
             "permanent-redirect" | "temporal-redirect" => {
-                let why = "drip makes no redirects but those to https";
+                let why = "drip only redirects to https";
                 (404, why.to_owned())
             }
             "ssl-passthrough" if passes_through => {
                 let why = "drip ends TLS itself and passes no connections on";
                 (503, why.to_owned())
             }
-            _ if name.starts_with("auth-") => (403, "drip does not ask for this proof".to_owned()),
+            _ if name.starts_with("auth-") => {
+                (403, "drip does not check this authentication".to_owned())
+            }
             _ => continue,
         };
         let what = format!(
-            "{why}, so requests get {status}; put an origin in place of refuse if they may pass"
+            "{why}, so requests get {status}; replace refuse by an origin if they may pass"
         );
-        annotations.note(annotation, &what, notes);
+        annotations.note(annotation, &what);
         let known = refusal.get_or_insert(Refusal {
             status,
             of_server: false,

@@ -47,7 +47,8 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
         "drip removes and adds prefixes, and the path is none of /PREFIX(/|$)(.*), /PREFIX/(.*) and the like",
     )?;
     let add = target.strip_suffix(group).filter(|it| !it.contains('$'));
-    let add = add.ok_or("drip adds a prefix before the rest of a path, and the target is none")?;
+    let add = add
+        .ok_or("drip adds a prefix before the rest of a path, and the target is no such prefix")?;
     let add = match (add.strip_suffix('/'), has_slash) {
         (Some(add), false) => add,
         (None, true) => add,
@@ -104,9 +105,9 @@ mod tests {
     fn others_are_refused_with_the_reason() {
         for (path, target, reason) in [
             ("/foo", "/", "to this one path"),
-            ("/foo(/|$)(.*)", "/$1", "the target is none"),
-            ("/foo(/|$)(.*)", "/$2?a=b", "the target is none"),
-            ("/foo(/|$)(.*)", "/$1/$2", "the target is none"),
+            ("/foo(/|$)(.*)", "/$1", "the target is no such prefix"),
+            ("/foo(/|$)(.*)", "/$2?a=b", "the target is no such prefix"),
+            ("/foo(/|$)(.*)", "/$1/$2", "the target is no such prefix"),
             ("/foo(/|$)(.*)", "/x$2", "one /"),
             ("/foo(.*)", "/$1", "none of"),
             ("/[a-z]+/(.*)", "/$1", "none of"),

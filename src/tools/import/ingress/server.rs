@@ -1,36 +1,35 @@
 //! Builds the tables `[server]` and `[server.tls]` for Ingresses.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::hosts::Host;
 use super::object::Ingress;
 use super::policy::{BODY_SIZE, Policy};
-use crate::import::notes::Notes;
 use crate::import::translate::page::{Section, list};
 
 /// Folder where Secrets are expected to be mounted.
 const FOLDER: &str = "/etc/drip/tls";
 
 /// Returns the certificate files of all Ingresses. Adds notes about the Secrets.
-pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<String> {
+pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
-    let mut known: HashMap<(&str, &str), String> = HashMap::new();
+    let mut known: HashSet<(&str, &str)> = HashSet::new();
     for ingress in ingresses {
         for tls in ingress.tls {
             let (at, namespace) = (ingress.at(tls), ingress.namespace);
             let Some(secret) = tls.text_of("secretName") else {
                 let what = "tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]";
-                ingress.note(at, what, notes);
+                ingress.note(at, what);
                 continue;
             };
             let is_name =
                 |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
             if !secret.chars().all(is_name) || secret.starts_with('.') {
                 let what = format!("{secret} is no name of a Secret; its certificate is left out");
-                ingress.note(at, &what, notes);
+                ingress.note(at, &what);
                 continue;
             }
-            if known.contains_key(&(namespace, secret)) {
+            if !known.insert((namespace, secret)) {
                 continue;
             }
             let mut folder = format!("{FOLDER}/{secret}");
@@ -40,27 +39,21 @@ pub(super) fn certificates(ingresses: &[Ingress], notes: &mut Notes) -> Vec<Stri
             let what = format!(
                 "mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"
             );
-            ingress.note(at, &what, notes);
-            folders.push(folder.clone());
-            known.insert((namespace, secret), folder);
+            ingress.note(at, &what);
+            folders.push(folder);
         }
     }
     folders
 }
 
 /// Returns the tables that apply to the whole gateway.
-pub(super) fn sections(
-    folders: &[String],
-    hosts: &[Host],
-    policies: &[Policy],
-    notes: &mut Notes,
-) -> Vec<Section> {
+pub(super) fn sections(folders: &[String], hosts: &[Host], policies: &[Policy]) -> Vec<Section> {
     let mut section = Section::new("[server]");
     if folders.is_empty() {
         let listen = list(&["0.0.0.0:8080".to_owned()]);
         section.fields.push(("listen", listen));
     } else {
-        section.comments.push("requests without TLS are redirected to https, also those of hosts without a certificate here; to serve them, put tls = false in place of redirect = \"https:443\"".to_owned());
+        section.comments.push("requests without TLS are redirected to https, also those of hosts without a certificate here; to serve them, replace redirect = \"https:443\" by tls = false".to_owned());
         let listen = "[{ address = \"0.0.0.0:8080\", redirect = \"https:443\" }, { address = \"0.0.0.0:8443\", tls = true }]";
         section.fields.push(("listen", listen.to_owned()));
     }
@@ -79,7 +72,7 @@ pub(super) fn sections(
         section.fields.push(("key", list(&files("tls.key"))));
         sections.push(section);
         if let Some(host) = hosts.first() {
-            notes.add(host.at, "ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
+            host.at.note("ingress-nginx adds Strict-Transport-Security to responses over TLS; with drip, let the application do it, or set it by response_headers");
         }
     }
     sections

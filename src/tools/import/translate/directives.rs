@@ -1,6 +1,5 @@
 //! Lists directives that other modules read or that can be ignored.
 
-use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
 /// Directives that other modules read.
@@ -34,14 +33,14 @@ const IMMATERIAL: [&str; 7] = [
 ];
 
 /// Adds a note for each directive of a block that nothing reads.
-pub(super) fn unknown<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
+pub(super) fn unknown<'t, 'n: 't>(block: impl IntoIterator<Item = &'t Directive<'n>>) {
     for directive in block {
         let name = &*directive.name;
         let mut lists = READ.iter().chain(&IMMATERIAL);
         let is_known = lists.any(|names| names.split_ascii_whitespace().any(|it| it == name));
         let refuses = name == "return" && error_status(directive).is_some();
         if !is_known && !refuses && !name.is_empty() {
-            notes.add(directive.at, format!("{name} is not translated"));
+            directive.at.note(format!("{name} is not translated"));
         }
     }
 }

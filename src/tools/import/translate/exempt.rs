@@ -21,8 +21,8 @@ pub(super) struct Exempting {
     pub(super) key: String,
     /// The networks of exempt clients.
     pub(super) networks: Vec<String>,
-    /// Source locations of the translated directives.
-    pub(super) locations: Vec<SourceLocation>,
+    /// Positions of the translated directives.
+    pub(super) positions: [(usize, usize); 2],
 }
 
 /// The variables of `geo` and `map`, by name without the `$`.
@@ -33,21 +33,21 @@ pub(super) struct Variables<'t> {
 
 /// A `geo` of the client's address.
 struct Geo<'t> {
-    at: SourceLocation,
+    at: SourceLocation<'t>,
     default: &'t str,
     networks: Vec<(IpNet, &'t str)>,
 }
 
 /// A `map` that compares whole values, without patterns.
 struct Map<'t> {
-    at: SourceLocation,
+    at: SourceLocation<'t>,
     source: &'t str,
     default: &'t str,
     values: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Variables<'t> {
-    pub(super) fn read(http: &'t [Directive]) -> Self {
+    pub(super) fn read(http: &'t [Directive<'t>]) -> Self {
         Self {
             geos: named(http, "geo").filter_map(geo).collect(),
             maps: named(http, "map").filter_map(map).collect(),
@@ -80,7 +80,7 @@ impl<'t> Variables<'t> {
         Some(Exempting {
             key: default.to_owned(),
             networks: networks.collect(),
-            locations: vec![map.at, geo.at],
+            positions: [map.at.position(), geo.at.position()],
         })
     }
 }
@@ -102,7 +102,7 @@ fn bare(text: &str) -> Option<&str> {
     Some(inside.unwrap_or(name))
 }
 
-fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
+fn geo<'t>(directive: &'t Directive<'t>) -> Option<(&'t str, Geo<'t>)> {
     let name = match &directive.args[..] {
         [name] => name,
         [source, name] if source == "$remote_addr" => name,
@@ -131,7 +131,7 @@ fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
 }
 
 /// Reads a map; `None` if it has patterns, escaped values, or `hostnames`.
-fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
+fn map<'t>(directive: &'t Directive<'t>) -> Option<(&'t str, Map<'t>)> {
     let [source, name] = &directive.args[..] else {
         return None;
     };

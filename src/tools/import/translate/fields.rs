@@ -5,7 +5,6 @@ use config::{KeyTemplate, toml_string, toml_text};
 use super::probe;
 use super::scope::Scope;
 use super::zones::foreign;
-use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
 /// Header fields that replace those of a message: names, and their entries in TOML.
@@ -18,31 +17,31 @@ const OF_RESPONSES: &str = "response_headers";
 
 impl Fields {
     /// Reads the request fields that a location sets.
-    pub(super) fn of_requests(scope: &Scope, notes: &mut Notes) -> Self {
+    pub(super) fn of_requests(scope: &Scope) -> Self {
         let mut fields = Self::default();
         for directive in scope.all("proxy_set_header") {
             let [name, value] = &directive.args[..] else {
                 let what = "proxy_set_header has a name and a value; it is left out";
-                notes.add(directive.at, what);
+                directive.at.note(what);
                 continue;
             };
             if value.is_empty() {
-                fields.add(OF_REQUESTS, directive, "false", notes);
+                fields.add(OF_REQUESTS, directive, "false");
             } else if !is_of_drip(&name.to_ascii_lowercase(), value) {
-                let value = text(directive, value, notes).unwrap_or_else(|why| {
+                let value = text(directive, value).unwrap_or_else(|why| {
                     // The client's own field must not reach the origin in place of nginx's field.
                     let why = format!("{why}, so the origin gets no such field");
-                    left_out(directive, &why, notes);
+                    left_out(directive, &why);
                     "false".to_owned()
                 });
-                fields.add(OF_REQUESTS, directive, &value, notes);
+                fields.add(OF_REQUESTS, directive, &value);
             }
         }
         fields
     }
 
     /// Reads the response fields that a location sets with `add_header ... always`.
-    pub(super) fn of_responses(scope: &Scope, notes: &mut Notes) -> Self {
+    pub(super) fn of_responses(scope: &Scope) -> Self {
         let mut fields = Self::default();
         for directive in scope.all("add_header") {
             let (name, value) = (directive.arg(0), directive.arg(1));
@@ -55,12 +54,12 @@ impl Fields {
             } else if name.eq_ignore_ascii_case("set-cookie") {
                 Err("drip would replace the cookies of the origin")
             } else {
-                text(directive, value, notes)
+                text(directive, value)
             };
             match value {
-                Err(why) => left_out(directive, why, notes),
-                Ok(value) if fields.add(OF_RESPONSES, directive, &value, notes) => {
-                    notes.add(directive.at, format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
+                Err(why) => left_out(directive, why),
+                Ok(value) if fields.add(OF_RESPONSES, directive, &value) => {
+                    directive.at.note(format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
                 }
                 Ok(_) => {}
             }
@@ -69,7 +68,7 @@ impl Fields {
     }
 
     /// Adds a field with a value in TOML. Returns whether drip supports it.
-    fn add(&mut self, of: &str, directive: &Directive, value: &str, notes: &mut Notes) -> bool {
+    fn add(&mut self, of: &str, directive: &Directive, value: &str) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
         let all = [&self.0[..], &[entry]].concat();
@@ -77,7 +76,7 @@ impl Fields {
         if is_right {
             self.0 = all;
         } else {
-            left_out(directive, &format!("{of} cannot have it"), notes);
+            left_out(directive, &format!("{of} cannot have it"));
         }
         is_right
     }
@@ -104,7 +103,7 @@ fn is_of_drip(name: &str, value: &str) -> bool {
 /// # Errors
 ///
 /// Returns the reason why drip does not support the value.
-fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String, &'static str> {
+fn text(directive: &Directive, value: &str) -> Result<String, &'static str> {
     let template = KeyTemplate::parse_value(value).ok();
     let template = template.filter(|template| foreign(template).is_none());
     let template = template.ok_or("drip does not know its variables")?;
@@ -115,12 +114,14 @@ fn text(directive: &Directive, value: &str, notes: &mut Notes) -> Result<String,
     let has = |name: &str| template.contains(&format!("${name}"));
     if has("arg_") || has("cookie_") {
         let shown = format!("{} {}", directive.name, directive.arg(0));
-        notes.add(directive.at, format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
+        directive.at.note(format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
     }
     Ok(toml_text(&template))
 }
 
-fn left_out(directive: &Directive, why: &str, notes: &mut Notes) {
+fn left_out(directive: &Directive, why: &str) {
     let shown = format!("{} {}", directive.name, directive.arg(0));
-    notes.add(directive.at, format!("{shown} is not translated: {why}"));
+    directive
+        .at
+        .note(format!("{shown} is not translated: {why}"));
 }

@@ -1,6 +1,7 @@
 //! Builds the tables `[server]` and `[server.tls]`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use config::toml_string;
 
@@ -16,18 +17,18 @@ use crate::import::values;
 impl Translation<'_> {
     /// Returns the sections `[server]` and `[server.tls]`.
     pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
-        let before = self.notes.count();
+        let notes = servers[0].at.notes;
+        let before = notes.count();
         let mut section = Section::new("[server]");
-        let mut tls = self.tls(http);
+        let tls = self.tls(http);
         self.listens(servers, tls.is_some(), &mut section);
-        self.trusted(http, &mut section);
+        trusted(http, &mut section);
         for (theirs, ours, zero) in [
             ("keepalive_timeout", "keep_alive", true),
             ("client_header_timeout", "header_timeout", false),
             ("client_body_timeout", "body_timeout", false),
         ] {
-            let read = |text: &str| values::time(text).filter(|span| zero || !span.is_zero());
-            if let Some(span) = self.one_for_all(http, theirs, read) {
+            if let Some(span) = one_for_all(http, theirs, zero) {
                 section.span(ours, span);
             }
         }
@@ -35,10 +36,8 @@ impl Translation<'_> {
         let bodies = self.bodies.iter().map(|size| size.unwrap_or(1 << 20));
         let bodies: Vec<u64> = bodies.collect();
         section.largest_body(&bodies, 0, "client_max_body_size differs between locations");
-        section.comments.extend(self.notes.since(before));
-        let mut sections = vec![section];
-        sections.extend(tls.take());
-        sections
+        section.comments.extend(notes.since(before));
+        std::iter::once(section).chain(tls).collect()
     }
 
     fn listens(&mut self, servers: &[Server], certified: bool, section: &mut Section) {
@@ -49,7 +48,7 @@ impl Translation<'_> {
             for listen in &server.listens {
                 let address = &listen.address;
                 let why = if self.dropped.contains(address) {
-                    "import writes no routes by listen address, and what is protected, or for this machine alone, would be open there"
+                    "import writes no routes by listen address, and requests that are protected or local would be open there"
                 } else if listen.tls && !certified {
                     "it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]"
                 } else if listen.tls || !tls || address.starts_with("unix:") {
@@ -59,7 +58,7 @@ impl Translation<'_> {
                     "other addresses have TLS; to serve it, add it to listen with tls = false, or with redirect = \"https\""
                 };
                 let message = format!("{address} is left out: {why}");
-                self.notes.add(server.at, message);
+                server.at.note(message);
             }
         }
         let mut addresses = listen::together(&listens);
@@ -76,31 +75,6 @@ impl Translation<'_> {
             ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
         if let Some(admin) = free.filter(|admin| admin != "127.0.0.1:9090") {
             section.text("admin", &admin);
-        }
-    }
-
-    fn trusted(&mut self, http: &[Directive], section: &mut Section) {
-        let from = everywhere(http, "set_real_ip_from");
-        let Some(first) = from.first() else { return };
-        if let Some(why) = differ(http) {
-            let message = format!("set_real_ip_from: {why}");
-            self.notes.add(first.at, message);
-        }
-        let headers = everywhere(http, "real_ip_header");
-        let header = headers.first().map_or("", |header| header.arg(0));
-        if !header.eq_ignore_ascii_case("x-forwarded-for") {
-            return;
-        }
-        let mut networks: Vec<String> = Vec::new();
-        let known = from.iter().filter_map(|it| network(it.arg(0)));
-        for network in known.filter(|network| !is_mapped(network)) {
-            let network = network.to_string();
-            if !networks.contains(&network) {
-                networks.push(network);
-            }
-        }
-        if !networks.is_empty() {
-            section.fields.push(("trusted_proxies", list(&networks)));
         }
     }
 
@@ -121,7 +95,7 @@ impl Translation<'_> {
                         certs.push(cert_file);
                         keys.push(key_file);
                     }
-                    Err(why) => self.notes.add(cert.at, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", toml_string(&cert_file), toml_string(&key_file))),
+                    Err(why) => cert.at.note(format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", toml_string(&cert_file), toml_string(&key_file))),
                 }
             }
         }
@@ -133,29 +107,49 @@ impl Translation<'_> {
         section.fields.push(("key", list(&keys)));
         Some(section)
     }
+}
 
-    /// Returns the first value of a directive for which drip has one setting in the whole gateway.
-    fn one_for_all<T: PartialEq>(
-        &mut self,
-        http: &[Directive],
-        name: &str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
-        let mut taken = None;
-        for directive in everywhere(http, name) {
-            let text = directive.arg(0);
-            let problem = match read(text) {
-                None => format!("{name}: drip does not accept \"{text}\"; it is left out"),
-                Some(value) if taken.as_ref().is_some_and(|taken| *taken != value) => {
-                    format!("{name}: drip has one value for all; the first is used")
-                }
-                Some(value) => {
-                    taken = Some(value);
-                    continue;
-                }
-            };
-            self.notes.add(directive.at, problem);
-        }
-        taken
+fn trusted(http: &[Directive], section: &mut Section) {
+    let from = everywhere(http, "set_real_ip_from");
+    let Some(first) = from.first() else { return };
+    if let Some(why) = differ(http) {
+        let message = format!("set_real_ip_from: {why}");
+        first.at.note(message);
     }
+    let headers = everywhere(http, "real_ip_header");
+    let header = headers.first().map_or("", |header| header.arg(0));
+    if !header.eq_ignore_ascii_case("x-forwarded-for") {
+        return;
+    }
+    let mut networks: Vec<String> = Vec::new();
+    let known = from.iter().filter_map(|it| network(it.arg(0)));
+    for network in known.filter(|network| !is_mapped(network)) {
+        let network = network.to_string();
+        if !networks.contains(&network) {
+            networks.push(network);
+        }
+    }
+    if !networks.is_empty() {
+        section.fields.push(("trusted_proxies", list(&networks)));
+    }
+}
+
+/// Returns the first value of a directive for which drip has one setting in the whole gateway.
+///
+/// `zero`: whether the setting may be 0.
+fn one_for_all(http: &[Directive], name: &str, zero: bool) -> Option<Duration> {
+    let mut taken = None;
+    for directive in everywhere(http, name) {
+        let text = directive.arg(0);
+        let value = values::time(text).filter(|span| zero || !span.is_zero());
+        if value.is_none() {
+            let message = format!("{name}: drip does not accept \"{text}\"; it is left out");
+            directive.at.note(message);
+        } else if taken.is_some() && taken != value {
+            let message = format!("{name}: drip has one value for all; the first is used");
+            directive.at.note(message);
+        }
+        taken = taken.or(value);
+    }
+    taken
 }

@@ -4,7 +4,7 @@ use config::toml_string;
 
 use super::scope::Scope;
 use super::zones::{Zone, Zones};
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 use crate::import::values;
 
@@ -48,28 +48,28 @@ impl LimitSet {
     }
 
     /// Reads the `limit_req` directives of a location.
-    pub(super) fn requests(scope: &Scope, zones: &Zones, notes: &mut Notes) -> Self {
+    pub(super) fn requests(scope: &Scope, zones: &Zones) -> Self {
         let mut set = Self::new("limit_req", scope);
         for directive in scope.all("limit_req") {
-            if let Some((zone, text)) = request(directive, zones, notes) {
-                set.add(zone, text, directive.at, notes);
+            if let Some((zone, text)) = request(directive, zones) {
+                set.add(zone, text, directive.at);
             }
         }
-        set.read_status(scope, notes);
+        set.read_status(scope);
         set
     }
 
-    fn add(&mut self, zone: &str, limit: String, at: SourceLocation, notes: &mut Notes) {
+    fn add(&mut self, zone: &str, limit: String, at: SourceLocation) {
         if self.zones.iter().any(|known| known == zone) {
             let what = format!("zone {zone} limits here already; this limit is left out");
-            return notes.add(at, what);
+            return at.note(what);
         }
         self.zones.push(zone.to_owned());
         self.list.push(limit);
     }
 
     /// Reads the status of rejections.
-    fn read_status(&mut self, scope: &Scope, notes: &mut Notes) {
+    fn read_status(&mut self, scope: &Scope) {
         let name = format!("{}_status", self.directive);
         let Some(directive) = scope.get(&name) else {
             return;
@@ -77,10 +77,9 @@ impl LimitSet {
         let text = directive.arg(0);
         match values::whole(text).filter(|status| (400..=599).contains(status)) {
             Some(status) => self.status = status,
-            None => notes.add(
-                directive.at,
-                format!("{name} is a number from 400 to 599, not \"{text}\"; {STATUS} is used"),
-            ),
+            None => directive.at.note(format!(
+                "{name} is a number from 400 to 599, not \"{text}\"; {STATUS} is used"
+            )),
         }
     }
 }
@@ -89,12 +88,7 @@ impl Limits {
     /// Merges the limits of both directives into one list with one status and one `dry_run`.
     ///
     /// `at`: source location of the `location` block.
-    pub(super) fn together(
-        requests: LimitSet,
-        connections: LimitSet,
-        at: SourceLocation,
-        notes: &mut Notes,
-    ) -> Self {
+    pub(super) fn together(requests: LimitSet, connections: LimitSet, at: SourceLocation) -> Self {
         let is_dry = requests.dry_run && !connections.dry_run && !connections.list.is_empty();
         let (mut kept, other) = if requests.list.is_empty() || is_dry {
             (connections, requests)
@@ -105,11 +99,11 @@ impl Limits {
         if !other.list.is_empty() && (differs || kept.dry_run != other.dry_run) {
             let (ours, theirs) = (kept.directive, other.directive);
             let what = if kept.dry_run == other.dry_run {
-                format!("those of {ours} count")
+                format!("those of {ours} are used")
             } else {
                 format!("those of {theirs}, which reject nothing, are left out")
             };
-            notes.add(at, format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
+            at.note(format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
         }
         if kept.dry_run == other.dry_run {
             kept.list.extend(other.list);
@@ -125,11 +119,7 @@ impl Limits {
 /// Translates one `limit_req`; `None` if it is left out.
 ///
 /// Returns its zone in the settings, and the limit in TOML syntax.
-fn request<'z>(
-    directive: &Directive,
-    zones: &'z Zones,
-    notes: &mut Notes,
-) -> Option<(&'z str, String)> {
+fn request<'z>(directive: &Directive, zones: &'z Zones) -> Option<(&'z str, String)> {
     let at = directive.at;
     let (mut zone, mut burst, mut delay) = (None, 0, Some(0));
     for arg in &directive.args {
@@ -139,18 +129,14 @@ fn request<'z>(
             ("nodelay", _) => delay = None,
             ("burst", Some(number)) => burst = number,
             ("delay", Some(number)) => delay = Some(number),
-            ("burst" | "delay", None) => notes.add(
-                at,
-                format!("limit_req: {name} is a whole number, not \"{value}\"; it is left out"),
-            ),
-            _ => notes.add(
-                at,
-                format!("limit_req: {arg} is not known; is a ; missing?"),
-            ),
+            ("burst" | "delay", None) => at.note(format!(
+                "limit_req: {name} is a whole number, not \"{value}\"; it is left out"
+            )),
+            _ => at.note(format!("limit_req: {arg} is not known; is a ; missing?")),
         }
     }
     let Some(zone) = zone else {
-        notes.lose(at, "limit_req has no zone; this limit is left out");
+        at.lose("limit_req has no zone; this limit is left out");
         return None;
     };
     let why = match zones.requests.get(zone) {
@@ -166,7 +152,7 @@ fn request<'z>(
         Some(_) => format!("zone {zone} is not translated, so this limit is left out"),
         None => format!("there is no limit_req_zone {zone}; this limit is left out"),
     };
-    notes.lose(at, why);
+    at.lose(why);
     None
 }
 
@@ -180,19 +166,19 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn read(scope: &Scope, zones: &Zones, notes: &mut Notes) -> Self {
+    pub(super) fn read(scope: &Scope, zones: &Zones) -> Self {
         let mut all = Self {
             of_keys: LimitSet::new("limit_conn", scope),
             most: None,
             is_by_server: false,
         };
         for directive in scope.all("limit_conn") {
-            if let Err(why) = all.add(directive, zones, notes) {
-                notes.lose(directive.at, why);
+            if let Err(why) = all.add(directive, zones) {
+                directive.at.lose(why);
             }
         }
         if !all.of_keys.list.is_empty() {
-            all.of_keys.read_status(scope, notes);
+            all.of_keys.read_status(scope);
         }
         all
     }
@@ -202,12 +188,7 @@ impl Connections {
     /// # Errors
     ///
     /// Returns the reason why the limit is lost.
-    fn add(
-        &mut self,
-        directive: &Directive,
-        zones: &Zones,
-        notes: &mut Notes,
-    ) -> Result<(), String> {
+    fn add(&mut self, directive: &Directive, zones: &Zones) -> Result<(), String> {
         let at = directive.at;
         let [zone, number] = &directive.args[..] else {
             return Err("limit_conn has a zone and a number; it is left out".to_owned());
@@ -224,17 +205,17 @@ impl Connections {
             Zone::Limits(known) => {
                 let name = toml_string(known);
                 let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
-                self.of_keys.add(known, limit, at, notes);
+                self.of_keys.add(known, limit, at);
             }
             Zone::LeftOut => {
                 let why = format!("zone {zone} is not translated, so this limit is left out");
                 return Err(why);
             }
             Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
-                notes.add(at, format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
+                at.note(format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
             counted => {
-                notes.add(at, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
+                at.note(format!("limit_conn {zone} is translated to max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
                 self.is_by_server |= matches!(counted, Zone::ByServer);
                 self.most = Some(self.most.map_or(most, |known| known.min(most)));
             }

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use super::probe;
-use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
 /// An address of a server.
@@ -23,28 +22,26 @@ impl Listen {
         }
     }
 
-    pub(super) fn read(directive: &Directive, notes: &mut Notes) -> Option<Self> {
+    pub(super) fn read(directive: &Directive) -> Option<Self> {
         let at = directive.at;
         let Some((text, flags)) = directive.args.split_first() else {
-            notes.add(at, "listen has no address; it is left out");
+            at.note("listen has no address; it is left out");
             return None;
         };
         let is = |flag: &str| flags.iter().any(|known| known == flag);
         if is("quic") {
             let what = "listen: drip has no HTTP/3; this address is left out";
-            notes.add(at, what);
+            at.note(what);
             return None;
         }
         if is("proxy_protocol") {
-            notes.add(
-                at,
-                "listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error",
+            at.note("listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error",
             );
         }
         let address = address(text);
         if !probe::listen(&address) || address.ends_with(":0") {
             let why = "not an address that drip can listen on; it is left out";
-            notes.add(at, format!("listen {text}: {why}"));
+            at.note(format!("listen {text}: {why}"));
             return None;
         }
         Some(Self {

@@ -1,25 +1,17 @@
 //! Parses the arguments of a `location`.
 
+use super::route::Pattern;
+
 /// The arguments of a `location`.
 pub(super) enum Kind<'d> {
-    Path {
-        mark: Mark,
-        path: &'d str,
-    },
+    Path(Pattern),
+    /// An expression of nginx.
     Regex {
         pattern: &'d str,
         ignores_case: bool,
     },
     Named,
     Bad,
-}
-
-/// Way to compare a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    None,
-    Exact,
-    Stops,
 }
 
 /// Reads the arguments of a `location`.
@@ -29,23 +21,21 @@ pub(super) fn kind(args: &[String]) -> Kind<'_> {
         [text] => {
             let marks = ["~*", "~", "=", "^~"];
             let mark = marks.into_iter().find(|mark| text.starts_with(mark));
-            let mark = mark.unwrap_or_default();
-            (mark, &text[mark.len()..])
+            text.split_at(mark.map_or(0, str::len))
         }
         _ => return Kind::Bad,
     };
-    let path = |mark| Kind::Path { mark, path: text };
-    let regex = |ignores_case| Kind::Regex {
-        pattern: text,
-        ignores_case,
-    };
     match mark {
         "" if text.starts_with('@') => Kind::Named,
-        "" => path(Mark::None),
-        "=" => path(Mark::Exact),
-        "^~" => path(Mark::Stops),
-        "~" => regex(false),
-        "~*" => regex(true),
+        "=" => Kind::Path(Pattern::Exact(text.to_owned())),
+        "" | "^~" => Kind::Path(Pattern::Prefix {
+            path: text.to_owned(),
+            stops: !mark.is_empty(),
+        }),
+        "~" | "~*" => Kind::Regex {
+            pattern: text,
+            ignores_case: mark == "~*",
+        },
         _ => Kind::Bad,
     }
 }

@@ -27,22 +27,19 @@ mod zones;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use networks::ClientAddresses;
 use origins::Origins;
-use page::Section;
+use page::{OriginTables, Section};
 use scope::{Scope, named};
 use server::Server;
 use zones::Zones;
 
 use super::Files;
-use super::notes::Notes;
 use super::tree::Directive;
 
 /// The state of a translation.
 struct Translation<'f> {
     files: &'f dyn Files,
     folder: PathBuf,
-    notes: Notes,
     zones: Zones,
     origins: Origins,
     routes: Vec<Section>,
@@ -52,54 +49,49 @@ struct Translation<'f> {
     is_unsafe: bool,
     /// Addresses that are left out because they would expose what another address protects.
     dropped: HashSet<String>,
-    clients: ClientAddresses,
+    /// Reason why drip may see other client addresses than nginx.
+    differ: Option<&'static str>,
 }
 
-/// Returns the notes, and the text of the settings if there is anything to forward.
-pub(super) fn translate(
-    tree: Vec<Directive>,
-    mut notes: Notes,
-    files: &dyn Files,
-    main: &Path,
-) -> (Option<String>, Notes) {
+/// Returns the text of the settings if there is anything to forward.
+pub(super) fn translate(tree: Vec<Directive>, files: &dyn Files, main: &Path) -> Option<String> {
     let (https, outside): (Vec<_>, Vec<_>) = tree.into_iter().partition(|it| it.name == "http");
     let blocks = https.into_iter().filter_map(|http| http.block);
-    let mut http: Vec<Directive> = blocks.flatten().collect();
     // A file of a folder such as conf.d has no `http` block around its directives.
-    http.extend(outside);
-    let folder = main.parent().unwrap_or(Path::new("")).to_owned();
-    let zones = Zones::read(&http, &mut notes);
-    let origins = Origins::new(upstreams::read(&http, &mut notes));
+    let http: Vec<Directive> = blocks.flatten().chain(outside).collect();
+    let zones = Zones::read(&http);
+    let (upstreams, tables) = (upstreams::read(&http), OriginTables::default());
+    let scope = Scope::default().inside(&http);
+    let servers = named(&http, "server").map(|server| Server::read(server, &scope));
+    let servers: Vec<Server> = servers.collect();
+    let mut listens = servers.iter().flat_map(|server| &server.listens);
+    let has_sockets = listens.any(|listen| listen.address.starts_with("unix:"));
     let mut translation = Translation {
         files,
-        folder,
-        notes,
+        folder: main.parent().unwrap_or(Path::new("")).to_owned(),
         zones,
-        origins,
+        origins: Origins { upstreams, tables },
         routes: Vec::new(),
         bodies: Vec::new(),
         is_unsafe: false,
         dropped: HashSet::new(),
-        clients: ClientAddresses::default(),
+        differ: if has_sockets {
+            Some("clients of a socket file have no address")
+        } else {
+            networks::differ(&http)
+        },
     };
-    let scope = Scope::default().inside(&http);
-    let servers = named(&http, "server");
-    let servers = servers.map(|server| Server::read(server, &scope, &mut translation.notes));
-    let servers: Vec<Server> = servers.collect();
-    let mut listens = servers.iter().flat_map(|server| &server.listens);
-    let has_sockets = listens.any(|listen| listen.address.starts_with("unix:"));
-    translation.clients = ClientAddresses::of(&http, has_sockets);
     translation.servers(&servers, &scope);
-    let (zones, notes) = (&translation.zones, &mut translation.notes);
-    let is_untranslated = |directive: &&Directive| !zones.translated.contains(&directive.at);
-    directives::unknown(http.iter().filter(is_untranslated), notes);
+    let translated = &translation.zones.translated;
+    let is_translated = |it: &Directive| translated.contains(&it.at.position());
+    directives::unknown(http.iter().filter(|it| !is_translated(it)));
     let has_origin = !translation.origins.tables.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
-        return (None, translation.notes);
+        return None;
     }
     let mut sections = translation.gateway(&http, &servers);
     sections.append(&mut translation.origins.tables.sections);
     sections.append(&mut translation.zones.sections);
     sections.append(&mut translation.routes);
-    (Some(page::text(&sections)), translation.notes)
+    Some(page::text(&sections))
 }

@@ -21,51 +21,26 @@ pub(in crate::import) struct Networks {
     pub(in crate::import) deny: Vec<IpNet>,
 }
 
-/// Reason why a route cannot express the rules of a location.
-#[derive(Debug)]
-pub(super) enum Untranslatable {
-    /// The rules allow no client.
-    Nobody,
-    /// The reason, as text.
-    Because(String),
-}
-
-/// Facts about client addresses that the translation needs.
-#[derive(Debug, Default)]
-pub(super) struct ClientAddresses {
-    /// Reason why drip may see another client address than nginx.
-    differ: Option<&'static str>,
-}
-
-impl ClientAddresses {
-    /// Reads the settings. `has_sockets`: clients connect to a socket file.
-    pub(super) fn of(http: &[Directive], has_sockets: bool) -> Self {
-        let differ = if has_sockets {
-            Some("clients of a socket file have no address")
-        } else {
-            differ(http)
-        };
-        Self { differ }
-    }
-
-    /// Translates these rules to networks.
-    pub(super) fn networks(&self, rules: &[&Directive]) -> Result<Networks, Untranslatable> {
-        if let Some(why) = self.differ {
-            return Err(Untranslatable::Because(why.to_owned()));
+impl Networks {
+    /// Translates these rules. `differ`: reason why drip may see other client addresses than nginx.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why a route cannot express the rules; `None` if they allow no client.
+    pub(super) fn of(rules: &[&Directive], differ: Option<&str>) -> Result<Self, Option<String>> {
+        if let Some(why) = differ {
+            return Err(Some(why.to_owned()));
         }
         let mut decided = EffectiveRules::default();
         for rule in rules {
             if decided.add(rule).is_none() {
                 let shown = rule.args.join(" ");
-                let why = format!("{} \"{shown}\" is not a network", rule.name);
-                return Err(Untranslatable::Because(why));
+                return Err(Some(format!("{} \"{shown}\" is not a network", rule.name)));
             }
         }
-        decided.networks().ok_or(Untranslatable::Nobody)
+        decided.networks().ok_or(None)
     }
-}
 
-impl Networks {
     pub(super) fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.deny.is_empty()
     }
@@ -208,22 +183,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::import::notes::SourceLocation;
+    use crate::import::notes::Notes;
     use config;
+    use std::path::Path;
 
-    fn rules(texts: &[(bool, String)]) -> Vec<Directive> {
+    fn rules<'n>(texts: &[(bool, String)], notes: &'n Notes) -> Vec<Directive<'n>> {
         let rule = |(is_allowed, text): &(bool, String)| Directive {
             name: if *is_allowed { "allow" } else { "deny" }.to_owned(),
             args: vec![text.clone()],
             block: None,
-            at: SourceLocation { file: 0, line: 1 },
+            at: notes.start_of(Path::new("")),
         };
         texts.iter().map(rule).collect()
     }
 
-    fn translated(texts: &[(bool, String)]) -> Result<Networks, Untranslatable> {
-        let rules = rules(texts);
-        ClientAddresses::default().networks(&rules.iter().collect::<Vec<_>>())
+    fn translated(texts: &[(bool, String)]) -> Result<Networks, Option<String>> {
+        let notes = Notes::default();
+        let rules = rules(texts, &notes);
+        Networks::of(&rules.iter().collect::<Vec<_>>(), None)
     }
 
     /// Returns nginx's verdict: that of the first rule that matches.
@@ -293,12 +270,12 @@ mod tests {
                         prop_assert_eq!(decided, expected, "{} {:?} {:?}", client, texts, networks);
                     }
                 }
-                Err(Untranslatable::Nobody) => {
+                Err(None) => {
                     for client in clients {
                         prop_assert!(!first_match(&texts, client), "{} {:?}", client, texts);
                     }
                 }
-                Err(Untranslatable::Because(why)) => prop_assert!(false, "{:?} {}", texts, why),
+                Err(Some(why)) => prop_assert!(false, "{:?} {}", texts, why),
             }
         }
     }

@@ -6,49 +6,27 @@ use std::time::Duration;
 use super::limits::Connections;
 use super::page::{OriginTables, Section};
 use super::probe;
-use super::scope::{Scope, named};
+use super::scope::{EnclosingServer, Scope, named};
 use super::upstreams::{Member, Upstream, time, url};
-use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
 /// The origins of the locations: one for each combination of upstream and settings.
 ///
 /// The response timeout makes no separate origin: routes that differ set their own.
-#[derive(Default)]
 pub(super) struct Origins {
-    upstreams: HashMap<String, Upstream>,
+    pub(super) upstreams: HashMap<String, Upstream>,
     pub(super) tables: OriginTables,
 }
 
-/// Destination of a location's requests.
-pub(super) struct Target {
-    /// The name of the origin.
-    pub(super) origin: String,
-    /// Prefix that replaces the location's prefix.
-    pub(super) prefix: Option<String>,
-    /// `None`: the origin's timeout applies.
-    pub(super) response_timeout: Option<Duration>,
-}
-
-/// Location in which a directive appears.
-pub(super) struct Spot<'s, 't> {
-    pub(super) scope: &'s Scope<'t>,
-    /// Index of the server.
-    pub(super) server: usize,
-    /// Path that a URI of `proxy_pass` replaces; `None` for a regular expression.
-    pub(super) path: Option<&'s str>,
-    pub(super) server_name: Option<&'s str>,
-}
+/// Destination of a location's requests: the name of the origin, the prefix that replaces the
+/// location's prefix, and the response timeout if it differs from the origin's.
+type Target = (String, Option<String>, Option<Duration>);
 
 impl Origins {
-    pub(super) fn new(upstreams: HashMap<String, Upstream>) -> Self {
-        Self {
-            upstreams,
-            ..Self::default()
-        }
-    }
-
     /// Returns the destination of a location's requests.
+    ///
+    /// `scope`: the blocks around `pass`. `path`: the path that a URI of `proxy_pass` replaces;
+    /// `None` for a regular expression.
     ///
     /// # Errors
     ///
@@ -56,9 +34,8 @@ impl Origins {
     pub(super) fn of(
         &mut self,
         pass: &Directive,
-        spot: &Spot,
+        (server, scope, path): (&EnclosingServer, &Scope, Option<&str>),
         connections: &Connections,
-        notes: &mut Notes,
     ) -> Result<Target, String> {
         let target = pass.arg(0).split_once("://");
         let target = target.filter(|(scheme, _)| ["http", "https"].contains(scheme));
@@ -73,7 +50,7 @@ impl Origins {
         if rest.contains('$') {
             return Err("drip's origins have no variables; this location is left out".to_owned());
         }
-        let prefix = prefix(spot.path, uri)?;
+        let prefix = prefix(path, uri)?;
         let upstream = self.upstreams.get(authority).cloned();
         let group = upstream.is_some().then_some(authority);
         let upstream = upstream.unwrap_or_else(|| Upstream {
@@ -104,41 +81,36 @@ impl Origins {
         let servers = format!("[{}]", servers.join(", "));
         section.fields.push(("servers", servers));
         if scheme == "https" {
-            let what =
-                "drip verifies the certificate of the origin; nginx does so only if it is told to";
-            note(pass, what, notes);
+            let what = "drip verifies the certificate of the origin; nginx does so only with proxy_ssl_verify";
+            note(pass, what);
         }
-        if let Some(timeout) = timeout("proxy_connect_timeout", spot.scope, notes) {
+        if let Some(timeout) = timeout("proxy_connect_timeout", scope) {
             section.span("connect_timeout", timeout);
         }
-        let response_timeout = timeout("proxy_read_timeout", spot.scope, notes);
+        let response_timeout = timeout("proxy_read_timeout", scope);
         if let Some(most) = connections.most {
             section.fields.push(("max_in_flight", most.to_string()));
         }
-        let owner = connections.is_by_server.then_some(spot.server);
+        let owner = connections.is_by_server.then_some(server.server);
         section.fields.extend(upstream.section.fields);
-        if let Some(host) = host(group, spot, notes) {
+        if let Some(host) = host(group, server.name, scope) {
             section.text("host", &host);
         }
         let (origin, response_timeout) =
             self.tables
                 .named(section, owner, authority, response_timeout);
-        Ok(Target {
-            origin,
-            prefix,
-            response_timeout,
-        })
+        Ok((origin, prefix, response_timeout))
     }
 }
 
 /// Returns the `proxy_pass` of a block, ignoring nested blocks.
-pub(super) fn pass(block: &[Directive]) -> Option<&Directive> {
+pub(super) fn pass<'t, 'n>(block: &'t [Directive<'n>]) -> Option<&'t Directive<'n>> {
     named(block, "proxy_pass").next()
 }
 
 /// Adds a note about a `proxy_pass`.
-pub(super) fn note(pass: &Directive, what: &str, notes: &mut Notes) {
-    notes.add(pass.at, format!("proxy_pass {}: {what}", pass.arg(0)));
+pub(super) fn note(pass: &Directive, what: &str) {
+    pass.at.note(format!("proxy_pass {}: {what}", pass.arg(0)));
 }
 
 /// Returns the prefix that replaces the location's path; `uri`: the URI of `proxy_pass`.
@@ -168,14 +140,13 @@ fn split(rest: &str) -> (&str, &str) {
 }
 
 /// Returns the time of a directive, if it is set.
-fn timeout(name: &str, scope: &Scope, notes: &mut Notes) -> Option<Duration> {
-    time(scope.get(name)?, notes)
+fn timeout(name: &str, scope: &Scope) -> Option<Duration> {
+    time(scope.get(name)?)
 }
 
 /// Returns the host setting for `proxy_set_header Host`; `None` if it equals drip's default.
-fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
-    let fields = spot.scope.all("proxy_set_header");
-    let mut fields = fields.iter();
+fn host(group: Option<&str>, server_name: Option<&str>, scope: &Scope) -> Option<String> {
+    let mut fields = scope.all("proxy_set_header").into_iter();
     let field = fields.find(|field| field.arg(0).eq_ignore_ascii_case("host"));
     let own = || match group {
         Some(name) if probe::origin_host(name) && name != "preserve" => name.to_owned(),
@@ -188,12 +159,12 @@ fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
     match value {
         "$host" | "$http_host" => None,
         "$proxy_host" => Some(own()),
-        "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
+        "$server_name" => server_name.map(str::to_owned).or_else(|| Some(own())),
         literal if probe::origin_host(literal) && !["preserve", "origin"].contains(&literal) => {
             Some(literal.to_owned())
         }
         _ => {
-            notes.add(field.at, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
+            field.at.note(format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }

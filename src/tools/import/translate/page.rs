@@ -42,6 +42,24 @@ impl Section {
         }
     }
 
+    /// Returns the table of a zone whose keys have whole IPv6 addresses, as in nginx.
+    pub(in crate::import) fn zone(
+        name: &str,
+        (key, rate): (&str, &str),
+        max_keys: Option<String>,
+        exempt: &[String],
+    ) -> Self {
+        let mut section = Self::new(format!("[zones.{name}]"));
+        section.text("key", key);
+        section.text("rate", rate);
+        section.fields.extend(max_keys.map(|it| ("max_keys", it)));
+        section.fields.push(("ipv6_prefix", "128".to_owned()));
+        if !exempt.is_empty() {
+            section.fields.push(("exempt", list(exempt)));
+        }
+        section
+    }
+
     pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
         // `$` in a key names drip's own variables, so environment variables must not be expanded
         // there.

@@ -6,12 +6,11 @@
 
 use super::expression;
 use super::route::{Location, Pattern};
-use crate::import::notes::Notes;
 
 /// Converts locations to routes with patterns that drip supports, in an equivalent order.
 ///
 /// `alone`: no other routes, such as regular expressions for any host, take requests of these.
-pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) -> Vec<Location> {
+pub(super) fn ordered<'n>(locations: &[Location<'n>], alone: bool) -> Vec<Location<'n>> {
     let has_regex = locations.iter().any(|it| it.regex().is_some());
     if !has_regex && !alone {
         return locations.to_vec();
@@ -24,7 +23,7 @@ pub(super) fn ordered(locations: &[Location], alone: bool, notes: &mut Notes) ->
     };
     for path in &lost {
         if let Some(location) = locations.iter().find(|it| it.prefix() == Some(path)) {
-            notes.add(location.at, format!("location {path} is part of a location that keeps regular expressions off; in drip only those that refuse go before it"));
+            location.at.note(format!("location {path} is nested in a location with ^~, so nginx compares it with no regular expression; in drip those that refuse come first"));
         }
     }
     let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();
@@ -49,7 +48,7 @@ fn before(path: &str) -> usize {
 }
 
 /// Returns the prefixes that must precede regular expressions, and those without `^~` among them.
-fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
+fn pinned<'l>(locations: &'l [Location]) -> (Vec<&'l str>, Vec<&'l str>) {
     let (mut pinned, mut lost) = (Vec::new(), Vec::new());
     for location in locations {
         let Pattern::Prefix { path, stops } = &location.pattern else {
@@ -73,7 +72,7 @@ fn pinned(locations: &[Location]) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// Returns the same location as a regular expression.
-fn as_regex(location: &Location) -> Location {
+fn as_regex<'n>(location: &Location<'n>) -> Location<'n> {
     let mut location = location.clone();
     if let Pattern::Prefix { path, .. } = &location.pattern {
         location.pattern = Pattern::Regex(expression::prefix(path));
@@ -82,7 +81,7 @@ fn as_regex(location: &Location) -> Location {
 }
 
 /// Returns the first of these routes that takes a path.
-pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
+pub(super) fn of_path<'l, 'n>(routes: &'l [Location<'n>], path: &str) -> Option<&'l Location<'n>> {
     let matches = |it: &&Location| {
         it.regex()
             .is_some_and(|text| expression::matches(text, path))
@@ -92,7 +91,10 @@ pub(super) fn of_path<'l>(routes: &'l [Location], path: &str) -> Option<&'l Loca
 }
 
 /// Returns the route with the longest prefix of a path.
-pub(super) fn of_prefix<'l>(routes: &'l [Location], path: &str) -> Option<&'l Location> {
+pub(super) fn of_prefix<'l, 'n>(
+    routes: &'l [Location<'n>],
+    path: &str,
+) -> Option<&'l Location<'n>> {
     let takes = |it: &&Location| it.prefix().is_some_and(|prefix| path.starts_with(prefix));
     let all = routes.iter().filter(takes);
     all.max_by_key(|it| it.prefix().map(str::len))

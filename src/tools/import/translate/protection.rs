@@ -4,12 +4,12 @@
 //! other way.
 
 use super::directives::error_status;
-use super::networks::{ClientAddresses, Networks, Untranslatable};
+use super::networks::Networks;
 use super::scope::{EnclosingServer, Scope, named};
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 
-/// Directives that ask for a password, a token or another program's consent.
+/// Directives that require a password, a token or the consent of another program.
 const CHECKS: &str = "access_by_lua access_by_lua_block access_by_lua_file auth_basic auth_digest \
     auth_gss auth_jwt auth_jwt_require auth_ldap auth_oidc auth_pam auth_request";
 
@@ -25,9 +25,9 @@ const NOT_FOUND: u16 = 404;
 
 /// Reason why the requests of a location are refused.
 #[derive(Clone, Debug)]
-pub(super) struct Protection {
+pub(super) struct Protection<'t> {
     pub(super) status: u16,
-    at: SourceLocation,
+    at: SourceLocation<'t>,
     by: String,
     /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
@@ -35,13 +35,17 @@ pub(super) struct Protection {
     why: Option<String>,
 }
 
-impl Protection {
+impl<'t> Protection<'t> {
     /// Returns the protection of a block; `None` if everybody may send requests to it.
     ///
     /// `server`: block of the server, whose `return` and `if` apply before all locations.
-    pub(super) fn of(block: &[Directive], server: &[Directive], scope: &Scope) -> Option<Self> {
+    pub(super) fn of(
+        block: &'t [Directive<'t>],
+        server: &'t [Directive<'t>],
+        scope: &Scope<'t>,
+    ) -> Option<Self> {
         let blocks = [server, block];
-        let by = |status, directive: &Directive| Self::new(status, directive, &directive.name);
+        let by = |status, directive: &Directive<'t>| Self::new(status, directive, &directive.name);
         let returns = blocks.iter().find_map(|block| Self::by_return(block));
         returns
             .or_else(|| Some(by(NOT_FOUND, scope.get("internal")?)))
@@ -55,9 +59,9 @@ impl Protection {
     /// Its own directives protect it, and so does a `rewrite` if the server protects something:
     /// nginx checks a rewritten request by its new path.
     pub(super) fn of_location(
-        block: &[Directive],
-        around: &EnclosingServer,
-        scope: &Scope,
+        block: &'t [Directive<'t>],
+        around: &EnclosingServer<'t>,
+        scope: &Scope<'t>,
     ) -> Option<Self> {
         let own = Self::of(block, around.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
@@ -73,32 +77,22 @@ impl Protection {
     }
 
     /// Returns the protection of a location by nested ones, which drip cannot separate from it.
-    pub(super) fn by_nested(location: &Directive) -> Self {
+    pub(super) fn by_nested(location: &Directive<'t>) -> Self {
         Self::new(FORBIDDEN, location, "a location within")
     }
 
     /// Returns the networks of allowed clients, if nothing else protects the location.
     ///
-    /// `scope`: the blocks around the rules. Records the reason if drip cannot check the networks.
-    pub(super) fn networks(
-        &mut self,
-        scope: &Scope,
-        clients: &ClientAddresses,
-    ) -> Option<Networks> {
+    /// `scope`: the blocks around the rules. `differ`: see [`Networks::of`]. Records the reason if drip cannot check the networks.
+    pub(super) fn networks(&mut self, scope: &Scope, differ: Option<&str>) -> Option<Networks> {
         if !self.is_by_networks {
             return None;
         }
-        match clients.networks(&scope.all_of(&RULES)) {
-            Ok(networks) => Some(networks),
-            Err(Untranslatable::Nobody) => None,
-            Err(Untranslatable::Because(why)) => {
-                self.why = Some(why);
-                None
-            }
-        }
+        let networks = Networks::of(&scope.all_of(&RULES), differ);
+        networks.map_err(|why| self.why = why).ok()
     }
 
-    fn new(status: u16, directive: &Directive, by: &str) -> Self {
+    fn new(status: u16, directive: &Directive<'t>, by: &str) -> Self {
         Self {
             status,
             at: directive.at,
@@ -109,7 +103,7 @@ impl Protection {
     }
 
     /// Returns the protection by directives that inner blocks inherit.
-    fn inherited(scope: &Scope) -> Option<Self> {
+    fn inherited(scope: &Scope<'t>) -> Option<Self> {
         let mut checks = CHECKS.split(' ').filter_map(|name| scope.get(name));
         if let Some(check) = checks.find(|check| check.arg(0) != "off") {
             return Some(Self::new(FORBIDDEN, check, &check.name));
@@ -132,7 +126,7 @@ impl Protection {
         })
     }
 
-    fn by_return(block: &[Directive]) -> Option<Self> {
+    fn by_return(block: &[Directive<'t>]) -> Option<Self> {
         named(block, "return").find_map(|directive| {
             let status = error_status(directive)?;
             let by = format!("return {}", directive.args.join(" "));
@@ -143,7 +137,7 @@ impl Protection {
     /// Returns the protection by an `if` that answers requests itself.
     ///
     /// Answers with 2xx and redirects to HTTPS or another name do not count.
-    fn by_condition(block: &[Directive]) -> Option<Self> {
+    fn by_condition(block: &[Directive<'t>]) -> Option<Self> {
         named(block, "if").find_map(|condition| {
             let inside = condition.inside();
             let by = format!("if {}", condition.args.join(" "));
@@ -158,24 +152,23 @@ impl Protection {
             } else {
                 named(inside, "rewrite").find(|it| is_redirect(it))?.arg(1)
             };
-            let asked = condition.arg(0).trim_matches(['(', ')']);
+            let tested = condition.arg(0).trim_matches(['(', ')']);
             let is_elsewhere = target.starts_with("https://") || target.starts_with("$scheme://");
-            let is_plain = OF_ADDRESS.split(' ').any(|it| it == asked) && is_elsewhere;
+            let is_plain = OF_ADDRESS.split(' ').any(|it| it == tested) && is_elsewhere;
             (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
     }
 
     /// Adds a note on the protection of the location `shown`, and that the location is refused.
-    pub(super) fn note_refusal(&self, shown: &str, notes: &mut Notes) {
+    pub(super) fn note_refusal(&self, shown: &str) {
         let Self { status, by, .. } = self;
         let why = match &self.why {
             Some(why) => format!("{why}, so drip"),
             None => "drip does not check that, so it".to_owned(),
         };
-        notes.add(
-            self.at,
-            format!("{by} protects {shown} in nginx; {why} refuses all its requests with {status}"),
-        );
+        self.at.note(format!(
+            "{by} protects {shown} in nginx; {why} refuses all its requests with {status}"
+        ));
     }
 }
 
@@ -191,7 +184,7 @@ pub(super) fn is_within(block: &[Directive], server: &[Directive], scope: &Scope
 /// Returns the `rewrite` directives after which nginx looks for a location again.
 ///
 /// Includes those of each `if` in the block.
-fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
+fn rewrites<'t>(block: &'t [Directive<'t>], is_server: bool) -> Vec<&'t Directive<'t>> {
     let inside = named(block, "if").flat_map(Directive::inside);
     let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
     let stays = |it: &Directive| !is_server && it.args.last().is_some_and(|flag| flag == "break");

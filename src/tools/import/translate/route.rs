@@ -10,11 +10,11 @@ use crate::import::notes::SourceLocation;
 
 /// A location that became a route.
 #[derive(Clone, Debug)]
-pub(in crate::import) struct Location {
+pub(in crate::import) struct Location<'n> {
     pub(in crate::import) pattern: Pattern,
     pub(in crate::import) action: Action,
     pub(in crate::import) comments: Vec<String>,
-    pub(in crate::import) at: SourceLocation,
+    pub(in crate::import) at: SourceLocation<'n>,
 }
 
 /// The paths of a location.
@@ -122,6 +122,26 @@ impl Action {
 }
 
 impl Pattern {
+    /// Returns a prefix without `^~`.
+    pub(in crate::import) fn prefix(path: impl Into<String>) -> Self {
+        Self::Prefix {
+            path: path.into(),
+            stops: false,
+        }
+    }
+
+    /// Returns the path; `None` for a regular expression.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Exact(path) | Self::Prefix { path, .. } => Some(path),
+            Self::Regex(_) => None,
+        }
+    }
+
+    pub(super) fn is_prefix(&self) -> bool {
+        matches!(self, Self::Prefix { .. })
+    }
+
     /// Returns the path in the syntax of a route.
     pub(in crate::import) fn path(&self) -> String {
         match self {
@@ -132,7 +152,17 @@ impl Pattern {
     }
 }
 
-impl Location {
+impl<'n> Location<'n> {
+    /// Returns a location without comments.
+    pub(in crate::import) fn new(pattern: Pattern, action: Action, at: SourceLocation<'n>) -> Self {
+        Self {
+            pattern,
+            action,
+            comments: Vec::new(),
+            at,
+        }
+    }
+
     pub(super) fn prefix(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Prefix { path, .. } => Some(path),

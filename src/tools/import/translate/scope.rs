@@ -4,37 +4,37 @@ use crate::import::tree::Directive;
 
 /// The blocks around a directive, the outermost first. An inner block overrides an outer one.
 #[derive(Clone, Default)]
-pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
+pub(super) struct Scope<'t>(Vec<&'t [Directive<'t>]>);
 
 impl<'t> Scope<'t> {
-    pub(super) fn inside(&self, block: &'t [Directive]) -> Self {
+    pub(super) fn inside(&self, block: &'t [Directive<'t>]) -> Self {
         let mut blocks = self.0.clone();
         blocks.push(block);
         Self(blocks)
     }
 
     /// Returns the same blocks inside `block`, which applies where the inner ones say nothing.
-    pub(super) fn within(&self, block: &'t [Directive]) -> Self {
+    pub(super) fn within(&self, block: &'t [Directive<'t>]) -> Self {
         let blocks = std::iter::once(block).chain(self.0.iter().copied());
         Self(blocks.collect())
     }
 
     /// Returns the directive that applies here.
-    pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
+    pub(super) fn get(&self, name: &str) -> Option<&'t Directive<'t>> {
         self.all(name).first().copied()
     }
 
     /// Returns all directives of a name that apply here, for a directive that may be repeated.
     ///
     /// A block with at least one of them inherits none.
-    pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
+    pub(super) fn all(&self, name: &str) -> Vec<&'t Directive<'t>> {
         self.all_of(&[name])
     }
 
     /// Returns the directives that apply here, for names that are inherited together, in order.
-    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive> {
+    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive<'t>> {
         let is_named = |directive: &&Directive| names.contains(&&*directive.name);
-        let of = |block: &&'t [Directive]| block.iter().filter(is_named).collect::<Vec<_>>();
+        let of = |block: &&'t [Directive<'t>]| block.iter().filter(is_named).collect::<Vec<_>>();
         let mut blocks = self.0.iter().rev().map(of);
         blocks.find(|found| !found.is_empty()).unwrap_or_default()
     }
@@ -49,19 +49,22 @@ pub(super) struct EnclosingServer<'s> {
     pub(super) has_others: bool,
     /// Whether nginx protects some requests of the server.
     pub(super) protects: bool,
-    pub(super) block: &'s [Directive],
+    pub(super) block: &'s [Directive<'s>],
     pub(super) scope: &'s Scope<'s>,
     /// Path of the enclosing location.
     pub(super) within: Option<&'s str>,
 }
 
 /// Returns the directives of a block that have this name.
-pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Item = &'t Directive> {
+pub(super) fn named<'t, 'n>(
+    block: &'t [Directive<'n>],
+    name: &str,
+) -> impl Iterator<Item = &'t Directive<'n>> {
     block.iter().filter(move |directive| directive.name == name)
 }
 
 /// Returns the directives of a name in `http`, its servers and their locations.
-pub(super) fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
+pub(super) fn everywhere<'t>(block: &'t [Directive<'t>], name: &str) -> Vec<&'t Directive<'t>> {
     let mut found = Vec::new();
     for directive in block {
         if directive.name == name {

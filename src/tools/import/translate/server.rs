@@ -6,13 +6,13 @@ use super::origins::pass;
 use super::probe;
 use super::protection::{self, Protection};
 use super::scope::{Scope, named};
-use crate::import::notes::{Notes, SourceLocation};
+use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 
 /// A `server` block.
 pub(super) struct Server<'t> {
-    pub(super) block: &'t [Directive],
-    pub(super) at: SourceLocation,
+    pub(super) block: &'t [Directive<'t>],
+    pub(super) at: SourceLocation<'t>,
     pub(super) listens: Vec<Listen>,
     /// Names that a route can match: full names, and wildcards such as `*.example.com`.
     pub(super) names: Vec<String>,
@@ -25,11 +25,11 @@ pub(super) struct Server<'t> {
 }
 
 impl<'t> Server<'t> {
-    pub(super) fn read(directive: &'t Directive, http: &Scope<'t>, notes: &mut Notes) -> Self {
+    pub(super) fn read(directive: &'t Directive<'t>, http: &Scope<'t>) -> Self {
         let block = directive.inside();
-        directives::unknown(block, notes);
+        directives::unknown(block);
         let listens = named(block, "listen");
-        let mut listens: Vec<_> = listens.filter_map(|it| Listen::read(it, notes)).collect();
+        let mut listens: Vec<_> = listens.filter_map(|it| Listen::read(it)).collect();
         if named(block, "listen").next().is_none() {
             listens.push(Listen::anywhere());
         }
@@ -46,13 +46,13 @@ impl<'t> Server<'t> {
         };
         for directive in named(block, "server_name") {
             for name in &directive.args {
-                server.add_name(name, directive.at, notes);
+                server.add_name(name, directive.at);
             }
         }
         server
     }
 
-    fn add_name(&mut self, name: &str, at: SourceLocation, notes: &mut Notes) {
+    fn add_name(&mut self, name: &str, at: SourceLocation) {
         if name == "_" || name.is_empty() {
             return;
         }
@@ -64,7 +64,7 @@ impl<'t> Server<'t> {
         for name in both {
             if !probe::host(&name) {
                 self.has_other_names = true;
-                notes.add(at, format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
+                at.note(format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
             } else if !self.names.contains(&name) {
                 self.names.push(name);
             }

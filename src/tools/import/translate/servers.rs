@@ -6,19 +6,16 @@ use super::precedence::ordered;
 use super::route::{Action, Location, tables};
 use super::scope::{EnclosingServer, Scope, named};
 use super::server::{self, Server};
-use super::virtual_hosts::Chosen;
 use super::{Translation, addresses};
-use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 
 impl Translation<'_> {
     /// Adds the routes of all servers.
-    pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
+    pub(super) fn servers<'t>(&mut self, servers: &'t [Server<'t>], http: &Scope<'t>) {
         let tls = servers.iter().any(|it| it.listens.iter().any(|it| it.tls));
         let Some(choice) = addresses::served(servers, tls) else {
             self.is_unsafe = true;
-            let at = servers.first().map(|server| server.at);
-            return self.notes.add(at.unwrap_or(SourceLocation::START), "import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+            return servers[0].at.note("import writes no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
         let all = self.locations_of_all(servers, http, &choice);
         let mut default = choice.default;
@@ -27,13 +24,13 @@ impl Translation<'_> {
         if let Some(index) = default
             && others.any(is_hidden)
         {
-            self.notes.add(servers[index].at, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
+            servers[index].at.note("requests for other hosts get 404 instead of the locations of this server: a server whose server_name drip does not support protects some of them");
             default = None;
         }
         self.dropped = choice.dropped;
         let mut any = Vec::new();
         if let Some(index) = default {
-            any = ordered(&all[index], false, &mut self.notes);
+            any = ordered(&all[index], false);
             let also = if servers[index].names.is_empty() {
                 String::new()
             } else {
@@ -41,27 +38,20 @@ impl Translation<'_> {
             };
             let comment = format!(
                 "{}: the server for all hosts that have none of their own{also}",
-                self.notes.name(servers[index].at)
+                servers[index].at
             );
             self.routes.extend(tables(&any, None, vec![comment]));
         }
-        let chosen = Chosen {
-            servers,
-            order: choice.order,
-            // A default server that only redirects yields its names to the next server.
-            default: default.filter(|index| !all[*index].is_empty() || servers[*index].protects),
-            skipped: default,
-        };
-        self.virtual_hosts(&chosen, &all, &any, http);
+        self.virtual_hosts(servers, (&choice.order, default), &all, &any, http);
     }
 
     /// Returns the locations of each server. A server that is left out has none.
-    fn locations_of_all(
+    fn locations_of_all<'t>(
         &mut self,
-        servers: &[Server],
-        http: &Scope,
+        servers: &[Server<'t>],
+        http: &Scope<'t>,
         choice: &Served,
-    ) -> Vec<Vec<Location>> {
+    ) -> Vec<Vec<Location<'t>>> {
         let mut all = Vec::new();
         for (index, server) in servers.iter().enumerate() {
             let scope = http.inside(server.block);
@@ -77,12 +67,12 @@ impl Translation<'_> {
             let mut found = Vec::new();
             if !choice.order.contains(&index) {
                 if server.forwards || server.protects {
-                    self.notes.add(server.at, "this server is left out: import writes no routes by listen address, and would open what is protected, or for this machine alone; give it a drip of its own");
+                    server.at.note("this server is left out: import writes no routes by listen address, and would open requests that are protected or local; run a drip of its own for it");
                 }
             } else if server::answers_all(server.block) {
                 let message =
                     "nginx answers all requests of this server itself; its locations are left out";
-                self.notes.add(server.at, message);
+                server.at.note(message);
             } else {
                 self.locations(server.block, &scope, around, &mut found);
             }

@@ -12,38 +12,27 @@ use super::route::{Action, Location, Pattern, tables};
 use super::scope::Scope;
 use super::server::Server;
 use crate::import::MAX_ROUTES;
-use crate::import::notes::{Notes, SourceLocation};
-
-/// The servers that are translated.
-pub(super) struct Chosen<'s> {
-    pub(super) servers: &'s [Server<'s>],
-    /// The servers in order. For each name, the server that nginx chooses comes first.
-    pub(super) order: Vec<usize>,
-    /// The server for all other hosts, if its names are kept.
-    pub(super) default: Option<usize>,
-    /// The server for all other hosts, whether its names are kept or not.
-    pub(super) skipped: Option<usize>,
-}
 
 /// A server with the names that it keeps.
 struct Named<'s> {
     index: usize,
     names: Vec<&'s str>,
-    own: Vec<Location>,
+    own: Vec<Location<'s>>,
 }
 
 impl Translation<'_> {
     /// Adds routes for the locations of all servers, `all`, under each of their names.
     ///
-    /// `any`: the routes of hosts that have no server.
-    pub(super) fn virtual_hosts(
+    /// `order`: the servers in order; for each name, the server that nginx chooses comes first.
+    /// `any`: the routes of hosts that have no server, which are those of `default`.
+    pub(super) fn virtual_hosts<'t>(
         &mut self,
-        chosen: &Chosen,
-        all: &[Vec<Location>],
-        any: &[Location],
-        http: &Scope,
+        servers: &'t [Server<'t>],
+        (order, default): (&[usize], Option<usize>),
+        all: &[Vec<Location<'t>>],
+        any: &[Location<'t>],
+        http: &Scope<'t>,
     ) {
-        let servers = chosen.servers;
         let mut wildcards: HashMap<&str, usize> = HashMap::new();
         for (index, server) in servers.iter().enumerate() {
             for name in server.names.iter().filter(|name| name.starts_with('*')) {
@@ -51,32 +40,33 @@ impl Translation<'_> {
             }
         }
         let mut owners: HashMap<&str, usize> = HashMap::new();
-        let mut kept: Vec<Named> = Vec::new();
-        if let Some(index) = chosen.default {
+        let mut kept: Vec<Named<'t>> = Vec::new();
+        let others = order.iter().filter(|index| Some(**index) != default);
+        // A default server that only redirects yields its names to the next server.
+        let default = default.filter(|it| !all[*it].is_empty() || servers[*it].protects);
+        if let Some(index) = default {
             owners.extend(servers[index].names.iter().map(|name| (&**name, index)));
         }
-        let others = chosen.order.iter().copied();
-        let others = others.filter(|index| Some(*index) != chosen.skipped);
-        for index in chosen.default.into_iter().chain(others) {
+        for index in default.into_iter().chain(others.copied()) {
             let server = &servers[index];
             let protection = Protection::of(&[], server.block, &http.inside(server.block));
             if all[index].is_empty() && protection.is_none() {
                 continue;
             }
-            let names = if Some(index) == chosen.default {
+            let names = if Some(index) == default {
                 // For these hosts the routes for all hosts come after those of a wildcard.
                 let is_other = |name: String| wildcards.get(&*name).is_some_and(|it| *it != index);
                 let names = server.names.iter().map(|name| &**name);
                 names.filter(|name| covering(name).any(is_other)).collect()
             } else {
-                self.free_names(server, index, &mut owners)
+                Self::free_names(server, index, &mut owners)
             };
             if names.is_empty() {
                 continue;
             }
             let mut own = all[index].clone();
             if !own.iter().any(is_whole) {
-                own.push(self.rest(server, protection.as_ref()));
+                own.push(rest(server, protection.as_ref()));
             }
             kept.push(Named { index, names, own });
         }
@@ -85,18 +75,17 @@ impl Translation<'_> {
 
     /// Returns the names of a server that no earlier server has.
     fn free_names<'s>(
-        &mut self,
         server: &'s Server,
         index: usize,
         owners: &mut HashMap<&'s str, usize>,
     ) -> Vec<&'s str> {
         if server.names.is_empty() {
-            self.notes.add(server.at, "this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
+            server.at.note("this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
         }
         let mut free = Vec::new();
         for name in &server.names {
             if owners.contains_key(&**name) {
-                self.notes.add(server.at, format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
+                server.at.note(format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
             } else {
                 owners.insert(name, index);
                 free.push(&**name);
@@ -112,15 +101,14 @@ impl Translation<'_> {
             names.map(move |name| (*name, &named.own[..]))
         });
         let all: Vec<(&str, &[Location])> = all.collect();
-        let Some(routes) = of_hosts(any, &all, MAX_ROUTES, &mut self.notes) else {
+        let Some(routes) = of_hosts(any, &all, MAX_ROUTES) else {
             self.is_unsafe = true;
-            let at = servers.first().map(|server| server.at);
             let message = format!("there are more than {MAX_ROUTES} routes; nothing is translated");
-            return self.notes.add(at.unwrap_or(SourceLocation::START), message);
+            return servers[0].at.note(message);
         };
         let mut routes = routes.iter();
         for named in kept {
-            let at = self.notes.name(servers[named.index].at);
+            let at = servers[named.index].at;
             for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
                 let comment = (number == 0).then(|| format!("{at}: server {name}"));
                 let comments = comment.into_iter().collect();
@@ -128,42 +116,37 @@ impl Translation<'_> {
             }
         }
     }
+}
 
-    /// Returns the location for all paths that the server itself does not have.
-    ///
-    /// No other server may take these requests.
-    fn rest(&mut self, server: &Server, protection: Option<&Protection>) -> Location {
-        let before = self.notes.count();
-        let shown = format!("server {}", server.names.join(" "));
-        let status = if let Some(protection) = protection {
-            protection.note_refusal(&shown, &mut self.notes);
-            protection.status
-        } else {
-            let what = format!("requests for {shown} that match no location here get 404");
-            self.notes.add(server.at, what);
-            404
-        };
-        Location {
-            pattern: Pattern::Prefix {
-                path: "/".to_owned(),
-                stops: false,
-            },
-            action: Action::Refuse(status),
-            comments: self.notes.since(before),
-            at: server.at,
-        }
+/// Returns the location for all paths that the server itself does not have.
+///
+/// No other server may take these requests.
+fn rest<'t>(server: &Server<'t>, protection: Option<&Protection>) -> Location<'t> {
+    let notes = server.at.notes;
+    let before = notes.count();
+    let shown = format!("server {}", server.names.join(" "));
+    let status = if let Some(protection) = protection {
+        protection.note_refusal(&shown);
+        protection.status
+    } else {
+        let what = format!("requests for {shown} that match no location here get 404");
+        server.at.note(what);
+        404
+    };
+    Location {
+        comments: notes.since(before),
+        ..Location::new(Pattern::prefix("/"), Action::Refuse(status), server.at)
     }
 }
 
 /// Returns the routes of each host, so that each host has exactly its own locations.
 ///
 /// Returns `None` if there are more than `most`. `any`: the routes of hosts that have no server.
-pub(in crate::import) fn of_hosts(
-    any: &[Location],
-    hosts: &[(&str, &[Location])],
+pub(in crate::import) fn of_hosts<'n>(
+    any: &[Location<'n>],
+    hosts: &[(&str, &[Location<'n>])],
     most: usize,
-    notes: &mut Notes,
-) -> Option<Vec<Vec<Location>>> {
+) -> Option<Vec<Vec<Location<'n>>>> {
     let own: usize = hosts.iter().map(|(_, own)| own.len()).sum();
     if any.len() + own > most {
         return None;
@@ -174,13 +157,13 @@ pub(in crate::import) fn of_hosts(
     let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
     for (name, own) in wildcards {
         let is_alone = has_regex(&wider(name, any, &routes_of));
-        routes_of.insert(name, ordered(own, is_alone, notes));
+        routes_of.insert(name, ordered(own, is_alone));
     }
     let mut count = any.len();
     let mut all = Vec::new();
     for (name, own) in hosts {
         let wider = wider(name, any, &routes_of);
-        let mut routes = ordered(own, has_regex(&wider), notes);
+        let mut routes = ordered(own, has_regex(&wider));
         routes.extend(copies(&routes, &wider));
         count += routes.len();
         if count > most {
@@ -194,7 +177,7 @@ pub(in crate::import) fn of_hosts(
 /// Copies a host's locations for equal and longer paths of routes that cover more hosts.
 ///
 /// Without the copies those routes would take requests of this host.
-fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
+fn copies<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'n>> {
     let mut copies: Vec<Location> = Vec::new();
     let mut filled = HashSet::new();
     for location in wider.iter().copied().flatten() {
@@ -221,11 +204,11 @@ fn copies(own: &[Location], wider: &[&[Location]]) -> Vec<Location> {
 }
 
 /// Returns the routes that cover more hosts than this name and would take its requests.
-fn wider<'l>(
+fn wider<'l, 'n>(
     name: &str,
-    any: &'l [Location],
-    routes_of: &'l HashMap<&str, Vec<Location>>,
-) -> Vec<&'l [Location]> {
+    any: &'l [Location<'n>],
+    routes_of: &'l HashMap<&str, Vec<Location<'n>>>,
+) -> Vec<&'l [Location<'n>]> {
     let around = covering(name).filter_map(|it| routes_of.get(it.as_str()));
     let around = around.map(Vec::as_slice);
     std::iter::once(any).chain(around).collect()

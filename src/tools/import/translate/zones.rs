@@ -6,9 +6,8 @@ use config::{KeyError, KeyTemplate, Part, Variable};
 use limit::Rate;
 
 use super::exempt::Variables;
-use super::page::{Names, Section, list};
+use super::page::{Names, Section};
 use super::scope::named;
-use crate::import::notes::{Notes, SourceLocation};
 use crate::import::tree::Directive;
 use crate::import::values;
 
@@ -24,8 +23,8 @@ pub(super) struct Zones {
     pub(super) requests: HashMap<String, Zone>,
     pub(super) connections: HashMap<String, Zone>,
     pub(super) sections: Vec<Section>,
-    /// Source locations of the geos and maps that are translated.
-    pub(super) translated: Vec<SourceLocation>,
+    /// Positions of the geos and maps that are translated.
+    pub(super) translated: Vec<(usize, usize)>,
     names: Names,
 }
 
@@ -41,22 +40,22 @@ pub(super) enum Zone {
 }
 
 impl Zones {
-    pub(super) fn read(http: &[Directive], notes: &mut Notes) -> Self {
+    pub(super) fn read(http: &[Directive]) -> Self {
         let mut zones = Self::default();
         let variables = Variables::read(http);
         for title in ["limit_req_zone", "limit_conn_zone"] {
             for directive in named(http, title) {
-                zones.define(directive, &variables, notes);
+                zones.define(directive, &variables);
             }
         }
         zones
     }
 
-    fn define(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
-        let (before, at, title) = (notes.count(), directive.at, &*directive.name);
+    fn define(&mut self, directive: &Directive, variables: &Variables) {
+        let (before, at, title) = (directive.at.notes.count(), directive.at, &*directive.name);
         let is_of_requests = title == "limit_req_zone";
         let Some((key, args)) = directive.args.split_first() else {
-            return notes.add_of_limit(at, format!("{title} has no key; it is left out"));
+            return at.note_of_limit(format!("{title} has no key; it is left out"));
         };
         // Default of nginx's rate.
         let (mut zone, mut rate) = (None, "1r/s");
@@ -65,14 +64,14 @@ impl Zones {
                 Some(("zone", text)) => zone = Some(text),
                 Some(("rate", text)) if is_of_requests => rate = text,
                 _ if arg == "sync" => {
-                    notes.add(at, "sync: drip's zones are not shared between hosts");
+                    at.note("sync: drip's zones are not shared between hosts");
                 }
-                _ => notes.add(at, format!("{title}: {arg} is not known")),
+                _ => at.note(format!("{title}: {arg} is not known")),
             }
         }
         let Some((name, size)) = zone.map(|zone| zone.split_once(':').unwrap_or((zone, ""))) else {
             let message = format!("{title} has no zone=NAME:SIZE; it is left out");
-            return notes.add_of_limit(at, message);
+            return at.note_of_limit(message);
         };
         let zones = if is_of_requests {
             &mut self.requests
@@ -81,7 +80,7 @@ impl Zones {
         };
         if zones.contains_key(name) {
             let message = format!("zone {name} is defined a second time; this one is left out");
-            return notes.add(at, message);
+            return at.note(message);
         }
         let became = if !is_of_requests && key == "$server_name" {
             Zone::ByServer
@@ -98,30 +97,26 @@ impl Zones {
             match self::key(limited).and_then(|key| Ok((key, rate?))) {
                 Ok((key, rate)) => {
                     let own = self.names.unique(name);
-                    let mut section = Section::new(format!("[zones.{own}]"));
-                    section.text("key", &key.to_string());
-                    section.text("rate", &rate);
-                    match values::size(size).filter(|bytes| *bytes > 0) {
-                        Some(bytes) => section.fields.push(("max_keys", keys(bytes, states))),
-                        None => notes.add(
-                            at,
-                            format!(
-                                "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
-                            ),
-                        ),
+                    let keys = values::size(size).filter(|bytes| *bytes > 0);
+                    let keys = keys.map(|bytes| self::keys(bytes, states));
+                    if keys.is_none() {
+                        at.note(format!(
+                            "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
+                        ));
                     }
-                    section.fields.push(("ipv6_prefix", "128".to_owned()));
-                    if let Some(it) = exempting {
-                        section.fields.push(("exempt", list(&it.networks)));
-                        self.translated.extend(it.locations);
-                    }
-                    section.comments = notes.since(before);
+                    let exempt = exempting.map(|it| {
+                        self.translated.extend(it.positions);
+                        it.networks
+                    });
+                    let of = (&*key.to_string(), &*rate);
+                    let mut section = Section::zone(&own, of, keys, &exempt.unwrap_or_default());
+                    section.comments = at.notes.since(before);
                     self.sections.push(section);
                     Zone::Limits(own)
                 }
                 Err(why) => {
                     let message = format!("zone {name} is left out, and so are its limits: {why}");
-                    notes.add_of_limit(at, message);
+                    at.note_of_limit(message);
                     Zone::LeftOut
                 }
             }
