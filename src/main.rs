@@ -31,17 +31,18 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(FileArgument),
-    /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
-    /// clients in one process
+    /// Show how the gateway smooths bursts, or stops a flood (--scene fair): runs the gateway, a
+    /// sample origin and clients in one process
     Demo(demo::DemoArguments),
-    /// Write a commented gateway.toml to start from; one that is there is not overwritten
+    /// Write a commented gateway.toml to start from; an existing file is not overwritten
     Init(init::InitArguments),
     /// Validate the file, and print the effective settings or every problem found
     Check {
         #[command(flatten)]
         file: FileArgument,
-        #[command(flatten)]
-        arguments: check::CheckArguments,
+        /// Print the problems as JSON, on standard output
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON Schema of a file, with which editors complete and check it
     Schema,
@@ -72,17 +73,17 @@ enum Command {
         #[arg(long)]
         once: bool,
     },
-    /// Find what an origin can take: raise its rate on real traffic until its objective breaks, and
-    /// take it back at once
+    /// Find the capacity of an origin: raise its rate on real traffic until the objective breaks,
+    /// then restore the rate of the file
     ///
     /// The experiment runs in the gateway, as long as this command does. Where the gateway has a
     /// `DRIP_ADMIN_TOKEN`, start drip find with the same variable.
     Find(find::FindArguments),
-    /// Ask a running gateway whether it is ready (status 0) or not (1), for health checks
+    /// Check whether a running gateway is ready (exit status 0) or not (1)
     Health {
         #[command(flatten)]
         file: File,
-        /// Ask whether it runs, in place of whether it is ready: for checks that restart it
+        /// Check whether the process works, not whether it is ready: for checks that restart it
         #[arg(long)]
         live: bool,
         /// The address of its admin port, if it is not the one in the file
@@ -130,9 +131,9 @@ fn refuse_file_before(command: &Command) {
         | Command::Simulate { .. }
         | Command::Health { .. } => {}
         Command::Advise(_) => {
-            refuse("write -c FILE behind advise: drip advise -c FILE --zone NAME ACCESS_LOG")
+            refuse("write -c FILE after advise: drip advise -c FILE --zone NAME ACCESS_LOG")
         }
-        _ => refuse("this command reads no configuration file; leave out -c FILE before it"),
+        _ => refuse("this command reads no configuration file: remove -c FILE"),
     }
 }
 
@@ -146,7 +147,7 @@ fn main() -> ExitCode {
     let file = |own: Option<PathBuf>| {
         if before.is_some() && own.is_some() {
             refuse(
-                "-c FILE before the command names a file, and the command names one too; leave one out",
+                "the configuration file is given twice, before and after the command: remove one",
             );
         }
         before.or(own).unwrap_or_else(|| DEFAULT_FILE.into())
@@ -158,10 +159,7 @@ fn main() -> ExitCode {
         Command::Run(named) => run::run(&file(named.path())),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Init(arguments) => init::init(&arguments),
-        Command::Check {
-            file: named,
-            arguments,
-        } => check::check(&file(named.path()), &arguments),
+        Command::Check { file: named, json } => check::check(&file(named.path()), json),
         Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
         Command::Simulate {

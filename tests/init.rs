@@ -39,7 +39,7 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let written = init(site.folder(), &[]);
     assert!(written.status.success(), "{written:?}");
     let received = text(&written.stdout);
-    assert_contains!(received, "gateway.toml is written");
+    assert_contains!(received, "wrote gateway.toml");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.lines().any(|line| line.starts_with("# ")), "{file}");
 
@@ -49,7 +49,7 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let complaint = text(&again.stderr);
     assert_contains!(
         complaint,
-        "gateway.toml is there already",
+        "gateway.toml exists and is not overwritten",
         "name another file"
     );
     assert_eq!(fs::read_to_string(site.file()).expect("a file"), "mine");
@@ -118,7 +118,7 @@ fn an_nginx_conf_is_translated() {
         &[&["--from", "nginx.conf", "-"], &origin[..]].concat(),
     );
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    assert!(text(&refused.stderr).contains("leave out --origin"));
+    assert!(text(&refused.stderr).contains("remove --origin"));
     fs::write(folder.join("other"), "neither\nof them\n").expect("a file");
     let refused = init(folder, &["--from", "other", "-"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
@@ -153,7 +153,7 @@ fn an_access_log_gives_the_numbers() {
         "`drip simulate --summary access.log`",
         "# The most requests of one other key within 1 min.\nrate = \"10r/m\"\n",
         "# Made without 192.0.2.1. With it: rate = \"30r/m\", burst = 25.\nlimits = [{ zone = \"per_client\", burst = 8, nodelay = true }]\n",
-        "# In 99.9 % of the seconds at most 4 requests came. The rate is a quarter more.\nrate = \"5r/s\"\n",
+        "# In 99.9 % of the seconds at most 4 requests arrived. The rate is a quarter more.\nrate = \"5r/s\"\n",
         "share = \"per_client\"\n",
     ] {
         assert!(file.contains(part), "no\n{part}in\n{file}");
@@ -188,7 +188,7 @@ fn a_log_without_addresses_gives_no_file() {
     let refused = init(folder.path(), &["--from", "access.json"]);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let complaint = text(&refused.stderr);
-    assert_contains!(complaint, "no request has the address");
+    assert_contains!(complaint, "no request has a client address");
     assert!(!folder.path().join("gateway.toml").exists());
 }
 
@@ -200,8 +200,8 @@ fn a_short_log_limits_nobody_and_says_how_much_is_needed() {
     assert!(written.status.success(), "{written:?}");
     let file = fs::read_to_string(folder.path().join("mine.toml")).expect("a file");
     for part in [
-        "\n# CAUTION: 40 requests in 9 s are too few to size limits by: take at least 1000\n# requests over an hour, better a day that has the busiest hour.\n",
-        "\ndry_run = true    # limits nobody",
+        "\n# CAUTION: 40 requests in 9 s are too few to compute limits: use at least 1000\n# requests of an hour or more, better a day with the busiest hour.\n",
+        "\ndry_run = true    # rejects and delays nothing",
         "\n# rate = \"5r/s\"\n",
         "`drip simulate -c mine.toml --summary access.log`",
         "`drip check -c mine.toml` shows",

@@ -230,7 +230,7 @@ fn late_lines_are_decided_at_the_time_of_earlier_ones() {
     let rows = bench.rows("5,a\n3,b\n6,a\n");
     assert!(rows[1].starts_with("5.000000000,b,passed"), "{rows:?}");
     let received = String::from_utf8(bench.simulate("5,a\n3,b\n6,a\n").stderr).unwrap();
-    assert_contains!(received, "1 requests stood behind later ones");
+    assert_contains!(received, "1 requests are out of order");
 }
 
 #[test]

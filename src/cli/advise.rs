@@ -15,15 +15,14 @@ use tools::trace::form;
 /// Arguments of `drip advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
-    /// The key that identifies a client, made of those of nginx's variables that the log has; a text
-    /// without variables counts all requests together
+    /// The key of a client, made of nginx's variables, as far as the log has them; a text without
+    /// variables counts all requests together
     #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
     key: KeyTemplate,
-    /// For drip's own log: use the keys that this zone logged, and only the requests on which it
-    /// decided
+    /// For drip's own log: use the logged keys of this zone, and only the requests that it decided
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
-    /// A gateway.toml: the key of the zone is that of this file, for any log
+    /// A gateway.toml that has the zone; its key is used for any log
     #[arg(
         short,
         long,
@@ -33,7 +32,7 @@ pub struct AdviseArguments {
     )]
     config: Option<PathBuf>,
     /// The format of the logs; combined is that of nginx and Apache, json that of drip and nginx
-    /// [default: what the first lines show]
+    /// [default: detected from the first lines]
     #[arg(long, value_name = "FORMAT", value_parser = form())]
     format: Option<Form>,
     /// Access logs of drip, nginx, Apache, HAProxy, Caddy, Traefik or an ALB, or CSV lines
@@ -60,10 +59,9 @@ fn read(arguments: &AdviseArguments) -> io::Result<Option<Advice>> {
         (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
     };
     let read = advise::read(&arguments.logs, arguments.format, &mut survey)?;
-    if arguments.zone.is_some() && arguments.config.is_none() && survey.form() == Some(Form::Csv) {
+    if arguments.zone.is_some() && arguments.config.is_none() && survey.form == Some(Form::Csv) {
         return Err(io::Error::other(
-            "--zone is for drip's own log; the lines of a CSV name their keys themselves: leave it \
-             out",
+            "--zone needs drip's own log: the lines of a CSV contain their keys. Remove --zone",
         ));
     }
     let missing_variables = survey.missing_variables().join(", ");
@@ -71,14 +69,14 @@ fn read(arguments: &AdviseArguments) -> io::Result<Option<Advice>> {
     let advice = Advice::new(survey)?;
     if advice.is_none() {
         complain(if read == 0 {
-            "the logs have no request".to_owned()
+            "the logs contain no request".to_owned()
         } else if let Some(zone) = arguments.zone.as_ref().filter(|_| is_keyless) {
-            format!("the log has no request on which zone {zone} decided")
+            format!("the log contains no request that zone {zone} decided")
         } else if missing_variables.is_empty() {
             "no request has a key".to_owned()
         } else {
             format!(
-                "no request has a key: the log does not have {missing_variables}; choose another --key"
+                "no request has a key: the log does not contain {missing_variables}. Choose another --key"
             )
         });
     }
@@ -94,13 +92,13 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     let is_limited = |it: &Route| it.limits.iter().any(|limit| Some(limit.zone) == index);
     if let Some(learned) = learned_costs(&settings, is_limited) {
         complain(format_args!(
-            "{}: {learned} by a running gateway; this counts each request as 1",
+            "{}: {learned} by a running gateway: here each request costs 1",
             file.display()
         ));
     }
     let found = settings.zones.into_iter().find(|zone| zone.name == name);
     found.ok_or_else(|| {
         let file = file.display();
-        io::Error::other(format!("{file} has no zone {name}; it has: {names}"))
+        io::Error::other(format!("{file} has no zone {name}: its zones are {names}"))
     })
 }

@@ -3,29 +3,18 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
-use config::{self, Problem};
+use config::Problem;
 use gateway::server::{self, Loaded};
-use serde::Serialize;
+use serde_json::{Value, json};
 use tools::complain::{complain, print};
 
-/// Arguments of `drip check`, without the file.
-#[derive(Debug, Args)]
-pub struct CheckArguments {
-    /// Print the problems as JSON, on standard output
-    #[arg(long)]
-    json: bool,
-}
-
-/// Prints the effective settings of `file`, or every problem with it.
-pub fn check(file: &Path, arguments: &CheckArguments) -> ExitCode {
+/// Prints the effective settings of `file`, or every problem with it; `json`: the problems as JSON.
+pub fn check(file: &Path, json: bool) -> ExitCode {
     let loaded = server::load(file, false);
     let is_valid = loaded.is_ok();
     let printed = match &loaded {
-        Ok(Loaded { settings, .. }) if arguments.json => {
-            print(&as_json(file, true, &[], &settings.warnings))
-        }
-        Err(error) if arguments.json => print(&as_json(file, false, &error.problems(), &[])),
+        Ok(Loaded { settings, .. }) if json => print(&as_json(file, true, &[], &settings.warnings)),
+        Err(error) if json => print(&as_json(file, false, &error.problems(), &[])),
         Ok(Loaded { settings, .. }) => {
             for warning in &settings.warnings {
                 complain(warning.as_warning(file));
@@ -40,45 +29,20 @@ pub fn check(file: &Path, arguments: &CheckArguments) -> ExitCode {
     if is_valid { printed } else { ExitCode::FAILURE }
 }
 
-/// Result of the check, for programs.
-#[derive(Serialize)]
-struct CheckResult<'f> {
-    file: String,
-    valid: bool,
-    problems: Vec<Location<'f>>,
-    warnings: Vec<Location<'f>>,
-}
-
-/// One problem or warning, with its location.
-#[derive(Serialize)]
-struct Location<'f> {
-    file: String,
-    line: usize,
-    column: usize,
-    message: &'f str,
-}
-
-impl<'f> Location<'f> {
-    fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
-        let location = |problem: &'f Problem| Self {
-            file: problem.file_of(file).display().to_string(),
-            // A problem without a location is shown at line 1, column 1: programs need a location.
-            line: problem.line.max(1),
-            column: problem.column.max(1),
-            message: &problem.message,
-        };
-        problems.iter().map(location).collect()
-    }
-}
-
-/// Returns the result of the check as JSON.
+/// Returns the result of the check as JSON, for programs.
 fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
-    let found = CheckResult {
-        file: file.display().to_string(),
-        valid,
-        problems: Location::all(file, problems),
-        warnings: Location::all(file, warnings),
+    let located = |problem: &Problem| {
+        json!({
+            "file": problem.file_of(file).display().to_string(),
+            // A problem without a location is shown at line 1, column 1: programs need a location.
+            "line": problem.line.max(1),
+            "column": problem.column.max(1),
+            "message": problem.message,
+        })
     };
-    // Strings and numbers can always be written as JSON.
-    serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"
+    let [problems, warnings] =
+        [problems, warnings].map(|all| all.iter().map(located).collect::<Value>());
+    let file = file.display().to_string();
+    let found = json!({ "file": file, "valid": valid, "problems": problems, "warnings": warnings });
+    format!("{found:#}\n")
 }

@@ -17,7 +17,7 @@ use super::import;
 /// Arguments of `drip init`.
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// The backend, such as `http://127.0.0.1:9000`
+    /// The origin, such as `http://127.0.0.1:9000`
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     /// An nginx.conf to translate, or an access log to take the numbers from
@@ -71,8 +71,7 @@ fn normal_origin(url: &str) -> io::Result<String> {
     };
     if !rest.is_ascii() {
         return Err(io::Error::other(format!(
-            "--origin {url}: a host is written in ASCII, as DNS has it: that of münchen.example is \
-             xn--mnchen-3ya.example"
+            "--origin {url}: write the host in ASCII: münchen.example is xn--mnchen-3ya.example"
         )));
     }
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -97,11 +96,11 @@ fn is_log(file: &Path) -> io::Result<bool> {
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
     let metadata = fs::metadata(file).map_err(named)?;
     if !metadata.is_file() {
-        let why = io::Error::other("is not a file; init reads it twice");
+        let why = io::Error::other("not a regular file, and init reads it twice");
         return Err(named(why));
     }
     let input = File::open(file).map_err(named)?;
-    let mut trace = Trace::new(Box::new(input)).map_err(named)?;
+    let mut trace = Trace::new(Box::new(input), None).map_err(named)?;
     for _ in 0..LOOKED_AT {
         match trace.take().map_err(named)? {
             Some((_, Ok(_))) => return Ok(true),
@@ -116,7 +115,7 @@ fn is_log(file: &Path) -> io::Result<bool> {
 fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     if origin.is_some() {
         return Err(io::Error::other(format!(
-            "{} is read as an nginx.conf, and names its origins itself; leave out --origin",
+            "{} is read as an nginx.conf, which names its own origins: remove --origin",
             file.display()
         )));
     }
@@ -132,7 +131,7 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
         format!("{SERVER}\n{ADMIN}\n\n{settings}")
     };
     Ok(format!(
-        "# Translated from {}. Each comment with a line of it is to be looked at.\n\
+        "# Translated from {}. Check each comment that names one of its lines.\n\
          # Saved changes take effect at once; `drip check` shows every value in force.\n\n{settings}",
         comment(&name.to_string())
     ))
@@ -154,8 +153,7 @@ fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let text = advice.map(|advice| advise::file(&advice, &name, &option, origin));
     text.ok_or_else(|| {
         io::Error::other(format!(
-            "{name}: no request has the address of its client, so there are no numbers to take; \
-             try `drip advise --key`"
+            "{name}: no request has a client address, so no limits can be computed: try `drip advise --key`"
         ))
     })
 }
@@ -176,9 +174,9 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let mut opened = opened.map_err(|error| {
         let text = match error.kind() {
-            io::ErrorKind::AlreadyExists => format!(
-                "{name} is there already and is not overwritten; name another file, or - to print"
-            ),
+            io::ErrorKind::AlreadyExists => {
+                format!("{name} exists and is not overwritten: name another file, or - to print")
+            }
             _ => format!("{name}: {error}"),
         };
         io::Error::new(error.kind(), text)
@@ -187,6 +185,6 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
     opened.sync_all()?;
     writeln!(
         io::stdout(),
-        "{name} is written; `drip check -c {name}` shows all values, `drip -c {name}` runs it"
+        "wrote {name}: `drip check -c {name}` shows all values, `drip -c {name}` runs it"
     )
 }

@@ -1,15 +1,16 @@
 //! `drip run`: runs the gateway.
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use config::AdminTokens;
+use config::{AdminTokens, Settings};
 use gateway::http::gateway::Gateway;
 use gateway::observe::log::Logging;
 use gateway::server;
 use tokio::sync::watch;
-use tools::complain::complain;
+use tools::complain::{complain, exit_code};
 
 /// Runs the gateway on `file` until it receives a stop signal.
 pub fn run(file: &Path) -> ExitCode {
@@ -20,23 +21,9 @@ pub fn run(file: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tokens = match AdminTokens::of_environment() {
-        Ok(tokens) => tokens,
-        Err(error) => {
-            complain(format_args!("drip: {error}"));
-            return ExitCode::FAILURE;
-        }
-    };
-    if let Err(error) = server::check_limit(&loaded.settings.server) {
-        complain(format_args!("drip: {error}"));
-        return ExitCode::FAILURE;
-    }
-    let logging = match Logging::start(&loaded.settings.log) {
-        Ok(logging) => logging,
-        Err(error) => {
-            complain(format_args!("drip: {error}"));
-            return ExitCode::FAILURE;
-        }
+    let (tokens, logging) = match prepare(&loaded.settings) {
+        Ok(prepared) => prepared,
+        Err(error) => return exit_code("drip", Err(error)),
     };
     let (gateway_sender, gateway_receiver) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {
@@ -52,6 +39,13 @@ pub fn run(file: &Path) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Reads the tokens of the environment, checks the system's limits, and starts the log.
+fn prepare(settings: &Settings) -> io::Result<(AdminTokens, Logging)> {
+    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    server::check_limit(&settings.server)?;
+    Ok((tokens, Logging::start(&settings.log)?))
 }
 
 /// Sets the log level to the effective settings, each time they change.

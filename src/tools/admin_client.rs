@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
-use awc::error::{ConnectError, PayloadError, SendRequestError};
+use awc::error::{ConnectError, SendRequestError};
 use awc::http::{Method, StatusCode, header};
 use bytes::Bytes;
 use config::{AdminAddress, AdminTokens};
@@ -19,49 +19,30 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum size of a response, in bytes.
 const MAX_SIZE: usize = 64 << 20;
 
-/// Reason why the gateway's state cannot be read.
-#[derive(Debug, Error)]
-pub(crate) enum ReadError {
-    #[error("{0}")]
-    Unreachable(String),
-    #[error("no answer in time")]
-    Silent,
-    #[error("the connection ended")]
-    Ended,
-    #[error(
-        "the gateway has another name: use its address, or add this name to admin_hosts in [server]"
-    )]
-    OtherName,
-    #[error(
-        "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN to its token for reading, or DRIP_ADMIN_TOKEN to one for changes"
-    )]
-    NoToken,
-    #[error(
-        "it does not know the token in {0}: set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN as where the gateway starts"
-    )]
-    UnknownToken(&'static str),
-    #[error("it answers {1} to {0}")]
-    Refused(String, StatusCode),
-    #[error("what it answers to {0} is not what a drip gateway says: {1}")]
-    Strange(String, Plain),
-    #[error("its answer to {0} has more than {MAX_SIZE} bytes")]
-    TooLarge(String),
-}
-
-impl ReadError {
-    /// Returns whether the user must use another token.
-    pub(crate) fn is_about_tokens(&self) -> bool {
-        matches!(self, Self::NoToken | Self::UnknownToken(_))
-    }
-}
-
-/// Reason why the gateway did not make a change, in one line.
+/// Reason why the gateway did not answer a request as expected, in one line.
 #[derive(Debug, Error)]
 #[error("{message}")]
-pub(crate) struct ChangeError {
+pub(crate) struct AdminError {
     /// Status of the response; `None` without a readable response.
     pub(crate) status: Option<StatusCode>,
     message: String,
+}
+
+impl AdminError {
+    /// Returns the error of a response that is missing or cannot be read.
+    fn unreadable(message: impl Display) -> Self {
+        Self {
+            status: None,
+            message: Plain::new(&message.to_string()).to_string(),
+        }
+    }
+
+    /// Returns the error of a body that a gateway does not send.
+    fn no_gateway(path: &str, error: impl Display) -> Self {
+        Self::unreadable(format!(
+            "its answer to {path} is not that of a drip gateway: {error}"
+        ))
+    }
 }
 
 pub(crate) struct Client {
@@ -83,18 +64,30 @@ impl Client {
         }
     }
 
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ReadError> {
+    /// Reads a resource, with the token given to this process.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
         let token = self.tokens.to_read();
         let (status, body) = self.exchange(Method::GET, path, token, None).await?;
-        match status {
-            StatusCode::OK => serde_json::from_slice(&body).map_err(|error| strange(path, &error)),
-            StatusCode::MISDIRECTED_REQUEST => Err(ReadError::OtherName),
-            StatusCode::UNAUTHORIZED => Err(match self.tokens.variable_to_read() {
-                None => ReadError::NoToken,
-                Some(variable) => ReadError::UnknownToken(variable),
-            }),
-            status => Err(ReadError::Refused(path.to_owned(), status)),
-        }
+        let message = match (status, self.tokens.variable_to_read()) {
+            (StatusCode::OK, _) => {
+                let answer = serde_json::from_slice(&body);
+                return answer.map_err(|error| AdminError::no_gateway(path, error));
+            }
+            (StatusCode::MISDIRECTED_REQUEST, _) => {
+                "the gateway has another name: use its address, or add this name to admin_hosts in [server]".to_owned()
+            }
+            (StatusCode::UNAUTHORIZED, None) => {
+                "the gateway requires a token: set DRIP_ADMIN_READ_TOKEN to its token for reading, or DRIP_ADMIN_TOKEN to one for changes".to_owned()
+            }
+            (StatusCode::UNAUTHORIZED, Some(variable)) => format!(
+                "the gateway does not accept the token in {variable}: set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN to the value with which the gateway was started"
+            ),
+            _ => format!("it answers {status} to {path}"),
+        };
+        Err(AdminError {
+            status: Some(status),
+            message,
+        })
     }
 
     /// Sends a request and returns the status and the body of the response.
@@ -104,7 +97,7 @@ impl Client {
         path: &str,
         token: Option<&[u8]>,
         body: Option<String>,
-    ) -> Result<(StatusCode, Bytes), ReadError> {
+    ) -> Result<(StatusCode, Bytes), AdminError> {
         let url = format!("{}{path}", self.address.url());
         let mut request = self.http.request(method, url);
         if let Some(token) = token {
@@ -115,17 +108,12 @@ impl Client {
             Some(body) => request.content_type("application/json").send_body(body),
             None => request.send(),
         };
-        let answer = timeout(PATIENCE, sent).await;
-        let mut response = answer
-            .map_err(|_| ReadError::Silent)?
-            .map_err(|error| unreachable(&error))?;
+        let silent = |_| AdminError::unreadable("no answer in time");
+        let sent = timeout(PATIENCE, sent).await.map_err(silent)?;
+        let mut response = sent.map_err(|error| unreachable(&error))?;
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
-        let body = body
-            .map_err(|_| ReadError::Silent)?
-            .map_err(|error| match error {
-                PayloadError::Overflow => ReadError::TooLarge(path.to_owned()),
-                error => strange(path, &error),
-            })?;
+        let body = body.map_err(silent)?;
+        let body = body.map_err(|error| AdminError::no_gateway(path, error))?;
         Ok((response.status(), body))
     }
 
@@ -135,38 +123,28 @@ impl Client {
         method: Method,
         path: &str,
         body: String,
-    ) -> Result<T, ChangeError> {
-        let lost = |message| ChangeError {
-            status: None,
-            message,
-        };
+    ) -> Result<T, AdminError> {
         let token = self.tokens.to_change();
-        let answer = self.exchange(method, path, token, Some(body)).await;
-        let (status, body) = answer.map_err(|why| lost(why.to_string()))?;
+        let (status, body) = self.exchange(method, path, token, Some(body)).await?;
         if status.is_success() {
-            let why = "its answer is not what a drip gateway says";
             let answer = serde_json::from_slice(&body);
-            return answer.map_err(|error| lost(format!("{why}: {error}")));
+            return answer.map_err(|error| AdminError::no_gateway(path, error));
         }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {
-                "; set DRIP_ADMIN_TOKEN to its token, and start again"
+                "; set DRIP_ADMIN_TOKEN to the token of the gateway, and start again"
             }
             (StatusCode::UNAUTHORIZED, true) => {
-                "; DRIP_ADMIN_TOKEN has another token than the gateway"
+                "; the token in DRIP_ADMIN_TOKEN is not that of the gateway"
             }
             _ => "",
         };
-        Err(ChangeError {
+        Err(AdminError {
             status: Some(status),
             message: format!("{why}{remedy}"),
         })
     }
-}
-
-fn strange(path: &str, why: &dyn Display) -> ReadError {
-    ReadError::Strange(path.to_owned(), Plain::new(&why.to_string()))
 }
 
 /// Returns the error in the body of a response, in one line.
@@ -187,15 +165,15 @@ fn reason(body: &[u8]) -> Option<String> {
     Some(Plain::new(&text).to_string())
 }
 
-fn unreachable(error: &SendRequestError) -> ReadError {
-    let text = match error {
-        SendRequestError::Connect(ConnectError::Io(error)) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-            _ => error.to_string(),
-        },
-        SendRequestError::Connect(ConnectError::Disconnected) => return ReadError::Ended,
+fn unreachable(error: &SendRequestError) -> AdminError {
+    AdminError::unreadable(match error {
+        SendRequestError::Connect(ConnectError::Io(error))
+            if error.kind() == io::ErrorKind::ConnectionRefused =>
+        {
+            "connection refused".to_owned()
+        }
+        SendRequestError::Connect(ConnectError::Disconnected) => "the connection ended".to_owned(),
         SendRequestError::Connect(error) => error.to_string(),
-        _ => return ReadError::Ended,
-    };
-    ReadError::Unreachable(Plain::new(&text).to_string())
+        _ => "the connection ended".to_owned(),
+    })
 }

@@ -16,7 +16,14 @@ pub fn complain(what: impl Display) {
 
 /// Prints the result of a command on standard output.
 pub fn print(text: &str) -> ExitCode {
-    exit_code("drip", io::stdout().write_all(text.as_bytes()))
+    exit_code("drip", write(text))
+}
+
+/// Writes a text to standard output at once.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Returns the exit code of a command. Prints an error under the command's name.

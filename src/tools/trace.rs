@@ -5,11 +5,45 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
-use gateway::replay::Form;
+use gateway::replay::{Form, Line, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::complain::complain;
+
 /// Maximum number of bad lines that are reported individually. Further ones are only counted.
-pub const SHOWN: u64 = 10;
+const SHOWN: u64 = 10;
+
+/// Calls `submit` for each request of a trace. Returns whether all lines were read.
+///
+/// Reports lines that cannot be read on standard error, and adds their number to `bad`.
+///
+/// # Errors
+///
+/// Returns the errors of `submit`.
+pub(crate) fn each_request(
+    name: &Path,
+    trace: &mut Trace,
+    bad: &mut u64,
+    mut submit: impl FnMut(&Line) -> io::Result<()>,
+) -> io::Result<bool> {
+    let name = name.display();
+    loop {
+        match trace.take() {
+            Ok(Some((_, Ok(line)))) => submit(&line)?,
+            Ok(Some((number, Err(error)))) => {
+                *bad += 1;
+                if *bad <= SHOWN {
+                    complain(format_args!("{name}: line {number}: {error}"));
+                }
+            }
+            Ok(None) => return Ok(true),
+            Err(error) => {
+                complain(format_args!("{name}: {error}"));
+                return Ok(false);
+            }
+        }
+    }
+}
 
 /// Creates a progress bar for files of `length` bytes in total.
 ///
@@ -37,7 +71,10 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
 
 /// Parses the name of a format. Completions and help list the names.
 pub fn form() -> impl TypedValueParser<Value = Form> {
-    PossibleValuesParser::new(Form::names()).try_map(|name| name.parse::<Form>())
+    PossibleValuesParser::new(Form::NAMES.map(|(name, _)| name)).try_map(|name| {
+        let found = Form::NAMES.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, form)| form).ok_or("not a known format")
+    })
 }
 
 /// Returns the size of a file in bytes; `None` for standard input (`-`) and for non-files.

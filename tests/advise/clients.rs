@@ -162,7 +162,7 @@ fn what_does_not_fit_the_log_is_refused_with_its_reason() {
         (
             &["advise", "--zone", "z", "log.csv"],
             1,
-            "--zone is for drip's own log",
+            "--zone needs drip's own log",
         ),
     ] {
         let refused = run(folder, args);

@@ -22,7 +22,7 @@ fn the_advised_rate_is_a_quarter_above_the_peak_and_permits_are_twice_those_in_u
     // 51 requests per second, of 20 ms each.
     write(folder, "log.json", json(&steady()));
     let report = advise(folder, &["log.json"]);
-    let expected = "# In 99.9 % of the seconds at most 51 requests came. The rate is a quarter more.\n\
+    let expected = "# In 99.9 % of the seconds at most 51 requests arrived. The rate is a quarter more.\n\
         rate = \"64r/s\"\n\
         # In 99.9 % of the seconds at most 1.0 were at the origin on average. This is twice that.\n\
         max_in_flight = 3\n\

@@ -123,7 +123,7 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     );
     write(folder, "log.csv", csv(&steady()));
     let fine = advise(folder, &["log.csv"]);
-    assert_contains!(fine, "what --key says, $remote_addr");
+    assert_contains!(fine, "that of --key, $remote_addr");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_zone_of_the_gateways_own_log_brings_its_keys() {
     assert_contains!(
         report,
         "225 requests of 2 keys as zone users logged them",
-        "\n75 requests were not decided on by this zone",
+        "\n75 requests were not decided by this zone",
         "[zones.users]\nkey = \"$http_user\"\n"
     );
     let nobody = run(folder, &["advise", "--zone", "nobody", "log.json"]);
@@ -249,12 +249,12 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     );
     assert_eq!(without_variable.status.code(), Some(1));
     let said = String::from_utf8(without_variable.stderr).unwrap();
-    assert_contains!(said, "the log does not have $http_x_api_key");
+    assert_contains!(said, "the log does not contain $http_x_api_key");
     let partly = advise(
         folder,
         &["--key", "$remote_addr$http_x_api_key", "access.log"],
     );
-    assert_contains!(partly, "The log does not have $http_x_api_key");
+    assert_contains!(partly, "The log does not contain $http_x_api_key");
     for wrong in [["--key", "$nonsense"], ["--good", "0/9"]] {
         let refused = run(folder, &[&["advise"], &wrong[..], &["access.log"]].concat());
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");

@@ -14,13 +14,13 @@ fn lines_that_cannot_be_sorted_are_reported() {
     requests.push((10_000, "192.0.2.1".to_owned()));
     write(folder, "late", csv(&requests));
     let report = advise(folder, &["late"]);
-    let received = "\n1 requests stood more than 60 s";
+    let received = "\n1 requests are more than 60 s";
     assert_contains!(report, received);
     // Newest line first: the report warns that its numbers cannot be right.
     requests.reverse();
     write(folder, "reversed", csv(&requests));
     let report = advise(folder, &["reversed"]);
-    assert_contains!(report, "put the log into order first");
+    assert_contains!(report, "sort the log by time first");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_log_that_is_named_twice_counts_once() {
     let output = run(folder, &["advise", "access.log", "./access.log"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), once);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "./access.log: is listed twice, and is read once\n");
+    assert_eq!(said, "./access.log: listed twice, read once\n");
 }
 
 #[test]

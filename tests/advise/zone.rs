@@ -56,13 +56,13 @@ fn with_a_file_any_log_has_the_key_of_its_zone() {
         assert_eq!(fit(&report, "all keys"), ("20r/s", 4), "{report}");
         let keys = "1920 requests of 3 keys ";
         assert_contains!(report, keys, "\n[zones.users]\nkey = \"$arg_key\"\n");
-        assert!(!report.contains("what --key says"), "{report}");
+        assert!(!report.contains("that of --key"), "{report}");
     }
 
     for (arguments, wrong) in [
         (
             ["-c", "gateway.toml", "--zone", "user"],
-            "gateway.toml has no zone user; it has: users",
+            "gateway.toml has no zone user: its zones are users",
         ),
         (
             ["-c", "none.toml", "--zone", "users"],

@@ -201,18 +201,18 @@ fn drip_top_shows_the_token_and_says_what_to_set() {
         assert!(shows, "{right:?}: {text}");
     }
     let (shows, text) = top(&[]);
-    let requested = "it wants a token to be read: set DRIP_ADMIN_READ_TOKEN";
+    let requested = "the gateway requires a token: set DRIP_ADMIN_READ_TOKEN";
     assert!(!shows && text.contains(requested), "{text}");
     for (variable, value, says) in [
         (
             READ,
             "other",
-            "it does not know the token in DRIP_ADMIN_READ_TOKEN",
+            "the gateway does not accept the token in DRIP_ADMIN_READ_TOKEN",
         ),
         (
             ADMIN,
             "other",
-            "it does not know the token in DRIP_ADMIN_TOKEN",
+            "the gateway does not accept the token in DRIP_ADMIN_TOKEN",
         ),
         (
             ADMIN,

@@ -56,10 +56,10 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
         "{received}"
     );
     for (args, received) in [
-        ("-c NAME check NAME", "leave one out"),
-        ("-c NAME check -c NAME", "leave one out"),
-        ("-c NAME simulate -c NAME trace.csv", "leave one out"),
-        ("-c NAME schema", "leave out -c FILE"),
+        ("-c NAME check NAME", "remove one"),
+        ("-c NAME check -c NAME", "remove one"),
+        ("-c NAME simulate -c NAME trace.csv", "remove one"),
+        ("-c NAME schema", "remove -c FILE"),
         ("-c NAME advise access.log", "drip advise -c FILE"),
         ("check NAME -c NAME", "cannot be used with"),
         ("run NAME -c NAME", "cannot be used with"),

@@ -160,7 +160,7 @@ fn a_permit_is_held_for_the_logged_time_at_the_origin() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.matches(",passed,").count(), 3);
     let received = String::from_utf8(output.stderr).unwrap();
-    let expected = "3 requests have no time at the origin in the trace: they hold no place of \
+    let expected = "3 requests have no time at the origin in the trace: they hold no permit of \
                     max_in_flight or in_flight\n";
     assert_eq!(received, expected);
 }

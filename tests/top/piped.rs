@@ -59,7 +59,7 @@ fn where_nobody_listens_the_error_names_the_address_and_what_to_do() {
     fake.stop();
     let output = top(&[&fake.address.to_string()]);
     let expected = format!(
-        "drip top: nothing to show from {}: connection refused; start the gateway, or give the address that its file \
+        "drip top: cannot read {}: connection refused; start the gateway, or give the address that its file \
          has as server.admin: drip top ADDRESS\n",
         fake.address
     );
@@ -76,7 +76,7 @@ fn another_server_is_no_gateway() {
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
-            "is not what a drip gateway says",
+            "is not that of a drip gateway",
         ),
         ("SSH-2.0\r\n", "the connection ended"),
     ];

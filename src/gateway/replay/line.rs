@@ -20,7 +20,7 @@ mod spans;
 mod time;
 mod traefik;
 
-pub use form::{Form, UnknownForm};
+pub use form::Form;
 
 /// One line of a trace: one request.
 #[derive(Debug, PartialEq)]
@@ -80,6 +80,11 @@ impl<'a> Line<'a> {
 }
 
 impl Recorded<'_> {
+    /// Returns the query of the target; empty if there is none.
+    pub(super) fn query(&self) -> &str {
+        self.target.split_once('?').map_or("", |(_, query)| query)
+    }
+
     /// Returns the zone that decided on the request, and the unescaped key there.
     ///
     /// `None` unless the line is from the gateway's own log.
@@ -171,13 +176,9 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
     let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
     let mut quoted = unescaped(rest);
-    let (Some(request), Some(_), referer, _, agent) = (
-        quoted.next(),
-        quoted.next(),
-        quoted.next(),
-        quoted.next(),
-        quoted.next(),
-    ) else {
+    let mut next = || quoted.next();
+    let (Some(request), Some(_), referer, _, agent) = (next(), next(), next(), next(), next())
+    else {
         return Err(LineError::Combined);
     };
     // The user field comes from the client and may contain brackets.

@@ -15,7 +15,7 @@ mod timeline;
 mod trace;
 mod zone_keys;
 
-pub use line::{Form, Line, LineError, Recorded, UnknownForm};
+pub use line::{Form, Line, LineError, Recorded};
 pub use outcome::{AtGate, Outcome};
 pub use request_keys::add as add_to_key;
 pub use simulator::{ReplayAdmission, Simulator};

@@ -47,11 +47,8 @@ impl<'a> RequestKeys<'a> {
         let meets = |route: &Route| meets(route, line);
         let index = self.route_index.find(routes, &path, None, method, meets)?;
         let route = routes.get(index)?;
-        let is_twice = |name: &String| {
-            let recorded = line.recorded.as_ref();
-            let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
-            query.is_some_and(|(_, query)| target::has_several(query.as_bytes(), name))
-        };
+        let query = line.recorded.as_ref().map_or("", Recorded::query);
+        let is_twice = |name: &String| target::has_several(query.as_bytes(), name);
         let is_ambiguous = route.inputs.arguments().iter().any(is_twice);
         route.origin().filter(|_| !is_ambiguous).map(|_| route)
     }
@@ -70,14 +67,7 @@ impl<'a> RequestKeys<'a> {
     ///
     /// A long key is truncated, as in the gateway.
     pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
-        let mut key = self.whole(zone, route, line);
-        key.truncate(MAX_KEY_SIZE);
-        key
-    }
-
-    /// Returns the key without truncation.
-    fn whole(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
-        match (&line.key, &line.recorded) {
+        let mut key = match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
             (None, Some(recorded)) => match recorded.decided() {
                 Some((decided, key)) if *decided == zone.name => key.into_owned(),
@@ -91,7 +81,9 @@ impl<'a> RequestKeys<'a> {
                 }),
             },
             (None, None) => Vec::new(),
-        }
+        };
+        key.truncate(MAX_KEY_SIZE);
+        key
     }
 }
 
@@ -99,9 +91,8 @@ impl<'a> RequestKeys<'a> {
 ///
 /// A log has the query, but no other field, no cookie, and not the listener of the client.
 fn meets(route: &Route, line: &Line) -> bool {
-    let recorded = line.recorded.as_ref();
-    let query = recorded.and_then(|recorded| recorded.target.split_once('?'));
-    let query = query.map_or("", |(_, query)| query).as_bytes();
+    let query = line.recorded.as_ref().map_or("", Recorded::query);
+    let query = query.as_bytes();
     let is_met = |condition: &Matcher| match &condition.input {
         // As in the gateway: if the argument occurs twice, the route matches and then refuses the
         // request.
@@ -149,9 +140,7 @@ pub fn add(
             key.extend_from_slice(recorded.user_agent.as_bytes());
         }
         Variable::Arg(name) => {
-            let query = recorded.target.split_once('?');
-            let query = query.map_or("", |(_, query)| query);
-            key.extend_from_slice(&target::argument(query.as_bytes(), name));
+            key.extend_from_slice(&target::argument(recorded.query().as_bytes(), name));
         }
         _ => return false,
     }

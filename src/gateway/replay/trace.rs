@@ -21,21 +21,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads from `input`, and detects the format.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the first bytes cannot be read.
-    pub fn new(input: Box<dyn Read>) -> io::Result<Self> {
-        Self::of_form(input, None)
-    }
-
     /// Reads from `input`. `requested`: format of the lines; `None`: it is detected.
     ///
     /// # Errors
     ///
     /// Returns an error if the first bytes cannot be read.
-    pub fn of_form(input: Box<dyn Read>, requested: Option<Form>) -> io::Result<Self> {
+    pub fn new(input: Box<dyn Read>, requested: Option<Form>) -> io::Result<Self> {
         Ok(Self {
             lines: Lines::new(input)?,
             requested,
@@ -52,11 +43,8 @@ impl Trace {
     /// Returns an error if the input cannot be read further.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
         let (number, form) = loop {
-            let taken = self
-                .lines
-                .take()
-                .map_err(|error| self.with_line_number(&error))?;
-            let Some(number) = taken else {
+            let taken = self.lines.take();
+            let Some(number) = taken.map_err(|error| self.with_line_number(&error))? else {
                 return Ok(None);
             };
             let Some(line) = self.lines.line().map(bare) else {

@@ -14,11 +14,7 @@ pub struct Advice {
     pub(super) survey: Survey,
     /// Number of window widths that the log is long enough for.
     pub(super) widths: usize,
-    pub(super) zone: ZoneAdvice,
-}
-
-/// The recommendation for a zone.
-pub(super) struct ZoneAdvice {
+    /// Rate and burst that fit all keys.
     pub(super) all: Fit,
     /// Rate and burst that fit all keys except the busiest; `None` if there are no other keys.
     pub(super) without: Option<Fit>,
@@ -36,20 +32,9 @@ impl Advice {
     /// Returns an error if the temporary file cannot be read.
     pub fn new(mut survey: Survey) -> io::Result<Option<Self>> {
         survey.end()?;
-        let (first, last) = survey.group.span();
-        let widths = widths_in(last.since(first));
-        let zone = ZoneAdvice::new(&survey, widths)?;
-        Ok(zone.map(|zone| Self {
-            survey,
-            widths,
-            zone,
-        }))
-    }
-}
-
-impl ZoneAdvice {
-    fn new(survey: &Survey, widths: usize) -> io::Result<Option<Self>> {
         let group = &survey.group;
+        let (first, last) = group.span();
+        let widths = widths_in(last.since(first));
         let fitter = Fitter::new(group, widths)?;
         let Some(all) = fitter.fit(|_| true)? else {
             return Ok(None);
@@ -67,6 +52,8 @@ impl ZoneAdvice {
             without: without.transpose()?.flatten(),
             is_dominated: most > group.requests() - most,
             heaviest,
+            widths,
+            survey,
         }))
     }
 

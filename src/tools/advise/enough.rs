@@ -14,10 +14,7 @@ const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 /// Returns a warning for a log that is too short for reliable numbers; `None` for others.
 pub(super) fn caution(survey: &Survey) -> Option<String> {
     let (first, last) = survey.group.span();
-    caution_of(survey.group.requests(), last.since(first))
-}
-
-fn caution_of(count: u64, time: Duration) -> Option<String> {
+    let (count, time) = (survey.group.requests(), last.since(first));
     let seconds = time.as_secs();
     let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
         (false, false) => return None,
@@ -28,7 +25,7 @@ fn caution_of(count: u64, time: Duration) -> Option<String> {
         (false, true) => format!("{seconds} s of traffic are too short a time"),
     };
     Some(format!(
-        "CAUTION: {what} to size limits by: take at least {MIN_REQUESTS}\n\
-         requests over an hour, better a day that has the busiest hour.\n"
+        "CAUTION: {what} to compute limits: use at least {MIN_REQUESTS}\n\
+         requests of an hour or more, better a day with the busiest hour.\n"
     ))
 }

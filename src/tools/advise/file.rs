@@ -6,7 +6,8 @@ use gateway::replay::Form;
 use super::advice::Advice;
 use super::enough::caution;
 use super::fit::WIDTHS;
-use super::paste::{gate_fields, limit, title, zone_of};
+use super::gate::gate_fields;
+use super::paste::{limit, title, zone_of};
 use super::report::{basis, headline};
 
 /// Placeholder for the origin, which a log does not name.
@@ -18,13 +19,12 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 /// the log is too short for reliable numbers, the limits are commented out.
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
-    let zone = &advice.zone;
-    let of_rate = origin_of_rate(advice, zone.is_without());
+    let of_rate = origin_of_rate(advice);
     let key = toml_string(&survey.template.to_string());
-    let rate = toml_string(&zone.chosen().0.rate.to_string());
+    let rate = toml_string(&advice.chosen().0.rate.to_string());
     let of_keys = match survey.form {
         Some(Form::Csv) => {
-            "# The log does not say what its keys are made of; address is assumed.\n"
+            "# The log does not contain the parts of its keys: the client address is assumed.\n"
         }
         _ => "",
     };
@@ -33,29 +33,29 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     let (gate, dry_run) = match caution {
         None => (
             gate,
-            "# dry_run = true    # limit nobody, only count and log\n",
+            "# dry_run = true    # reject and delay nothing, only count and log\n",
         ),
         Some(_) => (
             without_fields(&gate),
-            "dry_run = true    # limits nobody, only counts and logs: remove it once the numbers are right\n",
+            "dry_run = true    # rejects and delays nothing, only counts and logs: remove it once the numbers are right\n",
         ),
     };
     let caution = comments(&caution.unwrap_or_default());
     let unnamed = match origin {
         Some(_) => "",
-        None => "    # the log does not name the backend: write its address here",
+        None => "    # the log does not contain the origin's address: write it here",
     };
     format!(
         "# Numbers from {name}:\n\
          # {} {}.\n\
-         # `drip advise {name}` shows who made them; `drip simulate{option} --summary {name}` replays the log\n\
+         # `drip advise {name}` shows the keys; `drip simulate{option} --summary {name}` replays the log\n\
          # against this file.\n\
          {caution}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
          [server]\n\
          listen = [\"127.0.0.1:8080\"]           # also \"[::]:8080\", or \"unix:drip.sock\"\n\
          admin = \"127.0.0.1:9090\"              # the live page, metrics and API; \"off\" for none\n\
-         # trusted_proxies = [\"10.0.0.0/8\"]    # whose X-Forwarded-For tells who the client is\n\n\
-         # The gate in front of the origin: what it gets from all clients together.\n\
+         # trusted_proxies = [\"10.0.0.0/8\"]    # proxies whose X-Forwarded-For is trusted\n\n\
+         # The gate of the origin limits the requests of all clients together.\n\
          [origins.app]\n\
          servers = [{}]{unnamed}\n{gate}\n\
          [zones.{}]\nkey = {key}\n{of_keys}{of_rate}rate = {rate}\n\n\
@@ -67,14 +67,14 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         basis(survey),
         toml_string(origin.unwrap_or(ORIGIN)),
         title(&zone_of(survey)),
-        limit(survey, zone),
+        limit(advice),
     )
 }
 
 /// Returns a comment that says how the rate was found.
-fn origin_of_rate(advice: &Advice, is_without: bool) -> String {
+fn origin_of_rate(advice: &Advice) -> String {
     let (_, window) = WIDTHS[advice.widths - 1];
-    let other = if is_without { "other " } else { "" };
+    let other = if advice.is_without() { "other " } else { "" };
     format!("# The most requests of one {other}key within {window}.\n")
 }
 

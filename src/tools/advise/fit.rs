@@ -6,7 +6,7 @@ use std::time::Duration;
 use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict, to_whole};
 
 use super::group::Group;
-use super::spool::{Event, Spool};
+use super::spool::Event;
 
 /// Highest rate that a file may have, in requests per second.
 pub(super) const FASTEST: u64 = 1_000_000;
@@ -27,7 +27,7 @@ pub(super) struct Fit {
 
 /// The requests of a group, with the peaks of each of its keys.
 pub(super) struct Fitter<'a> {
-    spool: &'a Spool,
+    group: &'a Group,
     /// Peaks by slot.
     peaks: Vec<Peaks>,
     /// Number of widths that the log is long enough for.
@@ -41,15 +41,14 @@ impl<'a> Fitter<'a> {
     ///
     /// Returns an error if the temporary file cannot be read.
     pub(super) fn new(group: &'a Group, widths: usize) -> io::Result<Self> {
-        let spool = &group.spool;
-        let mut counts = vec![Counts::default(); spool.slots];
-        spool.each(|event| {
+        let mut counts = vec![Counts::default(); group.keys.slots()];
+        group.spool.each(|event| {
             if let Some(counts) = counts.get_mut(event.slot as usize) {
                 counts.add(event);
             }
         })?;
         Ok(Self {
-            spool,
+            group,
             peaks: counts.into_iter().map(|it| it.peaks).collect(),
             widths,
         })
@@ -75,7 +74,7 @@ impl<'a> Fitter<'a> {
         }
         let widest = self.widths - 1;
         let rate = rate(peaks[widest].into(), WIDTHS[widest].0);
-        let burst = burst(self.spool, rate, takes)?;
+        let burst = burst(self.group, rate, takes)?;
         Ok(Some(Fit { peaks, rate, burst }))
     }
 }
@@ -108,14 +107,14 @@ impl Counts {
 }
 
 /// Returns the smallest burst that rejects no request of these keys at this rate.
-fn burst(spool: &Spool, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
+fn burst(group: &Group, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
     let limit = Limit {
         burst: u32::MAX,
         ..Limit::unlimited(Delay::Above(0), Cost::ONE)
     };
-    let mut buckets = vec![Bucket::new(); spool.slots];
+    let mut buckets = vec![Bucket::new(); group.keys.slots()];
     let mut highest: f64 = 0.0;
-    spool.each(|event| {
+    group.spool.each(|event| {
         let bucket = buckets.get_mut(event.slot as usize);
         let Some(bucket) = bucket.filter(|_| takes(event.slot)) else {
             return;

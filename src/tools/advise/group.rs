@@ -50,15 +50,6 @@ impl Group {
         })
     }
 
-    /// Ends the counting.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if there is no more room for temporary files.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        self.spool.end(self.keys.slots())
-    }
-
     /// Returns the time of the first and of the last request.
     pub(super) fn span(&self) -> (Moment, Moment) {
         let [first, last] = [self.first.unwrap_or_default(), self.last].map(Moment::from_nanos);
@@ -67,6 +58,6 @@ impl Group {
 
     /// Returns the number of requests.
     pub(super) fn requests(&self) -> u64 {
-        self.spool.len()
+        self.spool.count
     }
 }

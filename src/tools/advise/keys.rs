@@ -17,7 +17,8 @@ pub(super) struct Keys {
     requests: Vec<u64>,
     /// Maximum number of keys.
     most: usize,
-    forgotten: u64,
+    /// How often a key was forgotten.
+    pub(super) forgotten: u64,
 }
 
 /// A key, with the number of its requests.
@@ -91,11 +92,6 @@ impl Keys {
         self.slots.len() as u64 + self.forgotten
     }
 
-    /// Returns how often a key was forgotten.
-    pub(super) fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
-
     /// Returns the remembered keys with the most requests, the busiest first.
     pub(super) fn heaviest(&self, count: usize) -> Vec<HeavyKey> {
         let requests = |slot: u32| self.requests.get(slot as usize).copied().unwrap_or(0);
@@ -125,7 +121,7 @@ mod tests {
             assert!(keys.count(slot));
         }
         assert_eq!(
-            (keys.slots(), keys.number(), keys.forgotten()),
+            (keys.slots(), keys.number(), keys.forgotten),
             (3, 1_001, 998)
         );
         let heaviest = keys.heaviest(2);

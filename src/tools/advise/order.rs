@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Maximum delay of a line, in nanoseconds. Servers write a line when the response has ended.
 pub(super) const WAITED: u64 = 60 * 1_000_000_000;
-/// Maximum number of lines that are held back.
+/// Number of held lines at which the first one is taken.
 const HELD: usize = 1 << 20;
 
 /// Sorts items that are nearly in order of time, in bounded memory.
@@ -15,7 +15,8 @@ pub(super) struct Order<T> {
     count: u64,
     latest: u64,
     left: u64,
-    late: u64,
+    /// Number of items that arrived too late to be sorted.
+    pub(super) late: u64,
 }
 
 impl<T: Copy + Ord> Order<T> {
@@ -29,51 +30,28 @@ impl<T: Copy + Ord> Order<T> {
         }
     }
 
-    /// Adds an item of `time`. Passes items whose order is now certain to `out`.
-    pub(super) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
-        // The item is late: later items have already been passed on. Count it as if it had their
-        // time.
+    /// Adds an item of `time`. Call [`Self::take_certain`] until it returns `None` before the next.
+    pub(super) fn put(&mut self, time: u64, item: T) {
+        // The item is late: later items have already been taken. Count it as if it had their time.
         self.late += u64::from(time < self.left);
         let time = time.max(self.left);
-        if self.held.len() == HELD {
-            // Passing items on before adding one keeps the queue within its bound.
-            if self.first().is_some_and(|first| time < first) {
-                self.left = time;
-                out(time, item);
-                return;
-            }
-            self.take(&mut out);
-        }
         self.count += 1;
         self.held.push(Reverse((time, self.count, item)));
         self.latest = self.latest.max(time);
+    }
+
+    /// Takes the first item and its time, if its order is certain or too many items are held.
+    pub(super) fn take_certain(&mut self) -> Option<(u64, T)> {
         let due = self.latest.saturating_sub(WAITED);
-        while self.first().is_some_and(|first| first <= due) {
-            self.take(&mut out);
-        }
+        let Reverse((first, ..)) = self.held.peek()?;
+        (*first <= due || self.held.len() >= HELD).then(|| self.take())?
     }
 
-    /// Ends the input. Passes all remaining items to `out`.
-    pub(super) fn end(&mut self, mut out: impl FnMut(u64, T)) {
-        while self.first().is_some() {
-            self.take(&mut out);
-        }
-    }
-
-    /// Returns the number of items that arrived too late to be sorted.
-    pub(super) fn late(&self) -> u64 {
-        self.late
-    }
-
-    fn first(&self) -> Option<u64> {
-        self.held.peek().map(|Reverse(it)| it.0)
-    }
-
-    fn take(&mut self, out: &mut impl FnMut(u64, T)) {
-        if let Some(Reverse((time, _, item))) = self.held.pop() {
-            self.left = time;
-            out(time, item);
-        }
+    /// Takes the first item and its time.
+    pub(super) fn take(&mut self) -> Option<(u64, T)> {
+        let Reverse((time, _, item)) = self.held.pop()?;
+        self.left = time;
+        Some((time, item))
     }
 }
 
@@ -86,10 +64,11 @@ mod tests {
     fn ordered(times: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
         let (mut order, mut out) = (Order::new(), Vec::new());
         for (number, time) in times.into_iter().enumerate() {
-            order.put(time, number as u64, |time, item| out.push((time, item)));
+            order.put(time, number as u64);
+            out.extend(std::iter::from_fn(|| order.take_certain()));
         }
-        order.end(|time, item| out.push((time, item)));
-        (out, order.late())
+        out.extend(std::iter::from_fn(|| order.take()));
+        (out, order.late)
     }
 
     #[test]
@@ -111,17 +90,23 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_are_held_back() {
-        let (mut order, mut left) = (Order::new(), 0);
-        for time in 0..HELD as u64 + 10 {
-            order.put(time, (), |_, ()| left += 1);
+        let mut order = Order::new();
+        let mut taken = Vec::new();
+        let mut put = |order: &mut Order<()>, time| {
+            order.put(time, ());
+            taken.extend(std::iter::from_fn(|| order.take_certain()));
+            (taken.len(), taken.last().copied())
+        };
+        for time in 0..HELD as u64 + 8 {
+            put(&mut order, time);
         }
-        assert_eq!(left, 10);
-        assert_eq!(order.held.len(), HELD);
+        assert_eq!(put(&mut order, HELD as u64 + 8), (10, Some((9, ()))));
+        assert_eq!(order.held.len(), HELD - 1);
         assert!(order.held.capacity() <= HELD);
-        // An item earlier than all held items is passed on at once.
-        order.put(9, (), |time, ()| left += time);
-        assert_eq!((left, order.late()), (19, 0));
-        order.put(8, (), |time, ()| left += time);
-        assert_eq!((left, order.late()), (19 + 9, 1));
+        // An item earlier than all held items is taken at once.
+        assert_eq!(put(&mut order, 9), (11, Some((9, ()))));
+        assert_eq!(order.late, 0);
+        assert_eq!(put(&mut order, 8), (12, Some((9, ()))));
+        assert_eq!(order.late, 1);
     }
 }

@@ -20,14 +20,14 @@ pub(super) struct OriginLoad {
     open: BTreeMap<u64, Load>,
     /// First second that has not ended yet.
     next: u64,
-    /// Number of seconds that ended early because too many were open.
-    early: u64,
+    /// Number of seconds that ended before all of their requests had arrived: too many were open.
+    pub(super) early: u64,
     /// Requests that are at the origin throughout second `next` because they began before it.
     steady: i64,
     came: Spread,
     began: Spread,
     /// Requests in flight, in millionths.
-    at_once: Spread,
+    pub(super) at_once: Spread,
 }
 
 /// Load of one second.
@@ -94,11 +94,6 @@ impl OriginLoad {
         }
     }
 
-    /// Returns the number of seconds that ended before all of their requests had arrived.
-    pub(super) fn early(&self) -> u64 {
-        self.early
-    }
-
     /// Returns the requests per second, at the origin if the log says when they were there.
     pub(super) fn of_second(&self) -> &Spread {
         if self.is_timed() {
@@ -106,11 +101,6 @@ impl OriginLoad {
         } else {
             &self.came
         }
-    }
-
-    /// Returns the requests in flight at the origin, in millionths.
-    pub(super) fn at_once(&self) -> &Spread {
-        &self.at_once
     }
 
     /// Returns whether the log says how long requests were at their origin.
@@ -173,10 +163,10 @@ mod tests {
         // second 13.
         let mut load = load(&[line(13.25, 2.75), line(11.5, 0.5), line(13.0, 0.0)]);
         load.end();
-        assert_eq!(load.at_once().count(), 4);
-        assert_eq!(load.at_once().peak(), 1_500_000);
-        assert!(load.at_once().at(0.0).abs_diff(250_000) < 1000);
-        assert!(load.at_once().at(0.5).abs_diff(500_000) < 1000);
+        assert_eq!(load.at_once.count(), 4);
+        assert_eq!(load.at_once.peak(), 1_500_000);
+        assert!(load.at_once.at(0.0).abs_diff(250_000) < 1000);
+        assert!(load.at_once.at(0.5).abs_diff(500_000) < 1000);
         assert_eq!((load.of_second().count(), load.of_second().peak()), (3, 1));
     }
 
@@ -188,7 +178,7 @@ mod tests {
         load.add(&Form::Json.read(&line(5.0, 5.0)).unwrap());
         load.add(&Form::Csv.read("18446744073.7,a").unwrap());
         load.end();
-        assert_eq!(load.at_once().peak(), 250_000);
+        assert_eq!(load.at_once.peak(), 250_000);
         assert_eq!((load.came.count(), load.began.count()), (3, 2));
     }
 
@@ -199,7 +189,7 @@ mod tests {
         for second in 0..seconds {
             load.add(&Form::Csv.read(&format!("{second},a")).unwrap());
         }
-        assert_eq!((load.open.len(), load.early()), (OPEN, 1000));
+        assert_eq!((load.open.len(), load.early), (OPEN, 1000));
         load.end();
         assert_eq!(load.of_second().count(), seconds);
     }

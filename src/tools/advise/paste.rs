@@ -2,26 +2,25 @@
 
 use config::{KeyTemplate, Part, Variable, toml_string};
 
-use super::advice::{Advice, ZoneAdvice};
+use super::advice::Advice;
 use super::fit::Fit;
-use super::gate::GateAdvice;
 use super::keys::HeavyKey;
 use super::survey::Survey;
 
 /// Returns a route's limit and its zone, to append to a file whose last table is the route.
 pub fn toml(advice: &Advice) -> String {
-    let (survey, zone) = (&advice.survey, &advice.zone);
+    let survey = &advice.survey;
     format!(
         "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
-        limit(survey, zone),
+        limit(advice),
         title(&zone_of(survey)),
         toml_string(&survey.template.to_string()),
-        toml_string(&zone.chosen().0.rate.to_string()),
+        toml_string(&advice.chosen().0.rate.to_string()),
     )
 }
 
 /// Returns the field of a route that limits it, with the alternative numbers as a comment.
-pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
+pub(super) fn limit(advice: &Advice) -> String {
     let (Fit { burst, .. }, other) = advice.chosen();
     let name = advice.heaviest().map(HeavyKey::shown).unwrap_or_default();
     let other = other.map_or(String::new(), |Fit { rate, burst, .. }| {
@@ -31,7 +30,7 @@ pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
             format!("# Made for all. Without {name}: rate = \"{rate}\", burst = {burst}.\n")
         }
     });
-    let zone = toml_string(&zone_of(survey));
+    let zone = toml_string(&zone_of(&advice.survey));
     format!("{other}limits = [{{ zone = {zone}, burst = {burst}, nodelay = true }}]\n")
 }
 
@@ -39,20 +38,6 @@ pub(super) fn limit(survey: &Survey, advice: &ZoneAdvice) -> String {
 pub(super) fn zone_of(survey: &Survey) -> String {
     let zone = survey.zone.clone();
     zone.unwrap_or_else(|| zone_name(&survey.template))
-}
-
-/// Returns the lines that put a gate in front of the origin, for the origin's table.
-pub(super) fn gate(survey: &Survey) -> Option<String> {
-    Some(format!("[origins.NAME]\n{}", gate_fields(survey)?))
-}
-
-/// Returns the same lines without the title of the table.
-pub(super) fn gate_fields(survey: &Survey) -> Option<String> {
-    let gate = GateAdvice::new(&survey.load)?;
-    let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
-    let has_keys = survey.template.parts().iter().any(is_of_keys);
-    let zone = has_keys.then(|| toml_string(&zone_of(survey)));
-    Some(gate.fields(zone.as_deref()))
 }
 
 /// Formats a name as part of a table's title.

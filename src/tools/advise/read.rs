@@ -11,7 +11,7 @@ use limit::Moment;
 
 use super::survey::Survey;
 use crate::complain::complain;
-use crate::trace::{SHOWN, length, open, progress};
+use crate::trace::{each_request, length, open, progress};
 
 /// Number of lines at the start of a log that are searched for a time.
 const LOOKED_AT: usize = 1000;
@@ -31,35 +31,19 @@ pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Re
     logs.sort_by_cached_key(|log| length(log).and_then(|_| begin(log, form)));
     let (mut read, mut bad) = (0, 0);
     for log in logs {
-        let name = log.display();
         let mut trace = match lines(log, form, &progress) {
             Ok(trace) => trace,
             Err(error) => {
-                complain(format_args!("{name}: {error}"));
+                complain(format_args!("{}: {error}", log.display()));
                 continue;
             }
         };
-        loop {
-            match trace.take() {
-                Ok(Some((_, Ok(line)))) => {
-                    read += 1;
-                    survey.add(&line)?;
-                    // The survey reports the format of the first log.
-                    survey.form = survey.form.or(trace.form());
-                }
-                Ok(Some((number, Err(error)))) => {
-                    bad += 1;
-                    if bad <= SHOWN {
-                        complain(format_args!("{name}: line {number}: {error}"));
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    complain(format_args!("{name}: {error}"));
-                    break;
-                }
-            }
-        }
+        each_request(log, &mut trace, &mut bad, |line| {
+            read += 1;
+            survey.add(line)
+        })?;
+        // The survey reports the format of the first log.
+        survey.form = survey.form.or(trace.form());
     }
     progress.finish_and_clear();
     if bad > 0 {
@@ -69,7 +53,7 @@ pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Re
 }
 
 fn lines(log: &Path, form: Option<Form>, progress: &ProgressBar) -> io::Result<Trace> {
-    open(log, progress).and_then(|input| Trace::of_form(input, form))
+    open(log, progress).and_then(|input| Trace::new(input, form))
 }
 
 /// Returns the time of the first request of a log.
@@ -93,7 +77,7 @@ fn each_once(logs: &[PathBuf]) -> Vec<&Path> {
         let is_new = file.is_none_or(|file| known.insert(file));
         if !is_new {
             let log = log.display();
-            complain(format_args!("{log}: is listed twice, and is read once"));
+            complain(format_args!("{log}: listed twice, read once"));
         }
         is_new
     };

@@ -10,7 +10,8 @@ use limit::Moment;
 use super::advice::Advice;
 use super::enough::caution;
 use super::fit::{Fit, WIDTHS};
-use super::paste::{gate, toml};
+use super::gate::gate_fields;
+use super::paste::toml;
 use super::survey::Survey;
 use crate::shown::{percent, share};
 
@@ -25,15 +26,15 @@ pub fn report(advice: &Advice) -> String {
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
     let target = if survey.is_of_file() {
-        "Put these fields into the tables that the file has, the first into that of the route"
+        "Add these fields to the tables of the file, the first to that of the route"
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
     };
     let _ = write!(text, "\n{target}:\n\n");
     text.push_str(&toml(advice));
-    if let Some(lines) = gate(survey) {
-        text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
-        text.push_str(&lines);
+    if let Some(fields) = gate_fields(survey) {
+        text.push_str("\nFor a gate in front of the origin, in its table:\n\n[origins.NAME]\n");
+        text.push_str(&fields);
     }
     table(&mut text, advice);
     notes(&mut text, survey);
@@ -44,7 +45,7 @@ pub fn report(advice: &Advice) -> String {
 
 /// Returns the first line: which keys made how many of the requests.
 pub(super) fn headline(advice: &Advice) -> String {
-    let heaviest = advice.zone.heaviest().map(|key| {
+    let heaviest = advice.heaviest().map(|key| {
         let part = share(key.requests, advice.survey.group.requests());
         format!("{} made {} of all requests.", key.shown(), percent(part))
     });
@@ -86,17 +87,17 @@ fn table(text: &mut String, advice: &Advice) {
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
-    let (zone, all) = (&advice.zone, survey.group.requests());
-    row("all keys", all, zone.all);
-    if let (Some(heaviest), Some(without)) = (zone.heaviest(), zone.without) {
+    let all = survey.group.requests();
+    row("all keys", all, advice.all);
+    if let (Some(heaviest), Some(without)) = (advice.heaviest(), advice.without) {
         let name = format!("without {}", heaviest.shown());
         row(&name, all - heaviest.requests, without);
     }
-    for (key, fit) in &zone.heaviest {
+    for (key, fit) in &advice.heaviest {
         row(&key.shown(), key.requests, *fit);
     }
     text.push_str(
-        "(The most requests of one key within each time, and the rate and burst at which none of these is rejected or waits.)\n",
+        "(The most requests of one key within each window, and the rate and burst at which none of them waits or is rejected.)\n",
     );
 }
 
@@ -104,37 +105,37 @@ fn table(text: &mut String, advice: &Advice) {
 fn notes(text: &mut String, survey: &Survey) {
     if survey.group.is_coarse {
         text.push_str(
-            "The log has whole seconds: requests within one second count as if they came at once, so the burst may be larger\n\
+            "The log has whole seconds: requests of one second count as simultaneous, so the burst may be larger\n\
              than necessary.\n",
         );
     }
     if survey.form.is_some_and(Form::has_end_times) {
-        text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
+        text.push_str("Times are the ends of responses, not the arrivals of requests (Apache's are arrivals).\n");
     }
     if survey.form == Some(Form::Haproxy) {
         text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
     let keyless = match survey.zone {
         Some(_) if survey.is_of_file() => "requests are not limited by this zone, and are left out",
-        Some(_) => "requests were not decided on by this zone, and are left out",
+        Some(_) => "requests were not decided by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
-    let late = survey.order.late();
+    let late = survey.order.late;
     let notes = [
         (survey.keyless, keyless),
         (
             late,
-            "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
+            "requests are more than 60 s or a million requests out of order, and count at the time of a later one",
         ),
         (
-            survey.group.keys.forgotten(),
-            "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
-             peaks are still right, the number of keys is not, and a busy key may be missing",
+            survey.group.keys.forgotten,
+            "times a key was forgotten because there are too many:\n\
+             peaks are still correct, the number of keys is not, and a busy key may be missing",
         ),
         (
-            survey.load.early(),
-            "seconds were counted for the gate of the origin before all of their requests were read, as the times are too\n\
-             far apart to remember all seconds at once",
+            survey.load.early,
+            "seconds were counted for the origin's gate before all of their requests were read: their times are too\n\
+             far apart",
         ),
     ];
     for (count, what) in notes {
@@ -144,21 +145,21 @@ fn notes(text: &mut String, survey: &Survey) {
     }
     if late > survey.group.requests() / 100 {
         text.push_str(
-            "That is too many for the numbers above to be right: put the log into order first. If it begins with the\n\
-             newest line, use tac. Merge logs of several hosts by time.\n",
+            "The numbers above may be wrong: sort the log by time first. If it begins with the newest line, use\n\
+             tac. Merge logs of several hosts by time.\n",
         );
     }
     if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file() {
         let _ = writeln!(
             text,
-            "The log does not say what its keys are made of: the key to paste is what --key says, {}.",
+            "The log does not contain the parts of its keys: the key to paste is that of --key, {}.",
             survey.template
         );
     }
     for variable in &survey.missing_variables {
         let _ = writeln!(
             text,
-            "The log does not have ${variable}; keys are made without it."
+            "The log does not contain ${variable}: keys are made without it."
         );
     }
 }

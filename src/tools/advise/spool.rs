@@ -1,22 +1,18 @@
 //! A temporary file with the time and key of each request of a log.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-/// Size of the record of one request, in bytes.
-const RECORD: usize = 16;
-/// Size of one read, in bytes.
-const AT_ONCE: usize = RECORD << 16;
+/// Size of one read or write, in bytes.
+const AT_ONCE: usize = 1 << 20;
 
 /// Temporary file with the time and key of each request, so that a log can be replayed often.
 ///
 /// The log itself is read only once, so it may be a pipe. The file has no name.
 pub(super) struct Spool {
     file: BufWriter<File>,
-    bytes: u64,
-    /// Number of slots, known once all requests have been added.
-    pub(super) slots: usize,
+    /// Number of requests.
+    pub(super) count: u64,
 }
 
 /// A request, as replays need it.
@@ -40,56 +36,40 @@ impl Spool {
         let file = tempfile::tempfile().map_err(|error| with_folder(&error))?;
         Ok(Self {
             file: BufWriter::with_capacity(AT_ONCE, file),
-            bytes: 0,
-            slots: 0,
+            count: 0,
         })
     }
 
     pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
+        self.count += 1;
         let rest = u64::from(event.slot) << 1 | u64::from(event.is_first);
-        let mut record = [0; RECORD];
-        record[..8].copy_from_slice(&event.time.to_le_bytes());
-        record[8..].copy_from_slice(&rest.to_le_bytes());
-        self.file
-            .write_all(&record)
-            .map_err(|error| with_folder(&error))?;
-        self.bytes += RECORD as u64;
-        Ok(())
+        let mut put = |number: u64| self.file.write_all(&number.to_le_bytes());
+        let written = put(event.time).and_then(|()| put(rest));
+        written.map_err(|error| with_folder(&error))
     }
 
     /// Flushes the buffer. Nothing may be added afterwards.
-    ///
-    /// `slots`: number of slots of all requests.
-    pub(super) fn end(&mut self, slots: usize) -> io::Result<()> {
-        self.slots = slots;
+    pub(super) fn end(&mut self) -> io::Result<()> {
         self.file.flush().map_err(|error| with_folder(&error))
-    }
-
-    /// Returns the number of requests.
-    pub(super) fn len(&self) -> u64 {
-        self.bytes / RECORD as u64
     }
 
     /// Calls `event` for each request, in order.
     pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
-        let whole = usize::try_from(self.bytes).unwrap_or(AT_ONCE);
-        let mut buffer = vec![0; whole.min(AT_ONCE)];
-        let mut at = 0;
-        while at < self.bytes {
-            let left = usize::try_from(self.bytes - at).unwrap_or(AT_ONCE);
-            let part = &mut buffer[..left.min(AT_ONCE)];
-            self.file.get_ref().read_exact_at(part, at)?;
-            at += part.len() as u64;
-            for record in part.chunks_exact(RECORD) {
-                let (time, rest) = record.split_at(8);
-                let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-                let rest = number(rest);
-                event(Event {
-                    time: number(time),
-                    slot: u32::try_from(rest >> 1).unwrap_or(u32::MAX),
-                    is_first: rest & 1 != 0,
-                });
-            }
+        let mut file = self.file.get_ref();
+        file.rewind()?;
+        let mut file = BufReader::with_capacity(AT_ONCE, file);
+        let mut number = || {
+            let mut bytes = [0; 8];
+            file.read_exact(&mut bytes)?;
+            io::Result::Ok(u64::from_le_bytes(bytes))
+        };
+        for _ in 0..self.count {
+            let (time, rest) = (number()?, number()?);
+            event(Event {
+                time,
+                slot: u32::try_from(rest >> 1).unwrap_or(u32::MAX),
+                is_first: rest & 1 != 0,
+            });
         }
         Ok(())
     }

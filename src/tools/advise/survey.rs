@@ -32,7 +32,8 @@ pub struct Survey {
     pub(super) missing_variables: BTreeSet<String>,
     pub(super) keyless: u64,
     pub(super) order: Order<u32>,
-    pub(super) form: Option<Form>,
+    /// Format of the first log that could be read.
+    pub form: Option<Form>,
     /// Number of requests that may still be counted.
     left: u64,
     /// Offset of the log's clock from UTC in seconds, at its first and at its last line.
@@ -96,11 +97,6 @@ impl Survey {
             .collect()
     }
 
-    /// Returns the format of the first log that could be read.
-    pub fn form(&self) -> Option<Form> {
-        self.form
-    }
-
     /// Returns whether no request had a key.
     pub fn is_keyless(&self) -> bool {
         self.group.keys.slots() == 0
@@ -127,15 +123,14 @@ impl Survey {
         self.load.pass(time);
         let left = self.left.checked_sub(1);
         self.left = left.ok_or_else(|| {
-            let message = format!("more than {MAX_REQUESTS} requests: give a part of the log");
+            let message = format!("more than {MAX_REQUESTS} requests: use a part of the log");
             io::Error::other(message)
         })?;
-        let mut counted = Ok(());
-        self.order.put(time, slot, |time, slot| {
-            let result = self.group.count(time, slot);
-            counted = std::mem::replace(&mut counted, Ok(())).and(result);
-        });
-        counted
+        self.order.put(time, slot);
+        while let Some((time, slot)) = self.order.take_certain() {
+            self.group.count(time, slot)?;
+        }
+        Ok(())
     }
 
     fn make_key(&mut self, line: &Line) {
@@ -155,12 +150,10 @@ impl Survey {
                     if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
                         return;
                     }
-                    let (template, missing_variables) =
-                        (&self.template, &mut self.missing_variables);
                     let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
-                    template.fill_into(&mut self.key, |variable, key| {
+                    self.template.fill_into(&mut self.key, |variable, key| {
                         if !add_to_key(key, variable, prefix, line, recorded) {
-                            missing_variables.insert(variable.to_string());
+                            self.missing_variables.insert(variable.to_string());
                         }
                     });
                 }
@@ -171,14 +164,11 @@ impl Survey {
 
     /// Ends the input.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        let mut counted = Ok(());
-        self.order.end(|time, slot| {
-            let result = self.group.count(time, slot);
-            counted = std::mem::replace(&mut counted, Ok(())).and(result);
-        });
-        counted?;
+        while let Some((time, slot)) = self.order.take() {
+            self.group.count(time, slot)?;
+        }
         self.load.end();
-        self.group.end()
+        self.group.spool.end()
     }
 }
 
@@ -194,9 +184,6 @@ mod tests {
         let line = Form::Csv.read("1.5,10.0.0.1").unwrap();
         assert!(survey.add(&line).is_ok() && survey.add(&line).is_ok());
         let error = survey.add(&line).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "more than 250000000 requests: give a part of the log"
-        );
+        assert_eq!(error, "more than 250000000 requests: use a part of the log");
     }
 }

@@ -7,7 +7,7 @@ use awc::http::header;
 use awc::{Client, ClientRequest, Connector};
 
 use super::origin::CROWD;
-use super::tally::{TENTHS, Tally};
+use super::tally::{Outcome, TENTHS, Tally};
 
 /// Schedule of the bursts: tenth within a ten-second round, and number of requests.
 ///
@@ -79,11 +79,7 @@ impl Crowd {
 async fn call(request: ClientRequest, tally: Tally) {
     tokio::time::sleep(INTO_THE_TENTH).await;
     let outcome = send(request).await;
-    tally.with(|counts| match outcome {
-        Outcome::Answered => counts.answered(),
-        Outcome::Rejected => counts.rejected(),
-        Outcome::Failed => counts.failed(),
-    });
+    tally.with(|counts| counts.ended(outcome));
 }
 
 /// Returns a client that connects from `address` and waits as long as the queue takes.
@@ -94,17 +90,6 @@ pub(super) fn client(address: Option<IpAddr>) -> Client {
         Some(address) => client.local_address(address).finish(),
         None => client.finish(),
     }
-}
-
-/// Outcome of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The origin answered.
-    Answered,
-    /// The gateway rejected it.
-    Rejected,
-    /// The request got another answer, or none.
-    Failed,
 }
 
 /// Sends a request and waits for its outcome.

@@ -88,17 +88,8 @@ impl Picture {
 
 /// Draws one bar for each number, from one up to eight and more.
 fn sparkline(numbers: &[u32]) -> String {
-    let bar = |number: &u32| match number {
-        0 => '·',
-        1 => '▁',
-        2 => '▂',
-        3 => '▃',
-        4 => '▄',
-        5 => '▅',
-        6 => '▆',
-        7 => '▇',
-        _ => '█',
-    };
+    const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let bar = |number: &u32| BARS[usize::try_from(*number).map_or(8, |it| it.min(8))];
     numbers.iter().map(bar).collect()
 }
 

@@ -106,7 +106,7 @@ fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
     format!(
         "drip demo: bursts in, an even stream out\n\n\
          \x20 a crowd      sends up to 30 requests at once to the gateway\n\
-         \x20 the gateway  lets one go on every {every}; up to {burst} wait for their turn, the rest get 429\n\
+         \x20 the gateway  lets one go on every {every}; up to {burst} wait, the rest get 429\n\
          \x20 an origin    stands in for your backend and times what reaches it\n\
          \x20 try it       http://{}/ is the gateway, http://{}/ its live page\n\
          \x20 a bar below  is a tenth of a second: ▁ one request, █ eight or more\n",

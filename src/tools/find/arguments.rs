@@ -8,29 +8,29 @@ use serde_json::json;
 /// The arguments of `drip find`.
 #[derive(Debug, Args)]
 pub struct FindArguments {
-    /// The origin whose end is looked for; it needs a gate, and requests that wait there
+    /// The origin to measure; it needs a gate, and requests that wait there
     #[arg(value_name = "ORIGIN")]
     origin: String,
-    /// What its answers must keep, such as "p95<400ms, errors<0.5%": percentiles of the time until the
-    /// head ("p95 whole": until the last byte), and shares of errors, 4xx and 5xx
+    /// The objective of its responses, such as "p95<400ms, errors<0.5%": percentiles of the time to the
+    /// response head ("p95 whole": to the last byte), and shares of errors, 4xx and 5xx
     #[arg(long, value_name = "OBJECTIVE")]
     slo: String,
-    /// The first and lowest rate, such as 50r/s, or number of requests at the origin at once, such as 4
+    /// The first and lowest level: a rate such as 50r/s, or a number of concurrent requests such as 4
     #[arg(long, value_name = "LEVEL")]
     from: String,
-    /// The highest rate or number at once that is tried
+    /// The highest level
     #[arg(long, value_name = "LEVEL")]
     to: String,
-    /// How much each step is above the one before: 1% to 50%
+    /// The difference between two steps: 1% to 50%
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     step: String,
-    /// The shortest time of a step that holds: 1s to 1h
+    /// The minimum duration of a good step: 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "20s")]
     min_step: String,
-    /// How long what was found must hold: 1s to 1h
+    /// The duration for which the found level must hold: 1s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s")]
     confirm: String,
-    /// How long nobody may wait at the gate until the search ends: 1s to 10m [default: 1m]
+    /// The duration without waiting requests after which the search ends: 1s to 10m [default: 1m]
     #[arg(long, value_name = "TIME")]
     wait: Option<String>,
     /// Print the result as JSON, with all steps

@@ -6,7 +6,7 @@
 
 mod arguments;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,13 +15,12 @@ use config::AdminTokens;
 use gateway::server::signals::Signals;
 use gateway::status::Plain;
 use gateway::time::clock;
-use limit::Moment;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
-use crate::admin_client::{ChangeError, Client};
-use crate::complain::complain;
+use crate::admin_client::{AdminError, Client};
+use crate::complain::{complain, write};
 
 /// Interval at which the experiment is renewed.
 const EVERY: Duration = Duration::from_secs(1);
@@ -48,8 +47,12 @@ async fn run(options: &FindArguments) -> io::Result<bool> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let client = Client::new(options.admin.clone(), tokens);
     let mut signals = Signals::listen()?;
-    let started =
-        |error| io::Error::other(format!("nothing was started at {}: {error}", options.admin));
+    let started = |error| {
+        io::Error::other(format!(
+            "cannot start the experiment at {}: {error}",
+            options.admin
+        ))
+    };
     let begun = client.send::<Value>(Method::POST, "/api/find", options.body());
     let mut now = begun.await.map_err(started)?;
     let followed = follow(options, &client, &mut signals, &mut now).await;
@@ -74,9 +77,7 @@ async fn follow(
     let mut has_warned_of_silence = false;
     loop {
         if !now["state"].is_string() {
-            return Err(io::Error::other(
-                "its answer is not what a drip gateway says",
-            ));
+            return Err(io::Error::other("its answer is not that of a drip gateway"));
         }
         printed = print_steps(options, now, printed)?;
         if !is_running(now) {
@@ -104,15 +105,15 @@ async fn follow(
                     "the gateway no longer has this experiment: {error}"
                 )));
             }
-            Err(error) if is_lost(alive) || is_stopped => {
+            Err(error) if clock::now().since(alive) >= LOST_AFTER || is_stopped => {
                 return Err(io::Error::other(format!(
-                    "the gateway does not renew the experiment: {error}; it has ended there by itself, and the file counts again"
+                    "the gateway does not renew the experiment: {error}; the gateway has ended it, and its file is in force again"
                 )));
             }
             Err(error) if !has_warned_of_silence && clock::now().since(alive) >= SILENT_AFTER => {
                 has_warned_of_silence = true;
                 complain(format_args!(
-                    "drip find: the gateway does not renew the experiment: {error}; after {} s without it, the experiment ends there",
+                    "drip find: the gateway does not renew the experiment: {error}; it ends the experiment after {} s without renewal",
                     LOST_AFTER.as_secs()
                 ));
             }
@@ -138,23 +139,17 @@ fn text(value: &Value) -> Plain {
 }
 
 /// Returns whether the gateway works but no longer has the experiment.
-fn is_unknown(error: &ChangeError) -> bool {
+fn is_unknown(error: &AdminError) -> bool {
     let unknown = [StatusCode::NOT_FOUND, StatusCode::CONFLICT];
     error.status.is_some_and(|it| unknown.contains(&it))
 }
 
-fn is_lost(alive: Moment) -> bool {
-    clock::now().since(alive) >= LOST_AFTER
-}
-
 /// Prints the steps that ended since the last call. Returns the number of steps printed so far.
 fn print_steps(options: &FindArguments, now: &Value, printed: usize) -> io::Result<usize> {
-    let mut stdout = io::stdout();
     let steps = list(now, "steps");
     for step in steps.iter().skip(printed).filter(|_| !options.json) {
-        writeln!(stdout, "{}", text(&step["line"]))?;
+        write(&format!("{}\n", text(&step["line"])))?;
     }
-    stdout.flush()?;
     Ok(steps.len())
 }
 
@@ -163,11 +158,9 @@ fn print_end(options: &FindArguments, now: &Value) -> io::Result<bool> {
     if options.json {
         print_json(now)?;
     } else {
-        let mut stdout = io::stdout();
         for line in list(now, "lines") {
-            writeln!(stdout, "{}", text(line))?;
+            write(&format!("{}\n", text(line)))?;
         }
-        stdout.flush()?;
     }
     let outcome = now["result"]["outcome"].as_str();
     Ok(matches!(outcome, Some("found" | "at_least")))
@@ -175,8 +168,5 @@ fn print_end(options: &FindArguments, now: &Value) -> io::Result<bool> {
 
 /// Prints the complete state. JSON escapes control characters below U+0020 in strings.
 fn print_json(what: &Value) -> io::Result<()> {
-    let mut stdout = io::stdout();
-    serde_json::to_writer_pretty(&mut stdout, what)?;
-    writeln!(stdout)?;
-    stdout.flush()
+    write(&format!("{what:#}\n"))
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use config::Settings;
+use config::Origin;
 use gateway::replay::{Form, Line, Simulator, Trace};
 use gateway::server::file_name;
 
@@ -20,8 +20,8 @@ use self::flow::Flow;
 use self::pending::{NamedRequest, Pending};
 use self::rows::Rows;
 use self::summary::Summary;
-use super::trace::{SHOWN, form, length, open, progress, svg};
-use crate::complain::{complain, print};
+use super::trace::{each_request, form, length, open, progress, svg};
+use crate::complain::{complain, exit_code, print};
 use crate::learned_costs;
 
 /// The arguments of `drip simulate` besides its file.
@@ -33,11 +33,11 @@ pub struct SimulateArguments {
     /// Print a line of CSV for each request [default into a pipe or file]
     #[arg(long, conflicts_with = "summary")]
     rows: bool,
-    /// Draw over time the requests that arrive, wait and go on
+    /// Draw arrivals, waiting requests and departures over time
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
     /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
-    /// [default: what the first lines show]
+    /// [default: detected from the first lines]
     #[arg(long, value_name = "FORMAT", value_parser = form())]
     format: Option<Form>,
     /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
@@ -59,14 +59,15 @@ pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
     let (name, trace) = (file_name(file), arguments.trace.as_path());
     if let Some(learned) = learned_costs(&settings, |_| true) {
         complain(format_args!(
-            "{name}: {learned} by a running gateway, not by this replay; a request costs what its line says, or 1"
+            "{name}: {learned} by a running gateway, not by this replay: a request costs the value in its line, or 1"
         ));
     }
     let has_rows = arguments.rows || !(arguments.summary || io::stdout().is_terminal());
+    let has_gate = |origin: &Origin| origin.gate_limits().is_some();
     let mut replay = Replay {
         simulator: Simulator::new(&settings),
         summary: Summary::default(),
-        rows: has_rows.then(|| Rows::new(has_gate(&settings))),
+        rows: has_rows.then(|| Rows::new(settings.origins.iter().any(has_gate))),
         pending: Pending::new(),
         flow: arguments.plot.is_some().then(Flow::new),
         read: 0,
@@ -75,17 +76,11 @@ pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
         is_cut: false,
     };
     let progress = progress(length(trace));
-    let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, arguments.format));
+    let opened = open(trace, &progress).and_then(|input| Trace::new(input, arguments.format));
     let replayed = opened.and_then(|lines| replay.run(trace, lines));
     progress.finish_and_clear();
-    match replayed {
-        // The reader has closed the pipe because it has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-        Err(error) => {
-            complain(format_args!("{}: {error}", trace.display()));
-            return ExitCode::FAILURE;
-        }
-        Ok(()) => {}
+    if let Err(error) = replayed {
+        return exit_code(&trace.display().to_string(), Err(error));
     }
     let mut code = replay.report(&name);
     if let (Some(flow), Some(plot)) = (&replay.flow, &arguments.plot) {
@@ -96,12 +91,6 @@ pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
         }
     }
     code
-}
-
-/// Returns whether an origin has a gate.
-fn has_gate(settings: &Settings) -> bool {
-    let mut origins = settings.origins.iter();
-    origins.any(|origin| origin.gate_limits().is_some())
 }
 
 struct Replay<'a> {
@@ -124,23 +113,9 @@ impl Replay<'_> {
         if let Some(rows) = &mut self.rows {
             rows.begin()?;
         }
-        loop {
-            match lines.take() {
-                Ok(Some((_, Ok(line)))) => self.submit(&line)?,
-                Ok(Some((number, Err(error)))) => {
-                    self.bad += 1;
-                    if self.bad <= SHOWN {
-                        complain(format_args!("line {number}: {error}"));
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    complain(format_args!("{}: {error}", trace.display()));
-                    self.is_cut = true;
-                    break;
-                }
-            }
-        }
+        let mut bad = 0;
+        let is_whole = each_request(trace, &mut lines, &mut bad, |line| self.submit(line))?;
+        (self.bad, self.is_cut) = (bad, !is_whole);
         self.simulator.end();
         self.settle()?;
         if let Some(flow) = &mut self.flow {
@@ -190,11 +165,11 @@ impl Replay<'_> {
             ),
             (
                 self.late,
-                "requests stood behind later ones, and were judged at the time of those",
+                "requests are out of order, and were replayed at the time of an earlier line",
             ),
             (
                 self.simulator.untimed(),
-                "requests have no time at the origin in the trace: they hold no place of max_in_flight or in_flight",
+                "requests have no time at the origin in the trace: they hold no permit of max_in_flight or in_flight",
             ),
         ] {
             if count > 0 {
@@ -203,7 +178,7 @@ impl Replay<'_> {
         }
         for variable in self.simulator.missing_variables() {
             complain(format_args!(
-                "the trace does not have ${variable}; keys were made without it"
+                "the trace does not contain ${variable}: keys were made without it"
             ));
         }
         let printed = match self.rows {

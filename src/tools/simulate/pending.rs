@@ -82,8 +82,8 @@ impl Pending {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "{} requests came while one waited at a gate, more than can be remembered: replay a part of the trace, or \
-             put its times into order",
+            "{} requests arrived while one waited at a gate, more than fit into memory: replay a part of the trace, \
+             or sort it by time",
             self.requests.len()
         )))
     }

@@ -5,10 +5,11 @@
 mod screen;
 mod tables;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use awc::http::StatusCode;
 use config::{AdminAddress, AdminTokens};
 use gateway::server::signals::Signals;
 use gateway::time::clock;
@@ -16,8 +17,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use self::screen::Screen;
-use crate::admin_client::{Client, ReadError};
-use crate::complain::exit_code;
+use crate::admin_client::{AdminError, Client};
+use crate::complain::{exit_code, write};
 
 /// Interval between two reads.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,12 +34,12 @@ struct State {
 }
 
 impl State {
-    async fn read(client: &Client) -> Result<Self, ReadError> {
-        let sample = client.ask("/api/now").await?;
-        let mut zones: Value = client.ask("/api/zones").await?;
-        let mut origins: Value = client.ask("/api/origins").await?;
+    async fn read(client: &Client) -> Result<Self, AdminError> {
+        let sample = client.read("/api/now").await?;
+        let mut zones: Value = client.read("/api/zones").await?;
+        let mut origins: Value = client.read("/api/origins").await?;
         Ok(Self {
-            config: client.ask("/api/config").await?,
+            config: client.read("/api/config").await?,
             sample,
             zones: zones["zones"].take(),
             origins: origins["origins"].take(),
@@ -58,25 +59,21 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let client = Client::new(address.clone(), tokens);
     let state = first(&client).await.map_err(|lost| {
-        if lost.is_about_tokens() {
-            return io::Error::other(format!("nothing to show from {address}: {lost}"));
-        }
-        io::Error::other(format!(
-            "nothing to show from {address}: {lost}; start the gateway, or give the address that its file has as \
-             server.admin: drip top ADDRESS"
-        ))
+        let remedy = match lost.status {
+            Some(StatusCode::UNAUTHORIZED) => "",
+            _ => "; start the gateway, or give the address that its file has as server.admin: drip top ADDRESS",
+        };
+        io::Error::other(format!("cannot read {address}: {lost}{remedy}"))
     })?;
     let text = tables::text(address, &state);
     if !once && io::stdout().is_terminal() {
         return watch(address, &client, text).await;
     }
-    let mut stdout = io::stdout();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    write(&text)
 }
 
 /// Returns the first state, and waits up to a second for its sample.
-async fn first(client: &Client) -> Result<State, ReadError> {
+async fn first(client: &Client) -> Result<State, AdminError> {
     let state = State::read(client).await?;
     if !state.sample.is_null() {
         return Ok(state);
@@ -111,7 +108,7 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
             Err(lost) => {
                 let since = *lost_at.get_or_insert_with(clock::now);
                 let seconds = clock::now().since(since).as_secs();
-                trouble = format!("lost {seconds}s ago, trying again: {lost}\n");
+                trouble = format!("no answer for {seconds} s, trying again: {lost}\n");
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Controls the terminal while `drip top` refreshes.
 
-use std::io::{self, Read, Write, stdin, stdout};
+use std::io::{self, Read, stdin, stdout};
 use std::{iter, thread};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::complain::write;
 
 /// Switches to the alternate screen, hides the cursor, and turns line wrapping off.
 const OPEN: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -29,7 +31,7 @@ impl Screen {
         }
         let quit = keys();
         let screen = Self { before, quit };
-        print(OPEN)?;
+        write(OPEN)?;
         Ok(screen)
     }
 
@@ -42,7 +44,7 @@ impl Screen {
             format!("\x1b[K{line}")
         });
         let lines: Vec<String> = lines.collect();
-        print(&format!("\x1b[H{}", lines.join("\r\n")))
+        write(&format!("\x1b[H{}", lines.join("\r\n")))
     }
 
     /// Completes when the user presses `q` or Ctrl-C.
@@ -57,17 +59,11 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // A failure means that the terminal has closed, so nothing else can be done.
-        let _closed = print(CLOSE);
+        let _closed = write(CLOSE);
         if let Some(before) = &self.before {
             let _restored = tcsetattr(stdin(), OptionalActions::Now, before);
         }
     }
-}
-
-fn print(text: &str) -> io::Result<()> {
-    let mut stdout = stdout();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
 }
 
 /// Returns a channel of keys that quit. Its reading thread ends with the process.

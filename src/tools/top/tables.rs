@@ -227,7 +227,7 @@ fn shared(state: &State) -> Vec<String> {
         let share = it["share"].as_f64().map_or_else(none, percent);
         [cells(origin, "name"), cells(it, "asked sent"), vec![share]].concat()
     });
-    table("shared, asked, sent, share", &[0], rows)
+    table("shared, requested, sent, share", &[0], rows)
 }
 
 /// Formats the keys with the longest queues, of zones and of gates.

@@ -42,11 +42,11 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let created = created.and_then(time::any).map(|(created, _)| created);
     let came = created.filter(|created| *created <= ended);
     let came = came.unwrap_or_else(|| ended.before(total));
-    let (method, asked_for) = request_parts(request);
+    let (method, uri) = request_parts(request);
     let recorded = Recorded {
         client: address(without_port(client).trim_matches(['[', ']'])),
         method: method.into(),
-        target: asked_for.into(),
+        target: uri.into(),
         user_agent: field_value(Some(agent)),
         took: ended.since(came),
         at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),

@@ -60,10 +60,8 @@ pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
             return (field, rest);
         }
     }
-    let (field, rest) = match line.split_once(',') {
-        Some((field, rest)) => (field, Some(rest)),
-        None => (line, None),
-    };
+    let split = line.split_once(',');
+    let (field, rest) = split.map_or((line, None), |(field, rest)| (field, Some(rest)));
     (field.trim().into(), rest)
 }
 

@@ -1,10 +1,5 @@
 //! Formats of traces and access logs: names, detection, and dispatch to the parsers.
 
-use std::fmt;
-use std::str::FromStr;
-
-use thiserror::Error;
-
 use super::{Line, LineError, alb, combined, csv, haproxy, json, time, traefik};
 
 /// Format of a trace's lines.
@@ -26,45 +21,17 @@ pub enum Form {
     Alb,
 }
 
-/// The formats and their names.
-pub(super) const NAMES: [(Form, &str); 7] = [
-    (Form::Csv, "csv"),
-    (Form::Combined, "combined"),
-    (Form::Json, "json"),
-    (Form::Haproxy, "haproxy"),
-    (Form::Caddy, "caddy"),
-    (Form::Traefik, "traefik"),
-    (Form::Alb, "alb"),
-];
-
-/// Error: no format has this name.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error(
-    "write one of csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb"
-)]
-pub struct UnknownForm;
-
-impl FromStr for Form {
-    type Err = UnknownForm;
-
-    fn from_str(name: &str) -> Result<Self, UnknownForm> {
-        let found = NAMES.iter().find(|(_, known)| *known == name);
-        found.map(|(form, _)| *form).ok_or(UnknownForm)
-    }
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = NAMES.iter().find(|(form, _)| form == self);
-        f.write_str(found.map_or("", |(_, name)| name))
-    }
-}
-
 impl Form {
-    /// Returns the names of all formats.
-    pub fn names() -> [&'static str; 7] {
-        NAMES.map(|(_, name)| name)
-    }
+    /// All formats, with their names on the command line.
+    pub const NAMES: [(&'static str, Self); 7] = [
+        ("csv", Self::Csv),
+        ("combined", Self::Combined),
+        ("json", Self::Json),
+        ("haproxy", Self::Haproxy),
+        ("caddy", Self::Caddy),
+        ("traefik", Self::Traefik),
+        ("alb", Self::Alb),
+    ];
 
     /// Detects the format of a trace by its first line.
     pub fn of(line: &str) -> Self {
@@ -120,22 +87,5 @@ impl Form {
             Self::Traefik => traefik::read(line),
             Self::Alb => alb::read(line),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_format_has_a_name() {
-        for (form, name) in NAMES {
-            assert_eq!(
-                (form.to_string(), name.parse()),
-                (name.to_owned(), Ok(form))
-            );
-            assert!(UnknownForm.to_string().contains(name), "{name}");
-        }
-        assert_eq!("nginx".parse::<Form>(), Err(UnknownForm));
     }
 }

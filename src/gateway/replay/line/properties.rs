@@ -23,7 +23,7 @@ fn naive(text: &str) -> Option<u64> {
 fn holds(text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(time::seconds(text), naive(text));
     let _any = Form::of(text);
-    for (form, _) in form::NAMES {
+    for (_, form) in Form::NAMES {
         let read = form.read(text);
         if form.is_header(text) && form == Form::Csv {
             prop_assert!(read.is_err());

@@ -26,15 +26,7 @@ pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
 /// Fast path for nginx's fixed widths. It takes a tenth of the time.
 fn plain(text: &[u8]) -> Option<(Moment, i32)> {
     let text: &[u8; 26] = text.try_into().ok()?;
-    let marks = [
-        (2, b'/'),
-        (6, b'/'),
-        (11, b':'),
-        (14, b':'),
-        (17, b':'),
-        (20, b' '),
-    ];
-    if marks.iter().any(|(at, mark)| text[*at] != *mark) {
+    if [2, 6, 11, 14, 17, 20].map(|at| text[at]) != *b"//::: " {
         return None;
     }
     let month = MONTHS.iter().position(|name| **name == text[3..6])?;

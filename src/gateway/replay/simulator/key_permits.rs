@@ -121,11 +121,10 @@ impl SimulatedKeyPermits {
 
     /// Frees the permits of a request. Returns the waiters that got one.
     pub(super) fn end(&mut self, number: u64) -> Vec<u64> {
-        let mut granted = Vec::new();
-        for owner in self.held.remove(&number).unwrap_or_default() {
-            granted.extend(self.free(&owner, number));
-        }
-        granted
+        let held = self.held.remove(&number).unwrap_or_default();
+        held.iter()
+            .flat_map(|owner| self.free(owner, number))
+            .collect()
     }
 
     /// Returns a permit that a request was given. Returns the waiters that got one.

@@ -153,7 +153,7 @@ impl<'a> Simulator<'a> {
             self.run_granted();
             return outcome.map_or(ReplayAdmission::Waits, ReplayAdmission::Known);
         }
-        self.zones.begin(&request.joined.charges);
+        self.zones.set_waiting(&request.joined.charges, true);
         self.waiting.insert(number, request);
         if self.is_eventual {
             ReplayAdmission::Waits
@@ -209,7 +209,7 @@ impl<'a> Simulator<'a> {
             let outcome = Outcome::rejected(route.dry_run, excess, now);
             (outcome, ZonesJoined::default())
         };
-        let (mut asked, mut permits) = (Vec::with_capacity(route.limits.len()), Vec::new());
+        let (mut joins, mut permits) = (Vec::with_capacity(route.limits.len()), Vec::new());
         let mut refused = None;
         for mut requested in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(requested.zone);
@@ -234,14 +234,14 @@ impl<'a> Simulator<'a> {
                 refused = refused.or(is_refused.then_some(excess));
                 permits.push(permit);
             }
-            asked.push((requested, key));
+            joins.push((requested, key));
         }
         // All zones accept, or none is charged.
         if let Some(excess) = refused {
             return rejected(excess);
         }
         let (mut verdicts, mut charges) = (Vec::new(), Vec::new());
-        for (requested, key) in &asked {
+        for (requested, key) in &joins {
             let joined = self.zones.join(*requested, key, number, route.dry_run, now);
             if let Some((verdict, charged)) = joined {
                 verdicts.push(verdict);

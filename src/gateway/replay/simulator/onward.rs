@@ -2,13 +2,13 @@
 //!
 //! `zone_queues`, `key_permits` and `origin_gates` have the state of the three.
 
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::time::Duration;
 
 use config::Route;
 use limit::{Moment, Share};
 
-use super::origin_gates::Joined;
 use super::{Simulator, Waiting};
 use crate::observe::metrics::{GateRejected, LimitStatus};
 use crate::replay::outcome::{AtGate, Outcome};
@@ -16,17 +16,16 @@ use crate::replay::outcome::{AtGate, Outcome};
 impl<'a> Simulator<'a> {
     /// Handles the admission by one zone. After the last one, the request continues.
     pub(super) fn count_admission(&mut self, number: u64) {
-        let Some(request) = self.waiting.get_mut(&number) else {
+        let Entry::Occupied(mut entry) = self.waiting.entry(number) else {
             return;
         };
-        request.joined.pending_zones -= 1;
-        if request.joined.pending_zones > 0 {
+        let pending = &mut entry.get_mut().joined.pending_zones;
+        *pending -= 1;
+        if *pending > 0 {
             return;
         }
-        let Some(request) = self.waiting.remove(&number) else {
-            return;
-        };
-        self.zones.end(&request.joined.charges);
+        let request = entry.remove();
+        self.zones.set_waiting(&request.joined.charges, false);
         let outcome = self.go_on(number, request).filter(|_| self.is_eventual);
         self.known.extend(outcome.map(|outcome| (number, outcome)));
     }
@@ -35,16 +34,13 @@ impl<'a> Simulator<'a> {
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
-                if let Some(permit) = request.joined.requested.pop()
-                    && !request
-                        .joined
-                        .requested
-                        .iter()
-                        .all(|it| self.permits.is_free(it))
+                let requested = &mut request.joined.requested;
+                if let Some(permit) = requested.pop()
+                    && !requested.iter().all(|it| self.permits.is_free(it))
                 {
                     // A request takes all its permits or none.
                     self.granted.extend(self.permits.give_back(&permit, number));
-                    request.joined.requested.insert(0, permit);
+                    requested.insert(0, permit);
                 }
                 let outcome = self.go_on(number, request);
                 self.known.extend(outcome.map(|outcome| (number, outcome)));
@@ -106,20 +102,12 @@ impl<'a> Simulator<'a> {
             self.permits.end_at(number, now + request.holds);
             return Some(request.outcome);
         };
-        let joined = self.gates.join(
-            origin,
-            &request.share,
-            request.cost,
-            number,
-            request.holds,
-            now,
-        );
-        match joined {
-            Ok(Joined::Passed) => {
+        match self.gates.join(origin, number, &request, now) {
+            Ok(true) => {
                 self.permits.end_at(number, now + request.holds);
                 Some(released(&request, now))
             }
-            Ok(Joined::Waits) => {
+            Ok(false) => {
                 self.waiting.insert(number, request);
                 None
             }
@@ -152,15 +140,14 @@ pub(super) fn released(request: &Waiting, now: Moment) -> Outcome {
         LimitStatus::Passed if now > since => LimitStatus::Delayed,
         status => status,
     };
-    let at_gate = AtGate {
-        since,
-        until: now,
-        rejected: None,
-    };
     Outcome {
         status,
         departure: Some(now),
-        at_gate: Some(at_gate),
+        at_gate: Some(AtGate {
+            since,
+            until: now,
+            rejected: None,
+        }),
         ..request.outcome
     }
 }
@@ -172,15 +159,14 @@ pub(super) fn rejected(
     reason: GateRejected,
     now: Moment,
 ) -> Outcome {
-    let at_gate = AtGate {
-        since,
-        until: now,
-        rejected: Some(reason),
-    };
     Outcome {
         status: LimitStatus::Rejected,
         departure: None,
-        at_gate: Some(at_gate),
+        at_gate: Some(AtGate {
+            since,
+            until: now,
+            rejected: Some(reason),
+        }),
         ..outcome
     }
 }

@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use config::{Origin, Settings};
-use limit::{Admission, Cost, Full, Gate, GatePosition, Moment, Share, WaitLimits, WaitRejection};
+use limit::{Admission, Full, Gate, GatePosition, Moment, Share, WaitLimits, WaitRejection};
 
+use super::Waiting;
 use crate::observe::metrics::GateRejected;
 
 /// The gates of all origins, with their waiters.
@@ -29,13 +30,6 @@ struct Waiter {
     /// Instant at which the waiter expires.
     gives_up: Moment,
     holds: Duration,
-}
-
-/// Result of joining a gate: the request passed at once, or it waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joined {
-    Passed,
-    Waits,
 }
 
 impl<'a> OriginGates<'a> {
@@ -93,33 +87,31 @@ impl<'a> OriginGates<'a> {
         })
     }
 
-    /// Adds a request to a gate. At an origin without a gate it passes.
+    /// Adds a request to a gate. Returns whether it passes at once, as without a gate.
     pub(super) fn join(
         &mut self,
         origin: usize,
-        share: &Share<Rc<[u8]>>,
-        cost: Cost,
         number: u64,
-        holds: Duration,
+        request: &Waiting,
         now: Moment,
-    ) -> Result<Joined, GateRejected> {
+    ) -> Result<bool, GateRejected> {
         let Some(gate) = &mut self.gates[origin] else {
-            return Ok(Joined::Passed);
+            return Ok(true);
         };
-        let gives_up = now + self.origins[origin].queue_timeout;
+        let (gives_up, holds) = (now + self.origins[origin].queue_timeout, request.holds);
         let waiter = || Waiter {
             number,
             gives_up,
             holds,
         };
-        match gate.join(share, cost, now, waiter) {
+        match gate.join(&request.share, request.cost, now, waiter) {
             Admission::Passed => {
                 self.hold(origin, holds, now);
-                Ok(Joined::Passed)
+                Ok(true)
             }
             Admission::Waiting(position) => {
                 self.timeouts.insert((gives_up, number), (origin, position));
-                Ok(Joined::Waits)
+                Ok(false)
             }
             Admission::Rejected(full) => Err(reason(full)),
         }

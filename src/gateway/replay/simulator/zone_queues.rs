@@ -118,25 +118,16 @@ impl<'a> ZoneQueues<'a> {
             }
         };
         self.reschedule(zone, key);
-        let key = Rc::clone(key);
-        let charged = charge.map(|charge| Charged { zone, key, charge })?;
-        Some((verdict, charged))
+        let (key, charge) = (Rc::clone(key), charge?);
+        Some((verdict, Charged { zone, key, charge }))
     }
 
-    /// Counts a request as waiting until all zones admit it. Its keys are not evicted.
-    pub(super) fn begin(&mut self, charges: &[Charged]) {
+    /// Counts a request as waiting, or no longer: until all zones admit it, its keys are not evicted.
+    pub(super) fn set_waiting(&mut self, charges: &[Charged], is_waiting: bool) {
         for Charged { zone, key, .. } in charges {
             if let Some(known) = self.keys[*zone].peek_mut(key) {
-                known.waiting += 1;
-            }
-        }
-    }
-
-    /// Notes that all zones have admitted the request.
-    pub(super) fn end(&mut self, charges: &[Charged]) {
-        for Charged { zone, key, .. } in charges {
-            if let Some(known) = self.keys[*zone].peek_mut(key) {
-                known.waiting = known.waiting.saturating_sub(1);
+                let left = known.waiting.saturating_sub(1);
+                known.waiting = if is_waiting { known.waiting + 1 } else { left };
             }
         }
     }
@@ -204,12 +195,11 @@ impl<'a> ZoneQueues<'a> {
 impl Known {
     fn new(zone: &Zone, key: &[u8], now: Moment) -> Self {
         let rate = zone.rate_of(key);
-        let counter = match Account::new(zone.algorithm) {
-            Account::Bucket(bucket) => Counter::Queue(Box::new(Queue::new(rate, bucket, now))),
-            meter @ Account::Meter(_) => Counter::Account(meter),
-        };
         Self {
-            counter,
+            counter: match Account::new(zone.algorithm) {
+                Account::Bucket(bucket) => Counter::Queue(Box::new(Queue::new(rate, bucket, now))),
+                meter @ Account::Meter(_) => Counter::Account(meter),
+            },
             waiting: 0,
             due: None,
         }

@@ -5,7 +5,7 @@ use std::mem;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::demo::crowd::Outcome;
+use crate::demo::tally::Outcome;
 
 /// The group of clients that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,9 @@ pub(super) enum Who {
     Light,
 }
 
-/// Results of the clients in one part of the scene.
+/// Results of the clients in one part of the scene: of the current second, and in total.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Score(Rc<RefCell<Counts>>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    second: Results,
-    total: Results,
-}
+pub(super) struct Score(Rc<RefCell<[Results; 2]>>);
 
 /// Results of both groups of clients in some time.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +38,7 @@ pub(super) struct Group {
 impl Score {
     /// Records the end of a request, `wait` after it was sent.
     pub fn add(&self, who: Who, outcome: Outcome, wait: Duration) {
-        let Counts { second, total } = &mut *self.0.borrow_mut();
-        for results in [second, total] {
+        for results in &mut *self.0.borrow_mut() {
             let group = match who {
                 Who::Flood => &mut results.flood,
                 Who::Light => &mut results.light,
@@ -60,12 +53,12 @@ impl Score {
 
     /// Ends the current second. Returns its results.
     pub(super) fn next_second(&self) -> Results {
-        mem::take(&mut self.0.borrow_mut().second)
+        mem::take(&mut self.0.borrow_mut()[0])
     }
 
     /// Returns the results of the whole part.
     pub(super) fn total(&self) -> Results {
-        self.0.borrow().total.clone()
+        self.0.borrow()[1].clone()
     }
 }
 

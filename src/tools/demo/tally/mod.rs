@@ -41,6 +41,17 @@ pub(super) struct Counts {
     ahead: Option<Moment>,
 }
 
+/// Outcome of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The origin answered.
+    Answered,
+    /// The gateway rejected it.
+    Rejected,
+    /// The request got another answer, or none.
+    Failed,
+}
+
 /// The counts of one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
@@ -120,28 +131,19 @@ impl Counts {
         self.ahead = (self.waiting > 0).then_some(at);
     }
 
-    /// Records that a client received the origin's answer.
-    pub(super) fn answered(&mut self) {
+    /// Records the end of a request.
+    pub(super) fn ended(&mut self, outcome: Outcome) {
+        self.now.rejected += u32::from(outcome == Outcome::Rejected);
+        self.now.failed += u32::from(outcome == Outcome::Failed);
+        if outcome != Outcome::Answered {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
             // A request that fails behind the origin is subtracted twice. Resetting the count here
             // corrects that error.
             self.waiting = 0;
         }
-    }
-
-    /// Records that the gateway rejected a request.
-    pub(super) fn rejected(&mut self) {
-        self.now.rejected += 1;
-        self.waiting = self.waiting.saturating_sub(1);
-        self.answered();
-    }
-
-    /// Records that a request got another answer, or none.
-    pub(super) fn failed(&mut self) {
-        self.now.failed += 1;
-        self.waiting = self.waiting.saturating_sub(1);
-        self.answered();
     }
 
     /// Returns the number of requests sent and not answered yet.
