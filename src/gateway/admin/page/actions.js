@@ -1,4 +1,4 @@
-// What can be done to a zone, a key or the gateway, in words and as a request.
+// Acts on a zone, a key or the gateway, in words and as a request.
 
 import { ownFind, take } from "./ownfinds.js";
 import { instead, visible } from "./text.js";
@@ -33,7 +33,7 @@ function overrides(path, who, rate, override) {
       label: "Dry run on",
       verb: "Start the dry run",
       isTimed: true,
-      will: ({ words }) => `For ${words} no request of ${who.all} is delayed or rejected; what would have been is counted. ${BACK}`,
+      will: ({ words }) => `For ${words} no request of ${who.all} is delayed or rejected. Requests that would be are counted. ${BACK}`,
       request: put(() => ({ dry_run: true })),
     },
     {
@@ -49,7 +49,7 @@ function overrides(path, who, rate, override) {
     id: "undo",
     label: override?.pause ? "Resume: follow the file again" : "Undo: follow the file again",
     verb: override?.pause ? "Resume" : "Undo",
-    will: () => `What differs from the file for ${who.all} ends now.`,
+    will: () => `The override of ${who.all} ends now.`,
     request: () => ({ method: "DELETE", path }),
   };
   return override ? [undo, ...all] : all;
@@ -61,15 +61,15 @@ function forgetting(path) {
       id: "forget",
       label: "Forget the key",
       verb: "Forget",
-      will: () => "What the key has used is forgotten. Requests that wait keep their order and pace.",
+      will: () => "The charge of the key is forgotten. Waiting requests keep their order and pace.",
       request: () => ({ method: "DELETE", path: `${path}?drop=false` }),
     },
     {
       id: "drop",
-      label: "Forget the key and reject who waits",
+      label: "Forget the key and reject its waiting requests",
       verb: "Forget and reject",
       isHarsh: true,
-      will: () => "What the key has used is forgotten, and its waiting requests get 503.",
+      will: () => "The charge of the key is forgotten, and its waiting requests get 503.",
       request: () => ({ method: "DELETE", path: `${path}?drop=true` }),
     },
   ];
@@ -83,7 +83,7 @@ function maintenances(path, who, maintenance) {
     verb: "Start maintenance",
     isHarsh: true,
     isTimed: true,
-    will: ({ words }) => `New requests of ${who} get 503 for ${words}, with the route's page if it has one. Those that wait or run go on. ${BACK}`,
+    will: ({ words }) => `New requests of ${who} get 503 for ${words}, with the route's page if it has one. Waiting and running requests go on. ${BACK}`,
     request: ({ span }) => ({ method: "PUT", path, body: { for: span } }),
   };
   const undo = {
@@ -104,7 +104,7 @@ function findActs(origin, isTried) {
     label: "Find what it can take",
     verb: "Start",
     isFind: true,
-    will: ({ find }) => `While requests wait there, the gate of ${who} lets more through step by step as long as ${find.slo ? visible(find.slo) : "the objective"} holds, and less at once when it breaks. It ends 15 seconds after this page is closed. ${BACK}`,
+    will: ({ find }) => `While requests wait there, the gate of ${who} raises its limit step by step as long as ${find.slo ? visible(find.slo) : "the objective"} holds, and lowers it at once when the objective breaks. The experiment ends 15 seconds after this page is closed. ${BACK}`,
     request: ({ find }) => ({ method: "POST", path: "api/find", body: { origin, ...find } }),
     after: ownFind,
   };
@@ -155,7 +155,7 @@ function gateActs(path, who, rate, places, override) {
     id: "undo",
     label: override?.pause ? "Resume: follow the file again" : "Undo: follow the file again",
     verb: override?.pause ? "Resume" : "Undo",
-    will: () => `What differs from the file at the gate of ${who} ends now.`,
+    will: () => `The override of the gate of ${who} ends now.`,
     request: () => ({ method: "DELETE", path }),
   };
   return override ? [undo, ...acts] : acts;
@@ -171,7 +171,7 @@ function roomActs(path, who, { override, word }) {
       verb: "Pause",
       isHarsh: true,
       isTimed: true,
-      will: ({ words }) => `Nobody is called for ${words}. Those inside stay, those who are called may come. ${BACK}`,
+      will: ({ words }) => `Nobody is called for ${words}. Visitors inside stay, called visitors may come. ${BACK}`,
       request: put(() => ({ pause: true })),
     },
     {
@@ -202,11 +202,11 @@ function roomActs(path, who, { override, word }) {
     },
     {
       id: "word",
-      label: "Tell those who wait something",
-      verb: "Tell them",
+      label: "Show waiting visitors a message",
+      verb: "Show the message",
       field: { label: "Word", value: "" },
       isTimed: true,
-      will: ({ words }) => `The page of those who wait shows it for ${words}, from when it asks again.`,
+      will: ({ words }) => `The page of waiting visitors shows it for ${words}, from its next request on.`,
       request: ({ text, span }) => ({ method: "PUT", path: `${path}/word`, body: { word: text, for: span } }),
     },
     {
@@ -216,7 +216,7 @@ function roomActs(path, who, { override, word }) {
       field: { label: "Word", value: "", isOptional: true },
       isHarsh: true,
       isTimed: true,
-      will: ({ words }) => `All who wait or are called before ${who} lose their place. Those inside stay. The word, if you give one, is shown for ${words}.`,
+      will: ({ words }) => `All visitors who wait or are called at ${who} lose their position. Visitors inside stay. The word, if you give one, is shown for ${words}.`,
       request: ({ text, span }) => ({ method: "POST", path: `${path}/empty`, body: text ? { word: text, for: span } : {} }),
     },
   ];
@@ -224,14 +224,14 @@ function roomActs(path, who, { override, word }) {
     id: "undo",
     label: override.pause ? "Resume: follow the file again" : "Undo: follow the file again",
     verb: override.pause ? "Resume" : "Undo",
-    will: () => `What differs from the file in the waiting room of ${who} ends now.`,
+    will: () => `The override of the waiting room of ${who} ends now.`,
     request: () => ({ method: "DELETE", path: `${path}/override` }),
   };
   const endWord = word && {
     id: "end-word",
     label: "End the word",
     verb: "End the word",
-    will: () => "Those who wait read it no more.",
+    will: () => "Waiting visitors no longer see it.",
     request: () => ({ method: "DELETE", path: `${path}/word` }),
   };
   return [undo, ...acts, endWord].filter(Boolean);

@@ -1,4 +1,4 @@
-// The panel of an origin's gate: what waits there, and why.
+// The panel of an origin's gate: its waiting requests, and the limit that they wait for.
 
 import { actOnGate } from "./act.js";
 import { FindPanel } from "./find.js";

@@ -1,4 +1,4 @@
-// The gates of origins: what each lets through, who waits there, and what for.
+// The gates of origins: the limits of each, its waiters, and the limit that they wait for.
 
 import { known, last, recent, sum } from "./state.js";
 import { count, pace } from "./text.js";

@@ -1,4 +1,4 @@
-// What differs from the file for a zone, a key, a gate or a waiting room, and until when.
+// Overrides of a zone, a key, a gate or a waiting room, and their end.
 
 import { last } from "./state.js";
 import { clock, count, instead, make, say, seconds, visible } from "./text.js";
@@ -13,13 +13,13 @@ function whatDiffers(override, fileRate) {
   ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
 }
 
-/** In a few words, for a place with little room. */
+/** In a few words, for a spot with little room. */
 export function inShort(override) {
   const what = override.pause ? "paused" : override.rate ?? (override.dry_run ? "dry run" : "dry run off");
   return `not as in the file: ${visible(what)} until ${clock(Date.parse(override.until) / 1000)}`;
 }
 
-/** A line that tells of an override, with a button that undoes it. */
+/** A line that shows an override, with a button that undoes it. */
 export function overrideLine(undo) {
   const line = make("p", "override");
   const button = make("button", "small", "Undo …");

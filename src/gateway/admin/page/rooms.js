@@ -1,4 +1,4 @@
-// The panel of an origin's waiting room: who waits, who is inside, and what is not as in the file.
+// The panel of an origin's waiting room: the visitors who wait, who are inside, and the override.
 
 import { actOnRoom } from "./act.js";
 import { overrideLine, showRoomOverride } from "./overrides.js";
@@ -32,10 +32,10 @@ function plotsOf(name) {
       ],
     }),
     new Plot({
-      title: "Wait of a newcomer",
+      title: "Wait of a new visitor",
       format: seconds,
       axisFormat: axisSeconds,
-      series: [{ label: "told", ink: "delayed", kind: "line", fold: "most", of: of((room) => room.wait) }],
+      series: [{ label: "predicted", ink: "delayed", kind: "line", fold: "most", of: of((room) => room.wait) }],
     }),
   ];
 }
@@ -80,7 +80,7 @@ export class RoomPanel {
       Number.isFinite(room.pace) && ["pace ", { bold: callsOf(room.pace) }],
       room.admit.now && ["admit ", { bold: room.admit.now }],
       room.front_wait !== null && ["the last one waited ", { bold: seconds(room.front_wait) }],
-      ended > 0 && ["in 5 min ", { bold: whole(room.came_lately) }, " came, ", { bold: whole(room.lost_lately) }, " lost their turn"],
+      ended > 0 && ["in 5 min ", { bold: whole(room.came_lately) }, " came, ", { bold: whole(room.lost_lately) }, " lost their call"],
       room.opens && [room.open ? "opened " : "opens ", { bold: new Date(room.opens).toLocaleString() }],
     ].filter(Boolean);
     while (this.settings.children.length > chips.length) this.settings.lastChild.remove();

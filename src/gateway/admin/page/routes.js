@@ -43,7 +43,7 @@ function newRow(body) {
 const until = (it) => (it ? `in maintenance until ${clock(Date.parse(it.until) / 1000)}, by ${visible(it.by)}` : "");
 
 /** What requests cost, where that is learned, and where it comes from. */
-const SOURCES = { quiet: "learned", busy: "learned while busy", median: "as others there", none: "nothing learned" };
+const SOURCES = { quiet: "learned", busy: "learned while busy", median: "as other routes there", none: "nothing learned" };
 const costs = (cost) => (cost ? Object.entries(cost.methods).map(([method, it]) =>
   `${visible(method)} costs ${it.cost} (${[Number.isFinite(it.seconds) && seconds(it.seconds), SOURCES[it.source], cost.shadow && "shadow: 1 is charged"].filter(Boolean).join(", ")})`) : []);
 

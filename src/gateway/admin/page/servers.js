@@ -39,7 +39,7 @@ function linesOf(server) {
   const failed = total(server.errors) > 0 ? `no answer: ${listOf(server.errors)}` : `${count(server.failed)} failed`;
   const quick = latency?.p50 === null || latency?.p50 === undefined ? "" : `, p50 ${seconds(latency.p50)}, p99 ${seconds(latency.p99)}`;
   return [
-    out && ["bad", `Out since ${at(out.since)} by ${visible(out.by)}; asked again ${out.until ? `at ${at(out.until)}` : "when enough checks succeed"}`],
+    out && ["bad", `Out since ${at(out.since)} by ${visible(out.by)}; used again ${out.until ? `at ${at(out.until)}` : "when enough checks succeed"}`],
     ["muted", `${whole(server.in_flight)} in flight; ${answers}; ${failed}${quick}`],
     failure && ["", `Last failure ${at(failure.at)}: ${visible(failure.text)}`],
     check && [check.healthy ? "muted" : "bad", `Last check ${at(check.at)}: ${check.healthy ? "healthy" : "fails"}${check.text ? `, ${visible(check.text)}` : ""}`],

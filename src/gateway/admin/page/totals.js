@@ -64,7 +64,7 @@ const MARKS = { bad: "⛔ ", warn: "⚠ " };
 const TOTALS = [
   {
     label: "answers",
-    title: "Answers to clients, those of drip itself too. Each request counts once.",
+    title: "Answers to clients, including those of drip itself. Each request counts once.",
     ink: "passed",
     of: answered,
     tell: () => pace(mean(answered)),
@@ -95,7 +95,7 @@ const TOTALS = [
   },
   {
     label: "left",
-    title: "Requests whose clients left while they waited in a zone",
+    title: "Requests whose clients disconnected while they waited in a zone",
     ink: "delayed",
     of: left,
     tell: () => pace(mean(left)),

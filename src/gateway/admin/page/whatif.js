@@ -43,5 +43,5 @@ function show({ now, then, arrivals, span_seconds: span, keys, ignores }) {
     }),
   );
   const not = ignores.length ? ` Not replayed: ${ignores.map(visible).join("; ")}.` : "";
-  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, decided on again.${not}`);
+  setText($("what-if-note"), `${count(arrivals)} requests of the last ${seconds(Math.round(span))}, replayed.${not}`);
 }
