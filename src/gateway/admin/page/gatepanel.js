@@ -10,7 +10,7 @@ import { axisSeconds, clone, code, count, make, pace, percent, planMark, say, se
 
 const waitFor = (depth) => (depth === 1 ? "1 request waits" : `${whole(depth)} requests wait`);
 
-const FEW = 1; // up to so many gates show their history at once
+const FEW = 1; // maximum of gates that show their history at once
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {

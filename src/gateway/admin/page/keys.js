@@ -4,7 +4,7 @@ import { actOnKey } from "./act.js";
 import { last, limitsOf, planOf, roomOf } from "./state.js";
 import { $, code, count, make, planMark, seconds, setText, showPlan, visible, whole } from "./text.js";
 
-/** A row for a key, whose name is a button that acts on it, with so many numbers: `row.of` is the key. */
+/** A row for a key with some numbers. Its name is a button that acts on it: `row.of` is the key. */
 export function keyRow(body, numbers) {
   const row = body.insertRow();
   const name = make("th", "key");

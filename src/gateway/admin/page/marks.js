@@ -5,7 +5,7 @@ import { known, shownSpan } from "./state.js";
 import { clock, make, visible } from "./text.js";
 
 const CLOSE = 14; // px between marks that are drawn as one
-const NEAR = 9; // px from the cursor to the mark whose changes are told
+const NEAR = 9; // px from the cursor to the mark whose changes are shown
 const SAME = 4; // seconds between a sample and the change that it shows
 const LINES = 6; // changes that a mark tells; the list of changes has all
 

@@ -9,7 +9,7 @@ import { showShared } from "./shared.js";
 import { drawSoon, known, last, recent, total } from "./state.js";
 import { $, axisSeconds, clone, count, listOf, pace, seconds, setState, setText, stats, visible, whole } from "./text.js";
 
-const FEW = 2; // up to so many origins show their history at once
+const FEW = 2; // maximum of origins that show their history at once
 const MANY = 0.5; // share of requests without a good answer from which an origin does not work
 const SOME = 0.01;
 

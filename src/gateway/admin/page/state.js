@@ -1,4 +1,4 @@
-// What the gateway has told, and what the reader has chosen.
+// The data received from the gateway, and the choices of the reader.
 
 export const KEPT = 600; // seconds of history
 export const RECENT = 10; // samples that "now" averages over

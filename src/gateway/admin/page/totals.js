@@ -40,7 +40,7 @@ function group() {
   groups.of = new Map(zones.map(({ name }) => [name, top(`zone ${name}`)]));
 }
 
-/** Requests that wait: at least so many, as a request in two zones counts once. */
+/** Lower bound of the waiting requests: a request in two zones counts once. */
 function waiting(sample) {
   if (sample.waiting?.of === groups.of) return sample.waiting;
   const deepest = new Map();

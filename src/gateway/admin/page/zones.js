@@ -7,7 +7,7 @@ import { Plot, seen, spark } from "./plot.js";
 import { drawSoon, known, last, view } from "./state.js";
 import { $, axisSeconds, clone, count, make, pace, percent, say, seconds, setState, setText, short, stats, visible, whole } from "./text.js";
 
-const FEW = 5; // up to so many zones keep the file's order, with all plots open
+const FEW = 5; // maximum of zones that keep the file's order, with all plots open
 const LISTED_AT_FIRST = 12; // zones listed before "Show more"
 const PLANS = 6; // plans of a zone that are shown; the settings in force have all
 
