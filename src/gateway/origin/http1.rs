@@ -23,7 +23,7 @@ use crate::time::deadline::Deadline;
 /// Dropping it closes the connection. A connection that is given back serves another request.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each says another thing of the connection"
+    reason = "each is an independent property of the connection"
 )]
 pub struct Http1Connection {
     stream: OriginStream,

@@ -226,7 +226,7 @@ pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
         (Some(key), None) => Ok(key),
         (None, _) => refused(
             StatusCode::NOT_FOUND,
-            "no known key has this masked name; a key has another one after a restart",
+            "no known key has this masked name; masked names change at a restart",
         ),
         (Some(_), Some(_)) => refused(StatusCode::CONFLICT, "several keys have this masked name"),
     }

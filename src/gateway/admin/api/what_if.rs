@@ -55,7 +55,7 @@ pub(super) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         )),
         Err(error) => Err(reply::refusal(
             StatusCode::INTERNAL_SERVER_ERROR,
-            format!("the replay failed: {error}; this is an error of drip"),
+            format!("the replay failed: {error}; this is a bug of drip"),
         )),
     }
 }

@@ -120,7 +120,7 @@ impl Budget {
             return self.spend_head();
         }
         let left = self.bodies.get().checked_sub(bytes);
-        let left = left.ok_or_else(|| too_many("bytes of responses that are over"))?;
+        let left = left.ok_or_else(|| too_many("bytes of ended responses"))?;
         self.bodies.set(left);
         Ok(())
     }
@@ -231,7 +231,7 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         // Fails only now, so that earlier pieces reach their request first.
         if self.empty > 2 * MAX_EMPTY {
-            return Poll::Ready(Err(too_many("empty pieces of bodies")));
+            return Poll::Ready(Err(too_many("empty DATA frames")));
         }
         if self.small >= MAX_SMALL {
             // The tasks of the requests run first: they were woken before this task wakes itself.

@@ -133,7 +133,7 @@ enum End {
 /// A client connection over HTTP/1, and the progress of its current request.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each says another thing of the connection"
+    reason = "each is an independent property of the connection"
 )]
 struct Http1Connection<S> {
     socket: S,
