@@ -53,7 +53,7 @@ pub use follower::{FollowResult, Follower, ReleasedTurn};
 pub use leader::{Gathered, Leader};
 pub use memory::AnswerBody;
 pub use present::{Preconditions, Presented};
-pub(crate) use terms::ACCEL_EXPIRES;
+pub(crate) use terms::{ACCEL_EXPIRES, is_stream};
 pub use terms::{Head, Terms, Verdict, Windows};
 
 /// Answers of all routes, and the requests that wait for them.

@@ -65,6 +65,13 @@ const STREAMS: [&[u8]; 3] = [
     b"text/event-stream",
 ];
 
+/// Returns whether a body with this `Content-Type` never ends.
+pub(crate) fn is_stream(content_type: &[u8]) -> bool {
+    let media = content_type.split(|byte| *byte == b';').next();
+    let media = media.unwrap_or_default().trim_ascii();
+    STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it))
+}
+
 /// Head of a response, with the parts that the rules of caches need.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
@@ -156,10 +163,7 @@ impl Head<'_> {
         }
         let directives = Directives::of(self.all("cache-control"));
         // A stream has no end to wait for.
-        let media = self.all("content-type").next().unwrap_or_default();
-        let media = media.split(|byte| *byte == b';').next().unwrap_or_default();
-        let media = media.trim_ascii();
-        let is_stream = STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it));
+        let is_stream = self.all("content-type").next().is_some_and(is_stream);
         // `X-Accel-Expires` has precedence over `Cache-Control` and `Expires`, as in nginx. It
         // counts from the arrival.
         let accel_expires = accel_expires(self.all(ACCEL_EXPIRES), self.arrived);

@@ -31,11 +31,9 @@ impl StopSignal {
     /// Ends all connections, each after its current response.
     pub fn stop(&self) {
         self.stopped_at.set(Some(clock::now()));
-        for (_, waker) in self.sleepers.borrow().iter() {
-            if let Some(waker) = waker {
-                waker.wake_by_ref();
-            }
-        }
+        let sleepers = self.sleepers.borrow();
+        let wakers = sleepers.iter().filter_map(|(_, waker)| waker.as_ref());
+        wakers.for_each(Waker::wake_by_ref);
     }
 
     /// Returns whether the gateway is stopping.

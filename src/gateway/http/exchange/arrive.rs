@@ -10,7 +10,8 @@ use std::time::Duration;
 use config::{Matcher, MatcherInput, PathRewrite, Route, RouteAction, target};
 
 use super::destination::Destination;
-use super::gate::{GateProgress, GateRequest};
+use super::gate::GateRequest;
+use super::gate_progress::GateProgress;
 use super::limits::{LimitOutcome, Limited};
 use super::record::{Exception, RequestRecord};
 use super::reply::Reply;

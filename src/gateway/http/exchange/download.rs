@@ -5,7 +5,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use super::failure::Failure;
@@ -20,21 +20,6 @@ use crate::time::deadline::Deadline;
 
 /// Maximum number of pieces read in a row before the worker's other tasks run.
 pub(super) const MAX_AT_ONCE: usize = 32;
-
-/// Ready with the next piece of a response's body, or with an error after `limit` without one.
-fn poll_piece(
-    connection: &mut Connection,
-    cx: &mut Context<'_>,
-    limit: Duration,
-) -> Poll<io::Result<Buffer>> {
-    match connection.poll_body(cx) {
-        Poll::Ready(piece) => Poll::Ready(piece),
-        Poll::Pending => {
-            let stalled = connection.poll_stall(cx, limit);
-            stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
-        }
-    }
-}
 
 /// Receives and discards the rest of a response's body. Returns whether all of it was received.
 ///
@@ -169,7 +154,13 @@ impl<'r> Forward<'_, 'r> {
         }
         // Nothing is left to send to either side: only waits for the origin.
         if piece.is_none() {
-            let coming = poll_fn(|cx| poll_piece(connection, cx, limit));
+            let coming = poll_fn(|cx| {
+                if let Poll::Ready(piece) = connection.poll_body(cx) {
+                    return Poll::Ready(piece);
+                }
+                let stalled = connection.poll_stall(cx, limit);
+                stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            });
             piece = Some(unless_disconnected(*client, pin!(coming)).await?);
         }
         connection.moved();

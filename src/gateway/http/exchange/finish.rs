@@ -3,7 +3,7 @@
 //! The request keeps its permits until the origin has answered.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::ErrorKind;
 
 use config::OnClientDisconnect;
 
@@ -12,7 +12,7 @@ use super::download::drop_body;
 use super::failure::{Attempt, Failure};
 use super::forward::{AtOrigin, Forward, ResponseKind};
 use crate::http::downstream::ClientError;
-use crate::origin::{Connection, OriginError};
+use crate::origin::OriginError;
 
 impl<'r> Forward<'_, 'r> {
     /// Returns whether the request continues without its client.
@@ -55,9 +55,13 @@ impl<'r> Forward<'_, 'r> {
                 Ok(None) => {}
                 Err(attempt) => break attempt,
             }
-            let received = self.receive_for_nobody(connection).await;
+            let limits = self.response_limits();
+            let since = self.sent.max(self.upload.last_piece());
+            let receiving = poll_fn(|cx| poll_received(connection, cx, since, limits.answer));
+            let received = receiving
+                .await
+                .unwrap_or_else(|| Err(ErrorKind::TimedOut.into()));
             if !matches!(received, Ok(1..)) {
-                let limits = self.response_limits();
                 break self.not_received(connection, in_flight, limits, received);
             }
             connection.moved();
@@ -71,14 +75,6 @@ impl<'r> Forward<'_, 'r> {
         };
         self.failed(in_flight, failure);
         None
-    }
-
-    /// Receives more of the head, at most for `response_timeout` since the request was sent.
-    async fn receive_for_nobody(&mut self, connection: &mut Connection) -> io::Result<usize> {
-        let limit = self.response_limits().answer;
-        let since = self.sent.max(self.upload.last_piece());
-        let received = poll_fn(|cx| poll_received(connection, cx, since, limit)).await;
-        received.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Receives and discards the rest of the response's body, at most for `body_timeout`.

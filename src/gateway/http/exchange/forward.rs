@@ -13,7 +13,7 @@ use limit::{Moment, OriginTime};
 use super::cost::UsedAdmissions;
 use super::destination::Destination;
 use super::failure::{Attempt, Failure};
-use super::gate::GateProgress;
+use super::gate_progress::GateProgress;
 use super::heads::{self, OriginRequest};
 use super::key;
 use super::limits::InFlightPermits;

@@ -11,6 +11,7 @@ use config::{Origin, Plans};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
 use super::destination::Destination;
+use super::gate_progress::{GateProgress, KeyAndPlan};
 use super::key;
 use super::limits::{LimitOutcome, ZoneAdmissions};
 use super::record::RequestRecord;
@@ -23,46 +24,6 @@ use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::GateRejected;
 use crate::time::clock;
 use crate::zone::{Key, NEW_KEYS};
-
-/// State of a request at the gate of its origin.
-pub(super) enum GateProgress {
-    /// Waiting since this instant. Also the final state if the client disconnects.
-    Waiting(Moment),
-    /// Passed after this duration.
-    Passed(Duration),
-    /// Rejected after this duration.
-    ///
-    /// Boxed: most requests are not rejected, and each waiting request reserves the size of the
-    /// largest variant.
-    Rejected(Box<(GateRejection, Duration)>),
-    /// Passed, could not be sent, and waits again since this instant.
-    ///
-    /// The instant is moved so that the time at the origin is not counted.
-    Held(Moment),
-    /// Waited this duration for an origin that could not be reached. The charges of its zones stay.
-    HeldTooLong(Box<(GateRejected, Duration)>),
-}
-
-impl GateProgress {
-    /// Returns the wait of the request, until `now` if it still waits.
-    pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
-        match self {
-            Self::Waiting(since) | Self::Held(since) => now().since(*since),
-            Self::Passed(span) => *span,
-            Self::Rejected(rejected) => rejected.1,
-            Self::HeldTooLong(rejected) => rejected.1,
-        }
-    }
-
-    /// Returns the reason for a rejection; `None` if the request was not rejected.
-    pub(super) fn rejected(&self) -> Option<GateRejected> {
-        match self {
-            Self::Rejected(rejected) => Some(rejected.0.reason),
-            Self::HeldTooLong(rejected) => Some(rejected.0),
-            Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
-        }
-    }
-}
 
 /// A request before the gate of its origin.
 pub(super) struct GateRequest<'a> {
@@ -80,15 +41,6 @@ pub(super) struct GateRequest<'a> {
     queued_before: Duration,
     /// Key and plan whose share of the gate the request uses. Computed when needed.
     key_and_plan: OnceCell<KeyAndPlan>,
-}
-
-/// Key and plan whose share of a gate a request uses.
-#[derive(Clone)]
-pub(super) struct KeyAndPlan {
-    /// Empty if the origin has no `share` zone.
-    pub(super) key: Key,
-    /// Index of the plan of the key in that zone, if it has one.
-    pub(super) plan: Option<usize>,
 }
 
 impl<'a> GateRequest<'a> {

@@ -29,6 +29,7 @@ mod failure;
 mod finish;
 mod forward;
 mod gate;
+mod gate_progress;
 mod grpc;
 mod handler;
 mod heads;

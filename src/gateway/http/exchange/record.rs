@@ -12,7 +12,7 @@ use limit::{Cost, Moment};
 
 use rare::RareProperties;
 
-use super::gate::{GateProgress, KeyAndPlan};
+use super::gate_progress::{GateProgress, KeyAndPlan};
 use super::limits::{LimitOutcome, Limited};
 use super::request_info::RequestInfo;
 use super::worker::Worker;

@@ -3,20 +3,13 @@
 //! `cost` has the other kinds of costs; the learned times are in `http::gateway`.
 
 use super::forward::Forward;
+use crate::collapse::is_stream;
 use crate::http::message::{FieldName, ResponseHead};
 use crate::origin::InFlight;
-
-/// Media types of responses that never end, or whose duration does not depend on work.
-const STREAMS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
 
 impl Forward<'_, '_> {
     /// Returns whether only the time to the head counts as work: for a tunnel or a stream.
     pub(super) fn counts_to_head(&self, head: &ResponseHead<'_>) -> bool {
-        let is_stream = |value: &[u8]| {
-            let media = value.split(|byte| *byte == b';').next().unwrap_or(value);
-            let media = media.trim_ascii();
-            STREAMS.iter().any(|it| media.eq_ignore_ascii_case(it))
-        };
         let mut types = head.fields().all(FieldName::ContentType);
         head.status == 101 || self.is_call || types.any(is_stream)
     }

@@ -218,11 +218,8 @@ fn names_client(name: &[u8]) -> bool {
 /// Returns whether a field has a client certificate, as Envoy's `X-Forwarded-Client-Cert`.
 fn is_certificate(name: &[u8]) -> bool {
     const END: &[u8] = b"-client-cert";
-    let end = name.len().checked_sub(END.len()).map(|at| &name[at..]);
-    let is_like = |(byte, expected): (&u8, &u8)| {
-        byte.eq_ignore_ascii_case(expected) || *expected == b'-' && *byte == b'_'
-    };
-    end.is_some_and(|end| end.iter().zip(END).all(is_like))
+    let start = name.len().checked_sub(END.len());
+    start.is_some_and(|start| is_like(&name[start..], END))
 }
 
 /// Returns the pairs of a `Forwarded` line, except `for` and `by` (RFC 7239, section 4).

@@ -4,7 +4,7 @@ use config::Route;
 use limit::Moment;
 
 use super::{CLIENT_DISCONNECTED, RequestRecord};
-use crate::http::exchange::gate::GateProgress;
+use crate::http::exchange::gate_progress::GateProgress;
 use crate::http::exchange::limits::LimitOutcome;
 
 impl RequestRecord<'_> {

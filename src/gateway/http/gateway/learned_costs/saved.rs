@@ -67,17 +67,13 @@ impl Gateway {
 impl RouteCosts {
     /// Restores the saved cost of one method.
     fn restore(&self, saved: &SavedCost) {
-        let Some(nth) = METHODS.iter().position(|it| *it == saved.method) else {
-            return;
-        };
-        let Some(method) = self.work.methods.get(nth) else {
+        let mut methods = METHODS.iter().zip(&self.work.methods);
+        let Some((_, method)) = methods.find(|(name, _)| **name == saved.method) else {
             return;
         };
         let restored = Work::restore(&saved.work);
         let micros = restored.learned().map_or(0, |it| it.micros);
-        let mut work = method.work.lock().unwrap_or_else(PoisonError::into_inner);
-        *work = Some(Box::new(restored));
-        drop(work);
+        *method.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(restored));
         method.micros.store(micros, Ordering::Relaxed);
         self.origin.update();
     }

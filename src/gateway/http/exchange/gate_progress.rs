@@ -1,0 +1,58 @@
+//! Progress of a request at the gate of its origin, and the key and plan that it has there.
+
+use std::time::Duration;
+
+use limit::Moment;
+
+use crate::gate::GateRejection;
+use crate::observe::metrics::GateRejected;
+use crate::zone::Key;
+
+/// State of a request at the gate of its origin.
+pub(super) enum GateProgress {
+    /// Waiting since this instant. Also the final state if the client disconnects.
+    Waiting(Moment),
+    /// Passed after this duration.
+    Passed(Duration),
+    /// Rejected after this duration.
+    ///
+    /// Boxed: most requests are not rejected, and each waiting request reserves the size of the
+    /// largest variant.
+    Rejected(Box<(GateRejection, Duration)>),
+    /// Passed, could not be sent, and waits again since this instant.
+    ///
+    /// The instant is moved so that the time at the origin is not counted.
+    Held(Moment),
+    /// Waited this duration for an origin that could not be reached. The charges of its zones stay.
+    HeldTooLong(Box<(GateRejected, Duration)>),
+}
+
+impl GateProgress {
+    /// Returns the wait of the request, until `now` if it still waits.
+    pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
+        match self {
+            Self::Waiting(since) | Self::Held(since) => now().since(*since),
+            Self::Passed(span) => *span,
+            Self::Rejected(rejected) => rejected.1,
+            Self::HeldTooLong(rejected) => rejected.1,
+        }
+    }
+
+    /// Returns the reason for a rejection; `None` if the request was not rejected.
+    pub(super) fn rejected(&self) -> Option<GateRejected> {
+        match self {
+            Self::Rejected(rejected) => Some(rejected.0.reason),
+            Self::HeldTooLong(rejected) => Some(rejected.0),
+            Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
+        }
+    }
+}
+
+/// Key and plan whose share of a gate a request uses.
+#[derive(Clone)]
+pub(super) struct KeyAndPlan {
+    /// Empty if the origin has no `share` zone.
+    pub(super) key: Key,
+    /// Index of the plan of the key in that zone, if it has one.
+    pub(super) plan: Option<usize>,
+}
