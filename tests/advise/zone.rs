@@ -101,7 +101,7 @@ fn a_file_with_learned_costs_gets_a_note_that_requests_count_as_one() {
     let received = said("users");
     assert_contains!(
         received,
-        "the cost of / is learned by a running gateway; this counts each request as 1"
+        "the cost of / is learned by a running gateway: here each request costs 1"
     );
     let received = said("others");
     assert!(!received.contains("learned"), "{received}");
