@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use crate::support::{Gateway, Origin, Site, assert_contains, drip, fetch};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip};
 
 fn init(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = drip();
@@ -59,7 +59,7 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     fs::write(site.file(), file).expect("a file");
     let origin = Origin::start();
     let gateway = start(site, &origin);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 #[test]

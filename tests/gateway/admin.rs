@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, Origin, Site, all_pass, assert_contains, eventually, exchange, fetch, one_zone,
+    Client, Gateway, Origin, Site, all_pass, assert_contains, eventually, exchange, one_zone,
+    start_limited,
 };
 
 /// Returns the ports on which the process listens, over IPv4 and IPv6.
@@ -41,7 +42,7 @@ fn admin_off_opens_no_admin_port() {
     let gateway = Gateway::run(site);
     let line = gateway.wait_for_line("listening");
     assert!(!line.contains("live_page"), "{line}");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     assert_eq!(listening_ports(gateway.id()), [gateway.address().port()]);
 
     let with = Gateway::start(&file);
@@ -59,8 +60,7 @@ fn admin_off_opens_no_admin_port() {
 
 #[test]
 fn the_admin_port_is_not_reached_through_the_traffic_port() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
+    let (origin, gateway) = start_limited("1000r/s", "burst = 9");
     let admin = gateway.site.admin;
     for head in [
         "GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n".to_owned(),
@@ -69,7 +69,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
         "GET /readyz HTTP/1.1\r\nHost: localhost:9090\r\n\r\n".to_owned(),
         "POST /api/reload HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n".to_owned(),
     ] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(&head);
         // Any response must be the origin's.
         assert_eq!(client.answer().body, b"ok", "{head}");
@@ -150,11 +150,10 @@ const PROMISED: &str = "drip_actor_restarts_total drip_buffers drip_build_info \
 
 #[test]
 fn the_metrics_are_those_promised_and_show_what_became_of_the_requests() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 2"));
-    let mut clients = [(); 3].map(|()| Client::ask(gateway.address(), "/?key=a"));
+    let (_origin, gateway) = start_limited("1r/s", "burst = 2");
+    let mut clients = [(); 3].map(|()| gateway.ask("/?key=a"));
     gateway.wait_for_depth(2);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
     let requests = |code| gateway.requests("/", code);
     eventually("the answers are counted", || {
         (requests("200"), requests("429")) == (1, 1)
@@ -228,7 +227,7 @@ fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
     let mut clients = Vec::new();
     for nth in 0..11 {
         let deep = if nth == 0 { 2 } else { 3 };
-        let ask = |_| Client::ask(gateway.address(), &format!("/k{nth:02}"));
+        let ask = |_| gateway.ask(&format!("/k{nth:02}"));
         clients.push((0..deep).map(ask).collect::<Vec<_>>());
     }
     gateway.wait_for_depth(21);
@@ -259,7 +258,7 @@ fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
     // A key of any bytes stays on one line, and short.
     let long = "x".repeat(5_000);
     let odd = ["/%22%0A%5C%FF%3Cb%3E", &format!("/{long}")];
-    let _waiting = odd.map(|target| [(); 2].map(|()| Client::ask(gateway.address(), target)));
+    let _waiting = odd.map(|target| [(); 2].map(|()| gateway.ask(target)));
     gateway.wait_for_depth(2);
     let cut = format!("/{}…\"}} 1", &long[..127]);
     let odd = "/\\\"\\\\x0A\\\\\\\\\\\\xFF<b>\"} 1";
@@ -276,8 +275,8 @@ fn the_series_of_what_left_the_file_go_with_it() {
         other.address
     );
     let gateway = Gateway::start(&format!("{file}{more}"));
-    assert_eq!(fetch(gateway.address(), "/old").status, 200);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/old").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     let marks = ["zone=\"old\"", "origin=\"gone\"", "route=\"/old\""];
     let is_counted = || gateway.requests("/old", "200") == 1;
     eventually("it is counted", is_counted);
@@ -285,7 +284,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
         assert!(gateway.metrics().0.contains(mark), "{mark}");
     }
     let depth = || gateway.count("drip_zone_queue_depth", &[("zone", "old")]);
-    let waiting = Client::ask(gateway.address(), "/old");
+    let waiting = gateway.ask("/old");
     eventually("it waits", || depth() == 1);
     gateway.site.write(&file);
     gateway.wait_for_line("the changed file is in force");
@@ -303,7 +302,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
     eventually("the zone is back", || {
         gateway.metrics().0.contains("zone=\"old\"")
     });
-    assert_eq!(fetch(gateway.address(), "/old").status, 200);
+    assert_eq!(gateway.fetch("/old").status, 200);
     eventually("it is counted", is_counted);
     assert_eq!(passed("old"), 1);
 }
@@ -313,18 +312,16 @@ fn a_reload_hides_no_request_that_was_counted_before() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1r/h", "burst = 1");
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     // A waiting request keeps the old settings and their counters alive.
-    let _waits = Client::ask(gateway.address(), "/?key=a");
+    let _waits = gateway.ask("/?key=a");
     gateway.wait_for_depth(1);
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
-    }
+    gateway.check_each(5, "/?key=a", 429);
     let counted = |code| gateway.requests("/", code);
     gateway.site.write(&file.replace("1r/h", "2r/h"));
     gateway.wait_for_line("the changed file is in force");
     assert_eq!((counted("200"), counted("429")), (1, 5));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
     // A request is counted once its response is sent.
     eventually("it is counted", || counted("429") == 6);
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 use crate::support::operator::{ask, delete, json, keys, names, parse};
 use crate::support::{
     Client, Gateway, MARGIN, MS, Origin, all_pass, best_of_three, check_gaps, drip, eventually,
-    fetch, now, one_zone,
+    now, one_zone, start_limited,
 };
 
 /// A route whose requests do not wait.
@@ -17,7 +17,7 @@ const FAST: &str = "[[routes]]\npath = \"/fast\"\norigin = \"app\"\nlimits = [{ 
 
 /// Sends this many requests for a key. The first passes, the others wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
-    let ask = |_| Client::ask(gateway.address(), &format!("/?key={key}"));
+    let ask = |_| gateway.ask(&format!("/?key={key}"));
     let state = |depth: usize| {
         let found = |it: &Value| it["key"] == key && it["depth"] == depth;
         keys(gateway, "").iter().any(found)
@@ -42,14 +42,12 @@ fn a_zone_reports_its_settings_totals_and_waiters() {
         + "[[routes]]\npath = \"/fast\"\nhost = \"a.example\"\norigin = \"app\"\nmax_wait = \"1500ms\"\ndry_run = true\n\
            limits = [{ zone = \"z\", burst = 9, nodelay = true }]\n[zones.other]\nkey = \"$host\"\nrate = \"0.5r/s\"\nmax_keys = 7\nidle_timeout = \"90s\"\n";
     let gateway = Gateway::start(&file);
-    for _ in 0..2 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    }
+    gateway.check_each(2, "/?key=a", 200);
     let asked = now();
-    let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?key=a"));
+    let waiting = [(); 2].map(|()| gateway.ask("/?key=a"));
     gateway.wait_for_depth(2);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
-    assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=b").status, 200);
 
     let zone = json(&gateway, "/api/zones/z");
     let waited = asked.elapsed().as_secs_f64();
@@ -89,10 +87,8 @@ fn keys_are_listed_by_depth_by_excess_and_by_wait() {
     let origin = Origin::start();
     let gateway = Gateway::start(&(one_zone(&origin, "1r/m", "burst = 9") + FAST));
     assert_eq!(keys(&gateway, ""), [] as [Value; 0]);
-    for _ in 0..6 {
-        assert_eq!(fetch(gateway.address(), "/fast?key=owes").status, 200);
-    }
-    assert_eq!(fetch(gateway.address(), "/fast?key=once").status, 200);
+    gateway.check_each(6, "/fast?key=owes", 200);
+    assert_eq!(gateway.fetch("/fast?key=once").status, 200);
     let _one = crowd(&gateway, "one", 2);
     let _three = crowd(&gateway, "three", 4);
 
@@ -144,13 +140,13 @@ fn any_key_can_be_named() {
         ),
         ("/%C3%A9+%25", "/é+%", "%2F%C3%A9+%25"),
     ] {
-        assert_eq!(fetch(gateway.address(), target).status, 200, "{target}");
-        assert_eq!(fetch(gateway.address(), target).status, 429, "{target}");
+        assert_eq!(gateway.fetch(target).status, 200, "{target}");
+        assert_eq!(gateway.fetch(target).status, 429, "{target}");
         assert_eq!(names(&keys(&gateway, "?sort=excess")), [shown]);
         let path = format!("/api/zones/z/keys/{named}");
         let forgotten = (200, value!({"forgotten": true, "dropped": 0}));
         assert_eq!(delete(&gateway, &path), forgotten);
-        let status = fetch(gateway.address(), target).status;
+        let status = gateway.fetch(target).status;
         assert_eq!(status, 200, "{target} is forgiven");
         // Parked keys are forgotten completely.
         eventually("it is parked", || {
@@ -167,10 +163,8 @@ fn who_waits_keeps_order_and_pace_when_the_debt_is_forgotten() {
     best_of_three(|_| {
         let origin = Origin::start();
         let gateway = Gateway::start(&(one_zone(&origin, "5r/s", "burst = 20") + FAST));
-        for _ in 0..11 {
-            assert_eq!(fetch(gateway.address(), "/fast?key=a").status, 200);
-        }
-        let ask = |nth: i64| Client::ask(gateway.address(), &format!("/wait{nth}?key=a"));
+        gateway.check_each(11, "/fast?key=a", 200);
+        let ask = |nth: i64| gateway.ask(&format!("/wait{nth}?key=a"));
         let wait = |nth| {
             let client = ask(nth);
             gateway.wait_for_depth(nth + 1);
@@ -201,8 +195,7 @@ fn who_waits_keeps_order_and_pace_when_the_debt_is_forgotten() {
 
 #[test]
 fn with_drop_those_who_wait_get_503_and_the_key_starts_anew() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 5"));
+    let (origin, gateway) = start_limited("1r/m", "burst = 5");
     let mut clients = crowd(&gateway, "a", 5);
     let _others = crowd(&gateway, "b", 2);
     assert_eq!(clients.remove(0).answer().status, 200);
@@ -217,14 +210,13 @@ fn with_drop_those_who_wait_get_503_and_the_key_starts_anew() {
     assert_eq!(zone["rejections"]["stopping"], 4);
     assert_eq!(zone["totals"]["rejected"], 4);
     assert_eq!(zone["depth"], 1, "others wait on");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     assert_eq!(origin.moments("key=a").len(), 2);
 }
 
 #[test]
 fn the_file_and_its_errors_are_reported() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "4r/s", "burst = 2"));
+    let (origin, gateway) = start_limited("4r/s", "burst = 2");
     let at_first = json(&gateway, "/api/config");
     assert_eq!(at_first["file"], "gateway.toml");
     assert_eq!(at_first["version"], env!("CARGO_PKG_VERSION"));
@@ -288,7 +280,7 @@ fn no_other_site_changes_anything_with_or_without_the_token() {
     let start = |token| Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(token))]);
     let bearer = "Authorization: Bearer s3cret\r\n";
     for (gateway, token) in [(start(" s3cret\n"), bearer), (start(""), "")] {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gateway.fetch("/?key=a").status, 200);
         for (method, path) in [("POST", "/api/reload"), ("DELETE", "/api/zones/z/keys/a")] {
             let status = |fields: &str| {
                 let fields = format!("{token}{fields}");
@@ -308,8 +300,7 @@ fn no_other_site_changes_anything_with_or_without_the_token() {
 
 #[test]
 fn wrong_api_requests_are_explained() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 0"));
+    let (_origin, gateway) = start_limited("1r/m", "burst = 0");
     for (status, asked) in [
         (404, "GET /nothing"),
         (404, "GET /api"),

@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::support::live::Listener;
 use crate::support::operator::{ask, send_with};
 use crate::support::{
-    Answer, Client, Gateway, Origin, Site, assert_contains, drip, eventually, exchange, fetch,
-    one_zone,
+    Answer, Client, Gateway, Origin, Site, assert_contains, drip, eventually, exchange, one_zone,
 };
 
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
@@ -128,9 +127,9 @@ fn each_change_is_logged_with_its_token_and_one_for_reading_changes_nothing() {
     let origin = Origin::start();
     let gateway = start(&origin, "", "ops:SECRET1,ci:SECRET2,\"plain\"", "reader");
     for path in ["/?key=a", "/?key=b"] {
-        assert_eq!(fetch(gateway.address(), path).status, 200);
+        assert_eq!(gateway.fetch(path).status, 200);
     }
-    let waiting = Client::ask(gateway.address(), "/?key=b");
+    let waiting = gateway.ask("/?key=b");
     gateway.wait_for_depth(1);
     for [method, path, body, token, parts] in CHANGES {
         let refused = send(&gateway, method, path, "reader", body);

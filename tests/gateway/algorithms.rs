@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::support::{Answer, Gateway, Origin, fetch, side_by_side};
+use crate::support::{Answer, Gateway, Origin, side_by_side};
 
 /// Returns a file with the zone `z` and one route.
 ///
@@ -19,7 +19,7 @@ fn file(origin: &Origin, zone: &str, limit: &str) -> String {
 
 /// Sends `asked` requests. Returns how many pass, and the last response.
 fn passed(gateway: &Gateway, key: &str, asked: usize) -> (usize, Answer) {
-    let ask = |_| fetch(gateway.address(), &format!("/?key={key}"));
+    let ask = |_| gateway.fetch(&format!("/?key={key}"));
     let mut answers: Vec<_> = (0..asked).map(ask).collect();
     let passed = answers.iter().filter(|answer| answer.status == 200).count();
     (passed, answers.pop().expect("an answer"))

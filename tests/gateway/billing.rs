@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use crate::support::{Client, Exchange, MS, Origin, best_of_three, now, start_drip, zone};
+use crate::support::{Exchange, MS, Origin, best_of_three, now, side_by_side, start_drip, zone};
 
 const RATE: f64 = 40.0;
 const BURST: u32 = 30;
@@ -58,17 +58,13 @@ fn the_overspend_is_at_most_what_runs_times_what_an_estimate_may_be_off() {
         bills.lock().expect("no panic").clear();
         let began = now();
         // Two and a half times as many clients as may run. They send again as soon as they can.
-        thread::scope(|scope| {
-            for _ in 0..10 {
-                scope.spawn(|| {
-                    let mut client = Client::connect(gateway.address());
-                    while began.elapsed() < 4000 * MS {
-                        client.get(&format!("/?key={attempt}"));
-                        if client.answer().status != 200 {
-                            thread::sleep(5 * MS);
-                        }
-                    }
-                });
+        side_by_side(0..10, |_| {
+            let mut client = gateway.connect();
+            while began.elapsed() < 4000 * MS {
+                client.get(&format!("/?key={attempt}"));
+                if client.answer().status != 200 {
+                    thread::sleep(5 * MS);
+                }
             }
         });
         let span = began.elapsed().as_secs_f64();

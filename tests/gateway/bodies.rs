@@ -7,9 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::scripted::Hold;
-use crate::support::{
-    Client, End, Exchange, Gateway, Origin, Raw, SOON, half_alone, noise, one_zone,
-};
+use crate::support::{End, Exchange, Gateway, Origin, Raw, SOON, half_alone, noise, one_zone};
 
 const MB: usize = 1 << 20;
 
@@ -50,7 +48,7 @@ fn ten_megabytes_with_a_length_or_in_chunks_pass_intact_both_ways() {
         (&*length, body.clone()),
         ("Transfer-Encoding: chunked", chunked(&body)),
     ] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(format!(
             "POST / HTTP/1.1\r\nHost: test\r\n{framing}\r\n\r\n"
         ));
@@ -86,7 +84,7 @@ fn the_origin_gets_the_first_bytes_before_the_client_has_sent_the_last() {
             "5\r\nlater\r\n0\r\n\r\n",
         ],
     ] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(format!(
             "POST / HTTP/1.1\r\nHost: test\r\n{head}\r\n\r\n{one}"
         ));
@@ -115,7 +113,7 @@ fn the_client_gets_the_first_bytes_before_the_origin_has_sent_the_last() {
             exchange.send(other.as_bytes())
         });
         let gateway = gateway_to(&origin);
-        let mut client = Client::ask(gateway.address(), "/");
+        let mut client = gateway.ask("/");
         let head = client.head();
         let mut body = Vec::new();
         let passed = client.pass_body(&head, |piece| {

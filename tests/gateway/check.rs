@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::{Gateway, Origin, Site, drip, fetch, make_fifo, one_zone};
+use crate::support::{Gateway, Origin, Site, drip, make_fifo, one_zone};
 
 pub fn check(file: &Path) -> Output {
     ended(drip().arg("check").arg("-c").arg(file))
@@ -198,7 +198,7 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
             "names {taken}: {received}"
         );
     }
-    let status = fetch(first.address(), "/?key=a").status;
+    let status = first.fetch("/?key=a").status;
     assert_eq!(status, 200, "the first one still serves");
 }
 

@@ -8,8 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, assert_contains, eventually, fetch, free_address, now,
-    servers, urls,
+    Exchange, Gateway, MS, Origin, assert_contains, eventually, free_address, now, servers, urls,
 };
 
 fn file(addresses: &[SocketAddr], more: &str) -> String {
@@ -31,7 +30,7 @@ fn named(name: usize) -> Origin {
 
 /// Returns the server of each session. Each session sends a few requests.
 fn servers_of(gateway: &Gateway, sessions: usize) -> HashMap<usize, String> {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     let mut of_session = HashMap::new();
     for _ in 0..3 {
         for session in 0..sessions {
@@ -93,9 +92,7 @@ fn requests_without_a_key_go_to_the_server_with_the_fewest() {
     let servers = [Origin::start(), Origin::start(), Origin::start()];
     let addresses = servers.each_ref().map(|it| it.address);
     let gateway = Gateway::start(&file(&addresses, BY_SESSION));
-    for _ in 0..30 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(30, "/", 200);
     assert_eq!(servers.map(|it| it.arrivals().len()), [10, 10, 10]);
 }
 
@@ -104,9 +101,7 @@ fn answers_that_count_take_their_server_out_after_max_fails() {
     let (bad, good) = (answering(503), Origin::start());
     let more = "fail_on = [\"503\"]\nmax_fails = 3\nfail_timeout = \"1h\"";
     let gateway = Gateway::start(&file(&[bad.address, good.address], more));
-    let statuses: Vec<u16> = (0..40)
-        .map(|_| fetch(gateway.address(), "/").status)
-        .collect();
+    let statuses: Vec<u16> = (0..40).map(|_| gateway.fetch("/").status).collect();
     let failed = statuses.iter().filter(|status| **status == 503).count();
     assert_eq!((failed, bad.arrivals().len()), (3, 3));
     let line = gateway.wait_for_line("the server is out of use for fail_timeout");
@@ -128,7 +123,7 @@ fn answers_count_only_if_the_file_says_so_and_only_in_a_row() {
     let servers = [mixed.address, bad.address, good.address];
     let gateway = Gateway::start(&file(&servers, more));
     for _ in 0..60 {
-        fetch(gateway.address(), "/");
+        gateway.fetch("/");
     }
     let arrived = [&mixed, &bad, &good].map(|it| it.arrivals().len());
     assert_eq!(arrived, [20, 20, 20]);
@@ -144,10 +139,9 @@ fn answers_never_take_out_more_than_half_of_the_servers() {
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let mut client = Client::connect(gateway.address());
+                    let mut client = gateway.connect();
                     for _ in 0..20 {
-                        client.get("/");
-                        let answer = client.answer();
+                        let answer = client.fetch("/");
                         // A response of the server itself: drip's own have a body.
                         assert_eq!((answer.status, answer.text()), (503, String::new()));
                     }
@@ -172,9 +166,7 @@ fn slow_heads_count_too() {
     let quick = Origin::start();
     let more = "fail_on = [\"slow:1s\"]\nmax_fails = 2\nfail_timeout = \"1h\"";
     let gateway = Gateway::start(&file(&[slow.address, quick.address], more));
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(20, "/", 200);
     assert_eq!(slow.arrivals().len(), 2);
 }
 
@@ -201,10 +193,9 @@ fn a_server_that_comes_back_under_load_gets_few_at_first_and_nothing_is_rejected
     let back = thread::scope(|scope| {
         for _ in 0..CLIENTS {
             scope.spawn(|| {
-                let mut client = Client::connect(gateway.address());
+                let mut client = gateway.connect();
                 while !stop.load(Ordering::SeqCst) {
-                    client.get("/");
-                    assert_eq!(client.answer().status, 200);
+                    assert_eq!(client.fetch("/").status, 200);
                 }
             });
         }

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::support::live::Listener;
 use crate::support::operator::json as api;
 use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, all_pass, assert_contains, eventually, fetch,
-    one_origin,
+    Gateway, HoldingOrigin, Origin, all_pass, assert_contains, eventually, one_origin,
 };
 
 /// Number of clients that request the same page at once.
@@ -44,15 +43,13 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
         (&0.into(), &Value::Null)
     );
 
-    let ask = |()| Client::ask(gateway.address(), "/page?held");
+    let ask = |()| gateway.ask("/page?held");
     let mut crowd = [(); CROWD].map(ask);
     origin.origin.wait_for(1);
     thread::sleep(Duration::from_millis(300));
     origin.release("/page?held");
     all_pass(&mut crowd);
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/page?held").status, 200);
-    }
+    gateway.check_each(5, "/page?held", 200);
     assert_eq!(origin.targets().len(), 1, "one departure answers all");
 
     let received = shared(&gateway);
@@ -130,7 +127,7 @@ fn answers_that_go_before_their_time_are_counted() {
         let collapse = format!("keep = \"{keep}\"");
         let gateway = Gateway::start(&collapsing(&plain, &collapse));
         for page in 0..9 {
-            assert_eq!(fetch(gateway.address(), &format!("/{page}")).status, 200);
+            assert_eq!(gateway.fetch(&format!("/{page}")).status, 200);
             thread::sleep(Duration::from_millis(5));
         }
         let kept = api(&gateway, "/api/origins")["shared_answers"].clone();

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::support::{
-    Answer, Client, Exchange, Gateway, MS, Origin, all_pass, best_of_three, eventually, exchange,
-    fetch,
+    Answer, Exchange, Gateway, MS, Origin, all_pass, best_of_three, eventually, exchange,
 };
 
 /// Returns a file with routes for these paths and fields, limited by the argument `key`.
@@ -61,12 +60,12 @@ fn a_cost_delays_those_who_come_later_as_in_the_worked_example() {
     let gateway = Gateway::start(&file(&origin, "10r/s", "burst = 10", &routes));
     best_of_three(|attempt| {
         let target = |path| format!("{path}?key={attempt}");
-        let mut clients = [(); 4].map(|()| Client::connect(gateway.address()));
+        let mut clients = [(); 4].map(|()| gateway.connect());
         for (client, path) in clients.iter_mut().zip(["/1", "/5", "/1", "/1"]) {
             client.get(&target(path));
             std::thread::sleep(3 * MS);
         }
-        let refused = fetch(gateway.address(), &target("/5")).status;
+        let refused = gateway.fetch(&target("/5")).status;
         if refused != 429 {
             return Err(format!("{refused} in place of 429"));
         }
@@ -125,14 +124,14 @@ fn a_body_costs_by_its_length() {
         ("c", 65_536, 2),
         ("d", 900_000, 5),
     ] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         let head =
             format!("POST /?key={key} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
         client.send(&head);
         client.send(vec![b'x'; length]);
         assert_eq!(remaining(&client.answer()), 11 - cost, "{length}");
     }
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(b"POST /?key=e HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     assert_eq!(remaining(&client.answer()), 6, "its length was not known");
 }

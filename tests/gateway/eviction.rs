@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Answer, Client, Gateway, Origin, all_pass, eventually, fetch, one_zone};
+use crate::support::{Answer, Gateway, Origin, all_pass, eventually, one_zone};
 
 fn gateway(origin: &Origin, rate: &str, limit: &str, zone: &str) -> Gateway {
     let file = one_zone(origin, rate, limit)
@@ -14,7 +14,7 @@ fn gateway(origin: &Origin, rate: &str, limit: &str, zone: &str) -> Gateway {
 }
 
 fn ask(gateway: &Gateway, key: &str) -> Answer {
-    fetch(gateway.address(), &format!("/?key={key}"))
+    gateway.fetch(&format!("/?key={key}"))
 }
 
 fn keys(gateway: &Gateway, state: &str) -> i64 {
@@ -30,7 +30,7 @@ fn evictions(gateway: &Gateway, reason: &str) -> i64 {
 fn a_key_with_waiters_is_never_forgotten() {
     let origin = Origin::start();
     let gateway = gateway(&origin, "1r/s", "burst = 2", "max_keys = 2");
-    let mut waiting = [(); 3].map(|()| Client::ask(gateway.address(), "/?key=a"));
+    let mut waiting = [(); 3].map(|()| gateway.ask("/?key=a"));
     gateway.wait_for_depth(2);
     for newcomer in ["b", "c", "d"] {
         // Each new key replaces the previous one, which does not wait.
@@ -47,7 +47,7 @@ fn a_newcomer_gets_503_where_every_key_has_waiters() {
     let origin = Origin::start();
     let gateway = gateway(&origin, "1r/s", "burst = 1", "max_keys = 2");
     let targets = ["/?key=a", "/?key=a", "/?key=b", "/?key=b"];
-    let mut waiting = targets.map(|target| Client::ask(gateway.address(), target));
+    let mut waiting = targets.map(|target| gateway.ask(target));
     gateway.wait_for_depth(2);
     let newcomer = ask(&gateway, "c");
     assert_eq!(newcomer.status, 503);
@@ -100,7 +100,7 @@ fn a_zone_made_smaller_than_its_waiting_keys_shrinks_once_they_leave() {
     let gateway = gateway(&origin, "1r/h", "burst = 1", "max_keys = 10");
     let waiting = ["a", "b", "c", "d", "e"].map(|key| {
         assert_eq!(ask(&gateway, key).status, 200);
-        Client::ask(gateway.address(), &format!("/?key={key}"))
+        gateway.ask(&format!("/?key={key}"))
     });
     gateway.wait_for_depth(5);
     let file = fs::read_to_string(gateway.site.file()).expect("a file");

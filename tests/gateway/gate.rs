@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually, fetch,
-    half_alone, now, one_origin, statuses,
+    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually, half_alone,
+    now, one_origin, statuses,
 };
 
 /// Returns a file whose origin has a gate, shared by the keys of `$arg_key` if `share` is true.
@@ -42,7 +42,7 @@ origin = "app"
 
 /// Opens connections, one for each request to come.
 fn connect(gateway: &Gateway, count: usize) -> Vec<Client> {
-    let connect = |_| Client::connect(gateway.address());
+    let connect = |_| gateway.connect();
     (0..count).map(connect).collect()
 }
 
@@ -73,7 +73,7 @@ fn the_counts_of_a_gate_outlive_a_file_without_it() {
     let file = |gate: &str| one_origin(origin.address, "", gate);
     let with_gate = file("rate = \"1r/m\"\nqueue_timeout = \"1ms\"");
     let gateway = Gateway::start(&with_gate);
-    let both = [(); 2].map(|()| fetch(gateway.address(), "/").status);
+    let both = [(); 2].map(|()| gateway.fetch("/").status);
     assert_eq!(both, [200, 503]);
     let rejected = || gateway.count("drip_origin_rejections_total", &[("origin", "app")]);
     assert_eq!(rejected(), 1);
@@ -129,10 +129,9 @@ fn keep_asking(gateway: &Gateway, keys: &[(&str, usize)], span: Duration) {
         for (key, clients) in keys {
             for _ in 0..*clients {
                 scope.spawn(move || {
-                    let mut client = Client::connect(gateway.address());
+                    let mut client = gateway.connect();
                     while now() < end {
-                        client.get(&format!("/?key={key}"));
-                        client.answer();
+                        client.fetch(&format!("/?key={key}"));
                     }
                 });
             }
@@ -145,19 +144,19 @@ fn a_lone_flood_takes_half_of_max_queue_and_gets_retry_after() {
     let origin = Origin::start();
     let gate = "rate = \"1r/m\"\nqueue = 100\nmax_queue = 20\nqueue_timeout = \"1h\"";
     let gateway = Gateway::start(&gated(&origin, gate, true));
-    assert_eq!(fetch(gateway.address(), "/?key=x").status, 200);
+    assert_eq!(gateway.fetch("/?key=x").status, 200);
     let mut flood = connect(&gateway, 10);
     ask(&mut flood, &vec!["/?key=flood".to_owned(); 10], MS);
     gateway.wait_at_gate(10);
     for _ in 0..6 {
-        let answer = fetch(gateway.address(), "/?key=flood");
+        let answer = gateway.fetch("/?key=flood");
         assert_eq!(answer.status, 429);
         assert!((20..=60).contains(&answer.number("retry-after")));
         let remaining = answer.field("x-ratelimit-remaining");
         assert_eq!(remaining, None, "the route has no limits");
     }
     // Another key still has room.
-    let _other = Client::ask(gateway.address(), "/?key=other");
+    let _other = gateway.ask("/?key=other");
     gateway.wait_at_gate(11);
     assert_eq!(
         (
@@ -176,7 +175,7 @@ fn a_full_queue_is_503_for_everybody() {
     let mut clients = connect(&gateway, 4);
     ask(&mut clients, &keyed("xabc", 0), MS);
     gateway.wait_at_gate(3);
-    let answer = fetch(gateway.address(), "/?key=d");
+    let answer = gateway.fetch("/?key=d");
     assert_eq!(answer.status, 503);
     assert!((50..=60).contains(&answer.number("retry-after")));
 }
@@ -189,18 +188,16 @@ fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
     let zone = "[zones.slow]\nkey = \"all\"\nrate = \"1r/m\"\n";
     let text = with_route(&held.origin, gate, route) + zone;
     let gateway = Gateway::start(&text);
-    let _held = Client::ask(gateway.address(), "/held");
+    let _held = gateway.ask("/held");
     held.origin.wait_for(1);
     // The zone is full now, and the gate is not reached.
-    assert_eq!(fetch(gateway.address(), "/").status, 429);
+    assert_eq!(gateway.fetch("/").status, 429);
     let text = text.replace("burst = 0", "burst = 1, nodelay = true");
     gateway.site.write(&text);
-    eventually("the file is in force", || {
-        fetch(gateway.address(), "/").status == 503
-    });
+    eventually("the file is in force", || gateway.fetch("/").status == 503);
     for _ in 0..3 {
         // Each request takes the zone's last slot, and returns it.
-        assert_eq!(fetch(gateway.address(), "/").status, 503);
+        assert_eq!(gateway.fetch("/").status, 503);
     }
     assert!(gateway.gate_rejections("timeout") >= 4);
     assert_eq!(gateway.zone_requests("slow", "passed"), 1);
@@ -212,8 +209,8 @@ fn a_hopeless_request_is_charged_nowhere() {
     let gate = "rate = \"1r/m\"\nqueue_timeout = \"1h\"";
     let route = "max_wait = \"10s\"\nlimits = [{ zone = \"key\", burst = 5, nodelay = true }]";
     let gateway = Gateway::start(&with_route(&origin, gate, route));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    let answer = fetch(gateway.address(), "/?key=a");
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
+    let answer = gateway.fetch("/?key=a");
     assert_eq!(answer.status, 429);
     assert!((40..=50).contains(&answer.number("retry-after")));
     assert!((40..=50).contains(&answer.number("x-ratelimit-retry-after")));

@@ -3,10 +3,8 @@
 use serde_json::{Value, json as value};
 
 use crate::support::live::Listener;
-use crate::support::operator::json;
-use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_origin,
-};
+use crate::support::operator::gate;
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, all_pass, eventually, one_origin};
 
 /// Returns a file whose origin has this gate.
 fn gated(origin: &Origin, gate: &str) -> String {
@@ -27,17 +25,13 @@ fn crowd(gateway: &Gateway, origin: &Origin, keys: &str) -> Vec<Client> {
         count(&gate["queue_depth"]) + count(&gate["rejections"]["queue"])
     };
     let ask = |(nth, key)| {
-        let client = Client::ask(gateway.address(), &format!("/?key={key}"));
+        let client = gateway.ask(&format!("/?key={key}"));
         eventually("it is there", || {
             at_gate() + origin.arrivals().len() as u64 > nth
         });
         client
     };
     (0_u64..).zip(keys.chars()).map(ask).collect()
-}
-
-fn gate(gateway: &Gateway) -> Value {
-    json(gateway, "/api/origins")["origins"][0]["gate"].clone()
 }
 
 #[test]
@@ -48,7 +42,7 @@ fn a_gate_reports_its_settings_waiters_and_rejections() {
     // The first request passes. A single key may have four of eight.
     let _waiting = crowd(&gateway, &origin, "xaaaabc");
     gateway.wait_at_gate(6);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
 
     let mut gate = gate(&gateway);
     let blocked = gate["blocked_seconds"].take();
@@ -112,7 +106,7 @@ fn classes_are_reported_with_their_waiters_and_departures() {
     // One request passes at once, the others wait. A plan's class overrides that of the route.
     let of_route = |path: &str, keys: &str| {
         let targets = keys.chars().map(|key| format!("{path}?key={key}"));
-        let clients = targets.map(|target| Client::ask(gateway.address(), &target));
+        let clients = targets.map(|target| gateway.ask(&target));
         clients.collect::<Vec<_>>()
     };
     let mut clients = of_route("/", "a");
@@ -136,7 +130,7 @@ fn classes_are_reported_with_their_waiters_and_departures() {
     eventually("the class has left", || {
         !gateway.metrics().0.contains("class=\"batch\"")
     });
-    assert_eq!(fetch(gateway.address(), "/batch?key=s").status, 200);
+    assert_eq!(gateway.fetch("/batch?key=s").status, 200);
     assert_eq!(counted("interactive"), 7);
 }
 
@@ -146,7 +140,7 @@ fn ten_keys_are_named_and_none_breaks_its_line() {
     let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"10h\"";
     let gateway = Gateway::start(&gated(&origin, text).replace("\"$arg_key\"", "\"$arg_key$uri\""));
     let _waiting = crowd(&gateway, &origin, "xabcdefghijkl");
-    let _odd = [(); 2].map(|()| Client::ask(gateway.address(), "/%0A%FF"));
+    let _odd = [(); 2].map(|()| gateway.ask("/%0A%FF"));
     gateway.wait_at_gate(14);
     let deepest = gate(&gateway)["deepest"].take();
     assert_eq!(deepest.as_array().map(Vec::len), Some(10));
@@ -163,7 +157,7 @@ fn a_gate_that_backs_off_says_why_and_whether_it_acts() {
         let text = format!("rate = \"200r/s\"\n[origins.app.backoff]\nmode = \"{mode}\"");
         let gateway = Gateway::start(&gated(&origin, &text));
         eventually("it backs off", || {
-            assert_eq!(fetch(gateway.address(), "/").status, 503);
+            assert_eq!(gateway.fetch("/").status, 503);
             !gate(&gateway)["backing_off"].is_null()
         });
         let gate = gate(&gateway);

@@ -4,20 +4,16 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::operator::{changes, json, put, send, undo};
+use crate::support::operator::{changes, gate, json, put, send, undo};
 use crate::support::{
-    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, assert_contains, eventually, fetch,
+    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, assert_contains, eventually,
     free_address, now, one_origin,
 };
 
 const PATH: &str = "/api/origins/app/override";
 
-fn gate(gateway: &Gateway) -> Value {
-    json(gateway, "/api/origins")["origins"][0]["gate"].clone()
-}
-
 fn crowd(gateway: &Gateway, count: usize) -> Vec<Client> {
-    let crowd = (0..count).map(|_| Client::ask(gateway.address(), "/"));
+    let crowd = (0..count).map(|_| gateway.ask("/"));
     crowd.collect()
 }
 
@@ -130,7 +126,7 @@ fn a_back_off_lowers_the_overridden_rate_as_that_of_the_file() {
     put(&gateway, PATH, r#"{"rate": "400r/s", "for": "1h"}"#);
     let now = || gate(&gateway)["rate"]["now"].clone();
     eventually("it backs off to its floor", || {
-        assert_eq!(fetch(gateway.address(), "/").status, 503);
+        assert_eq!(gateway.fetch("/").status, 503);
         now() == "200r/s"
     });
     // A lowered rate stays lowered by the same factor.
@@ -146,7 +142,7 @@ fn an_override_ends_with_the_gate_that_it_is_for() {
     let with_gate = one_origin(origin.address, "", "rate = \"20r/s\"");
     let gateway = Gateway::start(&with_gate);
     put(&gateway, PATH, r#"{"pause": true, "for": "1h"}"#);
-    let mut held = Client::ask(gateway.address(), "/");
+    let mut held = gateway.ask("/");
     gateway.wait_at_gate(1);
     gateway.site.write(&one_origin(origin.address, "", ""));
     assert_eq!(held.answer().status, 200);

@@ -1,6 +1,6 @@
 //! Tests of response heads of origins that may be too large.
 
-use crate::support::{Exchange, Gateway, Origin, fetch, one_origin};
+use crate::support::{Exchange, Gateway, Origin, one_origin};
 
 /// Returns a response head of `size` bytes in lines of about `line` bytes, with an empty body.
 fn head(size: usize, line: usize) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn head(size: usize, line: usize) -> Vec<u8> {
 fn status(limit: &str, head: Vec<u8>) -> u16 {
     let origin = Origin::answering(move |exchange| exchange.send(&head));
     let gateway = Gateway::start(&one_origin(origin.address, "", limit));
-    let answer = fetch(gateway.address(), "/");
+    let answer = gateway.fetch("/");
     if answer.status == 502 {
         gateway.wait_for_line("too large");
     } else {
@@ -53,7 +53,7 @@ fn a_head_that_never_ends_is_a_502_before_it_takes_much_memory() {
     });
     let gateway = Gateway::start(&one_origin(origin.address, "", ""));
     let before = gateway.peak_memory();
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     assert!(gateway.peak_memory() - before < 4 << 20);
 }
 
@@ -68,5 +68,5 @@ fn early_hints_count_for_themselves() {
         exchange.reply(b"ok")
     });
     let gateway = Gateway::start(&one_origin(origin.address, "", "max_header_size = \"1KB\""));
-    assert_eq!(fetch(gateway.address(), "/").text(), "ok");
+    assert_eq!(gateway.fetch("/").text(), "ok");
 }

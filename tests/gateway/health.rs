@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Exchange, Gateway, Origin, SOON, assert_contains, drip, eventually, fetch, free_address, now,
-    servers, urls,
+    Exchange, Gateway, Origin, SOON, assert_contains, drip, eventually, free_address, now, servers,
+    urls,
 };
 
 /// Returns a file whose origin is checked every 50 ms. `more`: further fields of the checks.
@@ -53,13 +53,13 @@ fn an_origin_that_goes_down_is_out_and_once_it_is_back_is_in() {
     let server = format!("http://{address}");
     let origin = begin();
     let gateway = Gateway::start(&checked(std::slice::from_ref(&server), "", ""));
-    let status = || fetch(gateway.address(), "/").status;
+    let status = || gateway.fetch("/").status;
     let state = || (healthy(&gateway, &server), ready(&gateway));
     assert_eq!((status(), state()), (200, (Some(1.0), Some(200))));
 
     drop(origin);
     eventually("it is out", || state() == (Some(0.0), Some(503)));
-    let answer = fetch(gateway.address(), "/");
+    let answer = gateway.fetch("/");
     assert_eq!((answer.status, answer.number("retry-after")), (503, 1));
     let line = gateway.wait_for_line("the server is unhealthy");
     let why = line.contains("Connection refused") && line.contains("in_a_row=3");
@@ -105,7 +105,7 @@ fn a_gateway_without_a_server_is_ready_as_long_as_it_helps_clients_and_lives_in_
         let checks = "health = { path = \"/up\", interval = \"50ms\" }";
         let file = servers(&[&url], &format!("{checks}\n{fields}"));
         let gateway = Gateway::start(&format!("{file}{route}\n"));
-        assert_eq!(fetch(gateway.address(), "/").status, 200, "{name}");
+        assert_eq!(gateway.fetch("/").status, 200, "{name}");
         assert_eq!(ready(&gateway), Some(200), "{name}");
         assert_eq!(health(&gateway, &[]), Some(0), "{name}");
 
@@ -141,10 +141,10 @@ fn stale_responses_that_have_expired_help_nobody() {
     let file = checked(&[url(&origin)], "", "");
     let shared = "[routes.collapse]\nkeep = \"500ms\"\nstale = \"1s\"\n";
     let gateway = Gateway::start(&format!("{file}{shared}"));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     drop(origin);
     eventually("it is not ready", || ready(&gateway) == Some(503));
-    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    assert_eq!(gateway.fetch("/").status, 503);
 }
 
 #[test]
@@ -183,15 +183,15 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
         "unhealthy_after = 40",
     );
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/").body, b"first");
+    assert_eq!(gateway.fetch("/").body, b"first");
 
     // The failed request takes the server out at once. 40 failed checks do so 2 s later.
     drop(first);
     eventually("it is taken out", || {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
         healthy(&gateway, &servers[0]) == Some(0.0)
     });
-    assert_eq!(fetch(gateway.address(), "/").body, b"second");
+    assert_eq!(gateway.fetch("/").body, b"second");
     assert_eq!(ready(&gateway), Some(200), "one is enough");
     gateway.wait_for_line("the server is out of use for fail_timeout");
     gateway.wait_for_line("the server is unhealthy");
@@ -206,7 +206,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
 
     let _first = begin();
     eventually("it is in", || healthy(&gateway, &servers[0]) == Some(1.0));
-    assert_eq!(fetch(gateway.address(), "/").body, b"first");
+    assert_eq!(gateway.fetch("/").body, b"first");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
         .replace("_after = 1", "_after = 9");
     gateway.site.write(&seldom);
     gateway.wait_for_line("the changed file is in force");
-    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    assert_eq!(gateway.fetch("/").status, 503);
     let checks = origin.moments("/up").len();
     thread::sleep(Duration::from_millis(300));
     let more = origin.moments("/up").len();
@@ -263,7 +263,7 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
     is(0.0);
     gateway.site.write(&servers(&[&server], ""));
     eventually("the file without checks is in force", || {
-        fetch(gateway.address(), "/").status == 200
+        gateway.fetch("/").status == 200
     });
     let checks = origin.moments("/up").len();
     thread::sleep(Duration::from_millis(300));
@@ -275,7 +275,7 @@ fn it_is_not_ready_while_requests_keep_every_server_out() {
     let missing = urls(&[free_address(), free_address()]);
     let file = servers(&missing, "max_fails = 1\nfail_timeout = \"1s\"");
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     assert_eq!(ready(&gateway), Some(503));
     let began = now();
     eventually("they get requests again", || ready(&gateway) == Some(200));

@@ -4,7 +4,7 @@ use serde_json::{Value, json as value};
 
 use crate::support::live::Listener;
 use crate::support::operator::{ask, json, parse};
-use crate::support::{Client, Gateway, Origin, eventually, one_zone};
+use crate::support::{Gateway, Origin, eventually, one_zone, start_limited};
 
 fn heavy(gateway: &Gateway, query: &str) -> Value {
     json(gateway, &format!("/api/zones/z/keys{query}"))
@@ -22,10 +22,9 @@ fn counts(list: &Value) -> Vec<(&str, u64, u64)> {
 }
 
 fn ask_times(gateway: &Gateway, target: &str, times: usize) {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for _ in 0..times {
-        client.get(target);
-        client.answer();
+        client.fetch(target);
     }
 }
 
@@ -77,7 +76,7 @@ fn windows_count_by_other_algorithms_and_two_zones_count_each_its_own() {
         .replace("limits = [", "limits = [{ zone = \"windows\" }, ")
         + "[zones.windows]\nkey = \"$http_user\"\nrate = \"2r/h\"\nalgorithm = \"sliding_window_log\"\n";
     let gateway = Gateway::start(&file);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for _ in 0..5 {
         client.send(b"GET /?key=a HTTP/1.1\r\nHost: a\r\nUser: u\r\n\r\n");
         client.answer();
@@ -94,8 +93,7 @@ fn windows_count_by_other_algorithms_and_two_zones_count_each_its_own() {
 
 #[test]
 fn a_wrong_query_says_what_would_be_right() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 2"));
+    let (_origin, gateway) = start_limited("1r/s", "burst = 2");
     for (query, part) in [
         (
             "sort=requests&window=61",
@@ -118,8 +116,7 @@ fn a_wrong_query_says_what_would_be_right() {
 
 #[test]
 fn each_sample_names_who_is_rejected_most_and_its_share() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/h", "burst = 0"));
+    let (_origin, gateway) = start_limited("1r/h", "burst = 0");
     for (key, times) in [
         ("%3Cone%3E", 13),
         ("two", 5),

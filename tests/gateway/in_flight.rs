@@ -4,8 +4,7 @@ use std::io::Read;
 
 use crate::support::operator::{json, keys};
 use crate::support::{
-    Client, Exchange, Gateway, HoldingOrigin, Origin, all_pass, eventually, fetch, one_zone,
-    start_drip, zone,
+    Exchange, Gateway, HoldingOrigin, Origin, all_pass, eventually, one_zone, start_drip, zone,
 };
 
 /// Returns a file with four workers whose key `$arg_key` has this limit, in a zone of this rate.
@@ -25,20 +24,20 @@ fn as_many_run_as_may_and_the_others_go_in_their_order() {
     let target = |nth: usize| format!("/{nth}?key=a");
     let mut clients = Vec::new();
     for nth in 0..6 {
-        clients.push(Client::ask(gateway.address(), &target(nth)));
+        clients.push(gateway.ask(&target(nth)));
         if nth < 2 {
             eventually("it runs", || held.targets().len() == nth + 1);
         } else {
             gateway.wait_for_depth(i64::try_from(nth - 1).expect("small"));
         }
     }
-    let rejected = fetch(gateway.address(), &target(6));
+    let rejected = gateway.fetch(&target(6));
     assert_eq!(rejected.status, 429);
     assert_eq!(rejected.field("retry-after"), Some("1"));
     assert_eq!(in_flight(&gateway), 2);
     // Another key has its own permits.
     held.release("/other?key=b");
-    assert_eq!(fetch(gateway.address(), "/other?key=b").status, 200);
+    assert_eq!(gateway.fetch("/other?key=b").status, 200);
     for (nth, client) in clients.iter_mut().enumerate() {
         held.release(&target(nth));
         assert_eq!(client.answer().status, 200);
@@ -64,20 +63,16 @@ fn a_permit_is_free_at_the_last_byte_of_the_answer_and_held_by_a_tunnel() {
         Exchange::close()
     });
     let gateway = Gateway::start(&file(&origin, "none", "in_flight = 1"));
-    let mut tunnel = Client::connect(gateway.address());
+    let mut tunnel = gateway.connect();
     let fields = "Host: test\r\nConnection: upgrade\r\nUpgrade: x\r\n";
     tunnel.send(format!("GET /tunnel?key=a HTTP/1.1\r\n{fields}\r\n"));
     let mut head = [0; 12];
     tunnel.read_exact(&mut head);
     assert_eq!(&head, b"HTTP/1.1 101");
-    for _ in 0..3 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
-    }
+    gateway.check_each(3, "/?key=a", 429);
     drop(tunnel);
     eventually("the tunnel has ended", || in_flight(&gateway) == 0);
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    }
+    gateway.check_each(20, "/?key=a", 200);
 }
 
 #[test]
@@ -94,14 +89,14 @@ fn a_waiter_of_its_own_permit_holds_no_shared_permit() {
         let target = |nth: i64| format!("/slow{nth}?client=a");
         let mut clients = Vec::new();
         for nth in 0..6 {
-            clients.push(Client::ask(gateway.address(), &target(nth)));
+            clients.push(gateway.ask(&target(nth)));
             eventually("it runs or waits", || {
                 let waits = gateway.count("drip_zone_queue_depth", &[]) >= nth;
                 held.targets().len() == 1 && waits
             });
         }
         for _ in 0..5 {
-            let status = fetch(gateway.address(), "/quick?client=b").status;
+            let status = gateway.fetch("/quick?client=b").status;
             assert_eq!(status, 200, "{all}");
         }
         for (nth, client) in (0..).zip(&mut clients) {
@@ -135,7 +130,7 @@ fn a_client_that_waits_at_a_gate_holds_its_own_permits_and_no_more_of_all() {
     let gateway = start_drip(&slow.origin, &gate, &[("/slow", &slow_route)]);
     let in_zone = |name: &str| gateway.count(name, &[("zone", "all")]);
     let target = |nth: usize| format!("/slow{nth}?client=a");
-    let ask = |nth| Client::ask(gateway.address(), &target(nth));
+    let ask = |nth| gateway.ask(&target(nth));
     let mut clients: Vec<_> = (0..6).map(ask).collect();
     eventually("one runs, one waits at the gate, four in the zones", || {
         let waits_at_gate = gateway.count("drip_origin_queue_depth", &[]) == 1;
@@ -145,10 +140,10 @@ fn a_client_that_waits_at_a_gate_holds_its_own_permits_and_no_more_of_all() {
     assert_eq!(in_zone("drip_zone_in_flight"), 2);
     for client in ["b", "c", "d", "b"] {
         let target = format!("/quick?client={client}");
-        assert_eq!(fetch(gateway.address(), &target).status, 200);
+        assert_eq!(gateway.fetch(&target).status, 200);
     }
     // Its request to the other origin counts separately.
-    let mut own = Client::ask(gateway.address(), "/quick?client=a");
+    let mut own = gateway.ask("/quick?client=a");
     for nth in 0..6 {
         slow.release(&target(nth));
     }
@@ -161,7 +156,7 @@ fn the_state_is_reported_and_kept_by_a_reload() {
     let held = HoldingOrigin::start();
     let text = file(&held.origin, "none", "burst = 1, in_flight = 1");
     let gateway = Gateway::start(&text);
-    let ask = |name: &str| Client::ask(gateway.address(), &format!("/{name}?key=a"));
+    let ask = |name: &str| gateway.ask(&format!("/{name}?key=a"));
     let mut clients = vec![ask("first")];
     held.origin.wait_for(1);
     clients.push(ask("second"));

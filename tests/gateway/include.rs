@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::gateway::history::nth_change;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, Site, assert_contains, drip, eventually, fetch, one_zone};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip, eventually, one_zone};
 
 /// Starts a gateway whose file includes all of `conf.d`. Returns it with that folder.
 fn including(origin: &Origin) -> (Gateway, PathBuf) {
@@ -28,7 +28,7 @@ const LIMITED: &str = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]
 fn an_included_file_is_watched_and_so_is_its_folder() {
     let origin = Origin::start();
     let (gateway, folder) = including(&origin);
-    let status = || fetch(gateway.address(), "/a?key=a").status;
+    let status = || gateway.fetch("/a?key=a").status;
     assert_eq!(status(), 200);
 
     let file = folder.join("a.toml");
@@ -72,7 +72,7 @@ fn a_folder_that_cannot_be_listed_any_more_removes_no_limit() {
     let (gateway, folder) = including(&origin);
     fs::write(folder.join("a.toml"), LIMITED).expect("a file");
     nth_change(&gateway, 1);
-    let status = || fetch(gateway.address(), "/a?key=a").status;
+    let status = || gateway.fetch("/a?key=a").status;
     assert_eq!((status(), status()), (200, 418));
 
     // Root may list any folder, but no user can open a link to itself.
@@ -101,7 +101,7 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
            [[routes]]\npath = \"/shared\"\norigin = \"app\"\nlimits = [{ zone = \"shared\" }]\n";
     let url = format!("redis://:{SECRET}@127.0.0.1:1/0");
     let gateway = Gateway::start_with(&rest, &[("DRIP_TEST_URL", Path::new(&url))]);
-    assert_eq!(fetch(gateway.address(), "/shared").status, 200);
+    assert_eq!(gateway.fetch("/shared").status, 200);
     gateway.wait_for_line("the store is out");
 
     gateway.site.write(&rest.replace("9r/s", "8r/s"));

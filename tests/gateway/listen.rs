@@ -13,7 +13,7 @@ use files::*;
 use crate::support::launch::launch;
 use crate::support::secure;
 use crate::support::{
-    Client, Exchange, Gateway, Origin, Site, drip, exchange, fetch, file, free_address, one_zone,
+    Client, Exchange, Gateway, Origin, Site, drip, exchange, file, free_address, one_zone,
     over_unix, zone,
 };
 
@@ -245,6 +245,6 @@ fn one_connection_slot_serves_all_listeners() {
     for _ in 0..3 {
         let answer = over_unix(&socket, "GET / HTTP/1.0\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
     }
 }

@@ -6,15 +6,14 @@ use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::ask;
-use crate::support::{Client, Gateway, Origin, one_zone};
+use crate::support::{Gateway, Origin, one_zone, start_limited};
 
 #[test]
 fn each_second_is_reported_as_it_was() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
+    let (origin, gateway) = start_limited("10r/s", "burst = 100");
     let mut listener = Listener::connect(&gateway, "", "");
     let newest = listener.history().last().copied().unwrap_or(0);
-    let _clients = [(); 60].map(|()| Client::ask(gateway.address(), "/?key=%3Ca%3E"));
+    let _clients = [(); 60].map(|()| gateway.ask("/?key=%3Ca%3E"));
     let count = |value: &Value| value.as_u64().expect("a number");
     let (mut passed, mut delayed, mut seen) = (0, 0, Vec::new());
     for seq in newest + 1..newest + 5 {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    Client, Gateway, Origin, assert_contains, eventually, exchange, fetch, now, one_zone, servers,
-    start_drip, urls, zone,
+    Gateway, Origin, assert_contains, eventually, exchange, now, one_zone, servers, side_by_side,
+    start_drip, start_limited, urls, zone,
 };
 
 /// Long enough for several lines.
@@ -37,24 +37,19 @@ fn lines_with(gateway: &Gateway, part: &str) -> Vec<String> {
 fn flood(gateway: &Gateway, target: &str) -> u64 {
     let began = now();
     let client = || {
-        let (mut client, mut rejected) = (Client::connect(gateway.address()), 0);
+        let (mut client, mut rejected) = (gateway.connect(), 0);
         while began.elapsed() < FLOOD || rejected < 130 {
             client.get(target);
             rejected += u64::from(client.answer().status == 429);
         }
         rejected
     };
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..4).map(|_| scope.spawn(client)).collect();
-        let ends = clients.into_iter().map(|it| it.join().expect("no panic"));
-        ends.sum()
-    })
+    side_by_side(0..4, |_| client()).into_iter().sum()
 }
 
 #[test]
 fn ordinary_limiting_is_one_line_a_second_and_zone_that_says_who_why_and_how_many() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 2"));
+    let (_origin, gateway) = start_limited("20r/s", "burst = 2");
     let began = now();
     let rejected = flood(&gateway, "/?key=a");
     assert!(rejected > 500, "{rejected} is no flood");
@@ -92,9 +87,7 @@ fn a_dry_run_says_what_it_would_reject_and_why() {
     let origin = Origin::start();
     let limits = "limits = [{ zone = \"z\", burst = 9 }]\nmax_wait = \"1s\"\ndry_run = true";
     let gateway = start_drip(&origin, &zone("z", "$arg_a", "1r/m"), &[("/", limits)]);
-    for _ in 0..2 {
-        assert_eq!(fetch(gateway.address(), "/?a=1").status, 200);
-    }
+    gateway.check_each(2, "/?a=1", 200);
     let line = gateway.wait_for_line("limiting requests");
     let who = "key=\"1\" reason=\"max_wait\" route=\"/\" status=\"rejected_dry_run\"";
     assert_contains!(line, " INFO ", who);
@@ -115,10 +108,10 @@ fn the_gate_of_an_origin_says_whom_it_rejects_and_why() {
     ] {
         let gate = format!("[origins.app]\nrate = \"1r/m\"\nqueue_timeout = \"5m\"\n{queue}\n");
         let gateway = Gateway::start(&rest.replacen("[origins.app]\n", &gate, 1));
-        assert_eq!(fetch(gateway.address(), target).status, 200);
-        let _waiting = Client::ask(gateway.address(), target);
+        assert_eq!(gateway.fetch(target).status, 200);
+        let _waiting = gateway.ask(target);
         gateway.wait_at_gate(1);
-        assert!(fetch(gateway.address(), target).status > 400);
+        assert!(gateway.fetch(target).status > 400);
         let line = gateway.wait_for_line("the origin's gate rejects requests");
         let who = format!("origin=\"app\" {key}");
         assert_contains!(line, " INFO ", &who);
@@ -180,7 +173,7 @@ fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
     let gateway = Gateway::start(&servers(&urls(&[address, steady.address]), fields));
     let began = now();
     eventually("it comes and goes many times", || {
-        let _answer = fetch(gateway.address(), "/");
+        let _answer = gateway.fetch("/");
         asked.load(Ordering::SeqCst) >= 60
     });
     // Each failure takes the server out, and each good response brings it back.

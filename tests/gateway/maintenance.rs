@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::operator::{ask, changes, json, parse, put, send, undo};
-use crate::support::{Client, Gateway, Origin, all_pass, assert_contains, eventually, fetch, now};
+use crate::support::{Gateway, Origin, all_pass, assert_contains, eventually, now};
 
 const ALL: &str = "/api/maintenance";
 const ONE: &str = "/api/routes/%2Fone%2F/maintenance";
@@ -27,7 +27,7 @@ fn start(origin: &Origin) -> Gateway {
 }
 
 fn statuses(gateway: &Gateway) -> [u16; 3] {
-    ["/?key=a", "/one/", "/no"].map(|path| fetch(gateway.address(), path).status)
+    ["/?key=a", "/one/", "/no"].map(|path| gateway.fetch(path).status)
 }
 
 fn route(gateway: &Gateway, name: &str) -> Value {
@@ -46,7 +46,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     let began = now();
     assert_eq!(received["by"], "127.0.0.1");
     let asked = origin.arrivals().len();
-    let refused = fetch(gateway.address(), "/one/x");
+    let refused = gateway.fetch("/one/x");
     assert_eq!(refused.status, 503);
     let after = refused.number("retry-after");
     assert!((1..=3).contains(&after), "{after}");
@@ -54,7 +54,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     let html = Some("text/html; charset=utf-8");
     assert_eq!(refused.field("content-type"), html);
     assert_eq!(origin.arrivals().len(), asked, "the origin gets no request");
-    let other = fetch(gateway.address(), "/?key=b").status;
+    let other = gateway.fetch("/?key=b").status;
     assert_eq!(other, 200, "other routes are served");
 
     let shown = route(&gateway, "/one/");
@@ -74,7 +74,7 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
     gateway.wait_for_line("maintenance expired");
     let took = began.elapsed();
     assert!(took >= Duration::from_millis(2_900), "{took:?}");
-    assert_eq!(fetch(gateway.address(), "/one/").status, 200);
+    assert_eq!(gateway.fetch("/one/").status, 200);
     assert_eq!(route(&gateway, "/one/").get("maintenance"), None);
     let changes = changes(&gateway);
     assert_eq!(changes[0], "routes[/one/]: maintenance expired");
@@ -92,15 +92,15 @@ fn a_route_refuses_for_a_while_with_its_page_and_goes_on_by_itself() {
 fn all_routes_are_in_maintenance_over_a_reload_until_it_is_undone() {
     let origin = Origin::start();
     let gateway = start(&origin);
-    let status = |path| fetch(gateway.address(), path).status;
+    let status = |path| gateway.fetch(path).status;
     assert_eq!(status("/?key=w"), 200);
-    let mut waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?key=w"));
+    let mut waiting = [(); 2].map(|()| gateway.ask("/?key=w"));
     gateway.wait_for_depth(2);
     put(&gateway, ALL, r#"{"for": "1h"}"#);
     assert_eq!(statuses(&gateway), [503, 503, 404]);
     // Waiting requests continue.
     all_pass(&mut waiting);
-    let after = fetch(gateway.address(), "/").number("retry-after");
+    let after = gateway.fetch("/").number("retry-after");
     assert!((3_590..=3_600).contains(&after), "{after}");
     put(&gateway, ONE, r#"{"for": "24h"}"#);
     let until = |name| {
@@ -162,7 +162,5 @@ fn setting_again_replaces_the_end_and_each_wrong_request_is_explained() {
     put(&gateway, ONE, r#"{"for": "1s"}"#);
     let line = gateway.wait_for_line("from=\"503 until 20");
     assert_contains!(line, "maintenance set");
-    eventually("it ends", || {
-        fetch(gateway.address(), "/one/").status == 200
-    });
+    eventually("it ends", || gateway.fetch("/one/").status == 200);
 }

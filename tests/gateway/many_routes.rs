@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, Origin, fetch, now};
+use crate::support::{Gateway, Origin, now};
 
 fn routes(origin: &Origin, count: usize) -> String {
     let mut text = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
@@ -21,9 +21,9 @@ fn routes_behind_the_first_thousand_share_a_label() {
     let origin = Origin::start();
     let gateway = Gateway::start(&routes(&origin, 1500));
     for target in ["/r0/", "/r999/", "/r1000/", "/r1499/x"] {
-        assert_eq!(fetch(gateway.address(), target).status, 200, "{target}");
+        assert_eq!(gateway.fetch(target).status, 200, "{target}");
     }
-    assert_eq!(fetch(gateway.address(), "/r1500/").status, 404);
+    assert_eq!(gateway.fetch("/r1500/").status, 404);
     let metrics = gateway.metrics();
     let of = |route| metrics.count("drip_requests_total", &[("route", route), ("code", "200")]);
     let counts = ["/r0/", "/r999/", "other", "/r1000/"].map(of);
@@ -41,7 +41,7 @@ fn routes_behind_the_first_thousand_share_a_label() {
 
 /// Returns the duration of many requests on one connection.
 fn time(gateway: &Gateway, target: &str) -> Duration {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     let began = now();
     for _ in 0..100 {
         assert_eq!(client.try_get(target).ok(), Some(200));

@@ -49,7 +49,7 @@ limits = [{{ zone = "z", burst = 100, nodelay = true }}]
 }
 
 pub(super) fn send(gateway: &Gateway, path: &str, key: &str) -> Client {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(format!(
         "GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n"
     ));
@@ -318,9 +318,9 @@ fn the_headlines_about_one_key_and_its_peer_show_the_masked_name() {
     let zone = "key = \"$remote_addr\"\nmask_keys = true";
     let text = file(&origin, "").replace("key = \"$http_x_api_key\"", zone);
     let gateway = Gateway::start(&text);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     // The first one passes, and the second one waits and holds its connection.
-    let _waits = ["1", "2"].map(|_| Client::ask(gateway.address(), "/"));
+    let _waits = ["1", "2"].map(|_| gateway.ask("/"));
     gateway.wait_for_depth(1);
     let headline = || json(&gateway, "/api/headline");
     eventually("the headline says so", || {

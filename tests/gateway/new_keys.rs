@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::{delete, json, keys};
 use crate::support::{
-    Client, Gateway, MS, Origin, all_pass, assert_contains, eventually, fetch, now, one_zone,
-    start_drip,
+    Gateway, MS, Origin, all_pass, assert_contains, eventually, now, one_zone, start_drip,
 };
 
 const ZONE: [(&str, &str); 1] = [("zone", "z")];
@@ -23,7 +22,7 @@ fn gateway(origin: &Origin, zone: &str) -> Gateway {
 
 /// Sends 200 requests per second, each with a new key. Returns how many passed, and the duration.
 fn flood(gateway: &Gateway, count: usize) -> (usize, Duration) {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     let began = now();
     let mut passed = 0;
     for nth in 0..count {
@@ -40,7 +39,7 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
     let origin = Origin::start();
     let gateway = gateway(&origin, "new_keys = \"10r/s\"");
     assert_eq!(json(&gateway, "/api/zones/z")["new_keys"], "10r/s");
-    assert_eq!(fetch(gateway.address(), "/?key=good").status, 200);
+    assert_eq!(gateway.fetch("/?key=good").status, 200);
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
 
@@ -48,7 +47,7 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
         let flood = scope.spawn(|| flood(&gateway, 600));
         let mut good = Vec::new();
         while !flood.is_finished() {
-            good.push(fetch(gateway.address(), "/?key=good").status);
+            good.push(gateway.fetch("/?key=good").status);
             thread::sleep(Duration::from_millis(300));
         }
         (flood.join().expect("no panic"), good)
@@ -110,10 +109,10 @@ fn the_shared_bucket_keeps_queue_cost_and_dry_run() {
         + "[[routes]]\npath = \"/dry\"\norigin = \"app\"\ndry_run = true\nlimits = [{ zone = \"z\", burst = 0 }]\n\
          [[routes]]\npath = \"/dear\"\norigin = \"app\"\ncost = 5\nlimits = [{ zone = \"z\", burst = 9 }]\n";
     let gateway = Gateway::start(&file);
-    let ask = |target: &str| assert_eq!(fetch(gateway.address(), target).status, 200);
+    let ask = |target: &str| assert_eq!(gateway.fetch(target).status, 200);
     ask("/?key=first");
     let began = now();
-    let unknown = |nth| Client::ask(gateway.address(), &format!("/?key=unknown{nth}"));
+    let unknown = |nth| gateway.ask(&format!("/?key=unknown{nth}"));
     let mut waiting: Vec<_> = (0..5).map(unknown).collect();
     all_pass(&mut waiting);
     assert!(began.elapsed() >= 390 * MS, "one each 0.1 s");
@@ -138,13 +137,12 @@ fn at_the_gate_invented_keys_share_one_key_too() {
     let gateway = start_drip(&origin, zones, &[("/", limits)]);
     let end = now() + Duration::from_secs(4);
     let ask = |key: &dyn Fn(usize) -> String| {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         for nth in 0.. {
             if now() > end {
                 return;
             }
-            client.get(&format!("/?key={}", key(nth)));
-            client.answer();
+            client.fetch(&format!("/?key={}", key(nth)));
         }
     };
     let ask = &ask;

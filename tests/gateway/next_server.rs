@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use crate::support::{self, Answer, Exchange, Gateway, Origin, exchange, fetch, free_address};
+use crate::support::{self, Answer, Exchange, Gateway, Origin, exchange, free_address};
 
 /// Returns a file with these servers and these backups.
 fn file(servers: &[SocketAddr], backups: &[SocketAddr], more: &str) -> String {
@@ -17,13 +17,6 @@ fn file(servers: &[SocketAddr], backups: &[SocketAddr], more: &str) -> String {
 
 /// Setting with which failures take no server out.
 const ALWAYS_IN: &str = "max_fails = 1000";
-
-fn echo() -> Origin {
-    Origin::answering(|exchange: &mut Exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    })
-}
 
 fn post(gateway: &Gateway) -> Answer {
     exchange(
@@ -44,9 +37,9 @@ fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
     for primaries in 1..=4 {
         for more in [ALWAYS_IN, "max_fails = 1000\nhold = \"10s\""] {
             let missing: Vec<_> = (0..primaries).map(|_| free_address()).collect();
-            let backup = echo();
+            let backup = Origin::echo();
             let gateway = Gateway::start(&file(&missing, &[backup.address], more));
-            assert_eq!(fetch(gateway.address(), "/").status, 200, "{primaries}");
+            assert_eq!(gateway.fetch("/").status, 200, "{primaries}");
             // Nothing was sent, so the request is retried with its body, whatever its method.
             let answer = post(&gateway);
             assert_eq!((answer.status, &*answer.text()), (200, "body"));
@@ -61,7 +54,7 @@ fn the_first_request_reaches_the_backup_where_all_other_servers_refuse() {
 #[test]
 fn each_server_is_tried_once_where_the_file_says_nothing_but_their_urls() {
     let missing = [(); 4].map(|()| free_address());
-    let last = echo();
+    let last = Origin::echo();
     let servers = [missing[0], missing[1], missing[2], missing[3], last.address];
     let gateway = Gateway::start(&file(&servers, &[], ALWAYS_IN));
     assert_eq!(post(&gateway).status, 200);
@@ -82,7 +75,7 @@ fn what_a_server_has_taken_goes_to_no_other_one() {
         exchange.body()?;
         Exchange::close()
     });
-    let backup = echo();
+    let backup = Origin::echo();
     let gateway = Gateway::start(&file(&[taking.address], &[backup.address], ALWAYS_IN));
     assert_eq!(post(&gateway).status, 502);
     assert_eq!((taking.arrivals().len(), backup.arrivals().len()), (1, 0));

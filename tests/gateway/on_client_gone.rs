@@ -8,8 +8,7 @@ use std::thread;
 
 use crate::support::frames::{Frames, HEADERS, get, ok, reset};
 use crate::support::{
-    Client, Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, fetch, now,
-    one_h2c_origin, one_origin,
+    Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, now, one_h2c_origin, one_origin,
 };
 
 const MB: usize = 1 << 20;
@@ -41,7 +40,7 @@ fn leave(gateway: &Gateway, origin: &Origin) {
         count += 1;
         eventually("it is at the origin", || seen() == count);
     };
-    let client = Client::ask(gateway.address(), "/slow");
+    let client = gateway.ask("/slow");
     has_come();
     drop(client);
     let mut client = Raw::connect(gateway.address());
@@ -63,7 +62,7 @@ fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left
     let (origin, most) = working();
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
     leave(&gateway, &origin);
-    assert_eq!(fetch(gateway.address(), "/last").status, 200);
+    assert_eq!(gateway.fetch("/last").status, 200);
     assert_eq!(most.load(Ordering::SeqCst), 1);
     let (slow, last) = (origin.moments("/slow"), origin.moments("/last"));
     assert_eq!((slow.len(), last.len()), (4, 1));
@@ -90,10 +89,10 @@ fn an_answer_that_has_begun_is_read_to_its_end() {
         Ok(())
     });
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
-    let mut client = Client::ask(gateway.address(), "/large");
+    let mut client = gateway.ask("/large");
     assert_eq!(client.head().length(), Some(40 * MB as u64));
     drop(client);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     // The response was read to its end, so the connection serves the next request.
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
 }
@@ -110,11 +109,11 @@ fn a_stream_to_an_origin_over_http_2_is_not_reset() {
         to.send(ok(next.stream))
     });
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "workers = 1", FINISH));
-    let client = Client::ask(gateway.address(), "/slow");
+    let client = gateway.ask("/slow");
     eventually("it is at the origin", || origin.requests() == 1);
     thread::sleep(100 * MS);
     drop(client);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     // Nothing arrived before the next request.
     assert_eq!(seen.recv(), Ok(HEADERS));
 }
@@ -139,12 +138,12 @@ fn an_upload_and_an_event_stream_end_with_their_client() {
     client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     client.wait_for("data: 1");
     drop(client);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     let mut client = Raw::connect(gateway.address());
     client.send("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel");
     eventually("it is at the origin", || origin.moments("/up").len() == 1);
     drop(client);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 #[test]
@@ -166,11 +165,11 @@ fn an_origin_that_never_answers_holds_the_permit_for_no_longer_than_its_timeouts
     for target in ["/head", "/body"] {
         // Measured from before the gateway sends it: the origin may notice it late.
         let asked = now();
-        let client = Client::ask(gateway.address(), target);
+        let client = gateway.ask(target);
         eventually("it is at the origin", || !origin.moments(target).is_empty());
         thread::sleep(100 * MS);
         drop(client);
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
         let gap = origin.arrivals().last().expect("an arrival").at - asked;
         assert!(gap >= 500 * MS && gap < 10_000 * MS, "{target}: {gap:?}");
     }

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::json;
 use crate::support::{
-    Client, Exchange, Gateway, HoldingOrigin, Origin, assert_contains, eventually, fetch,
-    free_address, servers as file,
+    Exchange, Gateway, HoldingOrigin, Origin, assert_contains, eventually, free_address,
+    servers as file,
 };
 
 fn url(address: SocketAddr) -> String {
@@ -44,9 +44,7 @@ fn an_origin_that_answers_500_is_seen_everywhere() {
     let gateway = Gateway::start(&file(&[url(origin.address)], ""));
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
-    for _ in 0..4 {
-        assert_eq!(fetch(gateway.address(), "/").status, 500);
-    }
+    gateway.check_each(4, "/", 500);
     let codes = |sample: &Value| {
         let (all, of_route) = (
             &sample["codes"]["5xx"],
@@ -94,7 +92,7 @@ fn a_request_that_no_route_took_is_in_the_codes() {
     let origin = Origin::start();
     let text = file(&[url(origin.address)], "").replace("path = \"/\"", "path = \"/a\"");
     let gateway = Gateway::start(&text);
-    assert_eq!(fetch(gateway.address(), "/b").status, 404);
+    assert_eq!(gateway.fetch("/b").status, 404);
     eventually("it is counted", || {
         json(&gateway, "/api/routes")["unrouted"] == serde_json::json!({"4xx": 1})
     });
@@ -108,7 +106,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     assert_eq!(server(&gateway, 0)["state"], "asked");
     for _ in 0..3 {
         // A server that is out is tried anyway if there is no other.
-        assert_eq!(fetch(gateway.address(), "/").status, 502);
+        assert_eq!(gateway.fetch("/").status, 502);
     }
     assert_eq!(healthy(), Some(0.0));
     let dead = server(&gateway, 0);
@@ -129,7 +127,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     assert_eq!(origin["last_failure"], *text);
 
     let _back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     assert_eq!(server(&gateway, 0)["state"], "asked");
     assert_eq!(healthy(), Some(1.0));
 }
@@ -139,7 +137,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     let (dead, origin) = (free_address(), Origin::start());
     let more = "max_fails = 1\nfail_timeout = \"3s\"";
     let gateway = Gateway::start(&file(&[url(dead), url(origin.address)], more));
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     let out = server(&gateway, 0);
     assert_eq!(out["state"], "out", "{out}");
     assert_eq!(out["out"]["by"], "failures");
@@ -205,7 +203,7 @@ fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
     let gateway = Gateway::start(&two_zones(&origin));
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
-    let statuses = [(); 4].map(|()| fetch(gateway.address(), "/").status);
+    let statuses = [(); 4].map(|()| gateway.fetch("/").status);
     assert_eq!(statuses, [200, 429, 429, 429]);
     let mut seen = [0; 4];
     for _ in 0..10 {
@@ -241,9 +239,9 @@ fn what_the_gate_of_an_origin_rejects_its_zones_call_rejected_elsewhere() {
     let limits = "limits = [{ zone = \"z\", burst = 50, nodelay = true }]\n";
     let text = file(&[url(held.origin.address)], gate) + limits;
     let gateway = Gateway::start(&text);
-    let _held = Client::ask(gateway.address(), "/held");
+    let _held = gateway.ask("/held");
     held.origin.wait_for(1);
-    let status = fetch(gateway.address(), "/").status;
+    let status = gateway.fetch("/").status;
     assert_eq!(status, 503, "the second one waits in vain");
     let totals = || json(&gateway, "/api/zones/z")["totals"].clone();
     eventually("it is counted", || totals()["rejected_elsewhere"] == 1);

@@ -6,22 +6,19 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::support::operator::{json, put, send, send_with, undo};
-use crate::support::{Client, Gateway, Origin, all_pass, eventually, fetch, now, one_zone};
+use crate::support::{Client, Gateway, Origin, all_pass, eventually, now, one_zone, start_limited};
 
 const ZONE: &str = "/api/zones/z/override";
 
 /// Sends requests of one key that wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
     let target = format!("/?key={key}");
-    (0..count)
-        .map(|_| Client::ask(gateway.address(), &target))
-        .collect()
+    (0..count).map(|_| gateway.ask(&target)).collect()
 }
 
 #[test]
 fn a_pause_holds_all_until_it_is_undone_and_then_they_leave_at_their_pace() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 20"));
+    let (origin, gateway) = start_limited("20r/s", "burst = 20");
     let received = put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
     assert_eq!(received["pause"], true);
     assert_eq!(received["by"], "127.0.0.1");
@@ -41,8 +38,7 @@ fn a_pause_holds_all_until_it_is_undone_and_then_they_leave_at_their_pace() {
 
 #[test]
 fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 100"));
+    let (origin, gateway) = start_limited("1r/m", "burst = 100");
     let _waiting = crowd(&gateway, "a", 60);
     gateway.wait_for_depth(59);
     put(&gateway, ZONE, r#"{"rate": "20r/s", "for": "2s"}"#);
@@ -68,12 +64,11 @@ fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
 
 #[test]
 fn a_dry_run_lets_everything_pass_and_counts() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 0"));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    let (_origin, gateway) = start_limited("1r/m", "burst = 0");
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
     put(&gateway, ZONE, r#"{"dry_run": true, "for": "1h"}"#);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     let totals = json(&gateway, "/api/zones/z")["totals"].clone();
     assert_eq!(totals["rejected_dry_run"], 1, "{totals}");
     // An override of a key applies whatever the zone's override says.
@@ -82,10 +77,10 @@ fn a_dry_run_lets_everything_pass_and_counts() {
         "/api/zones/z/keys/a/override",
         r#"{"dry_run": false, "for": "1h"}"#,
     );
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
     undo(&gateway, "/api/zones/z/keys/a/override");
     undo(&gateway, ZONE);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(gateway.fetch("/?key=a").status, 429);
 }
 
 #[test]
@@ -95,7 +90,7 @@ fn a_dry_run_of_one_zone_lets_nobody_past_another() {
     let other = "[zones.other]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n";
     let gateway = Gateway::start(&(one_zone(&origin, "1r/m", limits) + other));
     put(&gateway, ZONE, r#"{"dry_run": true, "for": "1h"}"#);
-    let statuses = [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    let statuses = [(); 3].map(|()| gateway.fetch("/?key=a").status);
     assert_eq!(statuses, [200, 200, 429]);
     let totals = json(&gateway, "/api/zones/z")["totals"].clone();
     assert_eq!(totals["passed"], 1, "{totals}");
@@ -104,8 +99,7 @@ fn a_dry_run_of_one_zone_lets_nobody_past_another() {
 
 #[test]
 fn what_cannot_be_is_refused_with_its_reason() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 0"));
+    let (_origin, gateway) = start_limited("1r/s", "burst = 0");
     for (body, says) in [
         ("", "the body must be JSON"),
         (r#"{"rate": "20r/s"}"#, "for is missing"),
@@ -148,18 +142,17 @@ fn a_window_is_not_given_another_count_but_can_be_paused() {
         assert_eq!(answer.status, status, "{}", answer.text());
     }
     put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
-    let answer = fetch(gateway.address(), "/?key=a");
+    let answer = gateway.fetch("/?key=a");
     assert_eq!(answer.status, 503);
     assert!((3_500..=3_600).contains(&answer.number("retry-after")));
     assert_eq!(json(&gateway, "/api/zones/z")["rejections"]["paused"], 1);
     undo(&gateway, ZONE);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
 }
 
 #[test]
 fn so_many_keys_and_no_more_have_overrides() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 0"));
+    let (_origin, gateway) = start_limited("1r/s", "burst = 0");
     let path = |key: &str| format!("/api/zones/z/keys/{key}/override");
     let body = r#"{"pause": true, "for": "1h"}"#;
     for key in 0..1_000 {

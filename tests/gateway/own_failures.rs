@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::frames::reset;
 use crate::support::{
-    Answer, Client, Exchange, FrameOrigin, Gateway, MS, Origin, eventually, fetch, fetch_with,
-    servers, urls,
+    Answer, Exchange, FrameOrigin, Gateway, MS, Origin, eventually, fetch_with, servers, urls,
 };
 
 const ENHANCE_YOUR_CALM: u32 = 11;
@@ -53,20 +52,18 @@ fn a_request_that_ends_its_connection_takes_out_no_server_that_answers_others() 
         let origins = [picky(), picky()];
         let servers = urls(&origins.each_ref().map(|it| it.address));
         let gateway = Gateway::start(&file(&servers, "1h"));
-        for _ in 0..2 {
-            assert_eq!(fetch(gateway.address(), "/").status, 200);
-        }
+        gateway.check_each(2, "/", 200);
         for _ in 0..20 {
             for _ in 0..2 {
                 let before = asked(&origins, target);
-                assert_eq!(fetch(gateway.address(), target).status, 502, "{target}");
+                assert_eq!(gateway.fetch(target).status, 502, "{target}");
                 let after = asked(&origins, target);
                 // Another server would fail as well.
                 let tried = before.iter().zip(&after).filter(|(a, b)| a != b).count();
                 assert_eq!(tried, 1, "{target}");
             }
             for _ in 0..2 {
-                assert_eq!(fetch(gateway.address(), "/").status, 200, "{target}");
+                assert_eq!(gateway.fetch("/").status, 200, "{target}");
             }
         }
         check_all_in(&gateway, &servers);
@@ -78,19 +75,13 @@ fn a_stream_that_alone_is_reset_takes_out_no_server_that_answers_others() {
     let origins = [FrameOrigin::start(), FrameOrigin::start()];
     let servers = origins.each_ref().map(|it| format!("h2c://{}", it.address));
     let gateway = Gateway::start(&file(&servers, "1h"));
-    for _ in 0..2 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(2, "/", 200);
     for _ in 0..20 {
         for origin in &origins {
             origin.next(|to, stream| to.send(reset(stream, ENHANCE_YOUR_CALM)));
         }
-        for _ in 0..2 {
-            assert_eq!(fetch(gateway.address(), "/many").status, 502);
-        }
-        for _ in 0..2 {
-            assert_eq!(fetch(gateway.address(), "/").status, 200);
-        }
+        gateway.check_each(2, "/many", 502);
+        gateway.check_each(2, "/", 200);
     }
     check_all_in(&gateway, &servers);
     // No request was sent twice, and the connections stay open.
@@ -112,12 +103,10 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
     let second = picky();
     let servers = urls(&[first.address, second.address]);
     let gateway = Gateway::start(&file(&servers, "2s"));
-    for _ in 0..2 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(2, "/", 200);
     is_broken.store(true, Ordering::SeqCst);
     eventually("it is taken out", || {
-        let _by_either = fetch(gateway.address(), "/");
+        let _by_either = gateway.fetch("/");
         healthy(&gateway, &servers) == [Some(0.0), Some(1.0)]
     });
     gateway.wait_for_line("out of use");
@@ -126,12 +115,10 @@ fn a_server_that_ends_all_connections_is_taken_out_and_never_the_last_one() {
     let origins = [picky(), picky()];
     let servers = urls(&origins.each_ref().map(|it| it.address));
     let gateway = Gateway::start(&file(&servers, "1h"));
-    for _ in 0..5 {
-        assert_eq!(fetch(gateway.address(), "/ends").status, 502);
-    }
+    gateway.check_each(5, "/ends", 502);
     let out = healthy(&gateway, &servers);
     assert_eq!(out.iter().filter(|it| **it == Some(0.0)).count(), 1);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 /// Starts an origin that answers 502 to one target, and hangs on another.
@@ -194,7 +181,7 @@ fn requests_of_one_client_that_alone_get_no_answer_in_time_take_out_no_server() 
     for _ in 0..2 {
         answer_other(&gateway);
         let clients = (0..10).map(|_| {
-            let mut client = Client::connect(gateway.address());
+            let mut client = gateway.connect();
             let fields = "Host: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n";
             client.send(format!("GET /hangs HTTP/1.1\r\n{fields}"));
             client

@@ -4,8 +4,8 @@ use std::io;
 use std::thread;
 
 use crate::support::{
-    self, Client, Exchange, Gateway, Origin, Raw, RawOrigin, eventually, exchange, fetch,
-    fetch_with, http2, one_h2c_origin, one_origin, zone,
+    self, Exchange, Gateway, Origin, Raw, RawOrigin, eventually, exchange, fetch_with, http2,
+    one_h2c_origin, one_origin, zone,
 };
 
 /// Starts an origin whose responses have these lines.
@@ -46,9 +46,8 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
             "answer_headers = { \"Access-Control-Allow-Origin\" = \"*\", content-type = \"application/json\" }\nreject_body = \"{}\"",
         )
     ));
-    let mut client = Client::connect(gateway.address());
-    client.get("/?key=a");
-    let answer = client.answer();
+    let mut client = gateway.connect();
+    let answer = client.fetch("/?key=a");
     assert_eq!(answer.status, 200);
     assert_eq!(answer.field("access-control-allow-origin"), None);
     for (head, status) in [
@@ -65,9 +64,8 @@ fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
         assert_eq!(values(fields, "content-length").len(), 1);
         assert_eq!(answer.field("retry-after").is_some(), status == 429);
     }
-    let mut client = Client::connect(gateway.address());
-    client.get("/refused/x");
-    let answer = client.answer();
+    let mut client = gateway.connect();
+    let answer = client.fetch("/refused/x");
     assert_eq!((answer.status, answer.text()), (403, "Forbidden\n".into()));
     assert_eq!(answer.field("x-own"), Some("refused"));
     // A refused request counts for its route, and goes to no origin.
@@ -84,10 +82,9 @@ fn all_responses_have_the_fields_of_their_route_instead_of_the_origins() {
         &origin,
         "response_headers = { server = false, X-A = \"all\", x-ratelimit-limit = \"7\" }\nanswer_headers = { x-a = \"own\" }",
     ));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for (nth, (status, x_a)) in [(200, "all"), (429, "own")].into_iter().enumerate() {
-        client.get("/?key=a");
-        let answer = client.answer();
+        let answer = client.fetch("/?key=a");
         let fields = &answer.head.fields;
         assert_eq!(answer.status, status);
         assert_eq!(values(fields, "x-a"), [x_a]);
@@ -221,7 +218,7 @@ fn a_family_of_limit_fields_comes_from_one_side() {
         ("headers = []", format!("{drafts} ratelimit-reset {theirs}")),
     ] {
         let gateway = Gateway::start(&file(&origin, headers));
-        let answer = fetch(gateway.address(), "/?key=a");
+        let answer = gateway.fetch("/?key=a");
         let names = answer
             .head
             .fields
@@ -241,7 +238,7 @@ fn fields_for_the_client_may_have_variables_and_never_a_line_of_the_client() {
         "response_headers = { x-a = \"$arg_a|$host\", x-empty = \"$http_x_none\", x-price = \"5 $$\" }\n\
          answer_headers = { access-control-allow-origin = \"$http_origin\", x-price = \"$request_method\" }",
     ));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for (status, price) in [(200, "5 $"), (429, "GET")] {
         client.send(
             b"GET /?key=a&a=1%0d%0aSet-Cookie:%20b=2 HTTP/1.1\r\nHost: A.test:80\r\nOrigin: https://b.test\r\n\r\n",

@@ -6,10 +6,10 @@ use std::fs;
 
 use bed::failing;
 
-use crate::support::frames::{DATA, END_STREAM, Frames, RST_STREAM, frame, head};
+use crate::support::frames::{self, DATA, END_STREAM, Frames, RST_STREAM, frame, head};
 use crate::support::{
-    Client, FrameOrigin, Gateway, Origin, SOON, assert_contains, eventually, exchange, fetch,
-    fetch_with, http2, now, one_h2c_origin, one_origin,
+    FrameOrigin, Gateway, Origin, SOON, assert_contains, eventually, exchange, fetch_with, http2,
+    now, one_h2c_origin, one_origin,
 };
 
 /// Returns routes with drip's own statuses: 429 for a second request, 502, 503, 413.
@@ -44,25 +44,20 @@ fn each_status_has_its_page_with_its_type_and_values() {
     let pages = "pages = { \"429\" = \"busy.HTML\", \"5xx\" = \"down.json\", \"503\" = \"late.svg\", \"4xx\" = \"large\" }\n\
                  reject_body = \"unused\"";
     let gateway = Gateway::start_beside(&files, &file(&origin, pages));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    let busy = fetch(gateway.address(), "/?key=a");
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
+    let busy = gateway.fetch("/?key=a");
     let after = busy.number("retry-after");
     let large = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n";
     let html = format!("<p>429: in {after} s, {{{{other}}}}</p>");
     for (answer, status, text, media) in [
         (busy, 429, &*html, "text/html; charset=utf-8"),
         (
-            fetch(gateway.address(), "/dead"),
+            gateway.fetch("/dead"),
             502,
             "[502, \"\"]",
             "application/json",
         ),
-        (
-            fetch(gateway.address(), "/refused"),
-            503,
-            "<svg/>",
-            "image/svg+xml",
-        ),
+        (gateway.fetch("/refused"), 503, "<svg/>", "image/svg+xml"),
         (
             exchange(gateway.address(), large),
             413,
@@ -75,7 +70,7 @@ fn each_status_has_its_page_with_its_type_and_values() {
         assert_eq!(answer.field("vary"), None);
     }
     // The origin's own responses stay unchanged.
-    assert_eq!(fetch(gateway.address(), "/?key=b").text(), "ok");
+    assert_eq!(gateway.fetch("/?key=b").text(), "ok");
 }
 
 #[test]
@@ -103,11 +98,11 @@ fn accept_chooses_between_html_and_json() {
         assert_eq!(answer.field("content-type"), Some(media), "{accept}");
         assert_eq!(answer.field("vary"), Some("Accept"));
     }
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    let busy = fetch(gateway.address(), "/?key=a");
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
+    let busy = gateway.fetch("/?key=a");
     assert_eq!((busy.status, busy.text()), (429, "<busy/>".to_owned()));
     assert_eq!(busy.field("content-type"), Some("text/xml; charset=utf-8"));
-    let refused = fetch(gateway.address(), "/refused").text();
+    let refused = gateway.fetch("/refused").text();
     assert_eq!(refused, "Service Unavailable\n");
 }
 
@@ -121,14 +116,13 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
         &file(&origin, "pages = { \"5xx\" = \"down.txt\" }"),
     );
     let expected = page.replace("{{status}}", "502");
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(b"HEAD /dead HTTP/1.1\r\nHost: a\r\n\r\n");
     let head = client.head();
     assert_eq!(head.length(), Some(expected.len() as u64));
     // The next response follows directly.
     for _ in 0..2 {
-        client.get("/dead");
-        let answer = client.answer();
+        let answer = client.fetch("/dead");
         assert_eq!(answer.head.length(), Some(expected.len() as u64));
         assert!(answer.text() == expected, "another page");
     }
@@ -144,7 +138,7 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
         &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
     );
     let page = gateway.site.folder().join("down.html");
-    let shown = || fetch(gateway.address(), "/dead").text();
+    let shown = || gateway.fetch("/dead").text();
     assert_eq!(shown(), "first");
     fs::write(&page, "second").expect("a file");
     eventually("it is in force", || shown() == "second");
@@ -168,14 +162,7 @@ fn a_call_of_grpc_gets_its_status_and_no_page() {
         &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
     );
     let mut client = Frames::connect(gateway.address());
-    let fields = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":authority", "a"),
-        (":path", "/dead"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-    ];
+    let fields = frames::call("/dead");
     client
         .send(head(1, END_STREAM, &fields))
         .expect("it is read");
@@ -192,10 +179,9 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
         &[("down.html", "<p>{{status}} {{retry_after}}</p>")],
         &(one_origin(origin.address, "workers = 1\n", "") + fields),
     );
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for target in ["/502", "/503/chunked", "/504", "/503"] {
-        client.get(target);
-        let answer = client.answer();
+        let answer = client.fetch(target);
         let status = &target[1..4];
         assert_eq!(answer.status.to_string(), status);
         assert_eq!(answer.text(), format!("<p>{status} 7</p>"), "{target}");
@@ -208,8 +194,7 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     assert!(origin.arrivals().iter().all(|it| it.connection == 0));
     // Other statuses belong to the application.
     for target in ["/500", "/404", "/200"] {
-        client.get(target);
-        let answer = client.answer();
+        let answer = client.fetch(target);
         assert_eq!(
             (answer.text(), answer.field("x-own")),
             ("own".into(), Some("yes")),
@@ -227,8 +212,7 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
             began.elapsed() < SOON,
             "the client waited for the origin's body"
         );
-        client.get("/504");
-        assert_eq!(client.answer().text(), "<p>504 7</p>");
+        assert_eq!(client.fetch("/504").text(), "<p>504 7</p>");
         let arrivals = origin.arrivals();
         assert_eq!(arrivals[arrivals.len() - 1].connection, nth, "{target}");
     }
@@ -257,10 +241,10 @@ fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
         Ok(())
     });
     for _ in 0..2 {
-        let answer = fetch(gateway.address(), "/");
+        let answer = gateway.fetch("/");
         assert_eq!((answer.status, answer.text()), (503, "page".to_owned()));
     }
-    assert_eq!(fetch(gateway.address(), "/").text(), "ok");
+    assert_eq!(gateway.fetch("/").text(), "ok");
     assert_eq!(origin.connections(), 1);
 }
 
@@ -271,7 +255,7 @@ fn without_origin_pages_the_origins_responses_pass_unchanged() {
         &[("down.html", "page")],
         &(one_origin(origin.address, "", "") + "pages = { \"5xx\" = \"down.html\" }\n"),
     );
-    let answer = fetch(gateway.address(), "/503");
+    let answer = gateway.fetch("/503");
     assert_eq!((answer.status, answer.text()), (503, "own".to_owned()));
     assert_eq!(answer.field("x-own"), Some("yes"));
 }

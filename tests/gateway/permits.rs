@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Client, Gateway, MS, Origin, all_pass, eventually, fetch, free_address};
+use crate::support::{
+    Client, Gateway, MS, Origin, all_pass, eventually, free_address, side_by_side,
+};
 
 /// Time after which a request that does not wait has long been at its server.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
@@ -66,15 +68,10 @@ fn held() -> (Origin, impl Fn()) {
 
 /// Sends this many requests from each of `clients` connections at once. All must get 200.
 fn flood(gateway: &Gateway, clients: usize, requests: usize) {
-    thread::scope(|scope| {
-        for _ in 0..clients {
-            scope.spawn(|| {
-                let mut client = Client::connect(gateway.address());
-                for _ in 0..requests {
-                    client.get("/");
-                    assert_eq!(client.answer().status, 200);
-                }
-            });
+    side_by_side(0..clients, |_| {
+        let mut client = gateway.connect();
+        for _ in 0..requests {
+            assert_eq!(client.fetch("/").status, 200);
         }
     });
 }
@@ -96,9 +93,7 @@ fn a_request_waits_for_the_first_server_that_is_free() {
     let ((first, free_first), (second, free_second)) = (held(), held());
     let one = ", max_in_flight = 1";
     let gateway = Gateway::start(&file(&[(first.address, one), (second.address, one)], ""));
-    let mut clients: Vec<Client> = (0..4)
-        .map(|_| Client::ask(gateway.address(), "/"))
-        .collect();
+    let mut clients: Vec<Client> = (0..4).map(|_| gateway.ask("/")).collect();
     first.wait_for(1);
     second.wait_for(1);
     thread::sleep(LONG_ENOUGH);
@@ -123,11 +118,11 @@ fn a_backup_gets_what_the_others_cannot_take() {
     let gateway = Gateway::start(&file(&servers, ""));
     for nth in 1..=3 {
         free_first();
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
         assert_eq!(first.arrivals().len(), nth);
     }
     let ask = |server: &Origin, count| {
-        let client = Client::ask(gateway.address(), "/");
+        let client = gateway.ask("/");
         server.wait_for(count);
         client
     };
@@ -148,7 +143,7 @@ fn a_backup_with_a_limit_takes_nothing_while_the_others_are_in() {
         (backup.address, ", max_in_flight = 1, backup = true"),
     ];
     let gateway = Gateway::start(&file(&servers, ""));
-    let mut clients = [(); 2].map(|()| Client::ask(gateway.address(), "/"));
+    let mut clients = [(); 2].map(|()| gateway.ask("/"));
     first.wait_for(1);
     thread::sleep(LONG_ENOUGH);
     assert_eq!((first.arrivals().len(), backup.arrivals().len()), (1, 0));
@@ -165,19 +160,15 @@ fn a_backup_stands_in_for_a_server_that_is_out() {
     let servers = [(address, ""), (backup.address, ", backup = true")];
     let more = "max_fails = 1\nfail_timeout = \"300ms\"";
     let gateway = Gateway::start(&file(&servers, more));
-    for _ in 0..10 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(10, "/", 200);
     assert_eq!(backup.arrivals().len(), 10);
     let back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
     eventually("the first server gets requests again", || {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
         !back.arrivals().is_empty()
     });
     let before = backup.arrivals().len();
-    for _ in 0..10 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(10, "/", 200);
     assert_eq!(backup.arrivals().len(), before);
 }
 
@@ -202,7 +193,7 @@ fn a_reload_that_changes_a_weight_keeps_what_is_at_the_server() {
     let gateway = Gateway::start(&with(""));
     let arrived = || (first.arrivals().len(), second.arrivals().len());
     let ask = |nth| {
-        let client = Client::ask(gateway.address(), "/");
+        let client = gateway.ask("/");
         eventually("it arrives", || arrived().0 + arrived().1 == nth);
         client
     };

@@ -8,8 +8,7 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::{json, keys};
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, all_pass, drip, eventually, fetch, make_fifo, now,
-    one_zone,
+    Answer, Client, Gateway, MS, Origin, all_pass, drip, eventually, make_fifo, now, one_zone,
 };
 
 /// Returns a zone of one request per hour, `burst` 4, with these plans.
@@ -18,7 +17,7 @@ fn file(origin: &Origin, plans: &str) -> String {
 }
 
 fn ask(gateway: &Gateway, key: &str) -> Answer {
-    fetch(gateway.address(), &format!("/?key={key}"))
+    gateway.fetch(&format!("/?key={key}"))
 }
 
 fn remaining(gateway: &Gateway, key: &str) -> u64 {
@@ -66,7 +65,7 @@ fn a_file_of_keys_that_changes_takes_effect_and_paces_those_who_wait() {
     let plans = "[zones.z.plans.gold]\nfile = \"gold.txt\"\nrate = \"20r/s\"\n";
     let text = file(&origin, plans).replace(", nodelay = true", "");
     let gateway = Gateway::start_beside(&[("gold.txt", "# nobody yet\n")], &text);
-    let ask = |key: &str| Client::ask(gateway.address(), &format!("/?key={key}"));
+    let ask = |key: &str| gateway.ask(&format!("/?key={key}"));
     let mut clients = [(); 4].map(|()| ask("alice"));
     let _others = [(); 4].map(|()| ask("eve"));
     gateway.wait_for_depth(6);
@@ -172,7 +171,7 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
     let gateway = Gateway::start(&text);
     let mut clients: Vec<Client> = (0..30)
         .flat_map(|_| ["a", "b", "c"])
-        .map(|key| Client::ask(gateway.address(), &format!("/?key={key}")))
+        .map(|key| gateway.ask(&format!("/?key={key}")))
         .collect();
     all_pass(&mut clients);
     // While all wait, key a has three slots for each of b, and both together four for each of c.
@@ -219,7 +218,7 @@ fn requests_are_counted_for_the_plan_of_their_key() {
     // The rest of the zone's requests are those of keys without a plan.
     let zone = |status| gateway.zone_requests("z", status);
     assert_eq!((zone("passed"), zone("rejected")), (2 + 3 + 5, 1 + 1));
-    let waiting = Client::ask(gateway.address(), "/queue?key=carol");
+    let waiting = gateway.ask("/queue?key=carol");
     gateway.wait_for_depth(1);
     drop(waiting);
     eventually("it is counted", || {
@@ -249,7 +248,7 @@ fn the_plan_of_each_waiting_key_is_reported() {
     let gateway = Gateway::start(&text.replacen("[zones.z]", gate, 1));
     // One request of each passes its zone and waits at the gate, as do those of the other route.
     let targets = ["/?key=alice", "/?key=eve", "/gate?key=bob", "/gate?key=bob"];
-    let ask = |target| Client::ask(gateway.address(), target);
+    let ask = |target| gateway.ask(target);
     let _waiting = targets.map(|target| [target; 2].map(ask));
     let has = |of: &Value, key: &str, plan: Option<&str>| {
         let mut keys = of.as_array().expect("a list").iter();
@@ -308,7 +307,7 @@ fn the_log_names_the_plan_that_decided_at_the_gate() {
     .enumerate()
     {
         let target = format!("{path}?key={key}");
-        assert_eq!(fetch(gateway.address(), &target).status, 200);
+        assert_eq!(gateway.fetch(&target).status, 200);
         let line = &gateway.access_log(nth + 1)[nth];
         let received = ["zone", "key", "plan", "plan_zone", "class"];
         let received = received.map(|name| line[name].as_str().unwrap_or("-"));

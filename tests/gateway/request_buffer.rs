@@ -3,27 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head};
+use crate::support::frames::{self, DATA, END_STREAM, Frames, Outcome, frame, head};
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, Raw, eventually, exchange, fetch, noise, one_origin,
-    one_zone, quarter_alone,
+    Exchange, Gateway, MS, Origin, Raw, eventually, exchange, noise, one_origin, one_zone,
+    quarter_alone,
 };
 
 const KB: usize = 1 << 10;
 const MB: usize = 1 << 20;
-
-/// Starts an origin that answers with the body of the request.
-fn echo() -> Origin {
-    Origin::answering(|exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    })
-}
-
-fn held(gateway: &Gateway) -> usize {
-    let held = gateway.count("drip_body_buffer_bytes", &[]);
-    usize::try_from(held).expect("a count")
-}
 
 /// Returns the head of a POST with this many bytes.
 fn post(length: usize) -> String {
@@ -44,16 +31,11 @@ fn upload(gateway: &Gateway, by: By, target: &str, body: &[u8], is_over: &Atomic
         By::Chunks => "Transfer-Encoding: chunked".to_owned(),
         By::Length | By::Http2 => format!("Content-Length: {}", body.len()),
     };
-    let mut http1 = Client::connect(gateway.address());
+    let mut http1 = gateway.connect();
     let mut http2 = Frames::connect(gateway.address());
     let expect = "the gateway reads";
     if let By::Http2 = by {
-        let fields = [
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", target),
-        ];
+        let fields = frames::request("POST", target);
         http2.send(head(1, 0, &fields)).expect(expect);
     } else {
         http1.send(format!(
@@ -101,9 +83,9 @@ fn check_uploads(origin: &Origin, file: &str) {
                 scope.spawn(move || upload(gateway, by, "/up?key=a", body, is_over))
             })
             .collect();
-        eventually("all are received", || held(&gateway) >= 10 * 16 * KB);
+        eventually("all are received", || gateway.buffered() >= 10 * 16 * KB);
         for nth in 0..20 {
-            assert_eq!(fetch(gateway.address(), "/?key=a").status, 200, "{nth}");
+            assert_eq!(gateway.fetch("/?key=a").status, 200, "{nth}");
         }
         assert_eq!(origin.moments("/up").len(), 0);
         is_over.store(true, Ordering::Relaxed);
@@ -112,13 +94,13 @@ fn check_uploads(origin: &Origin, file: &str) {
         }
     });
     assert_eq!(origin.moments("/up").len(), 10);
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
 }
 
 #[test]
 fn uploads_of_20_kb_a_second_hold_no_permit_of_the_origin() {
     let _quarter = quarter_alone();
-    let origin = echo();
+    let origin = Origin::echo();
     let gate = "max_in_flight = 2\nqueue_timeout = \"10s\"\nrequest_buffer = \"1MB\"\n";
     check_uploads(&origin, &one_origin(origin.address, "", gate));
 }
@@ -126,7 +108,7 @@ fn uploads_of_20_kb_a_second_hold_no_permit_of_the_origin() {
 #[test]
 fn uploads_of_20_kb_a_second_hold_no_permit_of_their_key() {
     let _quarter = quarter_alone();
-    let origin = echo();
+    let origin = Origin::echo();
     let file = one_zone(&origin, "none", "burst = 20, in_flight = 2");
     let buffered = file.replacen(
         "[origins.app]\n",
@@ -166,11 +148,11 @@ fn a_client_that_waits_for_100_gets_it_before_the_origin_is_asked() {
 
 #[test]
 fn a_body_that_is_longer_leaves_when_the_buffer_is_full_and_the_rest_follows() {
-    let origin = echo();
+    let origin = Origin::echo();
     let file = one_origin(origin.address, "", "request_buffer = \"64KB\"\n");
     let gateway = Gateway::start(&file);
     let body = noise(3 * MB);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(post(body.len()));
     client.send(&body[..63 * KB]);
     thread::sleep(200 * MS);
@@ -182,43 +164,42 @@ fn a_body_that_is_longer_leaves_when_the_buffer_is_full_and_the_rest_follows() {
     let answer = client.answer();
     assert!(answer.status == 200 && answer.body == body);
     // The connection serves the next request.
-    client.get("/");
-    assert_eq!(client.answer().status, 200);
-    assert_eq!(held(&gateway), 0);
+    assert_eq!(client.fetch("/").status, 200);
+    assert_eq!(gateway.buffered(), 0);
 }
 
 #[test]
 fn all_bodies_together_stay_within_buffers_and_every_request_is_whole() {
-    let origin = echo();
+    let origin = Origin::echo();
     let server = "buffers = \"1MB\"";
     let file = one_origin(origin.address, server, "request_buffer = \"256KB\"\n");
     let gateway = Gateway::start(&file);
     let body = noise(256 * KB);
-    let mut clients = [(); 30].map(|()| Client::connect(gateway.address()));
+    let mut clients = [(); 30].map(|()| gateway.connect());
     for client in &mut clients {
         client.send(post(body.len()));
         client.send(&body[..200 * KB]);
-        assert!(held(&gateway) <= MB);
+        assert!(gateway.buffered() <= MB);
     }
     // Four fit. Uploads without memory for all of their bodies have been forwarded, and hold
     // nothing.
-    eventually("four are held", || held(&gateway) > MB * 3 / 4);
+    eventually("four are held", || gateway.buffered() > MB * 3 / 4);
     eventually("they are at the origin", || origin.arrivals().len() > 20);
     for client in &mut clients {
         client.send(&body[200 * KB..]);
-        assert!(held(&gateway) <= MB);
+        assert!(gateway.buffered() <= MB);
     }
     for client in &mut clients {
         let answer = client.answer();
         assert!(answer.status == 200 && answer.body == body);
     }
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
     assert!(gateway.count("drip_body_buffer_refusals_total", &[]) > 20);
 }
 
 #[test]
 fn a_body_that_is_too_large_too_slow_or_malformed_never_reaches_the_origin() {
-    let origin = echo();
+    let origin = Origin::echo();
     let server = "max_body_size = \"100KB\"\nbody_timeout = \"300ms\"";
     let file = one_origin(origin.address, server, "request_buffer = \"1MB\"\n");
     let gateway = Gateway::start(&file);
@@ -237,7 +218,7 @@ fn a_body_that_is_too_large_too_slow_or_malformed_never_reaches_the_origin() {
     let mut client = Raw::connect(gateway.address());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello");
     client.close();
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
     assert_eq!(origin.arrivals().len(), 0);
 }
 
@@ -261,7 +242,7 @@ fn an_idempotent_request_is_sent_again_if_all_of_its_body_is_buffered() {
         ("PUT", 200 * KB, 502),
     ] {
         // Leaves an idle connection.
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        assert_eq!(gateway.fetch("/").status, 200);
         let before = origin.arrivals().len();
         let body = noise(length);
         let head = format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
@@ -270,6 +251,6 @@ fn an_idempotent_request_is_sent_again_if_all_of_its_body_is_buffered() {
         let times = 1 + usize::from(status == 200);
         assert_eq!(origin.arrivals().len(), before + times, "{method}");
         assert!(status != 200 || answer.body == body, "{method}");
-        eventually("nothing is held", || held(&gateway) == 0);
+        eventually("nothing is held", || gateway.buffered() == 0);
     }
 }

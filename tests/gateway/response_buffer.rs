@@ -7,8 +7,8 @@ use std::thread;
 use crate::support::frames::{Frames, window_update, without_window};
 use crate::support::stream_origin::{StreamOrigin, content};
 use crate::support::{
-    Client, Exchange, Gateway, MS, Origin, Raw, eventually, fetch, noise, one_h2c_origin,
-    one_origin, quarter_alone,
+    Exchange, Gateway, MS, Origin, Raw, eventually, noise, one_h2c_origin, one_origin,
+    quarter_alone,
 };
 
 const KB: usize = 1 << 10;
@@ -53,14 +53,9 @@ fn read_all(client: &mut Frames, streams: u32, content: &[u8]) {
     }
 }
 
-fn held(gateway: &Gateway) -> usize {
-    let held = gateway.count("drip_body_buffer_bytes", &[]);
-    usize::try_from(held).expect("a count")
-}
-
 /// Reads 20 KB/s until `is_over`, and then the rest. Returns the body.
 fn read_slowly(gateway: &Gateway, target: &str, is_over: &AtomicBool) -> Vec<u8> {
-    let mut client = Client::ask(gateway.address(), target);
+    let mut client = gateway.ask(target);
     let head = client.head();
     let mut body = Vec::new();
     client
@@ -92,10 +87,10 @@ fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
         origin.wait_for(10);
         eventually("the origin has sent all", || buffered.in_flight() == 0);
         for nth in 0..20 {
-            assert_eq!(fetch(buffered.address(), "/").status, 200, "{nth}");
+            assert_eq!(buffered.fetch("/").status, 200, "{nth}");
         }
         // All of them are still reading.
-        assert!(held(&buffered) > 10 * MB, "{}", held(&buffered));
+        assert!(buffered.buffered() > 10 * MB, "{}", buffered.buffered());
         // Other requests reuse the slow ones' connections, and there were no more than permits.
         let connections = origin.arrivals().iter().map(|it| it.connection).max();
         assert!(connections < Some(2 + 2), "{connections:?}");
@@ -104,7 +99,7 @@ fn readers_of_20_kb_a_second_hold_no_permit_and_no_connection() {
             assert!(reader.join().expect("no panic") == *content);
         }
     });
-    eventually("nothing is held", || held(&buffered) == 0);
+    eventually("nothing is held", || buffered.buffered() == 0);
 }
 
 #[test]
@@ -114,7 +109,7 @@ fn all_buffers_together_stay_within_buffers_and_every_response_is_whole() {
     let server = "workers = 2\nbuffers = \"4MB\"\nbody_timeout = \"2m\"";
     let file = one_origin(origin.address, server, "response_buffer = \"2MB\"\n");
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/large").body.len(), MB);
+    assert_eq!(gateway.fetch("/large").body.len(), MB);
     let before = gateway.peak_memory();
     let mut client = without_window(&gateway, "/large", STREAMS);
     origin.wait_for(1 + STREAMS as usize);
@@ -122,20 +117,20 @@ fn all_buffers_together_stay_within_buffers_and_every_response_is_whole() {
         gateway.count("drip_body_buffer_refusals_total", &[]) > 20
     });
     let most = |held: usize| assert!(held <= 4 * MB, "{held}");
-    most(held(&gateway));
-    assert!(held(&gateway) > 3 * MB, "{}", held(&gateway));
+    most(gateway.buffered());
+    assert!(gateway.buffered() > 3 * MB, "{}", gateway.buffered());
     // A request without buffer memory is served as without a buffer.
     for _ in 0..3 {
-        let answer = fetch(gateway.address(), "/large?chunks");
+        let answer = gateway.fetch("/large?chunks");
         assert!(answer.status == 200 && answer.body == *content);
-        most(held(&gateway));
+        most(gateway.buffered());
     }
     let grown = gateway.peak_memory() - before;
     // Without buffers, each stream has less than 100 KB.
     let most = 4 * MB as u64 + u64::from(STREAMS) * 100 * KB as u64 + 12 * MB as u64;
     assert!(grown < most, "{grown} bytes more");
     read_all(&mut client, STREAMS, &content);
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
 }
 
 #[test]
@@ -162,7 +157,7 @@ fn an_event_reaches_its_client_while_the_next_one_is_not_there() {
     client.wait_for("data: 1\n\n");
     has_come.store(true, Ordering::Relaxed);
     client.wait_for("data: 2\n\n\r\n0\r\n\r\n");
-    assert_eq!(held(&gateway), 0);
+    assert_eq!(gateway.buffered(), 0);
 }
 
 #[test]
@@ -175,13 +170,13 @@ fn a_response_that_breaks_off_does_so_after_the_bytes_that_came() {
     });
     let gate = "max_in_flight = 1\nresponse_buffer = \"16MB\"\n";
     let gateway = Gateway::start(&one_origin(origin.address, "", gate));
-    let mut client = Client::ask(gateway.address(), "/");
+    let mut client = gateway.ask("/");
     let head = client.head();
     assert_eq!(head.length(), Some(9 * MB as u64));
     gateway.wait_in_flight(0);
     let body = client.rest();
     assert!(body == noise(8 * MB), "{} bytes", body.len());
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
 }
 
 #[test]
@@ -190,14 +185,14 @@ fn a_client_that_leaves_gives_back_what_its_response_took() {
     let gate = "max_in_flight = 1\nresponse_buffer = \"16MB\"\n";
     let gateway = Gateway::start(&one_origin(origin.address, "", gate));
     for _ in 0..3 {
-        let client = Client::ask(gateway.address(), "/large");
-        eventually("it is held", || held(&gateway) > MB);
+        let client = gateway.ask("/large");
+        eventually("it is held", || gateway.buffered() > MB);
         drop(client);
         eventually("nothing is held", || {
-            held(&gateway) == 0 && gateway.in_flight() == 0
+            gateway.buffered() == 0 && gateway.in_flight() == 0
         });
     }
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 #[test]
@@ -208,9 +203,9 @@ fn an_origin_over_http_2_is_read_ahead_too() {
     let gateway = Gateway::start(&one_h2c_origin(origin.address, "", gate));
     let mut client = without_window(&gateway, "/16384/100", STREAMS);
     eventually("the origin has sent all", || {
-        held(&gateway) > STREAMS as usize * 15 * MB / 10 && gateway.in_flight() == 0
+        gateway.buffered() > STREAMS as usize * 15 * MB / 10 && gateway.in_flight() == 0
     });
     read_all(&mut client, STREAMS, &content(100 * 16 * KB));
     assert_eq!(origin.errors(), [""; 0]);
-    eventually("nothing is held", || held(&gateway) == 0);
+    eventually("nothing is held", || gateway.buffered() == 0);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::{Answer, Client, Gateway, MS, Origin, fetch, one_origin, side_by_side};
+use crate::support::{Answer, Client, Gateway, MS, Origin, one_origin, side_by_side};
 
 /// Starts a gateway where two keys alternate. `backoff`: fields of the back-off.
 fn gated(origin: &Origin, backoff: &str) -> Gateway {
@@ -31,7 +31,7 @@ fn refusing_once(status: u16, retry_after: impl Fn() -> String + Send + Sync + '
 
 /// Sends ten requests of two keys. Returns the pause after the third at the origin.
 fn pause(gateway: &Gateway, origin: &Origin) -> Duration {
-    let ask = |nth: usize| Client::ask(gateway.address(), &format!("/?key={}", nth % 2));
+    let ask = |nth: usize| gateway.ask(&format!("/?key={}", nth % 2));
     let mut clients: Vec<_> = (0..10).map(ask).collect();
     let answers: Vec<Answer> = clients.iter_mut().map(Client::answer).collect();
     let good = answers.iter().filter(|answer| answer.status == 200);
@@ -105,6 +105,6 @@ fn without_the_setting_or_with_another_status_one_retry_after_pauses_nothing() {
         let gateway = gated(&origin, backoff);
         let paused = pause(&gateway, &origin);
         assert!(paused < 20_000 * MS, "{backoff}: {paused:?}");
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gateway.fetch("/?key=a").status, 200);
     }
 }

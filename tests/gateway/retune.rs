@@ -9,8 +9,8 @@ use rustix::process::Signal;
 
 use crate::gateway::check::location;
 use crate::support::{
-    Arrival, Client, Gateway, MARGIN, MS, Origin, Site, all_pass, check_pace, eventually, fetch,
-    longest_pause, now, one_zone,
+    Arrival, Client, Gateway, MARGIN, MS, Origin, Site, all_pass, check_pace, eventually,
+    longest_pause, now, one_zone, start_limited,
 };
 
 /// Delay between the last write and the file coming into force.
@@ -67,7 +67,7 @@ fn check_retune(save: Save, before: u32, after: u32) {
 
     let mut clients = Vec::new();
     for nth in 0..=WAITING {
-        clients.push(Client::ask(gateway.address(), &format!("/{nth}?key=a")));
+        clients.push(gateway.ask(&format!("/{nth}?key=a")));
         // So that they arrive in this order, whichever worker accepts their connections.
         let what = format!("request {nth} has joined");
         let before = i64::try_from(nth).expect("few");
@@ -157,7 +157,7 @@ fn a_broken_file_changes_nothing_and_its_line_is_reported_until_repair() {
     let is_successful = || gateway.count(SUCCESSFUL, &[]) == 1;
     // The limit in force, and the rest of it: the bucket keeps its level.
     let ask = || {
-        let answer = fetch(gateway.address(), "/?key=a");
+        let answer = gateway.fetch("/?key=a");
         assert_eq!(answer.status, 200);
         ["limit", "remaining"].map(|name| answer.number(&format!("x-ratelimit-{name}")))
     };
@@ -196,7 +196,7 @@ fn a_file_that_sighup_finds_broken_changes_nothing_until_it_is_repaired() {
     eventually("the failure shows", || gateway.count(SUCCESSFUL, &[]) == 0);
     assert!(reloads(&gateway, "failure") >= 1);
     assert_eq!(rate(&gateway), 2);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     hang_up_signal(&gateway, &gateway.site.text(&good.replace("2r/s", "3r/s")));
     eventually("the repaired file shows", || {
         gateway.count(SUCCESSFUL, &[]) == 1
@@ -240,11 +240,10 @@ fn a_file_behind_a_swapped_link_is_read_and_an_unchanged_one_is_no_reload() {
 
 /// Starts a gateway where `/0` has passed and five other requests wait. Also returns its origin.
 fn five_waiting() -> (Origin, Gateway, Vec<Client>) {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "4r/s", "burst = 5"));
-    let mut clients = vec![Client::ask(gateway.address(), "/0?key=a")];
+    let (origin, gateway) = start_limited("4r/s", "burst = 5");
+    let mut clients = vec![gateway.ask("/0?key=a")];
     origin.wait_for(1);
-    clients.extend((1..=5).map(|nth| Client::ask(gateway.address(), &format!("/{nth}?key=a"))));
+    clients.extend((1..=5).map(|nth| gateway.ask(&format!("/{nth}?key=a"))));
     gateway.wait_for_depth(5);
     (origin, gateway, clients)
 }
@@ -255,7 +254,7 @@ fn a_burst_lowered_below_the_queue_drops_nobody_in_it() {
     let lowered = one_zone(&origin, "4r/s", "burst = 1");
     hang_up_signal(&gateway, &gateway.site.text(&lowered));
     gateway.wait_for_line("burst 5 -> 1");
-    let newcomer = fetch(gateway.address(), "/new?key=a");
+    let newcomer = gateway.fetch("/new?key=a");
     assert_eq!(newcomer.status, 429);
     assert_eq!(newcomer.number("x-ratelimit-limit"), 2);
     all_pass(&mut clients);
@@ -271,7 +270,7 @@ fn those_who_wait_in_a_zone_that_leaves_the_file_are_still_served() {
         .replace("\"z\"", "\"y\"");
     hang_up_signal(&gateway, &gateway.site.text(&without));
     gateway.wait_for_line("zones.z removed");
-    let newcomer = fetch(gateway.address(), "/new?key=a");
+    let newcomer = gateway.fetch("/new?key=a");
     assert_eq!(newcomer.status, 200, "the new zone takes newcomers");
     assert_eq!(newcomer.number("x-ratelimit-limit"), 1);
     all_pass(&mut clients);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::live::Listener;
 use crate::support::operator::{ask, changes, delete, json, post, put, send, undo};
-use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, fetch_with, one_origin};
+use crate::support::{Gateway, Origin, assert_contains, eventually, fetch_with, one_origin};
 
 const OVERRIDE: &str = "/api/rooms/app/override";
 const WORD: &str = "/api/rooms/app/word";
@@ -23,7 +23,7 @@ fn room(gateway: &Gateway) -> Value {
 
 /// Sends new visitors. Returns the status of each.
 fn visit<const COUNT: usize>(gateway: &Gateway) -> [u16; COUNT] {
-    [(); COUNT].map(|()| fetch(gateway.address(), "/").status)
+    [(); COUNT].map(|()| gateway.fetch("/").status)
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn an_origin_without_a_room_says_nothing_of_one() {
 /// Returns the tickets of new visitors who must wait.
 fn tickets<const COUNT: usize>(gateway: &Gateway) -> [String; COUNT] {
     [(); COUNT].map(|()| {
-        let answer = fetch(gateway.address(), "/");
+        let answer = gateway.fetch("/");
         assert_eq!(answer.status, 429, "{}", answer.text());
         answer.field("drip-ticket").expect("a ticket").to_owned()
     })

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::support::{
-    Client, Gateway, HoldingOrigin, Origin, assert_contains, eventually, fetch, one_zone,
-};
+use crate::support::{Gateway, HoldingOrigin, Origin, assert_contains, eventually, one_zone};
 
 /// Starts a gateway that logs to `access.log`. Returns the paths of that file and a renamed one.
 fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
@@ -23,7 +21,7 @@ fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
 
 /// Sends a request for `target` and waits until `log` has it.
 fn request_logged_in(gateway: &Gateway, target: &str, log: &PathBuf) {
-    assert_eq!(fetch(gateway.address(), target).status, 200);
+    assert_eq!(gateway.fetch(target).status, 200);
     eventually(&format!("{target} is in {}", log.display()), || {
         fs::read_to_string(log).is_ok_and(|text| text.contains(&format!("GET {target} ")))
     });
@@ -51,7 +49,7 @@ fn sigusr1_follows_a_renamed_log_and_reads_no_file() {
     request_logged_in(&gateway, "/kept", &renamed);
     fs::remove_dir(&log).expect("a folder");
     gateway.signal(Signal::USR1);
-    let is_open = || fetch(gateway.address(), "/again").status == 200 && log.exists();
+    let is_open = || gateway.fetch("/again").status == 200 && log.exists();
     eventually("it is opened again", is_open);
     request_logged_in(&gateway, "/new", &log);
 }
@@ -76,7 +74,7 @@ fn sighup_follows_a_renamed_log_also_with_a_broken_file() {
 fn a_log_is_followed_while_the_gateway_stops() {
     let held = HoldingOrigin::of("last");
     let (mut gateway, log, renamed) = logging(&held.origin);
-    let mut client = Client::ask(gateway.address(), "/last");
+    let mut client = gateway.ask("/last");
     held.origin.wait_for(1);
     gateway.signal(Signal::TERM);
     gateway.wait_for_line("stopping");
@@ -123,8 +121,8 @@ fn a_route_may_have_no_lines_in_the_access_log() {
            [[routes]]\npath = \"/trap/\"\nrefuse = 404\naccess_log = false\n\
            [log]\naccess = \"access.log\"\n";
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/assets/a.css").status, 200);
-    assert_eq!(fetch(gateway.address(), "/trap/a").status, 404);
+    assert_eq!(gateway.fetch("/assets/a.css").status, 200);
+    assert_eq!(gateway.fetch("/trap/a").status, 404);
     let log = gateway.site.folder().join("access.log");
     request_logged_in(&gateway, "/page", &log);
     let text = fs::read_to_string(&log).expect("a file");

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::support::process::Process;
 use crate::support::scripted::Hold;
-use crate::support::{self, Client, Gateway, MS, Origin, all_pass, fetch, free_address, now, urls};
+use crate::support::{self, Client, Gateway, MS, Origin, all_pass, free_address, now, urls};
 
 fn several(servers: &[SocketAddr], more: &str) -> String {
     support::servers(&urls(servers), more)
@@ -28,7 +28,7 @@ fn the_server_with_the_least_in_flight_is_asked() {
     let gateway = Gateway::start(&several(&[first.address, second.address], ""));
     let mut clients: Vec<Client> = (1..=6)
         .map(|sent| {
-            let client = Client::ask(gateway.address(), "/");
+            let client = gateway.ask("/");
             // One after the other, so that each choice sees the earlier ones.
             first.wait_for(usize::div_ceil(sent, 2));
             second.wait_for(sent / 2);
@@ -45,9 +45,7 @@ fn a_server_that_cannot_be_reached_costs_no_client_an_answer() {
     let origin = Origin::start();
     let dead = free_address();
     let gateway = Gateway::start(&several(&[dead, origin.address], "max_fails = 3\n"));
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(20, "/", 200);
     assert_eq!(origin.arrivals().len(), 20);
     let dead = format!("http://{dead}");
     let metrics = gateway.metrics();
@@ -63,13 +61,13 @@ fn where_all_are_out_the_answer_is_503_until_one_is_asked_again() {
     let ((first, _open_first), (second, _open_second)) = (held(), held());
     let more = "max_fails = 1\nfail_timeout = \"1s\"\nresponse_timeout = \"50ms\"\n";
     let gateway = Gateway::start(&several(&[first.address, second.address], more));
-    assert_eq!(fetch(gateway.address(), "/").status, 504);
-    assert_eq!(fetch(gateway.address(), "/").status, 504);
-    let answer = fetch(gateway.address(), "/");
+    assert_eq!(gateway.fetch("/").status, 504);
+    assert_eq!(gateway.fetch("/").status, 504);
+    let answer = gateway.fetch("/");
     assert_eq!(answer.status, 503);
     assert_eq!(answer.field("retry-after"), Some("1"));
     thread::sleep(1000 * MS);
-    assert_eq!(fetch(gateway.address(), "/").status, 504);
+    assert_eq!(gateway.fetch("/").status, 504);
     assert_eq!(first.arrivals().len() + second.arrivals().len(), 3);
 }
 
@@ -77,7 +75,7 @@ fn where_all_are_out_the_answer_is_503_until_one_is_asked_again() {
 fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_slot() {
     let (origin, open) = held();
     let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 2\n"));
-    let mut clients = [(); 5].map(|()| Client::ask(gateway.address(), "/"));
+    let mut clients = [(); 5].map(|()| gateway.ask("/"));
     origin.wait_for(2);
     gateway.wait_at_gate(3);
     assert_eq!(origin.arrivals().len(), 2);
@@ -95,9 +93,9 @@ fn a_permit_is_held_until_the_last_byte_of_the_answer() {
         exchange.send(b"lf")
     });
     let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 1\n"));
-    let mut first = Client::ask(gateway.address(), "/");
+    let mut first = gateway.ask("/");
     assert_eq!(first.head().length(), Some(4));
-    let mut second = Client::ask(gateway.address(), "/");
+    let mut second = gateway.ask("/");
     gateway.wait_at_gate(1);
     assert_eq!(origin.arrivals().len(), 1);
     hold.open();
@@ -117,7 +115,7 @@ fn the_origin_is_called_by_the_name_that_the_file_says() {
         ("app.internal", "app.internal"),
     ] {
         let gateway = Gateway::start(&several(&[origin.address], &format!("host = \"{rule}\"\n")));
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(b"GET / HTTP/1.1\r\nHost: asked.example\r\n\r\n");
         assert_eq!(client.answer().text(), expected, "host = {rule}");
     }
@@ -130,10 +128,9 @@ fn memory_with(servers: usize, origin: &Origin) -> u64 {
     let urls: Vec<_> = (0..servers).map(url).collect();
     let file = support::servers(&urls, "keep_alive = 0");
     let gateway = Gateway::start(&format!("workers = 1\n{file}"));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for _ in 0..2 * servers {
-        client.get("/");
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.fetch("/").status, 200);
     }
     Process::of(gateway.id()).memory()
 }
@@ -160,12 +157,8 @@ fn an_answer_that_is_late_for_a_route_alone_takes_no_server_out() {
     let addresses = origins.each_ref().map(|it| it.address);
     let file = several(&addresses, "max_fails = 1\nfail_timeout = \"1h\"\n");
     let gateway = Gateway::start(&(file + &timed("/search", "100ms")));
-    for _ in 0..6 {
-        assert_eq!(fetch(gateway.address(), "/search").status, 504);
-    }
-    for _ in 0..4 {
-        assert_eq!(fetch(gateway.address(), "/quick").status, 200);
-    }
+    gateway.check_each(6, "/search", 504);
+    gateway.check_each(4, "/quick", 200);
     assert!(origins.iter().all(|it| !it.moments("/quick").is_empty()));
 }
 
@@ -194,7 +187,7 @@ fn a_route_has_a_response_timeout_of_its_own() {
         ("/", 504, 500..3000),
     ] {
         let began = now();
-        assert_eq!(fetch(gateway.address(), target).status, status, "{target}");
+        assert_eq!(gateway.fetch(target).status, status, "{target}");
         let took = began.elapsed();
         assert!(times.contains(&took.as_millis()), "{target}: {took:?}");
     }

@@ -5,15 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::workers::{LEARNED, file, route};
-use crate::support::{
-    Client, Gateway, MS, Origin, exchange, fetch, now, one_origin, quarter_alone,
-};
+use crate::support::{Gateway, MS, Origin, exchange, now, one_origin, quarter_alone, side_by_side};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Sends an upload, one byte every 200 ms until `is_over`, and then the last. Returns the status.
 fn upload(gateway: &Gateway, is_over: &AtomicBool) -> u16 {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send("POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     while !is_over.load(Ordering::Relaxed) {
         client.send(b"1\r\na\r\n");
@@ -43,7 +41,7 @@ fn an_origin_is_not_slow_because_uploads_are() {
         let began = now();
         // Several windows, in which most requests at the origin are uploads older than `slow`.
         while began.elapsed() < 7 * SECOND {
-            assert_eq!(fetch(gateway.address(), "/").status, 200);
+            assert_eq!(gateway.fetch("/").status, 200);
             thread::sleep(100 * MS);
         }
         let now = [("origin", "app"), ("of", "now")];
@@ -55,7 +53,7 @@ fn an_origin_is_not_slow_because_uploads_are() {
     });
     // They did not count after they were answered, either.
     thread::sleep(2 * SECOND);
-    fetch(gateway.address(), "/");
+    gateway.fetch("/");
     let slow = [("origin", "app"), ("reason", "slow")];
     assert_eq!(gateway.count("drip_origin_backoffs_total", &slow), 0);
     // The metric and the log also have the time of the origin.
@@ -83,7 +81,7 @@ fn a_client_that_pauses_is_no_origin_that_does_not_answer() {
     let server = "body_timeout = \"2s\"";
     let gateway = Gateway::start(&one_origin(origin.address, server, limits));
     let pausing = |span| {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
         thread::sleep(span);
         client.send(b"hello");
@@ -91,17 +89,14 @@ fn a_client_that_pauses_is_no_origin_that_does_not_answer() {
     };
     assert_eq!(pausing(SECOND), 200);
     // Not even several times in a row.
-    thread::scope(|scope| {
-        let all = [(); 3].map(|()| scope.spawn(|| pausing(3 * SECOND)));
-        let statuses = all.map(|it| it.join().expect("no panic"));
-        assert_eq!(statuses, [408; 3]);
-    });
+    let statuses = side_by_side(0..3, |_| pausing(3 * SECOND));
+    assert_eq!(statuses, [408; 3]);
     let labels = [("origin", "app"), ("outcome", "timeout")];
     assert_eq!(
         gateway.count("drip_origin_response_seconds_count", &labels),
         0
     );
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 /// Time in which the client does not read the response is not work of the origin.
@@ -110,7 +105,7 @@ fn a_response_that_is_taken_slowly_is_no_work() {
     const SIZE: usize = 32 * 1024 * 1024;
     let origin = Origin::answering(|exchange| exchange.reply(&vec![b'a'; SIZE]));
     let gateway = Gateway::start(&file(&origin, "1000r/s", &route("/page", LEARNED)));
-    let mut client = Client::ask(gateway.address(), "/page");
+    let mut client = gateway.ask("/page");
     let head = client.head();
     thread::sleep(4 * SECOND);
     let mut count = 0;

@@ -19,9 +19,7 @@ fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Cli
     let origin = Origin::start();
     let file = one_zone(&origin, rate, &format!("burst = {waiting}"));
     let gateway = Gateway::start(&format!("{server}\n{file}"));
-    let clients = (0..=waiting)
-        .map(|_| Client::ask(gateway.address(), "/?key=a"))
-        .collect();
+    let clients = (0..=waiting).map(|_| gateway.ask("/?key=a")).collect();
     let all = i64::try_from(waiting).expect("few");
     eventually("all have joined", || {
         let left = origin.arrivals().len();
@@ -57,7 +55,7 @@ fn a_worker_without_connections_of_its_own_still_drains_its_keys() {
     let file = one_zone(&origin, "1r/s", "burst = 1");
     let mut gateway = Gateway::start(&format!("workers = 16\n{file}"));
     let target = |nth: usize| format!("/?key={nth}");
-    let mut clients = [0, 1, 2, 3].map(|nth| Client::ask(gateway.address(), &target(nth)));
+    let mut clients = [0, 1, 2, 3].map(|nth| gateway.ask(&target(nth)));
     all_pass(&mut clients);
     for (nth, client) in clients.iter_mut().enumerate() {
         client.get(&target(nth));
@@ -113,7 +111,7 @@ fn a_second_sigterm_ends_at_once() {
 #[test]
 fn for_stop_delay_new_connections_are_served_while_readyz_says_503() {
     let (_origin, mut gateway, mut clients) = queued("20r/s", 2, "stop_delay = \"2s\"");
-    let mut idle = Client::connect(gateway.address());
+    let mut idle = gateway.connect();
     let began = now();
     gateway.signal(Signal::TERM);
     gateway.wait_for_line("stop_delay=2s");
@@ -121,13 +119,12 @@ fn for_stop_delay_new_connections_are_served_while_readyz_says_503() {
     while began.elapsed() < Duration::from_secs(1) {
         let status = gateway.admin("/readyz").map(|answer| answer.status);
         assert_eq!(status, Some(503));
-        let mut client = Client::ask(gateway.address(), &format!("/?key=new{served}"));
+        let mut client = gateway.ask(&format!("/?key=new{served}"));
         assert_eq!(client.answer().status, 200);
         served += 1;
     }
     assert!(served >= 5, "{served}");
-    idle.get("/?key=idle");
-    assert_eq!(idle.answer().status, 200);
+    assert_eq!(idle.fetch("/?key=idle").status, 200);
     all_pass(&mut clients);
     wait_until_refused(&gateway);
     assert!(began.elapsed() >= Duration::from_secs(2));
@@ -159,13 +156,13 @@ fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
         });
         let file = one_zone(&origin, "2r/s", "burst = 2");
         let (mut gateway, socket) = Gateway::start_with_unix_socket(&file);
-        let _unused = Client::connect(gateway.address());
+        let _unused = gateway.connect();
         let _unused_unix = UnixStream::connect(&socket).expect("a connection");
-        let mut idle = Client::ask(gateway.address(), "/");
+        let mut idle = gateway.ask("/");
         assert_eq!(idle.answer().status, 200);
         // In every other round the stop has to wait for a client.
         let held = (nth % 2 == 0).then(|| {
-            let client = Client::ask(gateway.address(), "/held");
+            let client = gateway.ask("/held");
             origin.wait_for(2);
             client
         });
@@ -196,7 +193,7 @@ fn a_connection_taken_just_before_a_stop_is_served() {
     for _ in 0..5 {
         let file = one_zone(&origin, "1000r/s", "burst = 2");
         let (mut gateway, socket) = Gateway::start_with_unix_socket(&file);
-        let mut tcp = Client::connect(gateway.address());
+        let mut tcp = gateway.connect();
         let mut unix = UnixStream::connect(&socket).expect("a connection");
         tcp.get("/");
         unix.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
@@ -215,9 +212,7 @@ fn the_access_log_has_each_request_once_the_gateway_has_ended() {
     for _ in 0..5 {
         let zone = one_zone(&origin, "1000r/s", "burst = 100");
         let mut gateway = Gateway::start(&format!("{zone}[log]\naccess = \"access.log\"\n"));
-        let mut clients: Vec<_> = (0..50)
-            .map(|_| Client::ask(gateway.address(), "/?key=a"))
-            .collect();
+        let mut clients: Vec<_> = (0..50).map(|_| gateway.ask("/?key=a")).collect();
         gateway.signal(Signal::TERM);
         all_pass(&mut clients);
         assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));

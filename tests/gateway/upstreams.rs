@@ -12,8 +12,7 @@ use tokio_rustls::rustls::ServerConfig;
 use crate::support::client_certificates;
 use crate::support::secure::server_config;
 use crate::support::{
-    Client, Exchange, Gateway, Origin, PATIENCE, SOON, assert_contains, eventually, fetch, now,
-    servers,
+    Exchange, Gateway, Origin, PATIENCE, SOON, assert_contains, eventually, now, servers,
 };
 
 /// Returns a file that only forwards. `more`: further fields of the origin.
@@ -69,7 +68,7 @@ fn a_server_behind_a_socket_file_gets_kept_connections_and_answers_502_once_lost
     let more = "host = \"origin\"\n";
     let file = forwarding(&format!("unix:{}", path.display()), more);
     let gateway = Gateway::start(&file);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     for _ in 0..5 {
         client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
         assert_eq!(client.answer().text(), "localhost hello");
@@ -78,7 +77,7 @@ fn a_server_behind_a_socket_file_gets_kept_connections_and_answers_502_once_lost
     assert!(arrivals.iter().all(|arrival| arrival.connection == 0));
     drop(origin);
     let gateway = Gateway::start(&file);
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     gateway.wait_for_line("Connection refused");
 }
 
@@ -99,7 +98,7 @@ fn a_server_with_a_certificate_for_its_name_or_address_is_asked_over_tls() {
         let server = format!("{host}:{}", origin.address.port());
         let more = "host = \"origin\"\nhttp2 = \"off\"\n";
         let gateway = believing(&authority.roots(), &format!("https://{server}"), more);
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         for _ in 0..5 {
             client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
             let answer = client.answer();
@@ -124,7 +123,7 @@ fn a_certificate_that_does_not_verify_is_a_502_and_the_log_says_why() {
         let origin = Origin::with_tls("127.0.0.1:0", signed_by.server(name, &[]), hello);
         let server = format!("https://{}", origin.address);
         let gateway = believing(&authority.roots(), &server, "");
-        assert_eq!(fetch(gateway.address(), "/").status, 502, "{why}");
+        assert_eq!(gateway.fetch("/").status, 502, "{why}");
         let line = gateway.wait_for_line(why);
         assert_contains!(line, &origin.address.to_string());
         assert!(origin.arrivals().is_empty(), "nothing is sent to it");
@@ -138,18 +137,18 @@ fn without_roots_nobody_is_believed_and_the_log_names_the_file() {
     let origin = Origin::with_tls("127.0.0.1:0", tls, hello);
     let missing = authority.folder.path().join("missing.pem");
     let gateway = believing(&missing, &format!("https://{}", origin.address), "");
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     gateway.wait_for_line("missing.pem");
 
     fs::copy(authority.roots(), &missing).expect("a file");
-    assert_eq!(fetch(gateway.address(), "/").status, 200, "it is read anew");
+    assert_eq!(gateway.fetch("/").status, 200, "it is read anew");
 }
 
 #[test]
 fn a_server_that_does_not_speak_tls_is_a_502() {
     let origin = Origin::start();
     let gateway = Gateway::start(&forwarding(&format!("https://{}", origin.address), ""));
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
 }
 
 #[test]
@@ -159,11 +158,9 @@ fn a_name_that_nobody_knows_delays_no_request_to_others_and_is_a_502_that_says_s
                 [[routes]]\npath = \"/gone\"\norigin = \"gone\"\n";
     let file = forwarding(&format!("http://{}", origin.address), "");
     let gateway = Gateway::start(&format!("workers = 1\n{file}{clients_of_missing}"));
-    let mut clients_of_missing = [(); 20].map(|()| Client::ask(gateway.address(), "/gone"));
+    let mut clients_of_missing = [(); 20].map(|()| gateway.ask("/gone"));
     let began = now();
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
-    }
+    gateway.check_each(20, "/", 200);
     assert!(began.elapsed() < SOON);
     for client in &mut clients_of_missing {
         // Some machines' resolvers never report a missing name.
@@ -196,14 +193,13 @@ fn idle_connections_to_a_server_that_left_the_file_are_closed() {
     let file = |origin: &Origin| forwarding(&format!("http://{}", origin.address), "");
     let gateway = Gateway::start(&file(&left));
     // The client's connection stays open, with what the gateway knows about it.
-    let mut client = Client::ask(gateway.address(), "/");
+    let mut client = gateway.ask("/");
     assert_eq!(client.answer().text(), "left");
     gateway.site.write(&file(&stays));
     is_closed.recv_timeout(PATIENCE).expect("it is closed");
     // Each worker learns of the new file separately.
     eventually("the other server answers", || {
-        client.get("/");
-        client.answer().text() == "ok"
+        client.fetch("/").text() == "ok"
     });
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 
 use crate::support::operator::{ask, json, post};
-use crate::support::{Client, Gateway, Origin, drip, fetch, one_zone};
+use crate::support::{Gateway, Origin, drip, one_zone, start_limited};
 
 const WHAT_IF: &str = "/api/zones/z/what-if";
 const LOG: &str = "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
@@ -75,7 +75,7 @@ fn now_is_what_happened_and_then_is_what_simulate_says() {
         sleep(Duration::from_millis(1_500 * crowd));
         for key in KEYS {
             let target = format!("/?key={key}");
-            clients.extend((0..size).map(|_| (key, Client::ask(gateway.address(), &target))));
+            clients.extend((0..size).map(|_| (key, gateway.ask(&target))));
         }
     }
     let mut rejected: BTreeMap<&str, u32> = BTreeMap::new();
@@ -134,7 +134,7 @@ fn all_limits_of_a_request_record_it_and_a_request_that_another_zone_rejects_is_
     let limits = "burst = 9, nodelay = true }, { zone = \"few\", burst = 1, nodelay = true";
     let few = "[zones.few]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n";
     let gateway = Gateway::start(&(one_zone(&origin, "1r/m", limits) + few));
-    let statuses = [(); 6].map(|()| fetch(gateway.address(), "/?key=a").status);
+    let statuses = [(); 6].map(|()| gateway.fetch("/?key=a").status);
     assert_eq!(statuses, [200, 200, 429, 429, 429, 429]);
     for (zone, side, passed, rejected) in [
         ("few", "now", 2, 4),
@@ -155,8 +155,7 @@ fn all_limits_of_a_request_record_it_and_a_request_that_another_zone_rejects_is_
 
 #[test]
 fn what_is_wrong_is_named_and_another_site_may_not_ask() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 3"));
+    let (_origin, gateway) = start_limited("10r/s", "burst = 3");
     for (path, body, status, says) in [
         (WHAT_IF, r#"{"keys": 3}"#, 400, "unknown field `keys`"),
         (

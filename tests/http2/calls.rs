@@ -1,6 +1,6 @@
 //! Tests of gRPC calls to an origin server over HTTP/1.
 
-use crate::support::frames::{Frames, head};
+use crate::support::frames::{self, Frames, head};
 use crate::support::{Gateway, Origin, eventually, fetch};
 
 fn gateway(server: &str) -> Gateway {
@@ -14,14 +14,7 @@ fn gateway(server: &str) -> Gateway {
 
 /// Returns a client that has sent the head of a call, and none of its messages.
 fn silent_call(gateway: &Gateway) -> Frames {
-    let fields = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":authority", "test"),
-        (":path", "/pkg.Service/Method"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-    ];
+    let fields = frames::call("/pkg.Service/Method");
     let mut client = Frames::connect(gateway.address());
     client.send(head(1, 0, &fields)).expect("the gateway reads");
     client

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use cases::*;
 
-use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, head, reset};
+use crate::support::frames::{self, DATA, END_STREAM, Frames, Outcome, frame, head, reset};
 use crate::support::wire::Head;
-use crate::support::{Gateway, Origin, eventually, fetch, one_origin};
+use crate::support::{Gateway, Origin, eventually, one_origin};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: evil\r\n\r\n";
 
@@ -38,12 +38,7 @@ fn check_all(cases: &[Case]) {
     let gateway = Gateway::start(&file);
     for case in cases {
         assert!(!serves(gateway.address(), case), "{}", case.name);
-        assert_eq!(
-            fetch(gateway.address(), "/next").status,
-            200,
-            "{}",
-            case.name
-        );
+        assert_eq!(gateway.fetch("/next").status, 200, "{}", case.name);
         for (head, body) in seen.lock().expect("no panic").drain(..) {
             let text = format!("{head:?} {body:?}");
             assert_eq!(
@@ -105,9 +100,7 @@ fn bytes_after_the_announced_end_spoil_no_other_request() {
         // The response may have arrived and ended the stream.
         let _sent = client.send(rest);
         thread::sleep(Duration::from_millis(100));
-        for _ in 0..5 {
-            assert_eq!(fetch(gateway.address(), "/next").status, 200);
-        }
+        gateway.check_each(5, "/next", 200);
         let mut seen: Vec<_> = seen.lock().expect("no panic").drain(..).collect();
         assert_eq!(seen.remove(0).1, b"hello");
         let is_next = |(head, _): &(Head, _)| head.first_line == "GET /next HTTP/1.1";
@@ -157,12 +150,7 @@ fn a_get_whose_end_comes_in_an_empty_frame_has_no_body() {
     let mut stream = 1;
     for method in ["GET", "HEAD", "DELETE"] {
         for (pause, pieces) in [(0, 1), (50, 1), (50, 2)] {
-            let fields = [
-                (":method", method),
-                (":scheme", "http"),
-                (":authority", "a"),
-                (":path", "/"),
-            ];
+            let fields = frames::request(method, "/");
             client.send(head(stream, 0, &fields)).expect("it reads");
             thread::sleep(Duration::from_millis(pause));
             if pieces == 2 {
@@ -187,12 +175,7 @@ fn a_get_with_a_body_keeps_it_and_one_without_an_end_is_not_held_for_long() {
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let mut client = Frames::connect(gateway.address());
     for (stream, pause) in [(1, 0), (3, 50), (5, 1500)] {
-        let fields = [
-            (":method", "GET"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", "/"),
-        ];
+        let fields = frames::request("GET", "/");
         client.send(head(stream, 0, &fields)).expect("it reads");
         thread::sleep(Duration::from_millis(pause));
         if pause > 1000 {

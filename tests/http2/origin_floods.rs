@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::http2::{Does, GET, ask, check_fine, check_refused, drip};
 use crate::support::frames::{
-    CONTINUATION, DATA, Frames, HEADERS, PING, PUSH_PROMISE, block, field, frame, head, ok, reset,
-    settings, window_update,
+    self, CONTINUATION, DATA, Frames, HEADERS, PING, PUSH_PROMISE, block, field, frame, head, ok,
+    reset, settings, window_update,
 };
 use crate::support::{FrameOrigin, Gateway, Raw, eventually, now, side_by_side};
 
@@ -156,12 +156,7 @@ fn what_breaks_flow_control_or_pushes_is_a_502() {
     let gateway = drip(&origin, "", "");
     let cases: [(&str, Does); 9] = [
         ("a push", |to, stream| {
-            let fields = [
-                (":method", "GET"),
-                (":scheme", "http"),
-                (":authority", "a"),
-                (":path", "/"),
-            ];
+            let fields = frames::request("GET", "/");
             let promised = [2_u32.to_be_bytes().to_vec(), block(&fields)].concat();
             to.send(frame(PUSH_PROMISE, 4, stream, promised))?;
             to.send(head(2, 0, &[(":status", "200")]))

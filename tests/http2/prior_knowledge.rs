@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
+use crate::support::frames::{self, END_STREAM, Frames, Outcome, PREFACE, head, settings};
 use crate::support::secure;
 use crate::support::{Gateway, Origin, Raw, one_origin, side_by_side};
 
@@ -19,12 +19,7 @@ fn file(origin: &Origin, server: &str) -> String {
 }
 
 fn get() -> Vec<u8> {
-    let fields = [
-        (":method", "GET"),
-        (":scheme", "http"),
-        (":authority", "a"),
-        (":path", "/"),
-    ];
+    let fields = frames::request("GET", "/");
     [settings(&[(1, 0)]), head(1, END_STREAM, &fields)].concat()
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use super::driver::{Incident, Line, RULE, Rule, Severity};
 use super::servers::{Server, app};
 use crate::support::launch::launch;
-use crate::support::{Client, Gateway, Site, assert_contains, connect_from, drip, eventually, now};
+use crate::support::{Gateway, Site, assert_contains, connect_from, drip, eventually, now};
 
 /// Opens connections of 127.0.0.`last` that send nothing.
 fn idle(gateway: &Gateway, last: u8, count: usize) -> Vec<TcpStream> {
@@ -57,7 +57,7 @@ fn idle_connections_that_take_all_are_reported_by_their_address() {
     assert_contains!(line, " WARN ", "max_connections=50", "waiting=");
     assert!(!line.contains("waiting=0"), "no client waits: {line}");
     // The newcomer is behind the others in the kernel's queue.
-    let mut newcomer = Client::ask(gateway.address(), "/");
+    let mut newcomer = gateway.ask("/");
     incident.end(|| drop(clients));
     assert_eq!(newcomer.answer().status, 200);
     drop(newcomer);

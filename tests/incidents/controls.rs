@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::clients::{crowd, fetch, get, slow_reader, slow_upload, steady};
 use super::driver::stays_quiet;
 use super::servers::{Server, app, limited};
-use crate::support::frames::{Frames, head};
+use crate::support::frames::{self, Frames, head};
 use crate::support::night::day_or_night;
 use crate::support::{Exchange, FrameOrigin, Gateway, MS, Origin, connect_from, side_by_side};
 
@@ -104,14 +104,7 @@ fn streams(gateway: &Gateway) -> Vec<Box<dyn Any>> {
             .write_all(upgrade.as_bytes())
             .expect("the gateway reads");
         open.push(Box::new(socket));
-        let fields = [
-            (":method", "POST"),
-            (":scheme", "http"),
-            (":authority", "test"),
-            (":path", "/pkg.Service/Method"),
-            ("content-type", "application/grpc"),
-            ("te", "trailers"),
-        ];
+        let fields = frames::call("/pkg.Service/Method");
         let mut client = Frames::connect(gateway.address());
         client.send(head(1, 0, &fields)).expect("the gateway reads");
         open.push(Box::new(client));

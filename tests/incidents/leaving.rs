@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::clients::{Background, get, steady};
 use super::driver::{Incident, RULE, Rule, Severity, stays_quiet};
 use super::servers::{Mode, Server, app, limited};
+use crate::support::Gateway;
 use crate::support::night::day_or_night;
-use crate::support::{Client, Gateway};
 
 /// Starts clients that disconnect after a second, 20 per second.
 fn hasty(gateway: &Gateway) -> Background {
@@ -86,7 +86,7 @@ fn clients_that_end_their_uploads_have_not_left_because_of_the_origin() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..day_or_night(20, 30) {
-                let mut client = Client::connect(gateway.address());
+                let mut client = gateway.connect();
                 client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nbegin");
                 thread::sleep(Duration::from_millis(200));
             }

@@ -3,9 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{
-    Client, Gateway, MS, Origin, eventually, fetch, now, one_origin, side_by_side,
-};
+use crate::support::{Gateway, MS, Origin, eventually, now, one_origin, side_by_side};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -39,7 +37,7 @@ fn troubled(head: &'static str, backoff: &str) -> (Origin, Gateway) {
 fn ask_for(gateway: &Gateway, span: Duration) {
     let end = now() + span;
     while now() < end {
-        fetch(gateway.address(), "/");
+        gateway.fetch("/");
         thread::sleep(20 * MS);
     }
 }
@@ -55,9 +53,7 @@ fn a_shadow_shows_and_counts_and_slows_nothing_down() {
     });
     assert!(rate_now(&gateway) < 60.0);
     let before = origin.arrivals().len();
-    let mut clients: Vec<_> = (0..100)
-        .map(|_| Client::connect(gateway.address()))
-        .collect();
+    let mut clients: Vec<_> = (0..100).map(|_| gateway.connect()).collect();
     let began = now();
     for client in &mut clients {
         client.get("/");
@@ -104,7 +100,7 @@ fn an_origin_that_asks_for_a_pause_gets_it() {
     });
     // Requests of a client that waits until the pause is over.
     for _ in 0..20 {
-        fetch(gateway.address(), "/");
+        gateway.fetch("/");
     }
     let moments = origin.moments("/");
     let longest = moments.windows(2).map(|two| two[1] - two[0]).max();
@@ -123,17 +119,13 @@ fn ask_as(gateway: &Gateway, keys: &[&str], span: Duration) -> Vec<usize> {
     let ask = |key: &str| {
         let (end, mut bad) = (now() + span, 0);
         while now() < end {
-            let status = fetch(gateway.address(), &format!("/?key={key}")).status;
+            let status = gateway.fetch(&format!("/?key={key}")).status;
             bad += usize::from(status != 200);
             thread::sleep(10 * MS);
         }
         bad
     };
-    thread::scope(|scope| {
-        let all: Vec<_> = keys.iter().map(|key| scope.spawn(|| ask(key))).collect();
-        let all = all.into_iter().map(|it| it.join().expect("no panic"));
-        all.collect()
-    })
+    side_by_side(keys, |key| ask(key))
 }
 
 /// Starts an origin that answers keys that begin with `bad` with 503 and a long pause.
@@ -173,7 +165,7 @@ fn failures_of_two_keys_are_the_origins_and_so_are_those_of_the_only_key() {
         });
         // A pause for one key alone ends when another key arrives.
         let is_for_all = keys.len() > 1;
-        let status = fetch(gateway.address(), "/?key=b").status;
+        let status = gateway.fetch("/?key=b").status;
         assert_eq!(status, if is_for_all { 503 } else { 200 });
     });
 }

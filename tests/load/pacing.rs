@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, alone, best_of_three, check_gaps, now, one_zone,
-    quarter_alone,
+    Answer, Client, Gateway, MS, alone, best_of_three, check_gaps, now, quarter_alone,
+    start_limited,
 };
 
 /// Sends `count` requests for `target` at once, each on its own connection.
 fn at_once(gateway: &Gateway, count: usize, target: &str) -> Vec<Answer> {
-    let mut clients: Vec<_> = (0..count)
-        .map(|_| Client::connect(gateway.address()))
-        .collect();
+    let mut clients: Vec<_> = (0..count).map(|_| gateway.connect()).collect();
     for client in &mut clients {
         client.get(target);
     }
@@ -28,8 +26,7 @@ fn count_status(answers: &[Answer], status: u16) -> usize {
 /// Sends `count` requests at once, and checks departures in ms and the number of rejections.
 fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejected: usize) {
     let _alone = quarter_alone();
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, rate, limit));
+    let (origin, gateway) = start_limited(rate, limit);
     best_of_three(|attempt| {
         let target = format!("/?key={attempt}");
         let answers = at_once(&gateway, count, &target);
@@ -51,8 +48,7 @@ fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejec
 #[test]
 fn thirty_requests_at_once_reach_the_origin_one_every_50_ms() {
     let _alone = alone();
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 30"));
+    let (origin, gateway) = start_limited("20r/s", "burst = 30");
     best_of_three(|attempt| {
         let target = format!("/?key={attempt}");
         let began = now();

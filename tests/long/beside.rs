@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::frames::without_window;
-use crate::support::frames::{DATA, Frames, frame, head, window_update};
+use crate::support::frames::{self, DATA, Frames, frame, head, window_update};
 use crate::support::stream_origin::{STREAM_WINDOW, StreamOrigin, content};
-use crate::support::{Client, Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
+use crate::support::{Done, Gateway, MS, Origin, Raw, alone, best_of_three, now};
 
 /// Number of requests of the client at each gateway. The p99 is the third longest.
 const REQUESTS: usize = 300;
@@ -58,15 +58,12 @@ fn check(least: usize, attack: impl Fn(&Gateway, &AtomicBool) + Sync) {
                 origins[0].wait_until_stuck(least);
             }
             thread::sleep(200 * MS);
-            let mut clients = gateways
-                .each_ref()
-                .map(|gateway| Client::connect(gateway.address()));
+            let mut clients = gateways.each_ref().map(|gateway| gateway.connect());
             let mut times = [const { Vec::new() }; 2];
             for _ in 0..REQUESTS {
                 for (client, times) in clients.iter_mut().zip(&mut times) {
                     let began = now();
-                    client.get(PATH);
-                    let answer = client.answer();
+                    let answer = client.fetch(PATH);
                     times.push(began.elapsed());
                     assert!(answer.body == content(1 << 16), "{}", answer.status);
                 }
@@ -127,12 +124,7 @@ fn small_events_that_nobody_reads() {
 }
 
 fn post(stream: u32, path: &str) -> Vec<u8> {
-    let fields = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":authority", "test"),
-        (":path", path),
-    ];
+    let fields = frames::request("POST", path);
     head(stream, 0, &fields)
 }
 

@@ -63,8 +63,7 @@ impl Scene {
     /// Sends one request on this connection.
     fn ask(&self, client: &mut Client, path: &str, key: &str) {
         let asked = now();
-        client.get(&format!("{path}?key={key}"));
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.fetch(&format!("{path}?key={key}")).status, 200);
         if path == "/page" && asked >= self.span.0 {
             self.took.lock().expect("no panic").push(asked.elapsed());
         }
@@ -132,7 +131,7 @@ fn keys_that_always_ask(rate: &str, cost: &str) -> Run {
             thread::sleep(Duration::from_millis(25));
             scope.spawn(move || {
                 let path = if nth < 12 { "/page" } else { "/report/short" };
-                let mut client = Client::connect(scene.gateway.address());
+                let mut client = scene.gateway.connect();
                 while !scene.is_over() {
                     scene.ask(&mut client, path, key);
                 }
@@ -172,7 +171,7 @@ fn bursts_of_reports(rate: &str, cost: &str) -> Run {
             let scene = &scene;
             let ask = move |path: &'static str, key: String| {
                 scope.spawn(move || {
-                    let mut client = Client::connect(scene.gateway.address());
+                    let mut client = scene.gateway.connect();
                     scene.ask(&mut client, path, &key);
                 });
             };

@@ -1,17 +1,16 @@
 //! Tests of forged or foreign tickets and sessions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use super::{SECRET, Visitor, counted, full_shop, shop, visitors, wait_until_called};
-use crate::support::{Client, Gateway, Origin, eventually, fetch_with};
+use crate::support::{Gateway, Origin, eventually, fetch_with, side_by_side};
 
 /// Fails unless a request with these fields draws a number or is refused.
 ///
 /// The fields may be no UTF-8.
 fn check_outside(gateway: &Gateway, origin: &Origin, name: &str, fields: &[u8]) {
     let before = origin.arrivals().len();
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send([b"GET / HTTP/1.1\r\nHost: a\r\n", fields, b"\r\n"].concat());
     let answer = client.answer();
     let drew = answer.status == 429 && answer.field("drip-ticket").is_some();
@@ -114,13 +113,9 @@ fn one_ticket_on_many_connections_at_once_begins_one_session() {
     let ticket = Visitor::draw(at).ticket.expect("a ticket");
     wait_until_called(&gateway);
     let inside = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                let answer = fetch_with(at, "/", &format!("Drip-Ticket: {ticket}\r\n"));
-                inside.fetch_add(usize::from(answer.status == 200), Ordering::SeqCst);
-            });
-        }
+    side_by_side(0..16, |_| {
+        let answer = fetch_with(at, "/", &format!("Drip-Ticket: {ticket}\r\n"));
+        inside.fetch_add(usize::from(answer.status == 200), Ordering::SeqCst);
     });
     assert_eq!(inside.into_inner(), 1);
     assert!(visitors(&gateway, "inside") <= 1);

@@ -44,7 +44,7 @@ fn a_browser_gets_cookies_and_no_field_of_its_own() {
         "it keeps its ticket"
     );
     // A HEAD shows no page.
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(format!("HEAD / HTTP/1.1\r\nHost: a\r\n{html}\r\n").as_bytes());
     let head = client.head();
     assert!(head.first_line.contains(" 429 "), "{head:?}");
@@ -299,8 +299,7 @@ fn a_rejected_body_leaves_the_connection_usable() {
         b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     );
     assert_eq!(client.answer().status, 429);
-    client.get("/");
-    assert_eq!(client.answer().status, 429);
+    assert_eq!(client.fetch("/").status, 429);
     assert_eq!(numbers.len(), 3);
     // The room does not wait for the body.
     let mut client = Client::connect(at);
@@ -463,7 +462,7 @@ fn no_cache_keeps_an_answer_that_begins_a_session_or_queues() {
         "{file}response_headers = {{ x-cdn-cache-control = \"max-age=9\", cache-control = \"max-age=9\" }}\n"
     ));
     let (mut visitor, first) = Visitor::come(gateway.address());
-    let waits = fetch(gateway.address(), "/");
+    let waits = gateway.fetch("/");
     assert_eq!((first.status, waits.status), (200, 429));
     for answer in [first, waits] {
         let fields = answer.head.fields.iter();

@@ -55,6 +55,12 @@ impl Client {
         self.send(self.request(target).as_bytes());
     }
 
+    /// Sends a GET and reads the response.
+    pub fn fetch(&mut self, target: &str) -> Answer {
+        self.get(target);
+        self.answer()
+    }
+
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let sent = self.0.get_mut().write_all(bytes.as_ref());
         sent.expect("the gateway reads");

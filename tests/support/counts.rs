@@ -41,6 +41,12 @@ impl Gateway {
         self.count("drip_shared_requests_total", &[("outcome", outcome)])
     }
 
+    /// Returns the number of bytes of bodies in buffers.
+    pub fn buffered(&self) -> usize {
+        let bytes = self.count("drip_body_buffer_bytes", &[]);
+        usize::try_from(bytes).expect("a count")
+    }
+
     /// Returns the number of requests at origins.
     pub fn in_flight(&self) -> i64 {
         self.count("drip_origin_in_flight", &[])

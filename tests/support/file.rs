@@ -51,6 +51,13 @@ pub fn one_zone(origin: &Origin, rate: &str, limit: &str) -> String {
     format!("{file}limits = [{{ zone = \"z\", {limit} }}]\n")
 }
 
+/// Starts an origin, and a gateway that limits requests for it as [`one_zone`] says.
+pub fn start_limited(rate: &str, limit: &str) -> (Origin, Gateway) {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, rate, limit));
+    (origin, gateway)
+}
+
 /// Returns a file with an origin, these zones, and routes given by path and fields.
 pub fn file(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> String {
     let mut file = format!(

@@ -309,15 +309,25 @@ impl Frames {
     }
 }
 
-/// Returns a GET of `path` that opens `stream`.
-pub fn get(stream: u32, path: &str) -> Vec<u8> {
-    let fields = [
-        (":method", "GET"),
+/// Returns the fields of a request to the host `test`.
+pub fn request<'a>(method: &'a str, path: &'a str) -> [(&'a str, &'a str); 4] {
+    [
+        (":method", method),
         (":scheme", "http"),
         (":authority", "test"),
         (":path", path),
-    ];
-    head(stream, END_STREAM, &fields)
+    ]
+}
+
+/// Returns the fields of a gRPC call.
+pub fn call(path: &str) -> Vec<(&str, &str)> {
+    let more = [("content-type", "application/grpc"), ("te", "trailers")];
+    [&request("POST", path)[..], &more].concat()
+}
+
+/// Returns a GET of `path` that opens `stream`.
+pub fn get(stream: u32, path: &str) -> Vec<u8> {
+    head(stream, END_STREAM, &request("GET", path))
 }
 
 /// Connects a client that sends `count` requests and gives no window for the responses.

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use super::metrics::Metrics;
 use super::process::Process;
-use super::{Answer, PATIENCE, eventually, fetch, now, whole_lines};
+use super::{Answer, Client, PATIENCE, eventually, fetch, now, whole_lines};
 
 /// Returns the program's command, without the environment variables that the program reads.
 pub fn drip() -> Command {
@@ -229,6 +229,33 @@ impl Gateway {
 
     pub fn address(&self) -> SocketAddr {
         self.site.address
+    }
+
+    /// Connects a client over HTTP/1.1.
+    pub fn connect(&self) -> Client {
+        Client::connect(self.address())
+    }
+
+    /// Connects and sends a GET, without reading the response.
+    pub fn ask(&self, target: &str) -> Client {
+        Client::ask(self.address(), target)
+    }
+
+    /// Sends a GET on a new connection and returns the response.
+    pub fn fetch(&self, target: &str) -> Answer {
+        fetch(self.address(), target)
+    }
+
+    /// Sends this many GETs, one after the other. Fails unless each gets this status.
+    #[track_caller]
+    pub fn check_each(&self, count: usize, target: &str, status: u16) {
+        for nth in 0..count {
+            assert_eq!(
+                self.fetch(target).status,
+                status,
+                "request {nth} for {target}"
+            );
+        }
     }
 
     pub fn id(&self) -> u32 {

@@ -37,6 +37,7 @@ pub mod workers;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,9 @@ use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, bind, connec
 
 pub use client::{Client, all_pass, exchange, fetch, fetch_with, over_unix, statuses};
 pub use crowd::Crowd;
-pub use file::{file, one_h2c_origin, one_origin, one_zone, servers, start_drip, urls, zone};
+pub use file::{
+    file, one_h2c_origin, one_origin, one_zone, servers, start_drip, start_limited, urls, zone,
+};
 pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
@@ -160,14 +163,19 @@ pub fn close(socket: impl AsFd) {
     rustix::net::shutdown(socket, Shutdown::Both).expect("an open socket");
 }
 
-/// Runs cases on their own threads, so that they wait at the same time.
-pub fn side_by_side<T: Send>(cases: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
-    let check = &check;
+/// Runs cases on their own threads, so that they wait at the same time. Returns their results.
+pub fn side_by_side<T: Send, R: Send>(
+    cases: impl IntoIterator<Item = T>,
+    run: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let run = &run;
     std::thread::scope(|scope| {
-        for case in cases {
-            scope.spawn(move || check(case));
-        }
-    });
+        let cases = cases.into_iter();
+        let threads: Vec<_> = cases.map(|case| scope.spawn(move || run(case))).collect();
+        let threads = threads.into_iter();
+        let results = threads.map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        results.collect()
+    })
 }
 
 /// Returns the gaps between successive instants.

@@ -58,6 +58,11 @@ pub fn parse(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {}", answer.text()))
 }
 
+/// Returns the gate of the first origin.
+pub fn gate(gateway: &Gateway) -> Value {
+    json(gateway, "/api/origins")["origins"][0]["gate"].clone()
+}
+
 /// Returns the keys of the zone `z`.
 pub fn keys(gateway: &Gateway, query: &str) -> Vec<Value> {
     let keys = json(gateway, &format!("/api/zones/z/keys{query}"));

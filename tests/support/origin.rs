@@ -63,6 +63,22 @@ impl Origin {
         Self::answering(|exchange| exchange.reply(b"ok"))
     }
 
+    /// Starts an origin that answers with the body of the request.
+    pub fn echo() -> Self {
+        Self::answering(|exchange| {
+            let body = exchange.body()?;
+            exchange.reply(&body)
+        })
+    }
+
+    /// Starts an origin that answers with the length of the request's body.
+    pub fn counting() -> Self {
+        Self::answering(|exchange| {
+            let length = exchange.body()?.len();
+            exchange.reply(length.to_string().as_bytes())
+        })
+    }
+
     /// Starts an origin that answers with `answer`. If `answer` fails, the connection is closed.
     pub fn answering(
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,

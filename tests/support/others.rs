@@ -76,8 +76,7 @@ impl Others {
 }
 
 fn ask(client: &mut Client) {
-    client.get("/?key=other");
-    let answer = client.answer();
+    let answer = client.fetch("/?key=other");
     assert_eq!(answer.status, 200, "another's request: {:?}", answer.head);
 }
 

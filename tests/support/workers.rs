@@ -139,7 +139,7 @@ pub const LEARNED: &str = "cost = { learn = \"time\", unit = \"10ms\", max = 200
 
 /// Returns the status of the response to a request with these fields.
 pub fn ask(gateway: &Gateway, target: &str, fields: &str) -> u16 {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n").as_bytes());
     client.answer().status
 }

@@ -243,10 +243,10 @@ async fn whoever_is_slow_to_greet_is_cut_off() {
     let origin = Origin::start();
     let server = "header_timeout = \"300ms\"";
     let gateway = gateway(server, &one_zone(&origin, "1000r/s", "burst = 9"));
+    let since = now();
     let silent = TcpStream::connect(gateway.address())
         .await
         .expect("a connection");
-    let since = now();
     silent.readable().await.expect("an end");
     assert_eq!(silent.try_read(&mut [0; 16]).ok(), Some(0));
     assert!(

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::{authority, key, params};
 use crate::support::secure::server_config;
-use crate::support::{Exchange, Gateway, Origin, Site, assert_contains, fetch};
+use crate::support::{Exchange, Gateway, Origin, Site, assert_contains};
 
 const NAME: &str = "app.internal";
 const ANY_CA: IsCa = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -51,7 +51,7 @@ fn a_certificate_that_is_in_ca_itself_is_accepted_whoever_signed_it() {
             let certificate = certificate.expect("a certificate");
             let origin = server(certificate.der().clone(), &key);
             let gateway = gateway(&origin, &certificate.pem());
-            let answer = fetch(gateway.address(), "/");
+            let answer = gateway.fetch("/");
             assert_eq!(answer.status, 200, "{is_ca:?} {is_self_signed}");
         }
     }
@@ -108,7 +108,7 @@ fn a_refused_certificate_is_a_502_and_the_log_says_what_to_do() {
     for ((certificate, ca), words) in cases {
         let origin = server(certificate.der().clone(), &own_key);
         let gateway = gateway(&origin, &ca);
-        assert_eq!(fetch(gateway.address(), "/").status, 502, "{words}");
+        assert_eq!(gateway.fetch("/").status, 502, "{words}");
         let line = gateway.wait_for_line(words);
         assert_contains!(line, &origin.address.to_string());
         assert!(origin.arrivals().is_empty(), "nothing is sent to it");
@@ -125,6 +125,6 @@ fn a_pinned_certificate_vouches_for_no_other_one() {
     let second = second.self_signed(&key).expect("a certificate");
     let origin = server(second.der().clone(), &key);
     let gateway = gateway(&origin, &pinned.pem());
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     let _in_words = gateway.wait_for_line("UnknownIssuer");
 }

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, Stream};
 
 use super::{authority, key, params};
 use crate::support::secure::server_config;
-use crate::support::{Gateway, Site, assert_contains, eventually, fetch, side_by_side};
+use crate::support::{Gateway, Site, assert_contains, eventually, side_by_side};
 
 const HOST: &str = "127.0.0.1";
 
@@ -64,7 +64,7 @@ fn asked(to: &Listening, scheme: &str, ca: &str) -> Gateway {
          [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n"
     ));
     let gateway = Gateway::start_at(site);
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     gateway
 }
 
@@ -124,7 +124,7 @@ fn a_file_of_authorities_that_changes_counts_at_once_and_a_broken_one_changes_no
     fs::write(&file, own.pem()).expect("a file");
     let _changed = gateway.wait_for_line("redis certificate file ca.pem content changed");
     eventually("a command comes", || {
-        let _status = fetch(gateway.address(), "/").status;
+        let _status = gateway.fetch("/").status;
         redis.has_command()
     });
 }

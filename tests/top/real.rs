@@ -1,6 +1,6 @@
 //! Tests of `drip top` with a gateway under load.
 
-use crate::support::{Client, Gateway, Origin, one_zone};
+use crate::support::{Gateway, Origin, one_zone};
 use crate::top::pty::Pty;
 
 #[test]
@@ -11,9 +11,7 @@ fn a_gateway_under_load_is_seen_as_it_is() {
     let mut pty = Pty::top(&gateway.site.admin.to_string(), (120, 36));
     let idle = pty.wait_for(&["gateway.toml: ok", "z     1r/s", "asked"]);
     assert!(!idle.contains("waiting in"), "{idle}");
-    let crowd: Vec<_> = (0..60)
-        .map(|_| Client::ask(gateway.address(), "/"))
-        .collect();
+    let crowd: Vec<_> = (0..60).map(|_| gateway.ask("/")).collect();
     pty.wait_for(&["waiting in", "127.0.0.1", "z rejects"]);
     gateway.site.write(&file("100r/s"));
     pty.wait_for(&["z     100r/s"]);

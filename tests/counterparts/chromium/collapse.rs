@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::chromium::page::webdriver::Browser;
 use crate::support::collapse::file_with;
 use crate::support::secure;
-use crate::support::{Exchange, MS, Origin};
+use crate::support::{Exchange, MS, Origin, side_by_side};
 
 const IMAGES: usize = 141;
 
@@ -68,19 +68,11 @@ fn two_browsers_over_http_2_see_141_images_that_the_origin_sends_once() {
     let gateway = secure::gateway("", &file_with(origin.address, FEW, "", "keep = \"1h\""));
     let url = &format!("https://a.test:{}/", gateway.address().port());
     let browsers = [0; 2].map(|_| Browser::start(&ARGUMENTS));
-    let seen: Vec<Value> = thread::scope(|scope| {
-        let opened = browsers.iter().map(|browser| {
-            scope.spawn(move || {
-                browser.go(url);
-                let version =
-                    "return performance.getEntriesByType('navigation')[0].nextHopProtocol";
-                assert_eq!(browser.run(version), json!("h2"));
-                browser.run(SEEN)
-            })
-        });
-        let opened: Vec<_> = opened.collect();
-        let seen = opened.into_iter().map(|it| it.join().expect("no panic"));
-        seen.collect()
+    let seen = side_by_side(&browsers, |browser| {
+        browser.go(url);
+        let version = "return performance.getEntriesByType('navigation')[0].nextHopProtocol";
+        assert_eq!(browser.run(version), json!("h2"));
+        browser.run(SEEN)
     });
     let expected: Vec<_> = (0..IMAGES)
         .map(|nth| {

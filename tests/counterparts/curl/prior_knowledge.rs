@@ -5,14 +5,6 @@ use std::process::Command;
 
 use crate::support::{Gateway, Origin, Site, noise, one_origin};
 
-/// Starts an origin that answers with the body of the request.
-fn echo() -> Origin {
-    Origin::answering(|exchange| {
-        let body = exchange.body()?;
-        exchange.reply(&body)
-    })
-}
-
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output =
@@ -27,7 +19,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn curl_uploads_and_gets_it_back() {
-    let origin = echo();
+    let origin = Origin::echo();
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", ""));
     let site = Site::new();
     let (up, down) = (site.folder().join("up"), site.folder().join("down"));

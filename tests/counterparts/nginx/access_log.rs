@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Client, Gateway, Origin, eventually, fetch, whole_lines};
+use crate::support::{Gateway, Origin, eventually, whole_lines};
 use crate::support::{start_drip, zone};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 1 }]";
@@ -24,7 +24,7 @@ fn lines(gateway: &Gateway, count: usize) -> Vec<String> {
 fn json_has_the_verdicts_of_limits_and_499_for_a_disconnected_waiter() {
     let origin = Origin::start();
     let gateway = start(&origin, "$arg_a", "1r/s", "json");
-    let ask = || Client::ask(gateway.address(), "/x?a=1");
+    let ask = || gateway.ask("/x?a=1");
     assert_eq!(ask().answer().status, 200);
     let mut delayed = ask();
     gateway.wait_for_depth(1);
@@ -33,7 +33,7 @@ fn json_has_the_verdicts_of_limits_and_499_for_a_disconnected_waiter() {
     let leaving = ask();
     gateway.wait_for_depth(1);
     drop(leaving);
-    fetch(gateway.address(), "/unlimited");
+    gateway.fetch("/unlimited");
     let lines: Vec<Value> = lines(&gateway, 5)
         .iter()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -78,7 +78,7 @@ fn a_key_of_any_bytes_harms_neither_log_nor_verdict() {
         ("text", [r#"key="a\x22b\\c""#, r#"key="\xFF\xFE""#]),
     ] {
         let gateway = start(&origin, "$http_x_key", "5r/s", format);
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         let mut remaining = Vec::new();
         for key in [&b"a\"b\\c"[..], b"\xff\xfe", b"a\"b\\c"] {
             client.send(&[b"GET / HTTP/1.1\r\nHost: a\r\nX-Key: ", key, b"\r\n\r\n"].concat());

@@ -302,8 +302,7 @@ impl Side {
     fn new(origin: Origin, to: SocketAddr) -> Self {
         let open = |_| {
             let mut client = Client::connect(to);
-            client.get(&path(0, 0));
-            assert_eq!(client.answer().status, 200);
+            assert_eq!(client.fetch(&path(0, 0)).status, 200);
             client
         };
         Self {

@@ -76,7 +76,7 @@ fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
     let read = || whole_lines(&log);
     for (sent, (target, status, _)) in (1..).zip(CASES) {
         let began = now();
-        assert_eq!(fetch(gateway.address(), target).status, status, "{target}");
+        assert_eq!(gateway.fetch(target).status, status, "{target}");
         assert!(began.elapsed() < AT_ONCE, "no request waits");
         // The response arrives before its log line, and the next line could overtake it.
         eventually("it is logged", || read().lines().count() == sent);
@@ -122,7 +122,7 @@ fn in_a_dry_run_passes_and_delays_are_charged_and_rejects_are_not() {
     ];
     let gateway = start_drip(&origin, &zones, &routes);
     let remaining = |target| {
-        let answer = fetch(gateway.address(), target);
+        let answer = gateway.fetch(target);
         (answer.status, answer.number("x-ratelimit-remaining"))
     };
     let dry = [0; 6].map(|_| remaining("/dry?key=a"));
@@ -131,9 +131,7 @@ fn in_a_dry_run_passes_and_delays_are_charged_and_rejects_are_not() {
     assert_eq!(remaining("/wet?key=a"), none, "three were charged, not six");
     assert_eq!(remaining("/wet?key=a"), (429, 0));
     // A request that would be rejected in one zone is charged in none.
-    for _ in 0..4 {
-        assert_eq!(fetch(gateway.address(), "/both?key=b").status, 200);
-    }
+    gateway.check_each(4, "/both?key=b", 200);
     assert_eq!(remaining("/two?key=b"), (200, 4), "one of four was charged");
     assert_eq!(gateway.zone_requests("two", "rejected_elsewhere"), 3);
     assert_eq!(gateway.zone_requests("two", "passed"), 2);

@@ -1,6 +1,6 @@
 //! Tests of the header fields that inform a client about its limits.
 
-use crate::support::{Origin, assert_contains, fetch, start_drip, zone};
+use crate::support::{Origin, assert_contains, start_drip, zone};
 
 const NAMES: [&str; 6] = [
     "x-ratelimit-limit",
@@ -28,7 +28,7 @@ fn a_client_gets_the_limit_headers_of_the_configured_families() {
         let routes = [("/", &*format!("{limits}\n{headers}"))];
         let gateway = start_drip(&origin, &zones, &routes);
         for (nth, (x, draft)) in std::iter::zip(expected[0], expected[1]).enumerate() {
-            let answer = fetch(gateway.address(), "/?a=1");
+            let answer = gateway.fetch("/?a=1");
             let received = NAMES.map(|name| answer.field(name).unwrap_or_default());
             assert_eq!(received[..3].join(" ").trim(), x, "{headers} {nth}");
             let draft = match draft {
@@ -52,7 +52,7 @@ fn the_tightest_of_several_limits_is_sent_and_the_draft_lists_all() {
     let limits = "limits = [{ zone = \"wide\", burst = 20, nodelay = true }, { zone = \"tight\", burst = 1 }]";
     let headers = "headers = [\"x-ratelimit\", \"ratelimit\"]";
     let gateway = start_drip(&origin, &zones, &[("/", &format!("{limits}\n{headers}"))]);
-    let answer = fetch(gateway.address(), "/?a=1");
+    let answer = gateway.fetch("/?a=1");
     assert_eq!(answer.number("x-ratelimit-limit"), 2);
     assert_eq!(answer.number("x-ratelimit-remaining"), 1);
     let policy = answer.field("ratelimit-policy").unwrap_or_default();
@@ -64,8 +64,8 @@ fn server_timing_has_the_time_in_the_queue() {
     let origin = Origin::start();
     let fields = "limits = [{ zone = \"z\", burst = 2 }]\nheaders = [\"server-timing\"]";
     let gateway = start_drip(&origin, &zone("z", "$arg_a", "5r/s"), &[("/", fields)]);
-    fetch(gateway.address(), "/?a=1");
-    let answer = fetch(gateway.address(), "/?a=1");
+    gateway.fetch("/?a=1");
+    let answer = gateway.fetch("/?a=1");
     let timing = answer.field("server-timing").unwrap_or_default();
     let millis = |name: &str| {
         let parts = timing.split(", ");

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use crate::programs::nginx::Nginx;
 use crate::support::start_drip;
-use crate::support::{Client, Exchange, Origin, fetch};
+use crate::support::{Exchange, Origin, fetch};
 
 /// Routes, with the end of nginx's `proxy_pass`, and drip's fields.
 const ROUTES: [(&str, &str, &str); 4] = [
@@ -174,7 +174,7 @@ fn no_request_leaves_the_prefix_that_drip_adds() {
             None => assert_eq!(status, 400, "{target}: {sent}"),
         }
     }
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(
         b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nGET http://a/v2/b HTTP/1.1\r\nHost: a\r\n\r\n",
     );

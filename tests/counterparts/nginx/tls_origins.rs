@@ -98,7 +98,7 @@ fn servers_and_the_gateway_know_each_other_as_with_nginx() {
         let gateway = Gateway::start(&file_of(app.address, &fields));
         let theirs = fetch(proxy(&origin, app.address, &directives).address, "/");
         assert_eq!(theirs.status, expected, "{case}: nginx");
-        let ours = fetch(gateway.address(), "/");
+        let ours = gateway.fetch("/");
         assert_eq!(ours.status, expected, "{case}: {}", gateway.log());
         if expected == 200 {
             assert_eq!(ours.text(), "O=Drip\\, Inc.,CN=drip app.internal");
@@ -118,7 +118,7 @@ fn files_that_change_count_for_new_connections_and_broken_ones_change_nothing() 
                   client_key = \"drip.key\"\nkeep_alive = 0\n";
     site.write(&file_of(app.address, fields));
     let gateway = Gateway::start_at(site);
-    let status = || fetch(gateway.address(), "/").status;
+    let status = || gateway.fetch("/").status;
     assert_eq!(status(), 200);
     let copy = |from: &str, to: &str| fs::copy(folder.join(from), folder.join(to)).expect("a file");
     copy("drip.pem", "old.pem");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::support::{Client, MS, Origin, eventually, fetch};
+use crate::support::{MS, Origin, eventually, side_by_side};
 use crate::support::{start_drip, zone};
 
 #[test]
@@ -16,7 +16,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         let both = format!("limits = [{wide}, {{ zone = \"tight\", burst = {burst} }}]");
         let only = format!("limits = [{wide}]");
         let gateway = start_drip(&origin, &zones, &[("/both", &both), ("/wide", &only)]);
-        let ask = || Client::ask(gateway.address(), "/both?a=1");
+        let ask = || gateway.ask("/both?a=1");
         assert_eq!(ask().answer().status, 200);
         let mut clients = [0; 5].map(|_| ask());
         if burst == 0 {
@@ -32,7 +32,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         depth(f64::from(burst));
         drop(clients);
         depth(0.0);
-        let answer = fetch(gateway.address(), "/wide?a=1");
+        let answer = gateway.fetch("/wide?a=1");
         assert_eq!(
             answer.number("x-ratelimit-remaining"),
             8,
@@ -55,12 +55,9 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     let limits = "limits = [{ zone = \"each\", burst = 4, nodelay = true }, \
                   { zone = \"all\", burst = 59, nodelay = true }]";
     let gateway = start_drip(&origin, &zones, &[("/", limits)]);
-    let to = gateway.address();
-    let asked: Vec<_> = (0..AT_ONCE)
-        .map(|nth| thread::spawn(move || fetch(to, &format!("/?a={}&all=1", nth % 20)).status))
-        .collect();
-    let statuses = asked.into_iter().map(|it| it.join().expect("no panic"));
-    let statuses: Vec<_> = statuses.collect();
+    let statuses = side_by_side(0..AT_ONCE, |nth| {
+        gateway.fetch(&format!("/?a={}&all=1", nth % 20)).status
+    });
     let passed = statuses.iter().filter(|status| **status == 200).count();
     let rejected = statuses.iter().filter(|status| **status == 429).count();
     assert_eq!(passed + rejected, AT_ONCE);
@@ -77,7 +74,7 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     }
     // Only passed requests stay charged: the rest of the sixty is still available.
     let mut later = 0;
-    while fetch(to, &format!("/?a=late{later}&all=1")).status == 200 {
+    while gateway.fetch(&format!("/?a=late{later}&all=1")).status == 200 {
         later += 1;
     }
     assert_eq!(passed + later, 60);
@@ -93,21 +90,20 @@ fn a_flood_that_one_zone_rejects_turns_nobody_away_in_the_other() {
         ("/share", "limits = [{ zone = \"shared\" }]"),
     ];
     let gateway = start_drip(&origin, &zones, &routes);
-    assert_eq!(fetch(gateway.address(), "/both?k=0&c=1").status, 200);
+    assert_eq!(gateway.fetch("/both?k=0&c=1").status, 200);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let mut client = Client::connect(gateway.address());
+                let mut client = gateway.connect();
                 while !done.load(Ordering::Relaxed) {
-                    client.get("/both?k=1&c=1");
-                    assert_eq!(client.answer().status, 429);
+                    assert_eq!(client.fetch("/both?k=1&c=1").status, 429);
                 }
             });
         }
         let statuses = [0; 12].map(|_| {
             thread::sleep(130 * MS);
-            fetch(gateway.address(), "/share?k=1").status
+            gateway.fetch("/share?k=1").status
         });
         done.store(true, Ordering::Relaxed);
         assert_eq!(statuses, [200; 12]);

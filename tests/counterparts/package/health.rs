@@ -8,7 +8,7 @@ use std::thread;
 use rustix::process::Signal;
 
 use super::output;
-use crate::support::{Client, Gateway, Origin, drip, one_zone};
+use crate::support::{Client, drip, start_limited};
 
 /// Returns the output of `drip health`, and whether the gateway is healthy.
 fn asked(arguments: &[&str]) -> (bool, String) {
@@ -25,8 +25,7 @@ fn ready() -> (bool, String) {
 
 #[test]
 fn health_finds_the_admin_port_and_reports_readiness() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 9"));
+    let (_origin, gateway) = start_limited("1r/m", "burst = 9");
     let file = gateway.site.file();
     let admin = gateway.site.admin.to_string();
     let by_file = || asked(&["-c", file.to_str().expect("text")]);

@@ -10,7 +10,7 @@ use rustix::process::{Signal, geteuid};
 use tempfile::TempDir;
 
 use crate::package::{output, run, source};
-use crate::support::{Gateway, Origin, Site, fetch, one_zone};
+use crate::support::{Gateway, Origin, Site, one_zone};
 
 /// Returns an instruction of the last stage.
 fn instruction(name: &str) -> String {
@@ -99,7 +99,7 @@ fn the_image_serves_as_its_user_and_reports_its_health() {
     let mut gateway = Gateway::run_as(site, in_image(&root, &start));
     gateway.wait_until_ready();
     assert_eq!(run(&mut in_image(&root, &health)), "ok\n");
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
 }

@@ -7,7 +7,7 @@ use crate::programs::redis::Redis;
 use crate::prometheus::board::{self, Board, Query, text};
 use crate::prometheus::panels::{ask, ask_now, has_number, values};
 use crate::prometheus::server::Prometheus;
-use crate::support::{Client, Gateway, Origin, fetch};
+use crate::support::{Gateway, Origin};
 
 /// Tiles with counts or shares: 0 if nothing happens.
 const ZERO: &str = "In, Out, Rejected, 5xx to clients, Waiting, New keys, Origin 5xx, No answer, Backing off, \
@@ -140,13 +140,11 @@ fn an_idle_gateway_shows_zero_or_no_value_and_never_nan() {
     nothing_is_nan(&prometheus);
     tiles_are_idle(&prometheus);
 
-    let mut waiting: Vec<_> = (0..3)
-        .map(|_| Client::ask(gateway.address(), "/?key=a"))
-        .collect();
+    let mut waiting: Vec<_> = (0..3).map(|_| gateway.ask("/?key=a")).collect();
     for client in &mut waiting {
         assert_eq!(client.answer().status, 200);
     }
-    assert_eq!(fetch(gateway.address(), "/gated?key=b").status, 200);
+    assert_eq!(gateway.fetch("/gated?key=b").status, 200);
     // Longer than the interval of the rates, so that all of it is over.
     let so_far = prometheus
         .value("count_over_time(up[1h])")

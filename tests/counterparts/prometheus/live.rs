@@ -223,7 +223,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     sleep_until(began + LOAD);
     one_by_one.join().expect("a crowd of keys");
     // A client that disconnects while it waits.
-    drop(Client::ask(gateway.address(), "/site"));
+    drop(gateway.ask("/site"));
     eventually("its status is counted", || {
         gateway.metrics().0.contains("code=\"499\"")
     });

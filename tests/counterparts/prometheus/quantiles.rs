@@ -3,7 +3,7 @@
 use crate::prometheus::board::{self, Board, Query};
 use crate::prometheus::panels::{ask, values};
 use crate::prometheus::server::Prometheus;
-use crate::support::{Client, Gateway, Origin};
+use crate::support::{Gateway, Origin};
 
 /// Starts a gateway where one request departs and four wait, 2.8 s at most.
 ///
@@ -13,9 +13,7 @@ fn after_waits(origin: &Origin, file: &str, waits: &str) -> (Gateway, Prometheus
     let servers = format!("[origins.app]\nservers = [\"http://{}\"]\n", origin.address);
     let gateway = Gateway::start(&(servers + file));
     let mut prometheus = Prometheus::start(&gateway);
-    let mut waiting: Vec<_> = (0..5)
-        .map(|_| Client::ask(gateway.address(), "/"))
-        .collect();
+    let mut waiting: Vec<_> = (0..5).map(|_| gateway.ask("/")).collect();
     for client in &mut waiting {
         assert_eq!(client.answer().status, 200);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::programs::redis::Redis;
 use crate::support::live::Listener;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, drip, eventually, fetch, one_zone};
+use crate::support::{Gateway, Origin, drip, eventually, one_zone};
 
 #[test]
 fn a_stopped_store_is_reported_in_api_sample_and_top() {
@@ -19,7 +19,7 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
     let store = || json(&gateway, "/api/store")["store"].clone();
     // Replies before the first sample are not in the latencies of the last seconds.
     eventually("it has answered", || {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gateway.fetch("/?key=a").status, 200);
         let store = store();
         store["operations"]["ok"].is_u64() && store["latency"]["p50"].is_f64()
     });
@@ -42,7 +42,7 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
 
     redis.kill();
     eventually("it is out", || {
-        fetch(gateway.address(), "/?key=a");
+        gateway.fetch("/?key=a");
         store()["up"] == false
     });
     // The newest reason is shown: first the connection broke, then nothing listened.
@@ -55,7 +55,7 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
         out["out_since"].is_string() && out["reason"].is_string(),
         "{out}"
     );
-    fetch(gateway.address(), "/?key=a");
+    gateway.fetch("/?key=a");
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
     let sample = listener.next().data;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::process::getuid;
 
-use crate::support::{Client, Gateway, Origin, Site, assert_contains, drip, eventually, fetch};
+use crate::support::{Gateway, Origin, Site, assert_contains, drip, eventually};
 
 /// A gateway whose hosts file is the one beside its file.
 struct Resolving {
@@ -112,7 +112,7 @@ fn each_address_of_a_name_is_a_server_and_changes_are_followed() {
     eventually("two servers", || it.servers() == [server(41), server(42)]);
     let ask = |count: usize| {
         for _ in 0..count {
-            assert_eq!(fetch(it.gateway.address(), "/").status, 200);
+            assert_eq!(it.gateway.fetch("/").status, 200);
         }
     };
     ask(20);
@@ -166,7 +166,7 @@ fn an_address_that_fails_is_out_as_a_server_is() {
     let it = Resolving::start(&hosts, &file(port, &more));
     eventually("three servers", || it.servers().len() == 3);
     for _ in 0..40 {
-        assert_eq!(fetch(it.gateway.address(), "/").status, 200);
+        assert_eq!(it.gateway.fetch("/").status, 200);
     }
     assert_eq!(counts(&origins), [20, 20]);
     let server = format!("http://app.test:{port} ({})", dead.ip());
@@ -198,7 +198,7 @@ fn permits_of_a_server_apply_to_each_address() {
 fn connections_to_an_address_removed_from_the_name_carry_no_more_requests() {
     let (port, origins) = on_one_port(&["127.0.0.41", "127.0.0.42"]);
     let it = Resolving::start("127.0.0.41 app.test\n", &file(port, ""));
-    let mut client = Client::connect(it.gateway.address());
+    let mut client = it.gateway.connect();
     assert_eq!(client.try_get("/").expect("an answer"), 200);
     assert_eq!(counts(&origins), [1, 0]);
     fs::write(&it.hosts, "127.0.0.42 app.test\n").expect("a file");

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::{LATE, MS, ask_all, held, origin_at};
 use crate::support::{
-    Client, Gateway, assert_contains, close, eventually, fetch, free_address, now, statuses,
+    Gateway, assert_contains, close, eventually, fetch, free_address, now, statuses,
 };
 
 #[test]
@@ -39,7 +39,7 @@ fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
     assert_eq!(gateway.in_flight(), 0);
     // The origin returns after all.
     let _origin = origin_at(address);
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn in_an_outage_a_reload_keeps_waiters_drops_disconnected_ones_and_is_logged() {
     gateway.wait_at_gate(2);
     gateway.site.write(&text("50r/s"));
     gateway.wait_for_line("the changed file is in force");
-    clients.push(Client::ask(gateway.address(), "/5"));
+    clients.push(gateway.ask("/5"));
     gateway.wait_at_gate(3);
     let origin = origin_at(address);
     assert_eq!(statuses(&mut clients), [200; 3]);
@@ -93,11 +93,11 @@ fn bounds_of_the_queue_and_of_the_route_hold_in_an_outage() {
                  [[routes]]\npath = \"/long/\"\norigin = \"app\"";
     let gateway = Gateway::start(&held(&[free_address()], fields, route));
     let began = now();
-    let mut short = Client::ask(gateway.address(), "/short");
+    let mut short = gateway.ask("/short");
     gateway.wait_at_gate(1);
-    let mut long = Client::ask(gateway.address(), "/long/");
+    let mut long = gateway.ask("/long/");
     gateway.wait_at_gate(2);
-    let over = fetch(gateway.address(), "/long/over");
+    let over = gateway.fetch("/long/over");
     assert!(over.status == 503 && over.number("retry-after") >= 1);
     assert_eq!(short.answer().status, 429);
     let took = began.elapsed();
@@ -144,7 +144,7 @@ fn however_many_wait_the_origin_is_tried_a_few_times_a_second() {
     let gateway = Gateway::start(&over_tls(address, "hold = \"1m\""));
     let mut clients = ask_all(&gateway, &["/0"]);
     let (began, before) = (now(), taken.load(SeqCst));
-    let ask = |nth| Client::ask(gateway.address(), &format!("/{nth}"));
+    let ask = |nth| gateway.ask(&format!("/{nth}"));
     clients.extend((1..500).map(ask));
     gateway.wait_at_gate(500);
     let tries = || taken.load(SeqCst) - before;
@@ -163,7 +163,7 @@ fn no_more_than_max_queue_wait_again() {
     let address = listener.local_addr().expect("an address");
     let gateway = Gateway::start(&over_tls(address, "hold = \"1s\"\nmax_queue = 3"));
     // All requests have left the gate when the first detects the outage.
-    let ask = |nth| Client::ask(gateway.address(), &format!("/{nth}"));
+    let ask = |nth| gateway.ask(&format!("/{nth}"));
     let mut asking: Vec<_> = (0..8).map(ask).collect();
     let taken: Vec<_> = asking.iter().map(|_| listener.accept()).collect();
     close(&listener);
@@ -188,7 +188,7 @@ fn an_outage_ends_when_hold_leaves_the_file() {
     let mut waiting = ask_all(&gateway, &["/1", "/2"]);
     gateway.site.write(&before.replace("hold = \"1m\"", ""));
     assert_eq!(statuses(&mut waiting), [502; 2]);
-    let (began, answer) = (now(), fetch(gateway.address(), "/3"));
+    let (began, answer) = (now(), gateway.fetch("/3"));
     assert_eq!(answer.status, 502);
     assert!(began.elapsed() < LATE);
 }

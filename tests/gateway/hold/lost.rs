@@ -5,7 +5,7 @@ use std::thread;
 
 use super::{echo_at, held, origin_at};
 use crate::support::frames::{RST_STREAM, frame};
-use crate::support::{Client, Exchange, FrameOrigin, Gateway, Origin, Raw, close, fetch};
+use crate::support::{Exchange, FrameOrigin, Gateway, Origin, Raw, close};
 
 /// Accepts this many requests, each on its own connection, and closes each without a response.
 ///
@@ -34,7 +34,7 @@ fn a_get_that_was_lost_waits_for_the_server_and_is_sent_once_more() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
     let losing = thread::spawn(move || lose(&listener, 1));
-    let mut client = Client::ask(gateway.address(), "/1");
+    let mut client = gateway.ask("/1");
     assert_eq!(losing.join().expect("no panic"), ["GET /1 HTTP/1.1"]);
     gateway.wait_at_gate(1);
     let origin = origin_at(address);
@@ -50,7 +50,7 @@ fn what_was_lost_twice_is_a_502() {
     let (listener, address) = listener();
     let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
     let losing = thread::spawn(move || lose(&listener, 2));
-    assert_eq!(fetch(gateway.address(), "/1").status, 502);
+    assert_eq!(gateway.fetch("/1").status, 502);
     assert_eq!(losing.join().expect("no panic").len(), 2);
 }
 
@@ -65,7 +65,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
         let (listener, address) = listener();
         let gateway = Gateway::start(&held(&[address], "hold = \"30s\"", ""));
         let losing = thread::spawn(move || lose(&listener, 1));
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         client.send(request);
         assert_eq!(client.answer().status, 502, "{request}");
         losing.join().expect("no panic");
@@ -75,7 +75,7 @@ fn a_post_or_a_body_or_a_begun_answer_is_never_sent_again_after_a_loss() {
         Exchange::close()
     });
     let gateway = Gateway::start(&held(&[begun.address], "hold = \"30s\"", ""));
-    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(gateway.fetch("/").status, 502);
     assert_eq!(begun.arrivals().len(), 1);
 }
 
@@ -85,7 +85,7 @@ fn a_put_whose_body_is_buffered_waits_for_the_server_and_is_sent_once_more() {
     let fields = "hold = \"30s\"\nrequest_buffer = \"64KB\"";
     let gateway = Gateway::start(&held(&[address], fields, ""));
     let losing = thread::spawn(move || lose(&listener, 1));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(b"PUT /1 HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi");
     assert_eq!(losing.join().expect("no panic"), ["PUT /1 HTTP/1.1"]);
     gateway.wait_at_gate(1);
@@ -105,9 +105,9 @@ fn over_http2_a_connection_that_ends_is_a_loss_and_a_reset_stream_is_not() {
             .replace("workers = 4", "workers = 1"),
     );
     origin.next(|_, _| Err(std::io::ErrorKind::ConnectionReset.into()));
-    assert_eq!(fetch(gateway.address(), "/1").status, 200);
+    assert_eq!(gateway.fetch("/1").status, 200);
     assert_eq!(origin.connections(), 2);
     origin.next(|to, stream| to.send(frame(RST_STREAM, 0, stream, 2_u32.to_be_bytes())));
-    assert_eq!(fetch(gateway.address(), "/2").status, 502);
+    assert_eq!(gateway.fetch("/2").status, 502);
     assert_eq!((origin.connections(), origin.requests()), (2, 3));
 }

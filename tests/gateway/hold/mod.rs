@@ -32,7 +32,7 @@ fn echo_at(address: SocketAddr) -> Origin {
 
 fn ask_all(gateway: &Gateway, targets: &[&str]) -> Vec<Client> {
     let ask = |(nth, target): (usize, &&str)| {
-        let client = Client::ask(gateway.address(), target);
+        let client = gateway.ask(target);
         gateway.wait_at_gate(i64::try_from(nth + 1).expect("few"));
         client
     };

@@ -10,8 +10,7 @@ use tempfile::TempDir;
 
 use super::{MS, ask_all, echo_at, held, origin_at};
 use crate::support::{
-    Client, Exchange, Gateway, Origin, best_of_three, check_gaps, fetch, free_address, noise,
-    statuses,
+    Exchange, Gateway, Origin, best_of_three, check_gaps, free_address, noise, statuses,
 };
 
 #[test]
@@ -63,7 +62,7 @@ fn a_body_is_whole_after_an_outage_and_is_not_read_before() {
     let sent = [AtomicUsize::new(0), AtomicUsize::new(0)];
     thread::scope(|scope| {
         let answers = sent.each_ref().map(|sent| {
-            let mut client = Client::connect(gateway.address());
+            let mut client = gateway.connect();
             let (mut sender, body) = (client.sender(), &body);
             let length = body.len();
             client.send(format!(
@@ -100,9 +99,9 @@ fn a_post_on_a_kept_connection_that_was_closed_waits_too() {
         exchange.reply(b"ok")?;
         Exchange::close()
     });
-    assert_eq!(fetch(gateway.address(), "/last").status, 200);
+    assert_eq!(gateway.fetch("/last").status, 200);
     drop(origin);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     client.send(b"POST /post HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello");
     gateway.wait_at_gate(1);
     let origin = echo_at(address);

@@ -1,7 +1,7 @@
 //! Tests of several servers of which none, or only some, can be reached.
 
 use super::{LATE, MS, ask_all, held, origin_at};
-use crate::support::{Gateway, Origin, eventually, fetch, free_address, now, statuses};
+use crate::support::{Gateway, Origin, eventually, free_address, now, statuses};
 
 #[test]
 fn all_servers_unhealthy_and_back() {
@@ -12,7 +12,7 @@ fn all_servers_unhealthy_and_back() {
     let start = || addresses.map(origin_at);
     let origins = start();
     let gateway = Gateway::start(&text);
-    assert_eq!(fetch(gateway.address(), "/1").status, 200);
+    assert_eq!(gateway.fetch("/1").status, 200);
     drop(origins);
     let are_out = || gateway.value("drip_origin_healthy", &[]) == Some(0.0);
     eventually("both are out", are_out);
@@ -28,7 +28,7 @@ fn all_servers_unhealthy_and_back() {
     gateway.site.write(&text.replace("20s", "300ms"));
     gateway.wait_for_line("the changed file is in force");
     let began = now();
-    let answer = fetch(gateway.address(), "/5");
+    let answer = gateway.fetch("/5");
     assert!(answer.status == 503 && answer.number("retry-after") >= 1);
     let took = began.elapsed();
     assert!(took >= 300 * MS && took < 300 * MS + LATE, "{took:?}");
@@ -51,7 +51,7 @@ fn one_server_of_three_that_is_up_takes_the_requests_at_once() {
     let fields = "hold = \"20s\"\nmax_fails = 1000000";
     let gateway = Gateway::start(&held(&servers, fields, ""));
     for nth in 0..20 {
-        assert_eq!(fetch(gateway.address(), &format!("/{nth}")).status, 200);
+        assert_eq!(gateway.fetch(&format!("/{nth}")).status, 200);
     }
     let labels = [("origin", "app"), ("by", "outage")];
     let blocked = gateway.value("drip_origin_blocked_seconds_total", &labels);
@@ -70,6 +70,6 @@ fn new_servers_in_the_file_end_an_outage_for_the_requests_that_come() {
     assert_eq!(old[0].answer().status, 502);
     gateway.wait_for_line("the changed file is in force");
     let began = now();
-    assert_eq!(fetch(gateway.address(), "/new").status, 200);
+    assert_eq!(gateway.fetch("/new").status, 200);
     assert!(began.elapsed() < LATE);
 }

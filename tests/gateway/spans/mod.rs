@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::support::scripted::Hold;
 use crate::support::{
     Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, assert_contains, eventually, fetch,
-    free_address, one_zone,
+    free_address, one_zone, side_by_side,
 };
 use collector::{Collector, Span};
 
@@ -64,7 +64,7 @@ fn a_sampled_request_has_its_spans_under_the_one_that_its_client_named() {
     let collector = Collector::start();
     let named_edge = format!("name = \"edge-1\"\n{}", file(&origin, collector.address()));
     let mut gateway = Gateway::start(&named_edge);
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200, "does not wait");
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200, "waits");
     let spans = collector.wait_for(4);
@@ -115,10 +115,10 @@ fn a_request_that_is_not_sampled_has_no_spans_and_keeps_its_traceparent() {
     let (origin, seen) = tracing_origin();
     let collector = Collector::start();
     let gateway = Gateway::start(&file(&origin, collector.address()));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     assert_eq!(ask(&mut client, "/?key=a", "00"), 200);
     assert_eq!(ask(&mut client, "/?key=b", "0x"), 200, "not valid");
-    assert_eq!(fetch(gateway.address(), "/?key=c").status, 200, "no trace");
+    assert_eq!(gateway.fetch("/?key=c").status, 200, "no trace");
     // Spans are sent in order: those of the requests above would arrive with these.
     assert_eq!(ask(&mut client, "/?key=d", "01"), 200);
     let spans = collector.wait_for(2);
@@ -141,10 +141,10 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
     let collector = Collector::start();
     let slow = file(&origin, collector.address()).replace("5r/s", "1r/m");
     let gateway = Gateway::start(&slow.replace("path = \"/\"", "path = \"/x\""));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     assert_eq!(ask(&mut client, "/other", "01"), 404);
     assert_eq!(ask(&mut client, "/x?key=a", "01"), 200);
-    let mut waiting = Client::connect(gateway.address());
+    let mut waiting = gateway.connect();
     send(&mut waiting, "/x?key=a", "01");
     gateway.wait_for_depth(1);
     assert_eq!(ask(&mut client, "/x?key=a", "01"), 429);
@@ -186,13 +186,13 @@ fn the_wait_at_the_gate_is_in_the_queued_span() {
     let gate = "max_in_flight = 1\nqueue_timeout = \"300ms\"\n\n[zones.z]";
     let gateway =
         Gateway::start(&file(&origin, collector.address()).replacen("[zones.z]", gate, 1));
-    let mut first = Client::connect(gateway.address());
+    let mut first = gateway.connect();
     let parent = traceparent("01");
     first.send(format!(
         "BREW / HTTP/1.1\r\nHost: a\r\ntraceparent: {parent}\r\n\r\n"
     ));
     origin.wait_for(1);
-    let mut second = Client::connect(gateway.address());
+    let mut second = gateway.connect();
     assert_eq!(ask(&mut second, "/?key=b", "01"), 503, "waits in vain");
     hold.open();
     assert_eq!(first.answer().status, 200, "passes the gate at once");
@@ -224,7 +224,7 @@ fn an_origin_that_fails_is_an_error_in_its_span() {
         (2, "/500", 500, Some(""), Some("500")),
         (3, "/closes", 502, Some("no response"), None),
     ] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         assert_eq!(ask(&mut client, target, "01"), status);
         let spans = collector.wait_for(2 * nth);
         let asked = named(&spans, "origin")[nth - 1];
@@ -252,7 +252,7 @@ fn a_collector_that_answers_byte_by_byte_is_given_up() {
         }
     });
     let gateway = Gateway::start(&file(&origin, collector.address));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
     wait_until_late(&gateway);
     let dropped = gateway.count("drip_spans_dropped_total", &[]);
@@ -269,14 +269,10 @@ fn a_collector_that_does_not_answer_costs_spans_and_no_request() {
     let mut gateway = Gateway::start(&fast.replace("burst = 1", "burst = 100"));
     let dropped = || gateway.count("drip_spans_dropped_total", &[]);
     assert_eq!(dropped(), 0);
-    thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            scope.spawn(|| {
-                let mut client = Client::connect(gateway.address());
-                for _ in 0..REQUESTS / CLIENTS {
-                    assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
-                }
-            });
+    side_by_side(0..CLIENTS, |_| {
+        let mut client = gateway.connect();
+        for _ in 0..REQUESTS / CLIENTS {
+            assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
         }
     });
     // Of 6000 spans 4096 may wait, and 512 are being sent.
@@ -294,7 +290,7 @@ fn a_collector_that_is_back_gets_spans_again() {
     let origin = Origin::start();
     let address = free_address();
     let gateway = Gateway::start(&file(&origin, address));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
     let line = gateway.wait_for_line("the collector takes no spans");
     assert_contains!(line, "refused");

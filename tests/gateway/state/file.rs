@@ -273,7 +273,7 @@ fn a_folder_that_is_not_there_is_a_warning_and_the_gateway_serves() {
     let rest = one_zone(&origin, "5r/d", "burst = 0");
     let gateway = Gateway::start(&format!("state = \"missing/drip.state\"\n{rest}"));
     gateway.wait_for_line("the state file cannot be used");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     let checked = check(&gateway.site.file());
     assert!(checked.status.success());
     let said = text(&checked.stderr);

@@ -14,7 +14,7 @@ use crate::support::others::Others;
 use crate::support::process::Process;
 use crate::support::{
     Client, Gateway, Metrics, Origin, Site, assert_contains, drip, eventually, now, one_origin,
-    quarter_alone,
+    quarter_alone, side_by_side,
 };
 
 /// Number of descriptors that the gateway may still open.
@@ -60,7 +60,7 @@ fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged()
 
     drop(crowd);
     let back = now();
-    let mut newcomer = Client::ask(gateway.address(), "/?key=new");
+    let mut newcomer = gateway.ask("/?key=new");
     assert_eq!(newcomer.answer().status, 200);
     assert!(
         back.elapsed() < Duration::from_secs(5),
@@ -87,10 +87,9 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
     let process = Process::of(gateway.id());
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     eventually("the connection is taken", || {
-        client.get("/?key=a");
-        client.answer().status == 200
+        client.fetch("/?key=a").status == 200
     });
     let mut crowd: Vec<_> = (0..30)
         .map(|nth| One::connect(gateway.address(), nth))
@@ -123,8 +122,7 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
     }
     drop(crowd);
     eventually("it is served again", || {
-        client.get("/?key=a");
-        client.answer().status == 200
+        client.fetch("/?key=a").status == 200
     });
     gateway.wait_in_flight(0);
 }
@@ -141,7 +139,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
          health = { path = \"/health\", interval = \"200ms\" }\n[origins.app.backoff]",
     ));
     let gateway = Gateway::start_at(site);
-    let mut clients: Vec<_> = (0..6).map(|_| Client::connect(gateway.address())).collect();
+    let mut clients: Vec<_> = (0..6).map(|_| gateway.connect()).collect();
     let metrics_of = |admin: &mut Client| {
         admin.get("/metrics");
         Metrics(admin.answer().text())
@@ -150,10 +148,7 @@ fn without_a_descriptor_in_time_a_request_gets_503_and_no_server_is_blamed() {
     let mut admin = Client::connect(gateway.site.admin);
     let connected = |metrics: &Metrics| metrics.count("drip_connections", &[]) == 6;
     eventually("they are connected", || connected(&metrics_of(&mut admin)));
-    let headline = |admin: &mut Client| {
-        admin.get("/api/headline");
-        admin.answer().text()
-    };
+    let headline = |admin: &mut Client| admin.fetch("/api/headline").text();
     eventually("seconds are measured", || {
         headline(&mut admin).contains("\"idle\"")
     });
@@ -249,24 +244,13 @@ fn no_more_clients_are_taken_than_can_be_served_and_the_start_says_how_many() {
         " limit=256",
         " needed="
     );
-    let ask = &|nth: usize| {
-        let mut client = Client::connect(gateway.address());
-        let statuses = (0..REQUESTS).map(|_| {
-            client.get(&format!("/?client={nth}"));
-            client.answer().status
-        });
+    let ask = |nth: usize| {
+        let mut client = gateway.connect();
+        let statuses = (0..REQUESTS).map(|_| client.fetch(&format!("/?client={nth}")).status);
         statuses.filter(|status| *status == 200).count()
     };
-    let served: usize = thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|nth| scope.spawn(move || ask(nth)))
-            .collect();
-        clients
-            .into_iter()
-            .map(|it| it.join().expect("answers"))
-            .sum()
-    });
-    assert_eq!(served, CLIENTS * REQUESTS);
+    let served = side_by_side(0..CLIENTS, ask);
+    assert_eq!(served.into_iter().sum::<usize>(), CLIENTS * REQUESTS);
     let log = gateway.log();
     assert!(!log.contains("accepting connections failed"), "{log}");
 }
@@ -306,10 +290,9 @@ fn a_too_low_descriptor_limit_is_reported_in_one_line_with_the_needed_value() {
     }
     // This number is enough for some clients.
     let gateway = started_under(&format!("nofile={needed}"), &origin);
-    let mut clients: Vec<_> = (0..2).map(|_| Client::connect(gateway.address())).collect();
+    let mut clients: Vec<_> = (0..2).map(|_| gateway.connect()).collect();
     for client in &mut clients {
-        client.get("/");
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.fetch("/").status, 200);
     }
     assert!(needed < 60u32, "{needed}");
 }

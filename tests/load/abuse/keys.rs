@@ -30,8 +30,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
                 let mut client = Client::connect(to);
                 let mut rejected = 0;
                 while now() < end {
-                    client.get("/?key=hot");
-                    let status = client.answer().status;
+                    let status = client.fetch("/?key=hot").status;
                     assert!([200, 429].contains(&status), "{status}");
                     rejected += usize::from(status == 429);
                 }
@@ -42,7 +41,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
     // Requests of another key wait for their own slots: five at once leave 50 ms apart, each time.
     for _ in 0..4 {
         let began = now();
-        let mut five = [(); 5].map(|()| Client::ask(gateway.address(), "/?key=five"));
+        let mut five = [(); 5].map(|()| gateway.ask("/?key=five"));
         assert!(five.iter_mut().all(|client| client.answer().status == 200));
         let took = began.elapsed();
         let is_paced = took > Duration::from_millis(150) && took < Duration::from_secs(1);

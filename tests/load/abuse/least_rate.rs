@@ -9,13 +9,11 @@ use std::time::Duration;
 use crate::load::abuse::crowd::{One, watch};
 use crate::load::abuse::open_gateway;
 use crate::support::frames::{
-    DATA, END_HEADERS, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame, head,
-    settings, window_update,
+    self, DATA, END_HEADERS, END_STREAM, Frames, INITIAL_WINDOW_SIZE, Outcome, RST_STREAM, frame,
+    head, settings, window_update,
 };
 use crate::support::others::Others;
-use crate::support::{
-    Client, Exchange, Gateway, Origin, eventually, fetch, now, one_zone, quarter_alone,
-};
+use crate::support::{Client, Exchange, Gateway, Origin, eventually, now, one_zone, quarter_alone};
 
 /// Settings: single bytes are too slow, and large pieces count for more than one span.
 const FLOOR: &str = "body_timeout = \"1s\"\nmin_body_rate = \"1KB/1s\"";
@@ -26,18 +24,10 @@ const EVERY: Duration = Duration::from_millis(250);
 /// No client is cut off before the span is over.
 const EARLIEST: Duration = Duration::from_millis(900);
 
-/// Starts an origin that answers with the length of the request's body.
-fn counting() -> Origin {
-    Origin::answering(|exchange| {
-        let length = exchange.body()?.len();
-        exchange.reply(length.to_string().as_bytes())
-    })
-}
-
 #[test]
 fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_not() {
     let _alone = quarter_alone();
-    let origin = counting();
+    let origin = Origin::counting();
     let gateway = open_gateway(&origin, FLOOR);
     let others = Others::start(&gateway);
     let steady = thread::spawn({
@@ -89,18 +79,13 @@ fn bodies_that_come_by_the_byte_are_cut_off_with_408_and_those_at_the_rate_are_n
 }
 
 fn asking(stream: u32, flags: u8, method: &str, path: &str) -> Vec<u8> {
-    let fields = [
-        (":method", method),
-        (":scheme", "http"),
-        (":authority", "a"),
-        (":path", path),
-    ];
+    let fields = frames::request(method, path);
     head(stream, END_HEADERS | flags, &fields)
 }
 
 #[test]
 fn over_http_2_only_the_stream_that_comes_by_the_byte_is_cut_off() {
-    let origin = counting();
+    let origin = Origin::counting();
     let gateway = open_gateway(&origin, FLOOR);
     let mut client = Frames::connect(gateway.address());
     let began = now();
@@ -188,9 +173,9 @@ fn the_time_in_which_the_origin_takes_nothing_or_the_limit_lets_it_wait_is_not_t
     let zone = one_zone(&origin, "30r/m", "burst = 1");
     let floor = "body_timeout = \"1s\"\nmin_body_rate = \"300KB/1s\"";
     let gateway = Gateway::start(&format!("{floor}\n{zone}"));
-    assert_eq!(fetch(gateway.address(), "/?key=waits").status, 200);
+    assert_eq!(gateway.fetch("/?key=waits").status, 200);
     for key in ["slow", "waits"] {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         let mut sender = client.sender();
         let head =
             format!("POST /?key={key} HTTP/1.1\r\nHost: a\r\nContent-Length: 30000000\r\n\r\n");
@@ -215,7 +200,7 @@ fn an_origin_that_has_little_to_say_is_not_the_clients_fault() {
         Exchange::close()
     });
     let gateway = open_gateway(&origin, STRICT);
-    let answer = Client::ask(gateway.address(), "/?key=a").answer();
+    let answer = gateway.ask("/?key=a").answer();
     assert_eq!(answer.text(), "data: x\n\n".repeat(10));
     let mut client = Frames::connect(gateway.address());
     client

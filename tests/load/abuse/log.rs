@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::support::{Client, Gateway, Origin, SOON, fetch, make_fifo, one_zone};
+use crate::support::{Gateway, Origin, SOON, make_fifo, one_zone};
 
 /// Length of a line: some hundred lines fill the backlog.
 const LONG: usize = 30_000;
@@ -38,15 +38,15 @@ fn a_pipe_that_nobody_reads_stops_neither_a_reload_nor_the_end() {
     let first = reader(&pipe);
     let origin = Origin::start();
     let mut gateway = Gateway::start(&logging_to(&origin, &pipe));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     drop(first);
     gateway.signal(Signal::HUP);
     gateway.wait_for_line("no program reads this named pipe");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     let mut second = BufReader::new(reader(&pipe)).lines();
     gateway.signal(Signal::HUP);
     gateway.wait_for_line("the changed file is in force");
-    assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
+    assert_eq!(gateway.fetch("/?key=b").status, 200);
     // The previous line may still be in the pipe.
     assert!(second.any(|line| line.expect("text").contains("key=\"b\"")));
     drop(second);
@@ -61,7 +61,7 @@ fn at_a_stop_the_lines_that_wait_are_written_or_counted() {
         let reader = reader(&pipe);
         let origin = Origin::start();
         let mut gateway = Gateway::start(&logging_to(&origin, &pipe));
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         let target = format!("/?key=a&long={}", "x".repeat(LONG));
         for _ in 0..100 {
             client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());

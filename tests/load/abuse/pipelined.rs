@@ -5,7 +5,7 @@ use crate::load::abuse::{MB, MORE_DESCRIPTORS};
 use crate::support::night::day_or_night;
 use crate::support::others::Others;
 use crate::support::process::Process;
-use crate::support::{Client, Gateway, Origin, SOON, eventually, half_alone, now, one_zone};
+use crate::support::{Gateway, Origin, SOON, eventually, half_alone, now, one_zone};
 
 const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -15,7 +15,7 @@ const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 fn gateway(origin: &Origin) -> Gateway {
     let zone = one_zone(origin, "1r/h", "burst = 2").replace("$arg_key", "$arg_crowd");
     let gateway = Gateway::start(&format!("workers = 2\n{zone}"));
-    let mut first = Client::ask(gateway.address(), "/?crowd=a");
+    let mut first = gateway.ask("/?crowd=a");
     assert_eq!(first.answer().status, 200);
     gateway
 }
@@ -63,9 +63,9 @@ fn ten_thousand_pipelined_requests_cost_nothing_and_a_reset_frees_the_slot() {
         "requests of a closed connection are not forwarded"
     );
     // Both positions in the queue are free: two more requests wait, and only the third is rejected.
-    let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?crowd=a"));
+    let waiting = [(); 2].map(|()| gateway.ask("/?crowd=a"));
     gateway.wait_for_depth(2);
-    let mut third = Client::ask(gateway.address(), "/?crowd=a");
+    let mut third = gateway.ask("/?crowd=a");
     assert_eq!(third.answer().status, 429);
     drop(waiting);
     gateway.wait_for_depth(0);

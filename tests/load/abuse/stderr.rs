@@ -153,7 +153,7 @@ fn a_full_disk_or_a_closed_log_stream_loses_only_lines() {
     let command = launch(&program, "no_stderr");
     let mut gateway = Gateway::run_as(site, command);
     gateway.wait_until_ready();
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(2 * SOON).code(), Some(0));
 }

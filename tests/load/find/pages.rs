@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{SECOND, body, experiment};
 use crate::support::operator::post;
-use crate::support::{Gateway, MS, Origin, Site, fetch, now, one_origin};
+use crate::support::{Gateway, MS, Origin, Site, now, one_origin};
 
 /// A response that a page replaces counts with its own status.
 ///
@@ -30,7 +30,7 @@ fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
     assert_eq!(status, 200, "{received}");
     let began = now();
     while experiment(&gateway)["state"] == "running" {
-        let answer = fetch(gateway.address(), "/");
+        let answer = gateway.fetch("/");
         assert_eq!((answer.status, &*answer.body), (503, &b"down"[..]));
         assert!(began.elapsed() < 14 * SECOND, "nothing is known of them");
     }

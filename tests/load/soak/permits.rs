@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::load::soak::board::Board;
 use crate::load::soak::file::{ROUTES, one_permit_each};
 use crate::load::soak::wait;
-use crate::support::{Client, Gateway, Origin};
+use crate::support::{Gateway, Origin};
 
 /// Number of requests for each origin.
 const REQUESTS: usize = 100;
@@ -41,7 +41,7 @@ pub fn check(gateway: &Gateway, board: &Board) {
     for nth in 0..REQUESTS {
         for route in &ROUTES {
             let target = format!("{}?key=k{}", route.path, nth % 5);
-            clients.push(Client::ask(gateway.address(), &target));
+            clients.push(gateway.ask(&target));
         }
     }
     for mut client in clients {

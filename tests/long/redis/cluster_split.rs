@@ -7,7 +7,7 @@ use crate::redis::shared::cluster::load::{
     BACK_WITHIN, BURST, BURSTS, RATE, Scene, check_takeover, span,
 };
 use crate::redis::shared::cluster::nodes::{Cluster, GATEWAYS, Node};
-use crate::support::{Gateway, best_of_three, fetch, half_alone, now};
+use crate::support::{Gateway, best_of_three, half_alone, now};
 
 /// Gateways that cannot reach a master continue alone. Other nodes reach it: no replica takes over.
 #[test]
@@ -65,7 +65,7 @@ fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
     best_of_three(|attempt| {
         let began = now();
         let passed = |gateway: &Gateway| {
-            let ask = |_| fetch(gateway.address(), &format!("{BURSTS}?key=own{attempt}")).status;
+            let ask = |_| gateway.fetch(&format!("{BURSTS}?key=own{attempt}")).status;
             (0..12).map(ask).filter(|status| *status == 200).count()
         };
         let all = passed(&scene.gateways[0]) + passed(&third);

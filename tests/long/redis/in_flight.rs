@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::redis::shared::cluster::nodes::Cluster;
 use crate::redis::shared::in_flight::text;
 use crate::redis::shared::permits::{Counting, busy, pass};
-use crate::support::{Client, Gateway, eventually, half_alone};
+use crate::support::{Gateway, eventually, half_alone};
 
 /// The permits of each key are at the node that has its slot, also while the slot moves.
 #[test]
@@ -21,7 +21,7 @@ fn the_permits_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
     let nodes: std::collections::BTreeSet<usize> = ["a", "b", "c", "d", "e", "f"]
         .iter()
         .map(|key| {
-            let mut runs = Client::ask(gateways[0].address(), &format!("/1000?key={key}"));
+            let mut runs = gateways[0].ask(&format!("/1000?key={key}"));
             eventually("it runs", || app.here() == 1);
             let (_, node) = cluster.slot_of(&name(key));
             let command = format!("EXISTS {}", name(key));

@@ -8,7 +8,7 @@ use crate::chromium::page::webdriver::{Browser, DESKTOP};
 use crate::chromium::page::{
     MARKED, check_that_it_fits, check_that_nobody_complained, crowd, live,
 };
-use crate::support::{Client, Gateway, Origin, fetch, one_zone};
+use crate::support::{Gateway, Origin, one_zone};
 
 /// Chooses an action in the open dialog.
 pub fn choose(browser: &Browser, action: &str) {
@@ -110,10 +110,8 @@ fn a_key_is_forgotten_with_who_waits() {
     let encoded = "%3Ci%3Ea%2Fb%3F%25%26%3C%2Fi%3E";
     let browser = Browser::open(&gateway, DESKTOP);
     let target = format!("/{encoded}");
-    assert_eq!(fetch(gateway.address(), &target).status, 200);
-    let mut waiting: Vec<_> = (0..2)
-        .map(|_| Client::ask(gateway.address(), &target))
-        .collect();
+    assert_eq!(gateway.fetch(&target).status, 200);
+    let mut waiting: Vec<_> = (0..2).map(|_| gateway.ask(&target)).collect();
     gateway.wait_for_depth(2);
     browser.has("#keys .key code", key);
     browser.click("#keys .keyname");
@@ -163,7 +161,7 @@ fn a_route_is_put_into_maintenance_and_back() {
     confirm(&browser);
     browser.begins("#routes tbody small", "refused: in maintenance until ");
     browser.reads("#what", "/ is in maintenance");
-    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    assert_eq!(gateway.fetch("/").status, 503);
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     // Maintenance of all routes is a separate change.
     browser.click("#act-on-routes");
@@ -178,7 +176,7 @@ fn a_route_is_put_into_maintenance_and_back() {
     }
     browser.begins("#routes tbody small", "to app");
     browser.reads("#routes-count", "1");
-    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(gateway.fetch("/").status, 200);
     check_that_nobody_complained(&browser);
 }
 
@@ -212,7 +210,7 @@ fn a_page_without_the_token_for_reading_asks_for_it() {
     browser.holds("document.querySelector('.layout').checkVisibility()");
     // The stream continues: samples arrive.
     let before = browser.run("return document.querySelector('#totals').textContent");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     browser.holds(format!(
         "document.querySelector('#totals').textContent !== {before}"
     ));

@@ -7,7 +7,7 @@ use crate::chromium::page::acting::{choose, confirm, enter};
 use crate::chromium::page::webdriver::{Browser, DESKTOP};
 use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, crowd, opened};
 use crate::programs::redis::Redis;
-use crate::support::{Client, Gateway, HoldingOrigin, Origin, fetch, free_address, one_origin};
+use crate::support::{Gateway, HoldingOrigin, Origin, free_address, one_origin};
 
 /// Returns a file with this gate as the only limit, and a zone that may name its keys.
 fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
@@ -54,10 +54,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
     assert_eq!(shown[1], json!(["b", "", "1", "25%"]));
     browser.holds("document.querySelector('.gate canvas').getAttribute('aria-label') === 'Waiting, now: all keys 4'");
 
-    assert_eq!(
-        fetch(gateway.address(), &format!("/?key={long}")).status,
-        429
-    );
+    assert_eq!(gateway.fetch(&format!("/?key={long}")).status, 429);
     browser.begins("#what", "The gate of app rejects ");
     browser.has("#why", "a key has as many requests waiting as queue allows");
     browser.begins(".gate .rejected", "Rejected: queue ");
@@ -76,11 +73,8 @@ fn a_gate_shows_its_shared_and_its_withheld_permits() {
     );
     let [one, other] = [Gateway::start(&text), Gateway::start(&text)];
     let browser = Browser::open(&one, DESKTOP);
-    let _here = [
-        Client::ask(one.address(), "/a"),
-        Client::ask(one.address(), "/b"),
-    ];
-    let _there = [0; 3].map(|_| Client::ask(other.address(), "/c"));
+    let _here = [one.ask("/a"), one.ask("/b")];
+    let _there = [0; 3].map(|_| other.ask("/c"));
     browser.holds("/uses 2 of [23] held, 6 of 2 gateways/.test(says('.gate .settings'))");
     other.signal(Signal::KILL);
     browser.holds("/withheld [34] of gateways that vanished/.test(says('.gate .settings'))");
@@ -177,9 +171,7 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
     browser.reads("#act-do", "Pause");
     browser.begins("#act-will", "No request leaves to app for 10 minutes");
     confirm(&browser);
-    let waiting: Vec<_> = (0..2)
-        .map(|_| Client::ask(gateway.address(), "/"))
-        .collect();
+    let waiting: Vec<_> = (0..2).map(|_| gateway.ask("/")).collect();
     browser.reads(".gate .stat b", "2");
     browser.begins(
         ".gate .override",

@@ -6,7 +6,7 @@ use crate::chromium::page::webdriver::{Browser, DESKTOP, Look};
 use crate::chromium::page::{
     PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd, live, opened, wait_for_cause,
 };
-use crate::support::{Gateway, Origin, fetch, one_zone};
+use crate::support::{Gateway, Origin, one_zone};
 
 /// Widths of phones, tablets and desktops.
 const WIDTHS: [u32; 6] = [390, 320, 700, 1000, 1280, 1900];
@@ -161,10 +161,7 @@ fn the_tabs_title_begins_with_the_severity() {
     let _waiting = crowd(&gateway, "a", 4);
     title("⚠ (3) ");
     for nth in 0..20 {
-        assert_eq!(
-            fetch(gateway.address(), &format!("/fail?key={nth}")).status,
-            500
-        );
+        assert_eq!(gateway.fetch(&format!("/fail?key={nth}")).status, 500);
     }
     title("⛔ (3) ");
     check_that_nobody_complained(&browser);

@@ -17,7 +17,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use self::webdriver::{Browser, DESKTOP, Look};
-use crate::support::{Client, Gateway, Origin, fetch, files_below, one_zone, operator};
+use crate::support::{
+    Client, Gateway, Origin, fetch, files_below, one_zone, operator, start_limited,
+};
 
 const PHONE_IN_THE_DARK: Look = Look {
     width: 390,
@@ -52,7 +54,7 @@ const WIDER: &str = "
 /// Sends this many requests for each key; they stay open until the returned value is dropped.
 fn crowd(gateway: &Gateway, key: &str, of_each: usize) -> Vec<Client> {
     (0..of_each)
-        .map(|_| Client::ask(gateway.address(), &format!("/?key={key}")))
+        .map(|_| gateway.ask(&format!("/?key={key}")))
         .collect()
 }
 
@@ -94,8 +96,7 @@ fn check_that_nobody_complained(browser: &Browser) {
 
 #[test]
 fn the_files_come_with_types_tags_and_a_policy_and_are_small() {
-    let origin = Origin::start();
-    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 1"));
+    let (_origin, gateway) = start_limited("1r/s", "burst = 1");
     let mut size = 0;
     for file in files_below(Path::new("src/gateway/admin/page")) {
         let name = file.file_name().and_then(OsStr::to_str).expect("a name");
@@ -150,7 +151,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
 
     let _fills_the_queue = crowd(&gateway, "crowded", 1);
     gateway.wait_for_depth(4);
-    assert_eq!(fetch(gateway.address(), "/?key=crowded").status, 429);
+    assert_eq!(gateway.fetch("/?key=crowded").status, 429);
     browser.begins("#what", "z rejects ");
     browser.reads("#why code", "burst");
     check_that_nobody_complained(&browser);
@@ -200,7 +201,7 @@ fn keys_that_look_like_markup_or_break_lines_do_no_harm() {
     let mut waiting = Vec::new();
     for (key, path) in keys {
         for _ in 0..2 {
-            let mut client = Client::connect(gateway.address());
+            let mut client = gateway.connect();
             let mut request =
                 format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Key: ").into_bytes();
             request.extend_from_slice(key);

@@ -20,8 +20,7 @@ fn crowd(gateway: &Gateway, targets: &[(&str, usize)]) -> Vec<Client> {
     let all = targets
         .iter()
         .flat_map(|(target, count)| (0..*count).map(move |_| target));
-    all.map(|target| Client::ask(gateway.address(), target))
-        .collect()
+    all.map(|target| gateway.ask(target)).collect()
 }
 
 /// Script that returns key, zone, plan and depth of each row of the list of keys.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::chromium::page::acting::{choose, confirm, enter};
 use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, opened};
-use crate::support::{Origin, fetch, one_origin};
+use crate::support::{Origin, one_origin};
 
 #[test]
 fn a_room_shows_who_waits_and_is_acted_in() {
@@ -19,9 +19,7 @@ fn a_room_shows_who_waits_and_is_acted_in() {
     browser.reads("#act-do", "Pause");
     browser.begins("#act-will", "Nobody is called for 10 minutes");
     confirm(&browser);
-    for _ in 0..3 {
-        assert_eq!(fetch(gateway.address(), "/").status, 429);
-    }
+    gateway.check_each(3, "/", 429);
     browser.reads(".room .pill", "paused");
     browser.reads(".room .stat b", "3");
     browser.begins(

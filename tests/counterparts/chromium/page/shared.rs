@@ -1,7 +1,7 @@
 //! Tests of collapsed requests on the live page.
 
 use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, opened};
-use crate::support::{Origin, fetch, one_origin};
+use crate::support::{Origin, one_origin};
 
 #[test]
 fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
@@ -10,9 +10,7 @@ fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
     let collapse = format!("{plain}\n[routes.collapse]\nkeep = \"1h\"\n");
     let (gateway, browser) = opened(&collapse);
     browser.begins(".shared", "No requests to share; 0 B of 64 MB kept");
-    for _ in 0..20 {
-        assert_eq!(fetch(gateway.address(), "/page").status, 200);
-    }
+    gateway.check_each(20, "/page", 200);
     browser.wait_for(
         "what is shared",
         "return / r\\/s asked, 0\\.\\d+ r\\/s sent: 95 % shared; \\d+ B of 64 MB kept$/.test(says('.shared'))",

@@ -9,9 +9,7 @@ use crate::chromium::page::{
     check_that_it_fits, check_that_nobody_complained, crowd, live, opened, wait_for_cause,
 };
 use crate::programs::redis::Redis;
-use crate::support::{
-    Client, Gateway, Origin, assert_contains, fetch, free_address, now, one_zone,
-};
+use crate::support::{Gateway, Origin, assert_contains, free_address, now, one_zone};
 
 /// Script that checks whether all pills of the origins are red.
 const ALL_RED: &str = "[...document.querySelectorAll('#origins .pill')].every((it) => it.dataset.state === 'rejecting')";
@@ -22,11 +20,8 @@ const LIMITED: &str = "[...document.querySelectorAll('#limited tbody tr')].map((
 
 /// Sends requests for these targets on one connection. Returns their statuses.
 fn ask_all<I: IntoIterator<Item = String>>(gateway: &Gateway, targets: I) -> Vec<u16> {
-    let mut client = Client::connect(gateway.address());
-    let mut ask = |target: String| {
-        client.get(&target);
-        client.answer().status
-    };
+    let mut client = gateway.connect();
+    let mut ask = |target: String| client.fetch(&target).status;
     targets.into_iter().map(&mut ask).collect()
 }
 
@@ -52,7 +47,7 @@ fn a_store_that_is_out_is_the_headline_and_has_a_panel() {
     );
     let file = one_zone(&origin, "100r/s", "burst = 9").replace("[zones.z]", &store);
     let (gateway, browser) = opened(&file);
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     browser.reads("#store-state", "up");
     browser.begins("#store-url", "redis://");
     redis.kill();

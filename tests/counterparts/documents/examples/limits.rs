@@ -1,6 +1,5 @@
 //! Tests of examples of limits: an API with plans, logins, a blog, several gateways.
 
-use std::thread;
 use std::time::Duration;
 
 use hyper::Request;
@@ -8,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::documents::examples::{Example, best_of_three, curl, page, run};
 use crate::programs::redis::Redis;
-use crate::support::{Client, Exchange, Origin, Site, eventually, now};
+use crate::support::{Client, Exchange, Origin, Site, eventually, now, side_by_side};
 
 #[test]
 fn the_commands_of_the_public_api_print_what_the_page_says() {
@@ -173,11 +172,7 @@ fn no_search_of_wordpress_avoids_its_limit() {
         format!("/{}?{}={nth}", paths[nth % 5], names[nth / 5 % 5])
     };
     let began = now();
-    let asking =
-        (0..50).map(|nth| thread::spawn(move || curl(address, &search(nth), &["--globoff"])));
-    let asking: Vec<_> = asking.collect();
-    let statuses = asking.into_iter().map(|it| it.join().expect("no panic"));
-    let statuses: Vec<u16> = statuses.collect();
+    let statuses = side_by_side(0..50, |nth| curl(address, &search(nth), &["--globoff"]));
     let passed = statuses.iter().filter(|status| **status == 200).count();
     // New texts arrive at 2 per second. The other bucket has 1 per second and lets 5 wait.
     let most = 2 + 6 + usize::try_from(3 * began.elapsed().as_secs() + 3).expect("few");

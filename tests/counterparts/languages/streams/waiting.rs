@@ -5,27 +5,14 @@ use std::thread;
 
 use crate::programs::python::python_with;
 use crate::programs::running::source;
-use crate::support::frames::{DATA, END_STREAM, Frames, Outcome, frame, get, head};
+use crate::support::frames::{self, DATA, END_STREAM, Frames, Outcome, frame, get, head};
 use crate::support::process::Process;
 use crate::support::secure::gateway;
 use crate::support::{Gateway, Origin, alone, eventually, one_origin};
 
-/// Starts an origin that answers an upload with its length.
-fn lengths() -> Origin {
-    Origin::answering(|exchange| {
-        let length = exchange.body()?.len();
-        exchange.reply(length.to_string().as_bytes())
-    })
-}
-
 /// Returns the head of an upload to a path.
 fn upload(stream: u32, path: &str) -> Vec<u8> {
-    let fields = [
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", path),
-        (":authority", "a.test"),
-    ];
+    let fields = frames::request("POST", path);
     head(stream, 0, &fields)
 }
 
@@ -50,7 +37,7 @@ fn slow(origin: &Origin) -> Gateway {
 #[test]
 fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection() {
     const FRAMES: usize = 3000;
-    let origin = lengths();
+    let origin = Origin::counting();
     let gateway = slow(&origin);
     let mut client = Frames::connect(gateway.address());
     ask(&mut client, 1, "/slow");
@@ -69,7 +56,7 @@ fn small_frames_of_an_upload_that_waits_cost_no_other_stream_of_the_connection()
 #[test]
 fn only_the_stream_that_exceeds_its_announced_length_ends() {
     const FLOW_CONTROL_ERROR: u32 = 3;
-    let origin = lengths();
+    let origin = Origin::counting();
     let gateway = slow(&origin);
     let mut client = Frames::connect(gateway.address());
     ask(&mut client, 1, "/slow");
@@ -92,7 +79,7 @@ fn memory_of_waiting_uploads_is_freed_when_clients_disconnect() {
     const CONNECTIONS: usize = 100;
     const STREAMS: u32 = 8;
     let _alone = alone();
-    let origin = lengths();
+    let origin = Origin::counting();
     let gateway = Gateway::start(&format!(
         "[origins.app]\nservers = [\"http://{}\"]\n\
          [zones.z]\nkey = \"all\"\nrate = \"1r/m\"\n\
@@ -124,7 +111,7 @@ fn memory_of_waiting_uploads_is_freed_when_clients_disconnect() {
 
 #[test]
 fn an_upload_in_twenty_thousand_pieces_waits_and_completes() {
-    let origin = lengths();
+    let origin = Origin::counting();
     let more = "max_in_flight = 1\nqueue_timeout = \"10m\"";
     let gateway = gateway("", &one_origin(origin.address, "", more));
     let python = python_with(&["httpx[http2]==0.28.1"]);

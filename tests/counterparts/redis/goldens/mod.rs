@@ -153,7 +153,7 @@ fn is_whole(event: &Event) -> bool {
 
 /// Makes accepted, delayed and rejected requests, and an override. Returns the waiting clients.
 fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
-    let send = |target: &str| Client::ask(gateway.address(), target);
+    let send = |target: &str| gateway.ask(target);
     let status = |target: &str| send(target).answer().status;
     let depth = || json(gateway, "/api/zones/z")["depth"].clone();
 

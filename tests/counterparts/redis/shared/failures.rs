@@ -12,9 +12,7 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::redis::shared::relay::Relay;
 use crate::support::night::day_or_night;
-use crate::support::{
-    Client, Done, Gateway, Origin, best_of_three, eventually, fetch, half_alone, now,
-};
+use crate::support::{Done, Gateway, Origin, best_of_three, eventually, half_alone, now};
 
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";
@@ -150,11 +148,10 @@ fn under_load<'p>(
 ) -> BTreeMap<&'p str, Fate> {
     let (fates, stop) = (Mutex::new(BTreeMap::new()), AtomicBool::default());
     let ask = |gateway: &Gateway, policy: &'p str| {
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         while !stop.load(Ordering::SeqCst) {
             let began = now();
-            client.get(&format!("/{policy}-zone?key=a"));
-            let status = client.answer().status;
+            let status = client.fetch(&format!("/{policy}-zone?key=a")).status;
             let took = began.elapsed();
             let mut fates = fates.lock().expect("no panic");
             let fate: &mut Fate = fates.entry(policy).or_default();
@@ -288,7 +285,7 @@ fn a_gateway_starts_without_the_store_and_says_so() {
     let limit = ", burst = 1, nodelay = true";
     let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
     let pass = |count: usize| {
-        let answers = (0..count).map(|_| fetch(gateway.address(), "/?key=a").status);
+        let answers = (0..count).map(|_| gateway.fetch("/?key=a").status);
         answers.filter(|status| *status == 200).count()
     };
     assert_eq!(pass(5), 2);
@@ -298,7 +295,7 @@ fn a_gateway_starts_without_the_store_and_says_so() {
         && text.ends_with("; zones follow their on_store_failure\n");
     assert!(ready.status == 200 && says, "{text}");
     assert_eq!(gateway.count(UP, &[]), 0);
-    assert_eq!(fetch(gateway.address(), "/open").status, 200);
+    assert_eq!(gateway.fetch("/open").status, 200);
     redis.restart();
     eventually("the store is back", || gateway.count(UP, &[]) == 1);
     // The new server does not know the earlier requests.

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
-use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, now, side_by_side};
+use crate::support::{Gateway, Origin, assert_contains, eventually, now, side_by_side};
 
 /// A server that answers each command, by its name, with the output of `answer`.
 struct Fake {
@@ -93,7 +93,7 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
     let says = "what answers is not a usable Redis: its answer begins with";
     assert_contains!(line, says, "HTTP/1.1 400 Bad Request");
     eventually("it is tried again and again", || {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gateway.fetch("/?key=a").status, 200);
         began.elapsed().as_secs() >= day_or_night(3, 5)
     });
     // Each of the two workers retries at 0.25 s, 0.75 s, 1.75 s, 3.75 s and 7.75 s. Four retries
@@ -107,7 +107,7 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
     gateway.site.write(&file(&origin, &redis.url()));
     let keys = || redis.ask("DBSIZE") != ":0";
     eventually("Redis decides", || {
-        fetch(gateway.address(), "/?key=a").status == 200 && keys()
+        gateway.fetch("/?key=a").status == 200 && keys()
     });
 }
 
@@ -125,7 +125,7 @@ fn replies_that_cannot_be_read_are_one_outage() {
         let gateway = Gateway::start(&file(&origin, &fake.url()));
         let began = now();
         eventually("it stays so", || {
-            assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+            assert_eq!(gateway.fetch("/?key=a").status, 200);
             began.elapsed().as_millis() >= 1500
         });
         let received = outages(&gateway);
@@ -167,7 +167,7 @@ fn a_reply_of_512_mb_ends_the_connection_and_costs_no_memory() {
     let gateway = Gateway::start(&file(&origin, &fake.url()));
     let before = gateway.peak_memory();
     eventually("it is found out", || {
-        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gateway.fetch("/?key=a").status, 200);
         gateway.log().contains("it sent a reply of more than 2 MB")
     });
     let grown = gateway.peak_memory().saturating_sub(before);

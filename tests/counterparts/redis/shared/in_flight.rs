@@ -12,7 +12,7 @@ use super::{file, millis};
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, MS, best_of_three, eventually, fetch, now, quarter_alone};
+use crate::support::{Client, Gateway, MS, best_of_three, eventually, now, quarter_alone};
 
 /// Returns a file whose limit has `in_flight`.
 pub fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
@@ -56,7 +56,7 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
             let used = app.mean(millis(day_or_night(1600, 3000)));
             assert!(app.most() <= 6, "{} at once", app.most());
             // Another key has its own permits.
-            assert_eq!(fetch(one.address(), "/0?key=b").status, 200);
+            assert_eq!(one.fetch("/0?key=b").status, 200);
             for gateway in &gateways {
                 gateway.site.write(&with(2));
                 gateway.wait_for_line("the changed file is in force");
@@ -91,7 +91,7 @@ fn without_a_burst_requests_without_a_permit_are_rejected_at_each_gateway() {
     let began = now();
     while began.elapsed() < millis(day_or_night(1000, 5000)) {
         for gateway in &gateways {
-            let refused = fetch(gateway.address(), "/0?key=a");
+            let refused = gateway.fetch("/0?key=a");
             assert_eq!(refused.status, 429);
             assert_eq!(refused.head.field("retry-after"), Some("1"));
         }
@@ -103,7 +103,7 @@ fn without_a_burst_requests_without_a_permit_are_rejected_at_each_gateway() {
     // Permits of ended requests are free at both gateways at once.
     for gateway in &gateways {
         eventually("a permit is free", || {
-            fetch(gateway.address(), "/0?key=a").status == 200
+            gateway.fetch("/0?key=a").status == 200
         });
     }
     assert_eq!(app.most(), 2);
@@ -117,9 +117,9 @@ fn a_disconnected_client_frees_its_permit_for_waiters_of_other_gateways() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = text(&app, &redis.url(), "", ", burst = 5, in_flight = 1");
     let gateways = [0; 2].map(|_| Gateway::start(&text));
-    let first = Client::ask(gateways[0].address(), "/1500?key=a");
+    let first = gateways[0].ask("/1500?key=a");
     eventually("it runs", || app.here() == 1);
-    let mut second = Client::ask(gateways[1].address(), "/0?key=a");
+    let mut second = gateways[1].ask("/0?key=a");
     gateways[1].wait_for_depth(1);
     pass(300);
     assert_eq!(app.all(), 1);
@@ -140,15 +140,14 @@ fn a_request_waits_for_one_answer_of_redis_and_no_more() {
         let relay = Relay::to(redis.address);
         let url = format!("redis://{}", relay.address);
         let gateway = Gateway::start(&text(&app, &url, "", ", in_flight = 3"));
-        assert_eq!(fetch(gateway.address(), "/0?key=a").status, 200);
+        assert_eq!(gateway.fetch("/0?key=a").status, 200);
         relay.slow_down(40 * MS);
-        let mut client = Client::connect(gateway.address());
+        let mut client = gateway.connect();
         let mut took = Vec::new();
         for key in "abcdefghij".chars().take(day_or_night(5, 10)) {
             pass(100);
             let began = now();
-            client.get(&format!("/0?key={key}"));
-            assert_eq!(client.answer().status, 200);
+            assert_eq!(client.fetch(&format!("/0?key={key}")).status, 200);
             took.push(began.elapsed());
         }
         took.sort_unstable();
@@ -193,22 +192,22 @@ fn a_dry_run_lets_all_pass_and_counts_what_runs_at_the_others() {
     let rejected =
         |it: &Gateway| json(it, "/api/zones")["zones"][0]["totals"]["rejected_dry_run"].as_u64();
     let target = day_or_night("/dry/1500?key=a", "/dry/4000?key=a");
-    let mut first = Client::ask(gateways[0].address(), target);
+    let mut first = gateways[0].ask(target);
     eventually("it runs", || app.here() == 1);
-    let mut second = Client::ask(gateways[1].address(), target);
+    let mut second = gateways[1].ask(target);
     eventually("it runs although only one may", || app.here() == 2);
     eventually("the rejection is counted", || {
         rejected(&gateways[1]) == Some(1)
     });
     assert_eq!(rejected(&gateways[0]), Some(0));
     for gateway in &gateways {
-        assert_eq!(fetch(gateway.address(), "/0?key=a").status, 429);
+        assert_eq!(gateway.fetch("/0?key=a").status, 429);
     }
     assert_eq!(first.answer().status, 200);
     assert_eq!(second.answer().status, 200);
     for gateway in &gateways {
         eventually("its permit is free", || {
-            fetch(gateway.address(), "/0?key=a").status == 200
+            gateway.fetch("/0?key=a").status == 200
         });
     }
 }
@@ -224,16 +223,16 @@ fn routes_with_different_numbers_share_the_permits_of_a_zone() {
     let [one, other] = &gateways;
     let mut wide = [one, other, one].map(|gateway| {
         let here = app.here();
-        let client = Client::ask(gateway.address(), "/wide/1500?key=a");
+        let client = gateway.ask("/wide/1500?key=a");
         eventually("it runs", || app.here() == here + 1);
         client
     });
     // Three requests run: the narrow route waits at either gateway, and the other route continues.
-    let mut narrow = Client::ask(other.address(), "/1000?key=a");
+    let mut narrow = other.ask("/1000?key=a");
     other.wait_for_depth(1);
     pass(100);
     assert_eq!(app.here(), 3);
-    assert_eq!(fetch(one.address(), "/wide/0?key=a").status, 200);
+    assert_eq!(one.fetch("/wide/0?key=a").status, 200);
     assert_eq!(other.zone("drip_zone_queue_depth"), 1);
     assert!(wide.iter_mut().all(|it| it.answer().status == 200));
     assert_eq!(narrow.answer().status, 200);

@@ -66,14 +66,13 @@ const ALL: usize = 80;
 ///
 /// Returns the number of requests sent.
 fn use_until_a_lease_is_held(gateway: &Gateway) -> usize {
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     let (began, mut count) = (now(), 0);
     let at_first = leased(gateway);
     loop {
         let is_long = began.elapsed() > 2 * LEASE + 50 * MS;
         let before = if is_long { leased(gateway) } else { 0 };
-        client.get("/?key=a");
-        assert_eq!(client.answer().status, 200, "{count} passed");
+        assert_eq!(client.fetch("/?key=a").status, 200, "{count} passed");
         count += 1;
         // Redis decided this request, and so granted a lease for others.
         if is_long && before > at_first + 10 && leased(gateway) == before {

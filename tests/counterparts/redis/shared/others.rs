@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::night::day_or_night;
-use crate::support::{Client, Gateway, MS, Origin, assert_contains, eventually, fetch, gaps};
+use crate::support::{Client, Gateway, MS, Origin, assert_contains, eventually, gaps};
 
 const UP: &str = "drip_store_up";
 
@@ -16,7 +16,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     let (rate, narrowest) = day_or_night(("5r/s", 140 * MS), ("2r/s", 350 * MS));
     let (origin, redis) = (Origin::start(), Redis::start());
     let gateway = Gateway::start(&file(&origin, &redis.url(), rate, "", ", burst = 50"));
-    let ask = |who: usize| Client::ask(gateway.address(), &format!("/?key=a&who={who}"));
+    let ask = |who: usize| gateway.ask(&format!("/?key=a&who={who}"));
     let mut clients: Vec<Client> = (0..6).map(ask).collect();
     eventually("most wait", || gateway.zone("drip_zone_queue_depth") >= 3);
     let mut api = Client::connect(gateway.site.admin);
@@ -38,16 +38,16 @@ fn a_store_with_other_settings_is_not_back_for_that() {
     let text = file(&origin, &redis.url(), "5r/s", "", ", burst = 5");
     let gateway = Gateway::start(&text);
     let up = || gateway.count(UP, &[]);
-    fetch(gateway.address(), "/?key=a");
+    gateway.fetch("/?key=a");
     assert_eq!(up(), 1);
     redis.kill();
     eventually("it is out", || {
-        fetch(gateway.address(), "/?key=a");
+        gateway.fetch("/?key=a");
         up() == 0
     });
     gateway.site.write(&text.replace("\"2s\"", "\"1900ms\""));
     gateway.wait_for_line("the changed file is in force");
-    fetch(gateway.address(), "/?key=a");
+    gateway.fetch("/?key=a");
     thread::sleep(Duration::from_millis(700));
     assert_eq!(up(), 0);
     assert!(
@@ -68,10 +68,10 @@ fn a_refusal_of_redis_is_logged_once_and_is_no_outage() {
     let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", more, ", burst = 5"));
     assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket.2:a x"), ":1");
     for _ in 0..5 {
-        let refused = fetch(gateway.address(), "/?key=a");
+        let refused = gateway.fetch("/?key=a");
         assert_eq!(refused.status, 503);
         assert_eq!(refused.head.field("retry-after"), Some("1"));
-        assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
+        assert_eq!(gateway.fetch("/?key=b").status, 200);
     }
     let line = gateway.wait_for_line("refused a request's key");
     assert_contains!(line, "WRONGTYPE");
@@ -91,7 +91,7 @@ fn states_of_the_version_before_are_left_alone() {
     );
     let limit = ", burst = 1, nodelay = true";
     let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
-    let statuses = [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    let statuses = [(); 3].map(|()| gateway.fetch("/?key=a").status);
     assert_eq!(statuses, [200, 200, 429]);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
     assert_eq!(
@@ -107,12 +107,11 @@ fn a_retune_of_thousands_of_keys_does_not_flood_redis() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = |rate: &str| file(&origin, &redis.url(), rate, "", ", burst = 5");
     let gateway = Gateway::start(&text("10r/s"));
-    let mut client = Client::connect(gateway.address());
+    let mut client = gateway.connect();
     let ok = |gateway: &Gateway| gateway.zone("drip_store_operations_total");
     let keys = 500;
     for key in 0..keys {
-        client.get(&format!("/?key={key}"));
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.fetch(&format!("/?key={key}")).status, 200);
     }
     let before = ok(&gateway);
     gateway.site.write(&text("20r/s"));

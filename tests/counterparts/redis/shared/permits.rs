@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, best_of_three, eventually, fetch, now, quarter_alone};
+use crate::support::{Gateway, Origin, best_of_three, eventually, now, quarter_alone};
 
 /// Returns a file whose origin has these permits in Redis.
 pub fn file(origin: SocketAddr, url: &str, gate: &str) -> String {
@@ -188,9 +188,7 @@ fn an_idle_request_waits_for_no_more_than_one_answer_and_a_busy_one_for_none() {
     };
     let before = (calls(), now());
     let asked = 200;
-    for _ in 0..asked {
-        assert_eq!(fetch(gateway.address(), "/0").status, 200);
-    }
+    gateway.check_each(asked, "/0", 200);
     let (more, took) = (calls() - before.0, before.1.elapsed());
     println!("{asked} lone requests, {more} calls in {took:?}");
     // The gateway checks 5 times per second whether others need its unused permits.

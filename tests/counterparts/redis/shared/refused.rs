@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::programs::redis::Redis;
 use crate::support::operator::{ask as operator_ask, json};
-use crate::support::{Gateway, Origin, assert_contains, eventually, fetch, side_by_side};
+use crate::support::{Gateway, Origin, assert_contains, eventually, side_by_side};
 
 const ALLOW: &str = "allow EVAL, EVALSHA and the commands of the scripts in Redis";
 const DELETE: &str = "delete it in Redis, or set another redis.prefix";
@@ -101,7 +101,7 @@ fn check(refusal: &Refusal, is_gate: bool) {
         )
     };
     let gateway = Gateway::start(&file(&origin, &redis, gate, zone));
-    let ask = || assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let ask = || assert_eq!(gateway.fetch("/?key=a").status, 200);
     ask();
     let headline = || {
         if !is_gate {
@@ -241,7 +241,7 @@ fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
         let gateway = Gateway::start(&file(&origin, &redis, "", &zone));
         eventually("the headline says so", || {
             thread::sleep(Duration::from_millis(20));
-            assert_eq!(fetch(gateway.address(), "/?key=sk_live").status, 200);
+            assert_eq!(gateway.fetch("/?key=sk_live").status, 200);
             headline(&gateway)["cause"] == "store_refuses"
         });
         let line = gateway.wait_for_line("the store refused a request's key");
@@ -258,7 +258,7 @@ fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let gate = "rate = \"50r/s\"\nstore = \"redis\"";
     let gateway = Gateway::start(&file(&origin, &redis, gate, "rate = \"1000r/s\""));
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(gateway.fetch("/?key=a").status, 200);
     redis.ask("CONFIG SET maxmemory 1");
     let line = gateway.wait_for_line("goes on alone with 1/1 of the rate");
     assert_contains!(
@@ -323,14 +323,14 @@ fn the_commands_that_are_documented_are_enough() {
     ));
     for name in algorithms {
         for _ in 0..2 {
-            let status = fetch(gateway.address(), &format!("/{name}?key=a")).status;
+            let status = gateway.fetch(&format!("/{name}?key=a")).status;
             assert!([200, 429].contains(&status), "{name}: {status}");
         }
         let key = format!("/api/zones/{name}/keys/a");
         assert_eq!(operator_ask(&gateway, "DELETE", &key, "").status, 200);
     }
     for status in [200, 429] {
-        assert_eq!(fetch(gateway.address(), "/shop").status, status);
+        assert_eq!(gateway.fetch("/shop").status, status);
     }
     thread::sleep(Duration::from_millis(500));
     let log = gateway.log();

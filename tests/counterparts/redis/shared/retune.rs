@@ -8,9 +8,7 @@ use tempfile::TempDir;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{
-    Client, Gateway, MS, Origin, assert_contains, check_pace, eventually, fetch, now,
-};
+use crate::support::{Gateway, MS, Origin, assert_contains, check_pace, eventually, now};
 
 /// A new rate in one file also applies to waiting requests of the other gateway.
 ///
@@ -26,9 +24,9 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     );
     let mut clients = Vec::new();
     for _ in 0..4 {
-        clients.push(Client::ask(one.address(), "/?key=a&who=one"));
+        clients.push(one.ask("/?key=a&who=one"));
         thread::sleep(Duration::from_millis(20));
-        clients.push(Client::ask(other.address(), "/?key=a&who=other"));
+        clients.push(other.ask("/?key=a&who=other"));
         thread::sleep(Duration::from_millis(20));
     }
     one.wait_for_depth(3);
@@ -38,7 +36,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     one.wait_for_line("the changed file is in force");
     // The other gateway learns of the rate with its next join.
     thread::sleep(Duration::from_millis(100));
-    clients.push(Client::ask(other.address(), "/?key=a&who=other"));
+    clients.push(other.ask("/?key=a&who=other"));
     for client in &mut clients {
         assert_eq!(client.answer().status, 200);
     }
@@ -60,7 +58,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     // After saving, the files agree.
     other.site.write(&text("5r/s"));
     other.wait_for_line("the changed file is in force");
-    fetch(other.address(), "/?key=a");
+    other.fetch("/?key=a");
     other.wait_for_line("have the same rate again");
     assert_eq!(other.log().matches("has another rate").count(), 1);
 }
@@ -78,7 +76,7 @@ fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     let own = shared.replace("store = \"redis\"", "store = \"memory\"");
     let gateway = Gateway::start(&own);
     let pass = |count: usize| {
-        let answers = (0..count).map(|_| fetch(gateway.address(), "/?key=a").status);
+        let answers = (0..count).map(|_| gateway.fetch("/?key=a").status);
         answers.filter(|status| *status == 200).count()
     };
     assert_eq!(pass(4), 2);
@@ -103,13 +101,13 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
         let text = file(&origin, &redis.url(), "1r/10s", &more, ", burst = 20");
         Gateway::start(&text)
     });
-    let mut clients = vec![Client::ask(one.address(), "/?key=alice")];
+    let mut clients = vec![one.ask("/?key=alice")];
     origin.wait_for(1);
     for gateway in [&other, &one, &other, &one, &other] {
-        clients.push(Client::ask(gateway.address(), "/?key=alice"));
+        clients.push(gateway.ask("/?key=alice"));
         thread::sleep(20 * MS);
     }
-    let _of_eve = [(); 3].map(|()| Client::ask(one.address(), "/?key=eve"));
+    let _of_eve = [(); 3].map(|()| one.ask("/?key=eve"));
     one.wait_for_depth(2 + 2);
     other.wait_for_depth(3);
     let began = now();
@@ -117,7 +115,7 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     one.wait_for_line("the changed file is in force");
     // The other gateway learns of the plan with its next join.
     thread::sleep(100 * MS);
-    clients.push(Client::ask(other.address(), "/?key=alice"));
+    clients.push(other.ask("/?key=alice"));
     assert!(clients.iter_mut().all(|it| it.answer().status == 200));
     let took = began.elapsed();
     assert!(took < 4000 * MS, "{took:?}: a minute at the zone's rate");
@@ -135,14 +133,14 @@ fn a_key_that_gets_a_plan_at_one_gateway_is_paced_anew_at_both() {
     // The other gateway also adds and removes the key.
     fs::write(&lists[1], "alice\n").expect("a file");
     other.wait_for_line("the changed file is in force");
-    assert_eq!(fetch(other.address(), "/?key=alice").status, 200);
+    assert_eq!(other.fetch("/?key=alice").status, 200);
     other.wait_for_line("have the same rate again");
     fs::write(&lists[1], "# nobody\n").expect("a file");
     eventually("it is read", || {
         other.log().matches("the changed file is in force").count() == 2
     });
-    assert_eq!(fetch(other.address(), "/?key=alice").status, 200);
-    let _waits = Client::ask(one.address(), "/?key=alice");
+    assert_eq!(other.fetch("/?key=alice").status, 200);
+    let _waits = one.ask("/?key=alice");
     let line = one.wait_for_line(has_other);
     let says = line.contains("in_force=1r/10s") && line.contains("own=10r/s");
     assert!(says, "{line}");

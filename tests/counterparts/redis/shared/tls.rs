@@ -34,7 +34,7 @@ fn over_tls_with_a_password_which_nobody_is_shown() {
     };
     let trust = [("SSL_CERT_FILE", cert_file.as_path())];
     let gateway = Gateway::start_with(&text("s3cret"), &trust);
-    let passed = (0..6).filter(|_| fetch(gateway.address(), "/?key=a").status == 200);
+    let passed = (0..6).filter(|_| gateway.fetch("/?key=a").status == 200);
     assert_eq!(passed.count(), 3);
     let config = gateway.admin("/api/config").expect("an admin port").text();
     assert!(
@@ -44,12 +44,12 @@ fn over_tls_with_a_password_which_nobody_is_shown() {
 
     gateway.site.write(&text("wrong"));
     gateway.wait_for_line("the changed file is in force");
-    assert_eq!(fetch(gateway.address(), "/?key=a").status, 503);
+    assert_eq!(gateway.fetch("/?key=a").status, 503);
     let line = gateway.wait_for_line("the store is out");
     assert!(!line.contains("wrong@"), "{line}");
     gateway.site.write(&text("s3cret"));
     eventually("the store is there again", || {
-        fetch(gateway.address(), "/?key=a").status == 429
+        gateway.fetch("/?key=a").status == 429
     });
 
     // Without the CA, a gateway does not trust the cluster.

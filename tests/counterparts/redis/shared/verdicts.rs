@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch};
+use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, side_by_side};
 
 const BUCKET: &str = ", burst = 3, nodelay = true";
 
@@ -102,11 +102,7 @@ fn two_gateways_have_one_limit_by_all_five_algorithms() {
     });
     let redis = Redis::start();
     let gateways = &two_gateways(&origin, &redis);
-    thread::scope(|scope| {
-        for case in &CASES {
-            scope.spawn(move || check(gateways, case));
-        }
-    });
+    side_by_side(&CASES, |case| check(gateways, case));
 }
 
 fn check(gateways: &[Gateway; 2], case: &Case) {
@@ -127,13 +123,13 @@ fn check(gateways: &[Gateway; 2], case: &Case) {
     let plain = check_count(0, ["a", "b"], "", 10);
     let gold = check_count(0, ["gold1", "gold2"], "", 20);
     for (key, longest) in [plain, gold].iter().zip(case.longest) {
-        let refused = fetch(gateways[1].address(), &format!("/{name}/0?key={key}"));
+        let refused = gateways[1].fetch(&format!("/{name}/0?key={key}"));
         assert_eq!(refused.status, 429, "{name} {key}");
         let retry = refused.head.field("retry-after").expect("a time");
         let retry: u64 = retry.parse().expect("seconds");
         assert!((1..=longest).contains(&retry), "{name} {key}: {retry}");
     }
-    let first = fetch(gateways[0].address(), &format!("/{name}/0?key=c"));
+    let first = gateways[0].fetch(&format!("/{name}/0?key=c"));
     for (field, value) in [("limit", "10"), ("remaining", "9")] {
         let received = first.head.field(&format!("x-ratelimit-{field}"));
         assert_eq!(received, Some(value), "{name}");

@@ -8,7 +8,7 @@ use super::in_flight::text;
 use super::permits::{Counting, pass};
 use crate::programs::redis::Redis;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, assert_contains, eventually, fetch, side_by_side};
+use crate::support::{Client, Gateway, assert_contains, eventually, side_by_side};
 
 /// Returns evidence and remedy of the current headline.
 fn headline(gateway: &Gateway) -> String {
@@ -30,7 +30,7 @@ fn killed(text: &str, app: &Counting, target: &str, count: usize) -> Gateway {
     // Requests are sent one after the other: without a burst none may wait for the zone's rate.
     let ask = |_| {
         pass(20);
-        Client::ask(other.address(), target)
+        other.ask(target)
     };
     let _result: Vec<Client> = (0..count).map(ask).collect();
     eventually("all run", || app.here() == count);
@@ -44,7 +44,7 @@ fn withheld_permits_of_an_origin_are_the_headline() {
     let (app, redis) = (Counting::start(), Redis::start());
     let text = app.file(&redis, "max_in_flight = 4\norphan = \"40s\"");
     let one = killed(&text, &app, "/5000", 4);
-    let _waits = Client::ask(one.address(), "/0");
+    let _waits = one.ask("/0");
     eventually("it is said", || {
         headline(&one).contains("places are withheld for a gateway that has vanished")
     });
@@ -65,11 +65,11 @@ fn withheld_permits_of_a_key_are_the_headline_for_waiters_and_rejections() {
         let (app, redis) = (Counting::start(), Redis::start());
         let text = text(&app, &redis.url(), "orphan = \"40s\"", limit);
         let one = killed(&text, &app, "/5000?key=a", 2);
-        let _waits = Client::ask(one.address(), "/0?key=a");
+        let _waits = one.ask("/0?key=a");
         eventually("it is said", || {
             if asked == "is rejected" {
                 for _ in 0..20 {
-                    assert_eq!(fetch(one.address(), "/0?key=a").status, 429);
+                    assert_eq!(one.fetch("/0?key=a").status, 429);
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }

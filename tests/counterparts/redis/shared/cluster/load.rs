@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::nodes::Cluster;
 use crate::redis::shared::most_above;
 use crate::support::night::day_or_night;
-use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
+use crate::support::{Done, Gateway, Origin, alone, best_of_three, now};
 
 /// Requests per second of each key.
 pub const RATE: f64 = 10.0;
@@ -136,11 +136,10 @@ limits = [{{ zone = "closed", burst = 4 }}]
         let stop = AtomicBool::default();
         let seen = Mutex::new((BTreeMap::<_, BTreeMap<u16, usize>>::new(), Duration::ZERO));
         let ask = |gateway: &Gateway, route: &'static str, key: &str| {
-            let mut client = Client::connect(gateway.address());
+            let mut client = gateway.connect();
             while !stop.load(Ordering::SeqCst) {
                 let began = now();
-                client.get(&format!("{route}?key={key}"));
-                let status = client.answer().status;
+                let status = client.fetch(&format!("{route}?key={key}")).status;
                 let took = began.elapsed();
                 let mut seen = seen.lock().expect("no panic");
                 *seen.0.entry(route).or_default().entry(status).or_default() += 1;

@@ -54,7 +54,7 @@ fn each_worker_has_one_connection_to_redis() {
         gauge(&gateway, "drip_origin_shared") == Some(1.0)
     });
     for key in 0..20 {
-        let answer = Client::ask(gateway.address(), &format!("/?key={key}")).answer();
+        let answer = gateway.ask(&format!("/?key={key}")).answer();
         assert_eq!(answer.status, 200);
     }
     let count = "EVAL return(tonumber(string.match(redis.call([[INFO]],[[clients]]),[[connected_clients:(%d+)]]))) 0";
@@ -70,7 +70,7 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
         let (origin, redis) = (Origin::start(), Redis::start());
         let own = file(&origin, &redis.url(), "rate = \"20r/s\"");
         let gateway = Gateway::start(&own);
-        let ask = |nth: usize| Client::ask(gateway.address(), &format!("/{nth}?key=a"));
+        let ask = |nth: usize| gateway.ask(&format!("/{nth}?key=a"));
         let mut clients: Vec<Client> = (0..30).map(ask).collect();
         assert_eq!(gauge(&gateway, "drip_origin_shared"), None);
         origin.wait_for(5);
