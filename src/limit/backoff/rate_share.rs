@@ -22,7 +22,7 @@ const CAREFUL_GROWTH: u64 = ALL / 100 / 10;
 /// Share of the configured rate that the origin can take.
 ///
 /// All shares are in millionths of the configured rate, so that a reload keeps them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RateShare {
     now: u64,
     /// Share of the rate that the origin answered without trouble when it was last in trouble.
@@ -48,14 +48,10 @@ impl RateShare {
     pub fn new(now: Moment) -> Self {
         Self {
             now: ALL,
-            trouble_at: None,
             steady: MIN_STEADY,
             steady_until: now,
-            has_grown: false,
-            was_near_trip: false,
-            may_grow: false,
             below_all_at: now,
-            last_cut: None,
+            ..Self::default()
         }
     }
 

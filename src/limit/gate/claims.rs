@@ -66,9 +66,10 @@ pub enum Sharing {
     Alone(NonZeroU32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// The gate takes slots of the grid.
+    #[default]
     Grid,
     /// The store is unreachable. The gate has a schedule of its own.
     Out(NonZeroU32),
@@ -80,7 +81,7 @@ enum Mode {
 ///
 /// At most one claim is in flight. A gate without waiters sends an empty claim once a second, to be
 /// counted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Claims {
     mode: Mode,
     /// Number of gateways that share the grid, as last reported by the store.
@@ -111,17 +112,10 @@ impl Claims {
     /// number.
     pub fn new(expected: Option<NonZeroU32>) -> Self {
         Self {
-            mode: Mode::Grid,
-            reported: None,
             expected,
             part: 1.0,
-            is_under_way: false,
-            silent: None,
-            last: Moment::default(),
-            again: Moment::default(),
-            waited: false,
-            requested: 0,
             is_satisfied: true,
+            ..Self::default()
         }
     }
 

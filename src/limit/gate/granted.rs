@@ -23,11 +23,11 @@ const MAX_SLOTS: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     /// Slots in order of time. Empty while the gate owes costs.
-    slots: VecDeque<Moment>,
+    pub(super) slots: VecDeque<Moment>,
     /// Costs of departures for which no slot was used yet.
-    debt: u64,
+    pub(super) debt: u64,
     /// Instant before which slots are unusable.
-    from: Moment,
+    pub(super) from: Moment,
     /// Slot of the last departure. It may be in the future.
     last: Moment,
     /// Last slot that was used.
@@ -36,7 +36,7 @@ pub(super) struct Granted {
     free: Moment,
     /// Time between two slots of this gate, by its last reported part of the rate.
     interval: Duration,
-    counts: SlotCounts,
+    pub(super) counts: SlotCounts,
     /// Reports of the waiting keys to the store. `None`: they are not reported.
     pub(super) key_reporting: Option<KeyReporting>,
 }
@@ -66,15 +66,6 @@ impl Granted {
         }
     }
 
-    pub(super) fn counts(&self) -> SlotCounts {
-        self.counts
-    }
-
-    /// Returns the instant before which slots are unusable.
-    pub(super) fn from(&self) -> Moment {
-        self.from
-    }
-
     /// Returns whether a new request has a slot by `now`, at the gate's part of the rate.
     pub(super) fn is_idle(&self, now: Moment) -> bool {
         let has_slot = || self.first(now).is_some_and(|slot| slot <= now);
@@ -87,11 +78,6 @@ impl Granted {
         u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of slots that it holds.
-    pub(super) fn all(&self) -> u64 {
-        self.slots.len() as u64
-    }
-
     /// Returns the number of slots that it holds and that a request ready at `ready` could use.
     pub(super) fn count(&self, ready: Moment) -> u64 {
         let passed = self
@@ -99,11 +85,6 @@ impl Granted {
             .iter()
             .take_while(|slot| **slot + MAX_LATENESS < ready);
         (self.slots.len() - passed.count()) as u64
-    }
-
-    /// Returns the costs that are owed.
-    pub(super) fn debt(&self) -> u64 {
-        self.debt
     }
 
     /// Adds granted slots, with the first free slot and the interval of the same answer.

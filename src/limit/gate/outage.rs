@@ -28,7 +28,7 @@ pub(super) struct Outage<K, W> {
     /// Number of unsent requests by key.
     by_key: HashMap<K, usize>,
     /// Total cost of the unsent requests.
-    costs: u64,
+    pub(super) costs: u64,
     /// Limit of an origin without a rate that has just recovered. `None`: no limit.
     ///
     /// Set only while requests wait.
@@ -68,11 +68,6 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
     /// Returns the number of unsent requests.
     pub(super) fn len(&self) -> usize {
         self.unsent.len()
-    }
-
-    /// Returns the total cost of the unsent requests.
-    pub(super) fn costs(&self) -> u64 {
-        self.costs
     }
 
     /// Returns whether an outage keeps no new request from leaving at once.

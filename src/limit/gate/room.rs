@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if !self.waiting.has_room(&share.key, queue, room) {
             return Err(self.full(share, now));
         }
-        let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
+        let ahead = self.outage.costs + self.waiting.ahead_of_new(share);
         let wait = self.wait_behind(ahead, now);
         // A request beyond the queue of its key is held for a limited time only.
         if wait > MAX_WAIT_ABOVE_BURST
@@ -167,7 +167,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         };
         Full {
             for_all,
-            retry_at: now + self.wait_behind(self.outage.costs() + ahead, now),
+            retry_at: now + self.wait_behind(self.outage.costs + ahead, now),
         }
     }
 }

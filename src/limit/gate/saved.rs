@@ -41,7 +41,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let Some(rate) = self.rate else {
             return rest;
         };
-        let costs = self.outage.costs() + self.waiting.costs();
+        let costs = self.outage.costs + self.waiting.costs();
         if self.shares_grid() {
             // Requests that come later claim their own slots of the grid.
             let next = self.leaves_behind(costs, opens).since(at);

@@ -59,13 +59,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         // The time before `now` had no slot, and is lost.
         self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
-            let counts = granted.counts();
+            let counts = granted.counts;
             self.slot_counts = SlotCounts {
-                expired: counts.expired + granted.all(),
+                expired: counts.expired + granted.slots.len() as u64,
                 ..counts
             };
             if let Some((_, cost)) = &mut self.last {
-                *cost += granted.debt();
+                *cost += granted.debt;
             }
         }
         self.waiting.set_parts(&[]);
@@ -101,7 +101,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn slot_counts(&self) -> SlotCounts {
         self.granted
             .as_ref()
-            .map_or(self.slot_counts, |granted| granted.counts())
+            .map_or(self.slot_counts, |granted| granted.counts)
     }
 
     /// Returns the number of slots that it holds and could use from `now` on.
@@ -124,7 +124,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let Some(granted) = &self.granted else {
             return 0;
         };
-        let usable = self.usable_costs(now).saturating_add(granted.debt());
+        let usable = self.usable_costs(now).saturating_add(granted.debt);
         usable.saturating_sub(self.granted_slots(now))
     }
 
@@ -165,11 +165,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// The bound is the number of permits that become free.
     fn usable_costs(&self, now: Moment) -> u64 {
-        let begins = self.granted.as_ref().map_or(now, |granted| granted.from());
+        let begins = self.granted.as_ref().map_or(now, |granted| granted.from);
         if self.is_out() || self.opens.max(begins) > now {
             return 0;
         }
-        let costs = self.outage.costs() + self.waiting.costs();
+        let costs = self.outage.costs + self.waiting.costs();
         let permits = self.permits_within(SPAN, now);
         let requests = (self.depth() as u64).max(1);
         costs.min(permits.saturating_mul(costs.div_ceil(requests)))

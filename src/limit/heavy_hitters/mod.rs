@@ -41,9 +41,8 @@ pub enum Window {
 /// most 64 counters of 36 bytes. This is 100 KB, and the keys. Memory is allocated as keys come.
 #[derive(Debug)]
 pub struct HeavyHitters<K> {
-    seconds: Ring<K>,
-    minute: Ring<K>,
-    ten_minutes: Ring<K>,
+    /// One for each [`Window`], in their order.
+    rings: [Ring<K>; 3],
 }
 
 /// Slots of a window, the oldest first.
@@ -112,15 +111,6 @@ impl Window {
 }
 
 impl<K: Clone + Ord> HeavyHitters<K> {
-    /// Returns an empty finder.
-    pub fn new() -> Self {
-        Self {
-            seconds: Ring::new(Window::Seconds),
-            minute: Ring::new(Window::Minute),
-            ten_minutes: Ring::new(Window::TenMinutes),
-        }
-    }
-
     /// Counts `weight` for the key of this hash. `key` is called if the key is new in its slot.
     pub fn record(
         &mut self,
@@ -130,21 +120,21 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         weight: u64,
         now: Moment,
     ) {
-        let long = self.ten_minutes.at(now).of(measure);
-        let kept = long.record(hash, key, weight);
-        let short = self.minute.at(now).of(measure);
-        let kept = short.record(hash, || kept.clone(), weight);
+        let [seconds, minute, ten_minutes] = &mut self.rings;
+        let kept = ten_minutes.at(now).of(measure).record(hash, key, weight);
+        let kept = minute
+            .at(now)
+            .of(measure)
+            .record(hash, || kept.clone(), weight);
         if measure == Measure::Rejections {
-            let latest = self.seconds.at(now).of(measure);
+            let latest = seconds.at(now).of(measure);
             latest.record(hash, || kept.clone(), weight);
         }
     }
 
     /// Drops the slots that are in no window any more.
     pub fn forget_old(&mut self, now: Moment) {
-        self.seconds.forget_old(now);
-        self.minute.forget_old(now);
-        self.ten_minutes.forget_old(now);
+        self.rings.iter_mut().for_each(|ring| ring.forget_old(now));
     }
 
     /// Returns the `limit` heaviest keys of a window by a measure. Equal keys are in their order.
@@ -155,11 +145,7 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         limit: usize,
         now: Moment,
     ) -> Heaviest<K> {
-        let ring = match window {
-            Window::Seconds => &self.seconds,
-            Window::Minute => &self.minute,
-            Window::TenMinutes => &self.ten_minutes,
-        };
+        let ring = &self.rings[window as usize];
         let error = ring.sum(measure, now, SpaceSaving::floor);
         // Sums the part above the floor of each slot. A slot without a counter of the key adds only
         // its floor.
@@ -191,20 +177,18 @@ impl<K: Clone + Ord> HeavyHitters<K> {
     }
 }
 
-impl<K: Clone + Ord> Default for HeavyHitters<K> {
+impl<K> Default for HeavyHitters<K> {
     fn default() -> Self {
-        Self::new()
+        let windows = [Window::Seconds, Window::Minute, Window::TenMinutes];
+        let rings = windows.map(|window| Ring {
+            window,
+            slots: VecDeque::new(),
+        });
+        Self { rings }
     }
 }
 
 impl<K> Ring<K> {
-    fn new(window: Window) -> Self {
-        Self {
-            window,
-            slots: VecDeque::new(),
-        }
-    }
-
     /// Returns the slot of an instant, which is never before the last one.
     fn at(&mut self, now: Moment) -> &mut Slot<K> {
         if self.slots.back().is_none_or(|last| last.end <= now) {

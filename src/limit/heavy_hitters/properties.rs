@@ -56,7 +56,7 @@ fn exact(
 }
 
 fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
-    let mut hitters = HeavyHitters::new();
+    let mut hitters = HeavyHitters::default();
     let mut now = START;
     let mut timed = Vec::new();
     for event in events {
@@ -109,7 +109,7 @@ proptest! {
 
 #[test]
 fn with_few_keys_all_counts_are_exact() {
-    let mut hitters = HeavyHitters::new();
+    let mut hitters = HeavyHitters::default();
     let mut now = START;
     for nth in 0..6_000_u64 {
         now = now + Duration::from_millis(10);
@@ -130,7 +130,7 @@ fn with_few_keys_all_counts_are_exact() {
 
 #[test]
 fn a_key_that_is_no_longer_rejected_is_soon_forgotten_in_the_shortest_window() {
-    let mut hitters = HeavyHitters::new();
+    let mut hitters = HeavyHitters::default();
     let mut reject = |key, seconds| {
         let now = START + Duration::from_secs(seconds);
         hitters.record(Measure::Rejections, hash(key), || key, 1, now);
@@ -149,7 +149,7 @@ fn a_key_that_is_no_longer_rejected_is_soon_forgotten_in_the_shortest_window() {
 
 #[test]
 fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
-    let mut hitters = HeavyHitters::new();
+    let mut hitters = HeavyHitters::default();
     let mut now = START;
     hitters.record(Measure::Rejections, hash(7), || 7, 1, now);
     for nth in 0..120_000_u64 {
@@ -157,7 +157,7 @@ fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
         let key = if nth % 20 == 0 { 7 } else { 1_000 + nth };
         hitters.record(Measure::Requests, hash(key), || key, 1, now);
     }
-    for ring in [&hitters.minute, &hitters.ten_minutes] {
+    for ring in &hitters.rings[1..] {
         let (closed, open) = ring.slots.as_slices();
         let slots: Vec<_> = closed.iter().chain(open).collect();
         assert!(slots.len() <= ring.window.slots().1);
@@ -172,14 +172,14 @@ fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
     let found = hitters.heaviest(Measure::Requests, Window::Minute, 1, now);
     assert_eq!(found.keys[0].key, 7);
     hitters.forget_old(now + Duration::from_secs(720));
-    let mut rings = [&hitters.seconds, &hitters.minute, &hitters.ten_minutes].into_iter();
+    let mut rings = hitters.rings.iter();
     assert!(rings.all(|ring| ring.slots.is_empty()));
 }
 
 #[test]
 fn of_equal_keys_the_first_are_found_regardless_of_hashes() {
     for hashes in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
-        let mut hitters = HeavyHitters::new();
+        let mut hitters = HeavyHitters::default();
         for (key, hash) in ["a", "b", "c"].into_iter().zip(hashes) {
             hitters.record(Measure::Rejections, hash, || key, 2, START);
         }

@@ -21,7 +21,7 @@ pub struct KeyPermitsCall {
 }
 
 /// Reply of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyPermitsReply {
     /// Permits of the gateway from now on.
     pub granted: usize,

@@ -60,8 +60,8 @@ pub struct KeyPermits {
     most: NonZeroU32,
     /// Whether requests with several maxima came recently: then no permit is used twice.
     is_mixed: bool,
-    /// Other gateways, as of the last reply.
-    elsewhere: OtherGateways,
+    /// Last reply, which counts the permits of other gateways.
+    reply: KeyPermitsReply,
     /// Whether the last call failed.
     is_lost: bool,
     used_until: Moment,
@@ -69,17 +69,6 @@ pub struct KeyPermits {
     forgotten_at: Moment,
     last_call: Moment,
     lacks_since: Option<Moment>,
-}
-
-/// Other gateways, as of the last reply of the store.
-#[derive(Clone, Copy, Debug, Default)]
-struct OtherGateways {
-    /// Number of permits that they have.
-    permits: usize,
-    /// Number of these permits whose gateways have vanished.
-    withheld: usize,
-    /// Whether some of them wait for a permit.
-    wait: bool,
 }
 
 /// Call without a reply yet.
@@ -122,7 +111,7 @@ impl KeyPermits {
             under_way: VecDeque::new(),
             most,
             is_mixed: false,
-            elsewhere: OtherGateways::default(),
+            reply: KeyPermitsReply::default(),
             is_lost: false,
             used_until: Moment::default(),
             forgotten_at: Moment::default(),
@@ -142,12 +131,12 @@ impl KeyPermits {
 
     /// Returns the number of permits at other gateways, as of the last reply.
     pub fn elsewhere(&self) -> usize {
-        self.elsewhere.permits
+        self.reply.others
     }
 
     /// Returns the permits of vanished gateways that are not granted yet, as of the last reply.
     pub fn withheld(&self) -> usize {
-        self.elsewhere.withheld
+        self.reply.withheld
     }
 
     /// Returns whether the last call failed: the store does not reply, or refuses this key.
@@ -174,8 +163,8 @@ impl KeyPermits {
     /// Records that a request has ended. `running` requests still run.
     pub fn freed(&mut self, running: usize) {
         // Without the store, or if it has forgotten, more permits may be in use than exist.
-        let are_too_many = self.elsewhere.permits + self.granted > count(self.most);
-        let goes_back = self.elsewhere.wait || self.is_mixed || are_too_many;
+        let are_too_many = self.reply.others + self.granted > count(self.most);
+        let goes_back = self.reply.others_wait || self.is_mixed || are_too_many;
         if goes_back && self.granted > running {
             self.granted -= 1;
             self.yields += 1;
@@ -290,11 +279,7 @@ impl KeyPermits {
         self.granted = granted.min(least);
         self.stored = requested.max().unwrap_or(0).max(reply.granted);
         self.used_until = sent + LEASE_HERE;
-        self.elsewhere = OtherGateways {
-            permits: reply.others,
-            withheld: reply.withheld,
-            wait: reply.others_wait,
-        };
+        self.reply = reply;
         self.is_lost = false;
     }
 
@@ -310,7 +295,7 @@ impl KeyPermits {
         self.stored = self.stored.max(requested.unwrap_or(0));
         self.claimed = None;
         self.is_lost = true;
-        self.elsewhere.wait = false;
+        self.reply.others_wait = false;
     }
 }
 

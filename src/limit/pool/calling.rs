@@ -51,7 +51,7 @@ impl PoolClient {
         if self.has_failed {
             return RETRY;
         }
-        if self.demand.others_wait && self.reported_held > self.held {
+        if self.others_wait && self.reported_held > self.held {
             return MIN_INTERVAL;
         }
         if usable > self.held {
@@ -73,13 +73,13 @@ impl PoolClient {
             return MIN_INTERVAL;
         }
         let has_turn = self.turn.is_some() && self.held == 1;
-        if self.held > self.keeps.max(needs.in_use) && !has_turn && self.demand.others_wait {
+        if self.held > self.keeps.max(needs.in_use) && !has_turn && self.others_wait {
             return MIN_INTERVAL;
         }
         if self.reported_held > self.held || self.held > self.keeps.max(needs.in_use) {
             return POLL_SCARCE;
         }
-        if self.demand.others_wait {
+        if self.others_wait {
             return POLL_SCARCE;
         }
         let wish = self.wish(needs);
@@ -87,20 +87,17 @@ impl PoolClient {
             return POLL_SCARCE;
         }
         match self.held > needs.in_use {
-            true if self.demand.is_scarce => POLL_SCARCE,
+            true if self.is_scarce => POLL_SCARCE,
             true => POLL_IDLE,
-            false if needs.in_use > 0 && self.is_contended() => POLL_SCARCE,
-            false if needs.in_use > 0 && self.demand.is_scarce => POLL_IDLE,
+            false if needs.in_use > 0 && self.contenders().is_some() => POLL_SCARCE,
+            false if needs.in_use > 0 && self.is_scarce => POLL_IDLE,
             false => RENEWED,
         }
     }
 
-    /// Returns whether there are more gateways than permits: any of them may wait for this one's.
-    fn is_contended(&self) -> bool {
-        self.contenders().is_some()
-    }
-
     /// Returns the number of gateways, if there are more gateways than permits.
+    ///
+    /// Then any of them may wait for the permit of this one.
     pub(super) fn contenders(&self) -> Option<NonZeroU32> {
         let counts = self.counts?;
         let is_more = usize::try_from(counts.gateways).is_ok_and(|all| all > counts.of);

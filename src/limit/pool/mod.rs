@@ -29,19 +29,10 @@ const PEAK: Duration = Duration::from_secs(1);
 /// Assumed number of gateways if it is unknown: a gateway takes a tenth alone.
 const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// Demand for permits, as of the pool's last reply.
-#[derive(Clone, Copy, Debug, Default)]
-struct PoolDemand {
-    /// Whether another gateway waits.
-    others_wait: bool,
-    /// Whether few permits are free.
-    is_scarce: bool,
-}
-
 /// Permits that a gateway has leased from a pool, and its next call.
 ///
 /// Calls are in sequence: the next one is made after the reply to the last one, or its failure.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PoolClient {
     limits: PoolLimits,
     held: usize,
@@ -51,7 +42,10 @@ pub struct PoolClient {
     keeps: usize,
     /// End of the lease, by this gateway's clock.
     until: Moment,
-    demand: PoolDemand,
+    /// Whether another gateway waits, as of the last reply.
+    others_wait: bool,
+    /// Whether few permits are free, as of the last reply.
+    is_scarce: bool,
     is_alone: bool,
     number: u64,
     /// Instant at which the call that is under way was sent.
@@ -82,26 +76,8 @@ impl PoolClient {
     pub fn new(limits: PoolLimits) -> Self {
         Self {
             limits,
-            held: 0,
-            reported_held: 0,
             keeps: usize::MAX,
-            until: Moment::default(),
-            demand: PoolDemand::default(),
-            is_alone: false,
-            number: 0,
-            under_way: None,
-            last: Moment::default(),
-            has_failed: false,
-            of_all: None,
-            reported: (0, 0),
-            peaks: [0; 2],
-            peak_since: Moment::default(),
-            members: KnownMembers::default(),
-            counts: None,
-            is_leaving: false,
-            next_since: None,
-            turn: None,
-            round_trip: RoundTrip::default(),
+            ..Self::default()
         }
     }
 
@@ -153,7 +129,7 @@ impl PoolClient {
         let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
         LeasedPermits {
             permits: self.bound(now),
-            until: turn.map(Turn::until),
+            until: turn.map(|turn| turn.until),
             among: self.contenders(),
         }
     }
@@ -252,7 +228,7 @@ impl PoolClient {
         if reply.lent != 1 {
             self.turn = None;
         } else if self.reported_held == 0 {
-            self.turn = Some(Turn::new(now, self.round_trip.usual()));
+            self.turn = Some(Turn::new(now, self.round_trip.usual));
         }
         (self.reported_held, self.keeps) = (reply.lent, reply.keeps);
         // A permit that others request, or that is leased twice, is not used again.
@@ -260,16 +236,11 @@ impl PoolClient {
         self.until = self.until.max(sent + TERM);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));
-        self.demand = PoolDemand {
-            others_wait: reply.others_wait,
-            is_scarce: reply.is_scarce,
-        };
+        self.others_wait = reply.others_wait;
+        // A pool that is recovering is called at short intervals, to get a lease soon.
+        self.is_scarce = reply.is_scarce || reply.counts.is_recovering;
         (self.members, self.counts) = (reply.members, Some(reply.counts));
         (self.has_failed, self.is_alone) = (false, false);
-        if reply.counts.is_recovering {
-            // It calls the pool at short intervals, and gets a lease as soon as possible.
-            self.demand.is_scarce = true;
-        }
     }
 
     /// Switches to another connection to the pool. A call that is under way gets no reply.

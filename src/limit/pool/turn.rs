@@ -41,7 +41,7 @@ const SLOT_AHEAD: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     /// Instant until which another request may start on the permit.
-    until: Moment,
+    pub(super) until: Moment,
     /// Instant since which the permit is not in use.
     free_since: Moment,
 }
@@ -69,11 +69,6 @@ impl Turn {
             Some(slot) => (self.until + SLOT_AHEAD).min(lingers.max(slot + LINGER)),
         }
     }
-
-    /// Returns the instant until which another request may start on the permit.
-    pub(super) fn until(self) -> Moment {
-        self.until
-    }
 }
 
 /// Duration until the pool's reply.
@@ -82,7 +77,7 @@ pub(super) struct RoundTrip {
     /// Shortest recent duration. The others include delays of a busy machine.
     shortest: Option<Duration>,
     /// Smoothed mean of recent durations, because they may vary much.
-    usual: Duration,
+    pub(super) usual: Duration,
 }
 
 impl RoundTrip {
@@ -96,10 +91,6 @@ impl RoundTrip {
             None => took,
         };
         self.shortest = Some(shortest);
-    }
-
-    pub(super) fn usual(self) -> Duration {
-        self.usual
     }
 
     /// Returns how long before its use a permit is requested.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Settings of a pool, from the file of a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolLimits {
     /// Permits of all gateways.
     pub most: usize,
@@ -17,9 +17,10 @@ pub struct PoolLimits {
 }
 
 /// Behaviour of a gateway whose lease has ended while the pool cannot be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithoutPool {
     /// The gateway takes an equal part of the permits, at least one.
+    #[default]
     Local,
     /// The gateway starts no request.
     Closed,
