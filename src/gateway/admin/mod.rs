@@ -237,10 +237,9 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
     // and no other gateway could do better.
     let gateway = admin.gateway();
     let store = gateway.as_ref().and_then(|gateway| gateway.store_health());
-    let outage = store.and_then(|store| Some((store.outage()?, store.shared_by())));
-    let store = outage.map_or(String::new(), |((since, reason), shared_by)| {
+    let outage = store.and_then(|store| Some((store.outage()?, store.during_outage())));
+    let store = outage.map_or(String::new(), |((since, reason), meanwhile)| {
         let seconds = clock::now().since(since).as_secs();
-        let meanwhile = shared_by.during_outage();
         format!("the store is out for {seconds} s ({reason}); {meanwhile}\n")
     });
     let is_out = gateway.is_some_and(|gateway| !gateway.has_origin());

@@ -25,7 +25,7 @@ use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
 use crate::room::OriginRoom;
 use crate::time::clock;
-use crate::zone::{SharedBy, StoreHealth, Zone};
+use crate::zone::{StoreHealth, Zone, during_outage};
 use learned_costs::LearnedCosts;
 
 pub use learned_costs::SavedCost;
@@ -100,12 +100,12 @@ impl Lifecycle {
 ///
 /// Reuses the existing one if its settings are unchanged.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
-    let shared_by = SharedBy::of(settings)?;
+    let during_outage = during_outage(settings)?;
     let health = match known.filter(|known| *known.settings() == settings.redis) {
         Some(same) => Arc::clone(same),
         None => Arc::new(StoreHealth::new(settings.redis.clone())),
     };
-    health.set_shared_by(shared_by);
+    health.set_during_outage(during_outage);
     Some(health)
 }
 

@@ -1,17 +1,16 @@
 //! Health of the store: outages and refusals.
 
+use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use config::Redis;
 use limit::Moment;
 
-use super::{Error, SharedBy, Store};
+use super::{Error, Store};
 use crate::observe::metrics::{Durations, StoreResult};
+use crate::observe::throttle::Throttle;
 use crate::time::clock;
-
-/// Least time between two log messages about refusals by the store.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Upper bound of the reasons of one outage that are logged, each once.
 const MAX_REASONS: usize = 8;
@@ -21,10 +20,20 @@ const MAX_REASONS: usize = 8;
 /// It is unavailable while any worker cannot reach it.
 pub struct StoreHealth {
     settings: Redis,
-    shared_by: Mutex<SharedBy>,
-    outage: Mutex<Outage>,
-    refused: Mutex<Refused>,
+    state: Mutex<State>,
+    /// Limits the log messages about refusals to one a minute.
+    refusals: Throttle,
     round_trips: Durations,
+}
+
+/// Mutable state of a [`StoreHealth`].
+#[derive(Debug, Default)]
+struct State {
+    /// Effect of an outage, as a part of a message.
+    during_outage: String,
+    outage: Outage,
+    /// Last refusal although the store was available.
+    refusal: Option<StoreRefusal>,
 }
 
 /// State of the present or last outage.
@@ -37,14 +46,6 @@ struct Outage {
     reason: String,
     /// Reasons that were logged.
     logged: Vec<String>,
-}
-
-/// Refusals by the store although it is available.
-#[derive(Debug, Default)]
-struct Refused {
-    /// Time of the last log message about a refusal.
-    logged_at: Option<Moment>,
-    last: Option<StoreRefusal>,
 }
 
 /// Reason why the store did not do an operation.
@@ -84,9 +85,8 @@ impl StoreHealth {
     pub fn new(settings: Redis) -> Self {
         Self {
             settings,
-            shared_by: Mutex::default(),
-            outage: Mutex::default(),
-            refused: Mutex::default(),
+            state: Mutex::default(),
+            refusals: Throttle::every(NonZeroU64::new(60).unwrap_or(NonZeroU64::MIN)),
             round_trips: Durations::default(),
         }
     }
@@ -96,25 +96,23 @@ impl StoreHealth {
         &self.settings
     }
 
-    /// Returns which features use the store.
-    pub fn shared_by(&self) -> SharedBy {
-        *self.lock_shared_by()
+    /// Returns the effect of an outage, as a part of a message.
+    pub fn during_outage(&self) -> String {
+        self.state().during_outage.clone()
     }
 
-    /// Sets which features use the store from now on.
-    pub fn set_shared_by(&self, shared_by: SharedBy) {
-        *self.lock_shared_by() = shared_by;
+    /// Sets the effect of an outage from now on.
+    pub fn set_during_outage(&self, effect: String) {
+        self.state().during_outage = effect;
     }
 
-    fn lock_shared_by(&self) -> MutexGuard<'_, SharedBy> {
-        self.shared_by
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the start and the reason of the present outage; `None` if the store is available.
     pub fn outage(&self) -> Option<(Moment, String)> {
-        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let outage = &self.state().outage;
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
     }
 
@@ -122,24 +120,17 @@ impl StoreHealth {
     ///
     /// Logs the first refusal, then at most one a minute.
     pub(crate) fn refused(&self, zone: &str, error: &Error) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = clock::now();
-        refused.last = Some(error.into());
-        if refused
-            .logged_at
-            .is_some_and(|logged_at| now.since(logged_at) < LOG_INTERVAL)
-        {
+        self.state().refusal = Some(error.into());
+        if self.refusals.show(clock::now()).is_none() {
             return;
         }
-        refused.logged_at = Some(now);
         let remedy = error.remedy();
-        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure; {remedy}");
+        tracing::error!(store = %self.settings.url, zone, %error, "the store refused the key of a request: such requests follow on_store_failure of their zone; {remedy}");
     }
 
     /// Returns the last refusal for any zone while the store was available.
     pub fn last_refusal(&self) -> Option<StoreRefusal> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.last.clone()
+        self.state().refusal.clone()
     }
 
     /// Returns the durations of batches, from sending to the answer or to giving up.
@@ -156,20 +147,23 @@ impl StoreHealth {
 
     /// Notes that a thread can no longer reach the store.
     pub(super) fn lost(&self, error: &Error) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let State {
+            during_outage,
+            outage,
+            ..
+        } = &mut *self.state();
         outage.workers += 1;
         if outage.workers == 1 {
             outage.since = clock::now();
             outage.reason = error.to_string();
             outage.logged = vec![outage.reason.clone()];
-            let meanwhile = self.shared_by().during_outage();
-            tracing::error!(store = %self.settings.url, %error, "the store is out; {meanwhile}");
+            tracing::error!(store = %self.settings.url, %error, "the store is out; {during_outage}");
         }
     }
 
     /// Notes that a thread still cannot reach the store. `error`: failure of its last try.
     pub(super) fn still_lost(&self, error: &Error) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let outage = &mut self.state().outage;
         outage.reason = error.to_string();
         if outage.logged.len() < MAX_REASONS && !outage.logged.contains(&outage.reason) {
             let reason = outage.reason.clone();
@@ -182,7 +176,7 @@ impl StoreHealth {
     ///
     /// `is_back`: the thread reaches the store again. If not, it no longer uses the store.
     pub(super) fn found(&self, is_back: bool) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let outage = &mut self.state().outage;
         outage.workers = outage.workers.saturating_sub(1);
         // If the worker uses another store by now, the state of this one is unknown.
         if outage.workers == 0 && is_back {
@@ -219,15 +213,15 @@ mod tests {
         store.still_lost(&Error::Late);
         store.still_lost(&Error::Late);
         assert_eq!(reason(), Some(Error::Late.to_string()));
-        assert_eq!(store.outage.lock().unwrap().logged.len(), 2);
+        assert_eq!(store.state().outage.logged.len(), 2);
         for nth in 0..20 {
             store.still_lost(&Error::NotWritable(nth.to_string()));
         }
         let newest = Error::NotWritable("19".to_owned()).to_string();
         assert_eq!(reason(), Some(newest));
-        assert_eq!(store.outage.lock().unwrap().logged.len(), MAX_REASONS);
+        assert_eq!(store.state().outage.logged.len(), MAX_REASONS);
         store.found(true);
         store.lost(&Error::Late);
-        assert_eq!(store.outage.lock().unwrap().logged.len(), 1);
+        assert_eq!(store.state().outage.logged.len(), 1);
     }
 }

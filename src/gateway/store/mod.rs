@@ -64,6 +64,7 @@ mod calls;
 mod client;
 mod clock;
 mod connection;
+mod during_outage;
 mod grid;
 mod health;
 mod key_permits;
@@ -76,7 +77,7 @@ mod reply;
 pub(crate) mod report;
 mod room;
 mod script;
-mod shared_by;
+
 #[cfg(test)]
 pub(crate) mod simulated;
 mod socket;
@@ -88,6 +89,7 @@ pub use backoff::BackoffCall;
 pub use client::Store;
 pub use clock::{StoreClock, Trip};
 pub use config::redis::{StoreRate, Url};
+pub use during_outage::during_outage;
 pub use grid::{Claim, ClaimReply};
 pub use health::{StoreHealth, StoreRefusal, store_result};
 pub use key_permits::InFlightCalls;
@@ -96,7 +98,6 @@ pub use patience::within;
 pub use permits::PermitsCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
 pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PERMITS_FORM, form};
-pub use shared_by::SharedBy;
 
 use limit::{Algorithm, Limit, Moment};
 

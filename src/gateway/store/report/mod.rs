@@ -88,7 +88,7 @@ impl Store {
                 .map(|(since, _)| seconds(clock::now().since(*since))),
             meanwhile: outage
                 .as_ref()
-                .map(|_| store.shared_by().during_outage().as_str().into()),
+                .map(|_| store.during_outage().as_str().into()),
             reason: outage.map(|(_, reason)| Plain::new(&reason)),
             latency: latency(&latencies),
             operations,

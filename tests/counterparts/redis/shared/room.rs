@@ -224,7 +224,7 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
         let log = gateway.log();
         assert_contains!(
             log,
-            "waiting rooms call nobody",
+            "waiting rooms call no visitors",
             "the waiting room calls again"
         );
     }
