@@ -10,6 +10,7 @@ use ring::digest::{Context, SHA256};
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
+use super::waiting::Seat;
 use super::{Granted, OriginGate, Waiting};
 use crate::time::clock;
 use crate::zone::Key;
@@ -76,16 +77,13 @@ impl ReservedPosition {
         let alarms = Alarms::join(&self.gate, &mut state, now);
         drop(state);
         self.gate.grant(released);
-        Some(Waiting {
-            gate: Arc::clone(&self.gate),
-            share: Share::of(KeyAtGate::default()),
+        let seat = Seat {
             position: self.position.clone(),
             turn,
-            since: self.since,
-            held_since: None,
             alarms,
-            is_dequeued: false,
-        })
+        };
+        let share = Share::of(KeyAtGate::default());
+        Some(Waiting::new(&self.gate, share, seat, self.since, None))
     }
 }
 

@@ -3,19 +3,17 @@
 //! The state of the gate's claims is in `claims`.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 
 use super::store_key::StoreKey;
 use super::store_task::StoreTask;
-use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{Claim, GRID_FORM, StoreClock, StoreRate};
-use crate::zone::{StoreRefusal, store_result};
+use crate::zone::StoreRefusal;
 
 /// End of the log line for a key that the store refuses.
-const REFUSED: &str = "gate, which goes on alone with its part of the rate";
+const REFUSED: &str = "gate: this gateway goes on alone with its part of the rate";
 
 /// Claim of slots, with what the store needs to know for it.
 pub(super) struct SlotClaim {
@@ -35,18 +33,16 @@ pub(super) struct GridLink {
     clock: Rc<StoreClock>,
     /// Time within which most answers to claims arrive; zero before the first one.
     lead: Duration,
-    claims: Arc<CountBy<StoreResult>>,
 }
 
 impl GridLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
-        let key = task.key("gate", GRID_FORM);
+        let key = StoreKey::new(task, "gate", GRID_FORM);
         Self {
             clock: key.link.clock(),
             key,
             lead: Duration::ZERO,
-            claims: task.claims(),
         }
     }
 
@@ -58,7 +54,6 @@ impl GridLink {
     /// the gate use its own part alone until the store is back.
     pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
         let SlotClaim { demand, part, rate } = claim;
-        self.key.begin();
         let pace = StoreRate::new(rate.0, Algorithm::LeakyBucket, rate.1);
         // Cannot fail for a valid configuration: such a rate is rejected when the file is read.
         let pace = pace.map_err(|error| StoreRefusal {
@@ -78,8 +73,7 @@ impl GridLink {
             at: None,
         };
         let (granted, trip) = self.key.link.call(&claim).await;
-        self.claims.add(store_result(granted.as_ref().err()), 1);
-        let granted = granted.map_err(|error| self.key.note(&error, REFUSED))?;
+        let granted = self.key.replied(granted, REFUSED)?;
         self.clock.note(trip, granted.now);
         let own = |store_time: Moment| self.clock.own(store_time);
         // Rises at once and falls slowly. With a lead that is too short, slots arrive after their

@@ -73,7 +73,7 @@ impl LearningLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
         Self {
-            key: task.key("backoff", BACKOFF_FORM),
+            key: StoreKey::new(task, "backoff", BACKOFF_FORM),
         }
     }
 }
@@ -105,14 +105,11 @@ impl Dialogue for LearningLink {
             at: None,
         };
         let (reply, _) = self.key.link.call(&call).await;
-        reply.map_err(|error| {
-            // An outage of the store is logged elsewhere.
-            if !error.is_outage() {
-                let what = "back-off, so this gateway backs off alone";
-                self.key.log_refusal(&error, what);
-            }
-            StoreRefusal::from(&error)
-        })
+        let reply = self
+            .key
+            .replied(reply, "back-off: this gateway backs off alone");
+        self.key.forget_outage();
+        reply
     }
 
     fn replied(

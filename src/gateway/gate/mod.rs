@@ -20,7 +20,6 @@ mod overrides;
 mod permit;
 mod permits;
 pub(crate) mod report;
-mod room;
 mod settings;
 mod share;
 mod state;
@@ -50,17 +49,21 @@ pub use departed::KeyAtGate;
 pub use departed::{DepartedRequest, ReservedPosition};
 pub use handover::SavedOriginGate;
 pub use outage::GateOutage;
-pub(crate) use outage::OutageStart;
 pub use overrides::{GateOverride, OverrideRefusal};
 pub(crate) use permit::Load;
 use permit::Unreported;
 pub use permit::{InvalidRetryAfter, Permit};
 use permits::NO_LEASE;
 pub use permits::PermitSharing;
-pub(crate) use room::Room;
 use state::{Released, State};
 pub use status::GateState;
+use waiting::Seat;
 pub use waiting::{WaitError, Waiting};
+
+/// Number of requests that an origin's servers allow at an instant; `None`: they set no limit.
+///
+/// The function must not lock, as it runs behind the gate's lock.
+pub(crate) type Room = Arc<dyn Fn(Moment) -> Option<usize> + Send + Sync>;
 
 /// Gate of an origin, shared by all workers.
 pub struct OriginGate {
@@ -236,23 +239,18 @@ impl OriginGate {
         let times = (now.before(waited), now);
         let joined = state.join(&share, cost, limits, has_turn, times);
         let joined = joined.map(|joined| match joined {
-            Some(it) => Err((it, Alarms::join(self, &mut state, now))),
+            Some((position, turn)) => Err(Seat {
+                position,
+                turn,
+                alarms: Alarms::join(self, &mut state, now),
+            }),
             None => Ok(state.left_last(now)),
         });
         drop(state);
         self.grant(released);
         Ok(match joined? {
             Ok((number, left)) => Admission::Passed(Permit::new(self, number, cost.get(), left)),
-            Err(((position, turn), alarms)) => Admission::Waiting(Waiting {
-                gate: Arc::clone(self),
-                share,
-                position,
-                turn,
-                since: now,
-                held_since: None,
-                alarms,
-                is_dequeued: false,
-            }),
+            Err(seat) => Admission::Waiting(Waiting::new(self, share, seat, now, None)),
         })
     }
 

@@ -1,16 +1,16 @@
 //! Outages of an origin: its gate releases no request until the origin can be reached again.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{GatePosition, Moment};
+use limit::Moment;
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
 use super::permit::Permit;
 use super::state::State;
-use super::{GateRejection, Granted, KeyAtGate, OriginGate};
+use super::waiting::Seat;
+use super::{GateRejection, KeyAtGate, OriginGate};
 use crate::origin::error::OriginError;
 use crate::time::clock;
 
@@ -23,19 +23,11 @@ pub struct GateOutage {
     pub error: Arc<OriginError>,
 }
 
-/// Result of beginning an outage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutageStart {
-    /// New outage, with its number.
-    New(u64),
-    Known,
-}
-
 impl OriginGate {
     /// Begins an outage because of `error`: nothing leaves until [its end](Self::end_outage).
     ///
     /// `version`: version of the settings under which the origin could not be reached. `origin`:
-    /// its name.
+    /// its name. Returns the number of the outage if it is a new one.
     ///
     /// # Errors
     ///
@@ -46,13 +38,13 @@ impl OriginGate {
         origin: &str,
         version: u64,
         error: OriginError,
-    ) -> Result<OutageStart, OriginError> {
+    ) -> Result<Option<u64>, OriginError> {
         let mut state = self.lock();
         if state.is_closed || state.version != version {
             return Err(error);
         }
         if state.gate.is_out() {
-            return Ok(OutageStart::Known);
+            return Ok(None);
         }
         let now = clock::now();
         state.outages += 1;
@@ -67,7 +59,7 @@ impl OriginGate {
         self.outage.send_replace(Some(outage));
         drop(state);
         self.events.outage_began(origin, &*error, now);
-        Ok(OutageStart::New(number))
+        Ok(Some(number))
     }
 
     /// Records that the origin still cannot be reached.
@@ -132,7 +124,7 @@ impl OriginGate {
         self: &Arc<Self>,
         permit: &mut Permit,
         key: KeyAtGate,
-    ) -> Result<(GatePosition, oneshot::Receiver<Granted>, Rc<Alarms>), GateRejection> {
+    ) -> Result<Seat, GateRejection> {
         let mut state = self.lock();
         let now = clock::now();
         state.check_room_at_head(&key, now)?;
@@ -147,6 +139,10 @@ impl OriginGate {
         let alarms = Alarms::join(self, &mut state, now);
         drop(state);
         self.grant(released);
-        Ok((position, turn, alarms))
+        Ok(Seat {
+            position,
+            turn,
+            alarms,
+        })
     }
 }

@@ -134,12 +134,7 @@ impl Permit {
                 status,
                 retry_after,
             };
-            self.gate.report(Unreported {
-                sent,
-                time: self.time.get(),
-                cost: self.cost,
-                result: Some(result),
-            });
+            self.gate.report(self.unreported(sent, Some(result)));
         }
     }
 
@@ -197,17 +192,15 @@ impl Permit {
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
         let gate = Arc::clone(&self.gate);
-        let (position, turn, alarms) = gate.put_back(&mut self, key.clone())?;
-        Ok(Waiting {
-            gate,
-            share: Share::of(key),
-            position,
-            turn,
-            since: clock::now(),
-            held_since: Some(held_since),
-            alarms,
-            is_dequeued: false,
-        })
+        let seat = gate.put_back(&mut self, key.clone())?;
+        let held_since = Some(held_since);
+        Ok(Waiting::new(
+            &gate,
+            Share::of(key),
+            seat,
+            clock::now(),
+            held_since,
+        ))
     }
 
     /// Returns how the request ended. Called when this is dropped.
@@ -226,13 +219,16 @@ impl Permit {
     /// Takes the result for the back-off; `None` if it was reported before, or is not needed.
     pub(super) fn take_unreported(&self) -> Option<Unreported> {
         let result = self.failure.take().map(OriginResult::Failed);
-        let (sent, cost) = (self.sent.take()?, self.cost);
-        Some(Unreported {
+        Some(self.unreported(self.sent.take()?, result))
+    }
+
+    fn unreported(&self, sent: Sent, result: Option<OriginResult>) -> Unreported {
+        Unreported {
             sent,
             time: self.time.get(),
-            cost,
+            cost: self.cost,
             result,
-        })
+        }
     }
 }
 

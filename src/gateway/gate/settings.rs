@@ -4,11 +4,10 @@ use std::sync::{Arc, MutexGuard};
 
 use limit::{Class, GateLimits, Moment, Rate};
 
-use super::OriginGate;
 use super::backing_off::BackingOff;
 use super::overrides::GateOverride;
-use super::room::Room;
 use super::state::State;
+use super::{OriginGate, Room};
 use crate::time::clock;
 
 impl State {
@@ -113,19 +112,15 @@ impl OriginGate {
         keeps_outage: bool,
     ) {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
-        let mut state = self.lock();
-        let now = clock::now();
-        let mut released = state.release(&self.metrics, now);
         let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
-        let unfit = |it: &mut Box<GateOverride>| it.check_fits(origin).is_err();
-        let ended = state.overridden.take_if(unfit);
-        state.set_room(room, now);
-        state.reload(backoff, limits, classes, keeps_outage, now);
-        self.show_outage(&state);
-        released.extend(state.release(&self.metrics, now));
-        drop(state);
-        self.grant(released);
-        self.changes.send_replace(());
+        let ended = self.change(self.lock(), |state, now| {
+            let unfit = |it: &mut Box<GateOverride>| it.check_fits(origin).is_err();
+            let ended = state.overridden.take_if(unfit);
+            state.set_room(room, now);
+            state.reload(backoff, limits, classes, keeps_outage, now);
+            self.show_outage(state);
+            ended
+        });
         if ended.is_some() {
             let origin = &origin.name;
             tracing::warn!(
@@ -140,7 +135,8 @@ impl OriginGate {
     /// Waiters get new times, and none is lost. Limits that the back-off has lowered stay lowered
     /// by the same factor.
     pub fn set_override(self: &Arc<Self>, new: Option<GateOverride>) -> Option<GateOverride> {
-        self.replace_override(self.lock(), new)
+        let before = self.change(self.lock(), |state, now| state.set_override(new, now));
+        before.map(|it| *it)
     }
 
     /// Ends the override if `ends` says so for it, and returns it.
@@ -152,23 +148,24 @@ impl OriginGate {
         if !state.overridden.as_deref().is_some_and(ends) {
             return None;
         }
-        self.replace_override(state, None)
+        let before = self.change(state, |state, now| state.set_override(None, now));
+        before.map(|it| *it)
     }
 
-    /// Sets or ends an override under the lock, and releases the lock. Returns the previous one.
-    fn replace_override(
+    /// Changes the limits under the lock, grants the slots that have come, and wakes the waiters.
+    fn change<T>(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
-        new: Option<GateOverride>,
-    ) -> Option<GateOverride> {
+        change: impl FnOnce(&mut State, Moment) -> T,
+    ) -> T {
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
-        let before = state.set_override(new, now);
+        let result = change(&mut state, now);
         released.extend(state.release(&self.metrics, now));
         drop(state);
         self.grant(released);
         self.changes.send_replace(());
-        before.map(|it| *it)
+        result
     }
 
     /// Extends the override to the end of `new`, if both have the same owner and values.

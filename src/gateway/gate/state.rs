@@ -18,8 +18,7 @@ use super::observer::Observer;
 use super::overrides::GateOverride;
 use super::permit::{DepartureRecord, Load, Unreported};
 use super::permits::SharedPermits;
-use super::room::Room;
-use super::{GateRejection, Granted, KeyAtGate};
+use super::{GateRejection, Granted, KeyAtGate, Room};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// Time by which slots are given out early.
@@ -140,7 +139,7 @@ impl State {
         }
         let now = now();
         if let Some(room) = &self.room {
-            self.gate.set_room(room.at(now), now);
+            self.gate.set_room(room(now), now);
         }
         self.follow_permits(now);
     }
@@ -166,7 +165,7 @@ impl State {
     /// Takes over the servers of a new version of the origin.
     pub(super) fn set_room(&mut self, room: Option<Room>, now: Moment) {
         self.gate
-            .set_room(room.as_ref().and_then(|it| it.at(now)), now);
+            .set_room(room.as_ref().and_then(|it| it(now)), now);
         self.room = room;
     }
 
@@ -225,7 +224,7 @@ impl State {
         key: &KeyAtGate,
         now: Moment,
     ) -> Result<(), GateRejection> {
-        self.check_open()?;
+        self.check_takes(true)?;
         let room = self.gate.check_room_at_head(key, now);
         room.map_err(|full| GateRejection::full(full, now))
     }
@@ -233,11 +232,6 @@ impl State {
     /// Returns whether a request comes too late. `has_turn`: whether it has waited in a zone.
     pub(super) fn takes_no_more(&self, has_turn: bool) -> bool {
         self.is_closed || (self.is_handed_over && !has_turn)
-    }
-
-    /// Returns an error if the gate is closed.
-    fn check_open(&self) -> Result<(), GateRejection> {
-        self.check_takes(true)
     }
 
     /// Returns an error if a request comes [too late](Self::takes_no_more).
@@ -258,7 +252,7 @@ impl State {
         limits: &WaitLimits,
         now: Moment,
     ) -> Result<(), GateRejection> {
-        self.check_open()?;
+        self.check_takes(true)?;
         let in_vain = self.gate.check_wait(share, limits, now);
         in_vain.map_err(|in_vain| {
             let (reason, retry_after) = match in_vain {

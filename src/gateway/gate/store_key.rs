@@ -3,20 +3,19 @@
 //! Used by the calls for slots, permits and back-off.
 
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use limit::Moment;
 
+use super::store_task::StoreTask;
 use crate::observe::escape::cut_quoted;
+use crate::observe::metrics::{CountBy, StoreResult};
+use crate::observe::throttle::Throttle;
 use crate::store::{Error, Link};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal};
-
-/// Minimum interval between two log lines about a refused key.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
+use crate::zone::{StoreHealth, StoreRefusal, store_result};
 
 /// Key in the store that the gates of an origin share, with the link of one worker.
 pub(super) struct StoreKey {
@@ -29,8 +28,10 @@ pub(super) struct StoreKey {
     pub(super) gateway: [u8; 8],
     /// Error of the last call, if the store is out.
     error: Option<Error>,
-    /// Instant at which a refusal was last logged.
-    refused: Option<Moment>,
+    /// Counters of the calls.
+    calls: Arc<CountBy<StoreResult>>,
+    /// Limits the log lines about refusals to one a minute.
+    refusals: Throttle,
 }
 
 /// Returns a new random identifier for this origin's gate at this gateway.
@@ -43,48 +44,50 @@ pub(super) fn new_gateway(origin: &str) -> u64 {
 
 impl StoreKey {
     /// Returns the key of this kind and format, for calls from this thread. Does not connect.
-    pub(super) fn new(
-        store_health: &Arc<StoreHealth>,
-        origin: &str,
-        gateway: u64,
-        (kind, form): (&str, u8),
-    ) -> Self {
+    pub(super) fn new(task: &StoreTask, kind: &str, form: u8) -> Self {
+        let origin = &task.origin;
         Self {
-            store_health: Arc::clone(store_health),
-            link: Link::here(store_health),
-            origin: origin.to_owned(),
+            store_health: Arc::clone(&task.store),
+            link: Link::here(&task.store),
             name: format!("{kind}:{origin}.{form}").into_bytes(),
-            gateway: gateway.to_le_bytes(),
+            origin: origin.clone(),
+            gateway: task.gateway.to_le_bytes(),
             error: None,
-            refused: None,
+            calls: task.claims(),
+            refusals: Throttle::every(NonZeroU64::new(60).unwrap_or(NonZeroU64::MIN)),
         }
     }
 
-    /// Forgets the error of the previous call, as another call begins.
-    pub(super) fn begin(&mut self) {
+    /// Counts a call by its reply, and logs a refusal of the key. `what`: text for the log.
+    ///
+    /// An error that ends in an outage of the store is kept for [`is_back`](Self::is_back).
+    pub(super) fn replied<T>(
+        &mut self,
+        reply: Result<T, Error>,
+        what: &str,
+    ) -> Result<T, StoreRefusal> {
+        self.calls.add(store_result(reply.as_ref().err()), 1);
+        let (outage, refusal) = match reply.as_ref().err() {
+            Some(error) if error.is_outage() => (Some(error.clone()), None),
+            refusal => (None, refusal),
+        };
+        self.error = outage;
+        if let Some(error) = refusal {
+            self.log_refusal(error, what);
+        }
+        reply.map_err(|error| (&error).into())
+    }
+
+    /// Forgets an outage that ended the last call, as other calls find it sooner.
+    pub(super) fn forget_outage(&mut self) {
         self.error = None;
     }
 
-    /// Records why a call was not answered. `what`: text for the log if the store refused the key.
-    pub(super) fn note(&mut self, error: &Error, what: &str) -> StoreRefusal {
-        if error.is_outage() {
-            self.error = Some(error.clone());
-        } else {
-            self.log_refusal(error, what);
-        }
-        error.into()
-    }
-
-    /// Logs that the store refused the key, at most once per [`LOG_INTERVAL`].
-    pub(super) fn log_refusal(&mut self, error: &Error, what: &str) {
-        let now = clock::now();
-        if self
-            .refused
-            .is_some_and(|logged| now.since(logged) < LOG_INTERVAL)
-        {
+    /// Logs that the store refused the key, at most once a minute.
+    fn log_refusal(&self, error: &Error, what: &str) {
+        if self.refusals.show(clock::now()).is_none() {
             return;
         }
-        self.refused = Some(now);
         let redis = self.store_health.settings();
         let key = [redis.prefix.as_bytes(), &self.name].concat();
         let remedy = error.remedy();

@@ -112,13 +112,6 @@ pub(super) enum Shared {
     Backoff,
 }
 
-/// Next step of a task.
-enum Next<C> {
-    Call(C),
-    /// Checks again at this instant, or when the task is woken.
-    Look(Option<Moment>),
-}
-
 /// Task that calls the store for a gate, before it runs.
 pub(crate) struct StoreTask {
     pub(super) gate: Weak<OriginGate>,
@@ -131,11 +124,6 @@ pub(crate) struct StoreTask {
 }
 
 impl StoreTask {
-    /// Returns the key of this kind and format, for calls from this thread. Does not connect.
-    pub(super) fn key(&self, kind: &str, form: u8) -> StoreKey {
-        StoreKey::new(&self.store, &self.origin, self.gateway, (kind, form))
-    }
-
     pub(super) fn new(
         gate: &Arc<OriginGate>,
         origin: &config::Origin,
@@ -153,19 +141,22 @@ impl StoreTask {
         }
     }
 
-    /// Returns the counters of the gate's calls of the store.
+    /// Returns the counters of the gate's calls of the store. Those for the back-off do not count.
     pub(super) fn claims(&self) -> Arc<CountBy<StoreResult>> {
         let gate = self.gate.upgrade();
-        gate.map(|gate| gate.metrics.claims()).unwrap_or_default()
+        let counted = gate.filter(|_| !matches!(self.shared, Shared::Backoff));
+        counted
+            .map(|gate| gate.metrics.claims())
+            .unwrap_or_default()
     }
 
     /// Calls the store until the gate is dropped, or another task calls it for the gate.
     pub(super) async fn converse<D: Dialogue>(&self, dialogue: &mut D) {
         while let Some(next) = self.next::<D>() {
             let call = match next {
-                Next::Call(call) => call,
-                Next::Look(at) => {
-                    self.wait(at).await;
+                Ok(call) => call,
+                Err(looks) => {
+                    self.wait(looks).await;
                     continue;
                 }
             };
@@ -179,13 +170,12 @@ impl StoreTask {
         }
     }
 
-    /// Returns the next step of the task; `None`: the task ends.
-    fn next<D: Dialogue>(&self) -> Option<Next<D::Call>> {
+    /// Returns the next call, or the instant at which to check again; `None`: the task ends.
+    fn next<D: Dialogue>(&self) -> Option<Result<D::Call, Option<Moment>>> {
         let gate = self.gate.upgrade()?;
         let mut state = self.state::<D>(&gate)?;
         let call = D::next(&gate, &mut state, clock::now());
-        let looks = D::caller(&mut state)?.looks;
-        Some(call.map_or(Next::Look(looks), Next::Call))
+        Some(call.ok_or(D::caller(&mut state)?.looks))
     }
 
     /// Hands a reply to the gate. Returns whether the next call waits until the store is back.

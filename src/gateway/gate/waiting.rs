@@ -19,16 +19,21 @@ use crate::time::pacer::Pacer;
 
 /// Request that waits at a gate. Dropping it removes the request from the queue.
 pub struct Waiting {
-    pub(super) gate: Arc<OriginGate>,
-    pub(super) share: Share<KeyAtGate>,
+    gate: Arc<OriginGate>,
+    share: Share<KeyAtGate>,
+    seat: Seat,
+    since: Moment,
+    /// Instant at which the request first could not be sent, if it has departed before.
+    held_since: Option<Moment>,
+    is_dequeued: bool,
+}
+
+/// Position of a waiter, and the receiver of its grant.
+pub(super) struct Seat {
     pub(super) position: GatePosition,
     /// Receiver of the grant. A permit in transit is given back when this is dropped.
     pub(super) turn: oneshot::Receiver<Granted>,
-    pub(super) since: Moment,
-    /// Instant at which the request first could not be sent, if it has departed before.
-    pub(super) held_since: Option<Moment>,
     pub(super) alarms: Rc<Alarms>,
-    pub(super) is_dequeued: bool,
 }
 
 /// Reason for which a waiter does not get a permit.
@@ -46,6 +51,23 @@ impl From<GateRejection> for WaitError {
 }
 
 impl Waiting {
+    pub(super) fn new(
+        gate: &Arc<OriginGate>,
+        share: Share<KeyAtGate>,
+        seat: Seat,
+        since: Moment,
+        held_since: Option<Moment>,
+    ) -> Self {
+        Self {
+            gate: Arc::clone(gate),
+            share,
+            seat,
+            since,
+            held_since,
+            is_dequeued: false,
+        }
+    }
+
     /// Returns the instant from which the request's limits count.
     pub fn since(&self) -> Moment {
         self.since
@@ -63,7 +85,7 @@ impl Waiting {
     ) -> Result<Permit, WaitError> {
         let (permit, due) = loop {
             let answer = if limits.hold.is_zero() {
-                let answer = timeout(limits.queue_timeout, &mut self.turn).await;
+                let answer = timeout(limits.queue_timeout, &mut self.seat.turn).await;
                 answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
             } else {
                 // Boxed to keep the state of a waiting request small where no requests are held.
@@ -97,9 +119,9 @@ impl Waiting {
     /// Goes back to the head of the queue with a permit that may no longer be used.
     fn wait_again(&mut self, mut permit: Permit) -> Result<(), WaitError> {
         let key = self.share.key.clone();
-        let (position, turn, alarms) = self.gate.put_back(&mut permit, key)?;
-        self.alarms.leave();
-        (self.position, self.turn, self.alarms) = (position, turn, alarms);
+        let seat = self.gate.put_back(&mut permit, key)?;
+        self.seat.alarms.leave();
+        self.seat = seat;
         self.is_dequeued = false;
         Ok(())
     }
@@ -118,7 +140,7 @@ impl Waiting {
             let (until, why) = patience.timeout_at();
             tokio::select! {
                 biased;
-                answer = &mut self.turn => return Ok(answer),
+                answer = &mut self.seat.turn => return Ok(answer),
                 // The sender cannot be dropped before `self`: the gate owns it.
                 _ = outages.changed() => {}
                 () = sleep(until.since(now)) => return Err(self.given_up(why, limits.hold)),
@@ -153,9 +175,9 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.alarms.leave();
+        self.seat.alarms.leave();
         if !self.is_dequeued {
-            self.gate.leave(&self.position);
+            self.gate.leave(&self.seat.position);
         }
     }
 }

@@ -18,7 +18,7 @@ use super::group::Group;
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::Server;
-use crate::gate::{GateRejection, KeyAtGate, OriginGate, OutageStart, Permit, Room, Waiting};
+use crate::gate::{GateRejection, KeyAtGate, OriginGate, Permit, Room, Waiting};
 use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -104,7 +104,7 @@ impl Origin {
         let group = Group::of(&settings, &servers);
         let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
         let limited = group.clone().filter(|_| settings.limits_servers());
-        let room = limited.map(|group| Room::new(move |now| group.room(now)));
+        let room = limited.map(|group| -> Room { Arc::new(move |now| group.room(now)) });
         let known = gate.map(|gate| gate.metrics());
         let known = known.or(before.map(|it| &it.gate_metrics));
         let gate_metrics = known.map(Arc::clone).unwrap_or_default();
@@ -203,9 +203,8 @@ impl Origin {
         if !self.settings.holds() || !error.is_unreachable() {
             return Err(error);
         }
-        if let OutageStart::New(outage) =
-            gate.begin_outage(&self.settings.name, self.version, error)?
-        {
+        let begun = gate.begin_outage(&self.settings.name, self.version, error)?;
+        if let Some(outage) = begun {
             let recovery = Recovery {
                 origin: self.settings.name.clone(),
                 gate: Arc::clone(gate),

@@ -9,9 +9,8 @@ use limit::{PoolCall, PoolReply};
 use super::super::store_key::StoreKey;
 use super::super::store_task::StoreTask;
 use super::{OriginGate, PoolTerms};
-use crate::observe::metrics::{CountBy, StoreResult};
 use crate::store::{PERMITS_FORM, PermitsCall};
-use crate::zone::{StoreRefusal, store_result};
+use crate::zone::StoreRefusal;
 
 /// Connection of one gate to the pool of permits that gateways share.
 ///
@@ -19,7 +18,6 @@ use crate::zone::{StoreRefusal, store_result};
 pub(in crate::gate) struct PermitsLink {
     /// Key of the pool in the store.
     pub(super) key: StoreKey,
-    calls: Arc<CountBy<StoreResult>>,
     /// Last call of the pool.
     last: Option<(PoolCall, PoolTerms)>,
 }
@@ -28,8 +26,7 @@ impl PermitsLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
-            key: task.key("places", PERMITS_FORM),
-            calls: task.claims(),
+            key: StoreKey::new(task, "places", PERMITS_FORM),
             last: None,
         }
     }
@@ -47,7 +44,6 @@ impl PermitsLink {
         terms: PoolTerms,
     ) -> Result<PoolReply, StoreRefusal> {
         self.last = Some((*call, terms));
-        self.key.begin();
         let call = PermitsCall {
             pool: &self.key.name,
             gateway: self.key.gateway,
@@ -57,8 +53,7 @@ impl PermitsLink {
             at: None,
         };
         let (reply, _) = self.key.link.call(&call).await;
-        self.calls.add(store_result(reply.as_ref().err()), 1);
-        reply.map_err(|error| self.key.note(&error, "places"))
+        self.key.replied(reply, "shared permits")
     }
 
     /// Gives all permits back to the pool, if no other task calls it for this gate.
