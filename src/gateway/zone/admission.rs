@@ -54,7 +54,7 @@ impl<'z> ZoneAdmission<'z> {
     pub fn use_up(&mut self) -> Option<InFlightPermit<'z>> {
         self.unused = None;
         let status = self.grant.status(self.dry_run);
-        self.shards.metrics().count(self.plan, status);
+        self.shards.metrics.count(self.plan, status);
         self.grant.permit.map(|ticket| InFlightPermit {
             shards: self.shards,
             key: self.bucket_key(),
@@ -87,8 +87,11 @@ impl<'z> ZoneAdmission<'z> {
             waits,
             reply,
         };
-        self.shards
-            .send(&key, move |zone, key| zone.offer_permit(key, ask));
+        self.shards.send(&key, move |zone, key| {
+            zone.if_active(key, move |actor, now, ctx| {
+                actor.offer_permit(ask, now, ctx)
+            });
+        });
         let rejection = match answer.await {
             Ok(Answer::ZoneAdmission(permit)) => {
                 self.grant.prediction = permit.prediction;
@@ -170,7 +173,7 @@ impl Drop for ZoneAdmission<'_> {
     fn drop(&mut self) {
         if let Some(why) = self.unused {
             give_back(self.shards, &self.bucket_key(), &self.grant);
-            self.shards.metrics().count(self.plan, why);
+            self.shards.metrics.count(self.plan, why);
         }
     }
 }
@@ -205,7 +208,9 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
 
 /// Frees a permit. `stays`: the request still needs it, but first waits for another key's permit.
 fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
-    shards.send(key, move |zone, key| zone.free_permit(key, ticket, stays));
+    shards.send(key, move |zone, key| {
+        zone.if_active(key, move |actor, _, _| actor.return_permit(ticket, stays));
+    });
 }
 
 /// Number of failed attempts after which a request may [keep](KEEPING) the permits that it gets.

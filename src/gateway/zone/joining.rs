@@ -152,7 +152,7 @@ impl<'z> Future for Joining<'z> {
             match ready!(Pin::new(&mut self.answer).poll(cx)) {
                 Ok(Answer::UseNewKeysBucket(join)) => {
                     self.is_flood = true;
-                    self.shards.metrics().flooded.add(1);
+                    self.shards.metrics.flooded.add(1);
                     self.answer = coming(self.shards.join(&join.of_new_keys()));
                 }
                 answer => break answer,
@@ -190,10 +190,11 @@ impl Drop for Joining<'_> {
             Ok(Answer::Rejected(_) | Answer::UseNewKeysBucket(_) | Answer::NoPermit) => {}
             Err(_) => {
                 let ticket = self.ticket;
-                self.shards
-                    .send(&self.bucket_key(), move |zone, key| zone.leave(key, ticket));
+                self.shards.send(&self.bucket_key(), move |zone, key| {
+                    zone.if_active(key, move |actor, now, _| actor.leave(ticket, now));
+                });
             }
         }
-        self.shards.metrics().count(self.plan, self.unused);
+        self.shards.metrics.count(self.plan, self.unused);
     }
 }

@@ -45,7 +45,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-pub use crate::store::{SharedBy, StoreHealth, StoreRefusal, store_result};
+pub use crate::store::{StoreHealth, StoreRefusal, during_outage, store_result};
 pub use admission::take_permits;
 pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission};
 pub use answer::{Charge, Grant, Prediction, Rejection};

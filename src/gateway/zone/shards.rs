@@ -18,12 +18,12 @@ use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 ///
 /// A key's hash selects its supervisor. All versions of a zone have the same shards.
 pub(super) struct Shards {
-    supervisors: Box<[SupervisorAddress]>,
+    pub(super) supervisors: Box<[SupervisorAddress]>,
     hasher: RandomState,
-    metrics: Arc<ZoneMetrics>,
-    paused: Paused,
+    pub(super) metrics: Arc<ZoneMetrics>,
+    pub(super) paused: Paused,
     /// Start of the zone.
-    started: Moment,
+    pub(super) started: Moment,
     /// Whether the zone was removed from the file.
     retired: AtomicBool,
 }
@@ -54,18 +54,6 @@ impl Shards {
     /// Returns whether the zone was removed from the file and the supervisor of `key` has ended.
     pub(super) fn has_ended(&self, key: &[u8]) -> bool {
         self.retired.load(Ordering::Relaxed) && !self.supervisor(key).connected()
-    }
-
-    pub(super) fn metrics(&self) -> &Arc<ZoneMetrics> {
-        &self.metrics
-    }
-
-    pub(super) fn started(&self) -> Moment {
-        self.started
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.paused.any()
     }
 
     /// Counts a rejection in the metrics of the zone and of the plan.
@@ -113,10 +101,6 @@ impl Shards {
             parts[index].push(one);
         }
         parts
-    }
-
-    pub(super) fn supervisors(&self) -> &[SupervisorAddress] {
-        &self.supervisors
     }
 
     /// Returns the supervisors that have not ended.

@@ -235,6 +235,7 @@ fn count_change(total: &Cell<usize>, shown: &Level, before: usize, after: usize)
 /// State that one key's actor publishes to its supervisor.
 ///
 /// The supervisor needs nothing else to park, list or skip the actor.
+#[derive(Default)]
 pub(super) struct Snapshot {
     pub(super) key: Key,
     /// Number of messages sent to the actor and not handled yet.
@@ -261,15 +262,8 @@ impl Snapshot {
     pub(super) fn new(key: Key, bucket: Bucket) -> Self {
         Self {
             key,
-            pending: Cell::new(0),
-            depth: Cell::new(0),
-            running: Cell::new(0),
-            counts_in_store: Cell::new(false),
-            elsewhere: Cell::default(),
-            costs: Cell::new(0),
             bucket: Cell::new(bucket),
-            oldest: Cell::new(None),
-            index: Cell::new(0),
+            ..Self::default()
         }
     }
 

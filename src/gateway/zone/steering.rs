@@ -20,7 +20,7 @@ pub(super) struct Steering {
 
 /// Parameters of a zone's supervisors.
 pub(super) struct PublishedParameters {
-    pub(super) settings: config::Zone,
+    pub(super) settings: Arc<config::Zone>,
     pub(super) sharing: Option<Sharing>,
     pub(super) overrides: Arc<Overrides>,
 }
@@ -33,7 +33,7 @@ impl PublishedParameters {
 }
 
 impl Steering {
-    pub(super) fn new(settings: config::Zone, sharing: Option<Sharing>) -> Self {
+    pub(super) fn new(settings: Arc<config::Zone>, sharing: Option<Sharing>) -> Self {
         let overrides = Arc::default();
         Self {
             published: Mutex::new(PublishedParameters {

@@ -90,7 +90,7 @@ impl Zone {
     /// Call it before the first join: a key that is already known keeps its state.
     pub fn restore(&self, keys: Vec<SavedKey>, at: Moment) {
         let parts = self.shards.split(keys, |saved| &saved.key);
-        for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {
+        for (supervisor, keys) in self.shards.supervisors.iter().zip(parts) {
             if !keys.is_empty() {
                 supervisor.post(move |zone| zone.restore(keys, at));
             }

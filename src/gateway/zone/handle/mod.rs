@@ -35,7 +35,7 @@ use crate::time::pacer::Pacer;
 /// Handle of a zone's supervisors, usable from any thread.
 pub struct Zone {
     name: Arc<str>,
-    settings: config::Zone,
+    settings: Arc<config::Zone>,
     shards: Arc<Shards>,
     /// Metrics of the plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
@@ -59,6 +59,7 @@ impl Zone {
         metrics: Arc<ZoneMetrics>,
     ) -> Self {
         metrics.show_rate(settings.rate);
+        let settings = Arc::new(settings);
         let new_keys = Arc::<NewKeyBudget>::default();
         let files = settings
             .plans
@@ -72,10 +73,10 @@ impl Zone {
             let of_shard = (shard, shards);
             let overrides = Arc::default();
             let tuning = tuning(&settings, of_shard, sharing.clone(), &new_keys, overrides);
-            let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
+            let metrics = Arc::clone(&metrics);
             let id = SupervisorId::new();
             let actor = restart::start_on(worker, paused.clone(), move || {
-                let supervisor = ZoneSupervisor::new(name, tuning, metrics, Pacer::here());
+                let supervisor = ZoneSupervisor::new(tuning, metrics, Pacer::here());
                 SupervisorActor::new(id, supervisor)
             });
             SupervisorAddress::new(id, actor)
@@ -84,7 +85,7 @@ impl Zone {
         Self {
             name: settings.name.as_str().into(),
             plans: metrics_of_plans(&metrics, &settings),
-            steering: Arc::new(Steering::new(settings.clone(), sharing.clone())),
+            steering: Arc::new(Steering::new(Arc::clone(&settings), sharing.clone())),
             settings,
             shards: Arc::new(Shards::new(supervisors, metrics, paused, started)),
             sharing,
@@ -94,12 +95,15 @@ impl Zone {
 
     /// Creates a zone with one supervisor, on this thread.
     #[cfg(test)]
-    pub(super) fn on_this_thread(settings: config::Zone, supervisor: SupervisorAddress) -> Self {
+    pub(super) fn on_this_thread(
+        settings: Arc<config::Zone>,
+        supervisor: SupervisorAddress,
+    ) -> Self {
         let metrics = Arc::<ZoneMetrics>::default();
         Self {
             name: settings.name.as_str().into(),
             plans: metrics_of_plans(&metrics, &settings),
-            steering: Arc::new(Steering::new(settings.clone(), None)),
+            steering: Arc::new(Steering::new(Arc::clone(&settings), None)),
             settings,
             shards: Arc::new(Shards::new(
                 [supervisor].into(),
@@ -124,12 +128,18 @@ impl Zone {
     ) -> Self {
         let (metrics, new_keys) = (Arc::<ZoneMetrics>::default(), Arc::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
-        let (overrides, name) = (Arc::default(), settings.name.clone());
-        let tuning = tuning(&settings, (0, 1), sharing.clone(), &new_keys, overrides);
-        let supervisor = ZoneSupervisor::new(name, tuning, metrics, pacer);
+        let settings = Arc::new(settings);
+        let tuning = tuning(
+            &settings,
+            (0, 1),
+            sharing.clone(),
+            &new_keys,
+            Arc::default(),
+        );
+        let supervisor = ZoneSupervisor::new(tuning, metrics, pacer);
         Self {
             sharing: sharing.clone(),
-            steering: Arc::new(Steering::new(settings.clone(), sharing)),
+            steering: Arc::new(Steering::new(Arc::clone(&settings), sharing)),
             new_keys,
             ..Self::on_this_thread(settings, SupervisorActor::start(supervisor))
         }
@@ -168,7 +178,8 @@ impl Zone {
         }
         let new = sharing(&settings, since, store_health, divergence);
         let mut published = self.steering.published();
-        published.settings = settings.clone();
+        let settings = Arc::new(settings);
+        published.settings = Arc::clone(&settings);
         published.sharing.clone_from(&new);
         if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
             self.publish(&published, &in_flight.into());
@@ -196,7 +207,7 @@ impl Zone {
         published: &PublishedParameters,
         in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
     ) {
-        let supervisors = self.shards.supervisors();
+        let supervisors = &self.shards.supervisors;
         let shards = supervisors.len();
         for (shard, supervisor) in supervisors.iter().enumerate() {
             let (sharing, overrides) =
@@ -263,7 +274,7 @@ impl Zone {
     ///
     /// This happens when a supervisor has panicked several times and pauses before its restart.
     pub fn is_paused(&self) -> bool {
-        self.shards.is_paused()
+        self.shards.paused.any()
     }
 
     /// Forgets the charges of `key`.
@@ -299,7 +310,7 @@ impl Zone {
 
     /// Returns when the zone started without keys.
     pub fn started(&self) -> Moment {
-        self.shards.started()
+        self.shards.started
     }
 
     /// Returns the settings in force.
@@ -321,7 +332,7 @@ impl Zone {
 
     /// Returns the zone's metrics.
     pub fn metrics(&self) -> &Arc<ZoneMetrics> {
-        self.shards.metrics()
+        &self.shards.metrics
     }
 }
 
@@ -346,10 +357,6 @@ fn sharing(
     Some(Sharing {
         store_health: store_health?,
         paces: Paces::new(zone, since).ok()?,
-        on_store_failure: zone.on_store_failure,
-        mask_keys: zone.mask_keys,
-        lease: zone.lease,
-        orphan: zone.orphan,
         divergence,
     })
 }

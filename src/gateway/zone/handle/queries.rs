@@ -67,7 +67,7 @@ impl Zone {
     /// Finds keys that are remembered, have an override or are among the heaviest. Visits all
     /// remembered keys.
     pub async fn masked_keys(&self, name: &str) -> BTreeSet<Key> {
-        let zone = Arc::new(self.settings.clone());
+        let zone = Arc::clone(&self.settings);
         let has_name = |key: &&Key| zone.masked(key).as_deref() == Some(name);
         let overrides = self.overrides();
         let overridden = overrides.keys.keys().filter(has_name);
@@ -106,7 +106,7 @@ impl Zone {
 
     /// Returns the arrivals of the last ten minutes.
     pub async fn arrivals(&self) -> Arrivals {
-        let mut all = Arrivals::none(self.shards.started());
+        let mut all = Arrivals::none(self.shards.started);
         for supervisor in self.shards.living() {
             if let Ok(arrivals) = supervisor.ask(|zone| zone.arrivals()).await {
                 all.add(arrivals);

@@ -8,13 +8,13 @@ use limit::NewKeyBudget;
 use crate::zone::arrivals;
 use crate::zone::overrides::Overrides;
 use crate::zone::store_link::Sharing;
-use crate::zone::supervisor::{NewKeys, Tuning};
+use crate::zone::supervisor::Tuning;
 
 /// Returns a supervisor's share of its zone's settings.
 ///
 /// `max_keys` is divided evenly, with at least one for each supervisor.
 pub(super) fn tuning(
-    zone: &config::Zone,
+    zone: &Arc<config::Zone>,
     (shard, shards): (usize, usize),
     sharing: Option<Sharing>,
     new_keys: &Arc<NewKeyBudget>,
@@ -23,15 +23,10 @@ pub(super) fn tuning(
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
     Tuning {
-        algorithm: zone.algorithm,
+        zone: Arc::clone(zone),
         rate: overrides.zone_rate().unwrap_or(zone.rate),
-        plans: zone.plans.clone(),
         max_keys,
-        idle_timeout: zone.idle_timeout,
-        new_keys: zone.new_keys.map(|rate| NewKeys {
-            rate,
-            budget: Arc::clone(new_keys),
-        }),
+        new_keys: Arc::clone(new_keys),
         most_arrivals: arrivals::MAX_ARRIVALS / shards,
         overrides,
         sharing,

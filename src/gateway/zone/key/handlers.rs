@@ -102,7 +102,7 @@ impl KeyActor {
                 more,
                 delay,
             };
-            let zone = Rc::clone(queue.zone());
+            let zone = Rc::clone(&queue.zone);
             let reply = self.reply(ctx.address(), move |actor, decision, now, _| {
                 actor.extra_charge_decided(extra_charge, decision, now);
             });
@@ -142,7 +142,7 @@ impl KeyActor {
         let change = |waiter: &mut Waiter| waiter.change_in_flight(changes);
         match &mut self.queue {
             KeyQueue::Own(queue) => queue.waiters_mut().for_each(change),
-            KeyQueue::Shared(queue) => queue.waiters_mut().for_each(change),
+            KeyQueue::Shared(queue) => queue.line.waiters_mut().for_each(change),
         }
         self.permits.change(changes);
     }

@@ -95,7 +95,7 @@ impl KeyActor {
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
-                let zone = Rc::clone(queue.zone());
+                let zone = Rc::clone(&queue.zone);
                 self.expect_permit(ticket, limit, now, ctx);
                 return self.ask(&zone, pending, since, ctx);
             }

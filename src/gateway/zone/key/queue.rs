@@ -18,14 +18,14 @@ impl KeyQueue {
     pub(super) fn bucket(&self) -> Bucket {
         match self {
             Self::Own(queue) => queue.bucket(),
-            Self::Shared(queue) => queue.bucket(),
+            Self::Shared(queue) => queue.bucket,
         }
     }
 
     pub(super) fn rate(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(queue) => queue.rate(),
+            Self::Shared(queue) => queue.rate,
         }
     }
 
@@ -33,7 +33,7 @@ impl KeyQueue {
     pub(super) fn rate_of_file(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(queue) => queue.own(),
+            Self::Shared(queue) => queue.own,
         }
     }
 
@@ -52,7 +52,7 @@ impl KeyQueue {
     pub(super) fn depth(&self) -> usize {
         match self {
             Self::Own(queue) => queue.depth(),
-            Self::Shared(queue) => queue.line().depth(),
+            Self::Shared(queue) => queue.line.depth(),
         }
     }
 
@@ -60,7 +60,7 @@ impl KeyQueue {
     pub(super) fn oldest(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.first_waiters().map(|it| it.since).min(),
-            Self::Shared(queue) => queue.line().oldest(),
+            Self::Shared(queue) => queue.line.oldest(),
         }
     }
 
@@ -68,7 +68,7 @@ impl KeyQueue {
     pub(super) fn due(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.due(),
-            Self::Shared(queue) => queue.line().due(),
+            Self::Shared(queue) => queue.line.due(),
         }
     }
 
@@ -76,7 +76,7 @@ impl KeyQueue {
     pub(super) fn schedule(&self) -> Vec<(Moment, &Waiter)> {
         match self {
             Self::Own(queue) => queue.schedule().collect(),
-            Self::Shared(queue) => queue.line().schedule().collect(),
+            Self::Shared(queue) => queue.line.schedule().collect(),
         }
     }
 
@@ -116,7 +116,7 @@ impl KeyQueue {
     pub(super) fn costs(&self) -> u64 {
         match self {
             Self::Own(queue) => queue.costs(),
-            Self::Shared(queue) => queue.costs(),
+            Self::Shared(queue) => queue.costs,
         }
     }
 

@@ -278,7 +278,7 @@ impl KeyActor {
             self.shared_permits = None;
             return None;
         }
-        let ahead = queue.line().due().map(|due| due.before(LEAD_TIME));
+        let ahead = queue.line.due().map(|due| due.before(LEAD_TIME));
         let at = shared
             .permits
             .calls_at(self.needs(shared, queue.due_by(real + LEAD_TIME)));
@@ -290,7 +290,7 @@ impl KeyActor {
         let (KeyQueue::Shared(queue), Some(shared)) = (&self.queue, &self.shared_permits) else {
             return;
         };
-        let (zone, real) = (Rc::clone(queue.zone()), self.shard.pacer.now());
+        let (zone, real) = (Rc::clone(&queue.zone), self.shard.pacer.now());
         let needs = self.needs(shared, queue.due_by(real + LEAD_TIME));
         let Some(shared) = &mut self.shared_permits else {
             return;
@@ -394,8 +394,8 @@ fn has_permit(
         return is_free_here;
     };
     let is_lost = shared.is_some_and(|it| it.permits.is_lost());
-    if queue.zone().is_out() || is_lost {
-        match queue.zone().on_store_failure {
+    if queue.zone.is_out() || is_lost {
+        match queue.zone.settings.on_store_failure {
             OnStoreFailure::Local => return is_free_here,
             OnStoreFailure::Open => return true,
             OnStoreFailure::Closed => {}

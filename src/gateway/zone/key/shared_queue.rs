@@ -10,26 +10,26 @@ use limit::{
 
 use super::super::answer::Charge;
 use super::super::join::Key;
-use super::super::store_link::{Decision, ExtraCharge, InForce, StoreLink};
+use super::super::store_link::{Decision, ExtraCharge, StoreLink};
 use super::waiter::Waiter;
-use crate::store;
+use crate::store::{self, InForce};
 
 /// Local state of a key that is kept in the store, with its waiters at this gateway.
 pub(super) struct SharedQueue {
-    zone: Rc<StoreLink>,
+    pub(super) zone: Rc<StoreLink>,
     key: Key,
     /// Waiters, with slots from the store.
-    line: ExternalSchedule<Waiter, Charge>,
+    pub(super) line: ExternalSchedule<Waiter, Charge>,
     /// Sum of the waiters' charges.
-    costs: u64,
+    pub(super) costs: u64,
     /// State of the key as of the store's last reply.
     ///
     /// Includes charges made here since then, while the store was unavailable.
-    bucket: Bucket,
+    pub(super) bucket: Bucket,
     /// Rate of this gateway's file.
-    own: Rate,
+    pub(super) own: Rate,
     /// Rate in force.
-    rate: Rate,
+    pub(super) rate: Rate,
     /// Whether any waiter may have a slot that was assigned while the store was unavailable.
     alone: bool,
     /// Number of such slots that the store is being asked to replace.
@@ -54,42 +54,10 @@ impl SharedQueue {
         }
     }
 
-    pub(super) fn zone(&self) -> &Rc<StoreLink> {
-        &self.zone
-    }
-
-    /// Returns the waiters with their slots.
-    pub(super) fn line(&self) -> &ExternalSchedule<Waiter, Charge> {
-        &self.line
-    }
-
     /// Returns the `in_flight` of waiters that are due by `moment`. Skips waiters without one.
     pub(super) fn due_by(&self, moment: Moment) -> impl Iterator<Item = NonZeroU32> {
         let due = self.line.due_by(moment);
         due.filter_map(|waiter| waiter.limit.in_flight)
-    }
-
-    pub(super) fn waiters_mut(&mut self) -> impl Iterator<Item = &mut Waiter> {
-        self.line.waiters_mut()
-    }
-
-    pub(super) fn bucket(&self) -> Bucket {
-        self.bucket
-    }
-
-    /// Returns the sum of the waiters' charges.
-    pub(super) fn costs(&self) -> u64 {
-        self.costs
-    }
-
-    /// Returns the rate in force.
-    pub(super) fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// Returns the rate of this gateway's file.
-    pub(super) fn own(&self) -> Rate {
-        self.own
     }
 
     /// Adopts the zone's new settings, in which the key has this rate.
@@ -99,7 +67,8 @@ impl SharedQueue {
 
     /// Adopts the rate in force and the key's state from a reply of the store.
     pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
-        self.follow(decision.in_force, now);
+        let InForce { rate, since, .. } = decision.in_force;
+        self.follow(rate, since.unwrap_or(now), now);
         if let Account::Bucket(bucket) = decision.account {
             self.bucket = bucket;
         }
@@ -108,15 +77,6 @@ impl SharedQueue {
     /// Decides without the store, from the state in its last reply.
     pub(super) fn decide(&mut self, limit: Limit, now: Moment) -> Verdict {
         self.bucket.decide(self.rate, limit, now)
-    }
-
-    pub(super) fn has_no_waiters(&self) -> bool {
-        self.line.depth() == 0
-    }
-
-    /// Returns whether a request with this `delay` has to wait behind others.
-    pub(super) fn is_busy(&self, delay: u32) -> bool {
-        self.line.is_busy(delay)
     }
 
     /// Adds a waiter with its slot. If it has disconnected meanwhile, it leaves at once.
@@ -302,12 +262,11 @@ impl SharedQueue {
     ///
     /// Waiters keep their order. Each waiter's remaining time after `since` is scaled, in the same
     /// way at all gateways.
-    pub(super) fn follow(&mut self, in_force: InForce, now: Moment) {
-        if in_force.rate == self.rate {
+    pub(super) fn follow(&mut self, rate: Rate, since: Moment, now: Moment) {
+        if rate == self.rate {
             return;
         }
-        let since = in_force.since.unwrap_or(now);
-        let stretch = interval(in_force.rate) / interval(self.rate);
+        let stretch = interval(rate) / interval(self.rate);
         self.line.retime(|due| {
             let ahead = due.since(since).as_secs_f64() * stretch;
             if due <= since {
@@ -315,8 +274,8 @@ impl SharedQueue {
             }
             since + Duration::try_from_secs_f64(ahead).unwrap_or(Duration::MAX)
         });
-        self.bucket.retune(self.rate, in_force.rate, now);
-        self.rate = in_force.rate;
+        self.bucket.retune(self.rate, rate, now);
+        self.rate = rate;
     }
 }
 

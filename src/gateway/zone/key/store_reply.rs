@@ -11,9 +11,10 @@ use super::handlers::KeyCall;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
 use crate::observe::metrics::Rejected;
+use crate::store::InForce;
 use crate::zone::answer::{Charge, Rejection};
 use crate::zone::pending::PendingJoin;
-use crate::zone::store_link::{Decision, InForce, NoReply, Reply, StoreLink};
+use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl KeyActor {
     /// Once the store is back, asks it for slots for the waiters that were accepted without it.
@@ -21,7 +22,7 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (unscheduled, zone) = (queue.take_unscheduled(), Rc::clone(queue.zone()));
+        let (unscheduled, zone) = (queue.take_unscheduled(), Rc::clone(&queue.zone));
         for (delay, cost) in unscheduled {
             let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
                 actor.reschedule(delay, decision, now, ctx);
@@ -72,11 +73,10 @@ impl KeyActor {
         let (KeyQueue::Shared(queue), Some(zone)) = (&mut self.queue, self.shard.sharing()) else {
             return;
         };
-        let is_retuned = queue.own() != rate;
+        let is_retuned = queue.own != rate;
         queue.adopt(Rc::clone(&zone), rate);
-        if is_retuned && queue.has_no_waiters() {
-            let since = Some(now);
-            queue.follow(InForce { rate, since }, now);
+        if is_retuned && queue.line.depth() == 0 {
+            queue.follow(rate, now, now);
         } else if is_retuned {
             let reply = self.reply(ctx.address(), |actor, in_force, now, _| {
                 actor.retuned(in_force, now);
@@ -88,11 +88,9 @@ impl KeyActor {
     /// Adopts the rate that the store reported; on failure, the rate of the file.
     fn retuned(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
         if let KeyQueue::Shared(queue) = &mut self.queue {
-            let own = InForce {
-                rate: queue.own(),
-                since: Some(now),
-            };
-            queue.follow(in_force.unwrap_or(own), now);
+            let in_force = in_force.map(|it| (it.rate, it.since.unwrap_or(now)));
+            let (rate, since) = in_force.unwrap_or((queue.own, now));
+            queue.follow(rate, since, now);
         }
     }
 
@@ -135,7 +133,7 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (verdict, charge) = match (decision, queue.zone().on_store_failure) {
+        let (verdict, charge) = match (decision, queue.zone.settings.on_store_failure) {
             (Ok(decision), _) => {
                 queue.learn(&decision, now);
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
@@ -164,7 +162,7 @@ impl KeyActor {
         let waiter = Waiter::new(pending, excess, since);
         match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
-            Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {
+            Delay::Above(delay) if !dry_run && (due.is_some() || queue.line.is_busy(delay)) => {
                 if self.rejects_all {
                     self.queue.refund(charge, now);
                     self.reject_waiters(vec![waiter], now);

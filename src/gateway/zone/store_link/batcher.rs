@@ -19,10 +19,11 @@ use super::ask::{ChargeRequest, Reply};
 use super::carried::Carried;
 use super::key_permits::{PermitsCalls, PermitsRequest};
 use super::refill::Refilled;
-use super::{Decision, InForce, NoReply, SharedKey, StoreLink};
+use super::{Decision, NoReply, SharedKey, StoreLink};
 use crate::observe::metrics::StoreResult;
 use crate::store::{
-    Charge, Error, Link, LinkUser, StoreAnswer, StoreClock, StoreHealth, Trip, store_result, within,
+    Charge, Error, InForce, Link, LinkUser, StoreAnswer, StoreClock, StoreHealth, Trip,
+    store_result, within,
 };
 use crate::time::pacer::Pacer;
 
@@ -78,7 +79,7 @@ impl Batcher {
             pacer: Rc::clone(pacer),
             joins: RefCell::default(),
             carried: Carried::default(),
-            permits: PermitsCalls::new(),
+            permits: PermitsCalls::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -109,7 +110,7 @@ impl Batcher {
 
     /// Makes a call for the permits of a key. It is sent with the joins of the same moment.
     pub(super) fn call_for_permits(self: &Rc<Self>, ask: PermitsRequest) {
-        let waiting = self.permits.waiting();
+        let waiting = &self.permits.waiting;
         if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
             return ask.zone.count(StoreResult::Skipped);
         }
@@ -158,7 +159,7 @@ impl Batcher {
 
     /// Sends the next batch after all operations of this moment have arrived.
     fn gather(self: &Rc<Self>) {
-        let is_idle = self.joins.borrow().is_empty() && self.permits.waiting().borrow().is_empty();
+        let is_idle = self.joins.borrow().is_empty() && self.permits.waiting.borrow().is_empty();
         if is_idle || self.gathering.replace(true) {
             return;
         }
@@ -183,7 +184,7 @@ impl Batcher {
     async fn carry_batch(self: &Rc<Self>) {
         let slots = |ask: &ChargeRequest| ask.slots;
         let batch: Rc<[ChargeRequest]> = some_of(&self.joins, slots).into();
-        let permits = some_of(self.permits.waiting(), |_| 1);
+        let permits = some_of(&self.permits.waiting, |_| 1);
         self.gather();
         // A join that waited for slots of a lease may be behind a join that came later.
         let since = batch.iter().map(|ask| ask.since).min();
@@ -359,11 +360,11 @@ impl Batcher {
     fn count(&self, zone: &StoreLink, error: Option<&Error>) {
         zone.count(store_result(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {
-            if zone.mask_keys {
-                self.store_health
-                    .refused(&zone.zone, &error.without_names());
+            let name = &zone.settings.name;
+            if zone.settings.mask_keys {
+                self.store_health.refused(name, &error.without_names());
             } else {
-                self.store_health.refused(&zone.zone, error);
+                self.store_health.refused(name, error);
             }
         }
     }
@@ -378,7 +379,7 @@ impl LinkUser for Batcher {
         // Callers that expect an answer get `NoReply` when their operation is dropped.
         let joins = self.joins.take().into_iter();
         joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
-        let permits = self.permits.waiting().take().into_iter();
+        let permits = self.permits.waiting.take().into_iter();
         permits.for_each(|it| it.zone.count(StoreResult::Skipped));
         let refunds = self.refunds.take().into_iter();
         refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));

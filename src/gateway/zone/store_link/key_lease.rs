@@ -103,9 +103,9 @@ impl KeyLease {
                 continue;
             }
             // Tokens cannot be given back: others may have a later slot that depends on this one.
-            let ends = match link.algorithm {
+            let ends = match link.settings.algorithm {
                 Algorithm::TokenBucket => usable_until,
-                _ => usable_until.min(reported.asked + link.lease),
+                _ => usable_until.min(reported.asked + link.settings.lease),
             };
             let slot = Leased {
                 slot: decision,

@@ -21,8 +21,10 @@ pub(super) struct PermitsRequest {
 }
 
 /// Calls of a worker for the permits of keys.
+#[derive(Default)]
 pub(super) struct PermitsCalls {
-    waiting: RefCell<Vec<PermitsRequest>>,
+    /// Calls that wait for their batch.
+    pub(super) waiting: RefCell<Vec<PermitsRequest>>,
     under_way: Cell<usize>,
 }
 
@@ -36,18 +38,6 @@ thread_local! {
 }
 
 impl PermitsCalls {
-    pub(super) fn new() -> Self {
-        Self {
-            waiting: RefCell::default(),
-            under_way: Cell::default(),
-        }
-    }
-
-    /// Returns the calls that wait for their batch.
-    pub(super) fn waiting(&self) -> &RefCell<Vec<PermitsRequest>> {
-        &self.waiting
-    }
-
     /// Returns whether calls wait for their batch or for a reply.
     pub(super) fn are_waiting(&self) -> bool {
         self.under_way.get() > 0 || !self.waiting.borrow().is_empty()
@@ -115,6 +105,6 @@ impl StoreLink {
 
     /// Returns how long the store counts permits that are not confirmed.
     pub(in crate::zone) fn permit_lifetime(&self) -> Duration {
-        KEY_PERMITS_LEASE + self.orphan
+        KEY_PERMITS_LEASE + self.settings.orphan
     }
 }

@@ -38,14 +38,14 @@ pub(super) struct Leases {
     /// Time of the last search for unused keys.
     swept: Cell<Moment>,
     /// Number of the settings in force.
-    settings: Cell<u64>,
+    version: Cell<u64>,
 }
 
 impl Leases {
     /// Returns the number of new settings, which are in force from now on.
-    pub(super) fn next_settings(&self) -> u64 {
-        self.settings.set(self.settings.get() + 1);
-        self.settings.get()
+    pub(super) fn next_version(&self) -> u64 {
+        self.version.set(self.version.get() + 1);
+        self.version.get()
     }
 
     /// Returns whether no key is known here.
@@ -254,18 +254,18 @@ impl Leases {
 impl StoreLink {
     /// Returns the terms of a key's lease, at the rate in force for it.
     pub(super) fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
-        let of_file = || self.paces.of(key).rate();
+        let of_file = || self.sharing.paces.of(key).rate();
         LeaseTerms {
             length: self.lease(),
             rate: rate.unwrap_or_else(of_file),
-            algorithm: self.algorithm,
+            algorithm: self.settings.algorithm,
         }
     }
 
     /// Returns the length of a lease; zero for an actor with outdated settings, which takes none.
     pub(super) fn lease(&self) -> Duration {
-        if self.settings == self.leases.settings.get() {
-            self.lease
+        if self.version == self.leases.version.get() {
+            self.settings.lease
         } else {
             Duration::ZERO
         }
@@ -274,7 +274,7 @@ impl StoreLink {
     /// Gives back unused slots of a key. Slots whose time has passed are lost.
     fn give_back(self: &Rc<Self>, key: &Key, slots: Vec<Leased<Decision>>, now: Moment) {
         for slot in slots {
-            let counts = match self.algorithm {
+            let counts = match self.settings.algorithm {
                 Algorithm::TokenBucket => false,
                 // The count of a window also matters in the next window.
                 Algorithm::SlidingWindowCounter => true,
@@ -312,7 +312,7 @@ impl StoreLink {
                 let Some(next) = link.leases.end(&link, now) else {
                     return link.watches_leases.set(false);
                 };
-                let pause = next.since(now).max(link.lease / 8).max(LOOK_EVERY);
+                let pause = next.since(now).max(link.settings.lease / 8).max(LOOK_EVERY);
                 drop(link);
                 sleep(pause).await;
             }

@@ -25,15 +25,13 @@ mod shared_key;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use config::OnStoreFailure;
-use limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
+use limit::{Account, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use super::answer::Charge;
 use super::join::Key;
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
-use crate::store::{self, StoreHealth};
+use crate::store::{self, InForce, StoreHealth};
 use crate::time::pacer::Pacer;
 use ask::ChargeRequest;
 pub(super) use ask::Reply;
@@ -46,39 +44,19 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 use shared_key::SharedKey;
 
-/// Settings of a shared zone.
+/// Store of a shared zone, and what gateways compare there.
 #[derive(Clone)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     /// Rates of the zone and its plans.
     pub(super) paces: Paces,
-    pub(super) on_store_failure: OnStoreFailure,
-    /// Whether the log and the API mask keys.
-    pub(super) mask_keys: bool,
-    /// Length of a lease: how long slots of busy keys are taken ahead.
-    pub(super) lease: Duration,
-    /// Duration for which permits in use stay withheld if this gateway vanishes.
-    pub(super) orphan: Duration,
     /// Whether the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
 }
 
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.store_health, &other.store_health)
-            && (
-                &self.paces,
-                self.on_store_failure,
-                self.mask_keys,
-                self.lease,
-                self.orphan,
-            ) == (
-                &other.paces,
-                other.on_store_failure,
-                other.mask_keys,
-                other.lease,
-                other.orphan,
-            )
+        Arc::ptr_eq(&self.store_health, &other.store_health) && self.paces == other.paces
     }
 }
 
@@ -108,15 +86,6 @@ impl Decision {
     }
 }
 
-/// Rate at which the store paces a key.
-///
-/// `since` is when it took effect, if it was changed while the key was known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct InForce {
-    pub(super) rate: Rate,
-    pub(super) since: Option<Moment>,
-}
-
 /// Missing decision of the store. The zone falls back to its `on_store_failure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoReply;
@@ -142,59 +111,46 @@ impl ExtraCharge {
 /// Shared zone, as its actors on one worker see it.
 pub(super) struct StoreLink {
     batcher: Rc<Batcher>,
-    zone: String,
+    pub(super) settings: Arc<config::Zone>,
     /// Prefix of the names of its keys in the store.
     ///
     /// Contains algorithm and version of the scripts, because each may store another kind of state.
     name: Vec<u8>,
     /// Prefix of the names under which the store keeps the permits of its keys.
     permits_name: Vec<u8>,
-    algorithm: Algorithm,
-    paces: Paces,
-    pub(super) on_store_failure: OnStoreFailure,
-    mask_keys: bool,
-    lease: Duration,
-    orphan: Duration,
+    sharing: Sharing,
     leases: Rc<Leases>,
     /// Number of these settings. Only the latest settings of the zone take leases.
-    settings: u64,
+    version: u64,
     /// Whether a task waits for the expiry of leases.
     watches_leases: Cell<bool>,
     metrics: Arc<ZoneMetrics>,
-    divergence: Arc<RateDivergence>,
 }
 
 impl StoreLink {
     /// Creates the zone with these settings. `before` is its previous version, whose leases end.
     pub(super) fn new(
-        zone: &str,
-        algorithm: Algorithm,
+        settings: &Arc<config::Zone>,
         sharing: &Sharing,
         metrics: &Arc<ZoneMetrics>,
         pacer: &Rc<Pacer>,
         before: Option<&Rc<Self>>,
     ) -> Rc<Self> {
-        let batcher = Batcher::to(&sharing.store_health, pacer);
         let leases = before.map_or_else(Rc::default, |before| {
             before.release_leases();
             Rc::clone(&before.leases)
         });
+        let (zone, algorithm) = (&settings.name, settings.algorithm);
         Rc::new(Self {
-            batcher,
-            zone: zone.to_owned(),
+            batcher: Batcher::to(&sharing.store_health, pacer),
             name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
             permits_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
-            algorithm,
-            paces: sharing.paces.clone(),
-            on_store_failure: sharing.on_store_failure,
-            mask_keys: sharing.mask_keys,
-            lease: sharing.lease,
-            orphan: sharing.orphan,
-            settings: leases.next_settings(),
+            settings: Arc::clone(settings),
+            sharing: sharing.clone(),
+            version: leases.next_version(),
             leases,
             watches_leases: Cell::default(),
             metrics: Arc::clone(metrics),
-            divergence: Arc::clone(&sharing.divergence),
         })
     }
 
@@ -277,11 +233,11 @@ impl StoreLink {
     /// Shows the rate in force in the metrics if the key has the zone's rate. Logs when gateways
     /// begin to differ and when they agree again.
     fn compare(&self, own: Rate, rate: Rate, differs: bool, now: Moment) {
-        let (zone, of_zone) = (&self.zone, self.paces.rate_of_zone());
+        let (zone, of_zone) = (&self.settings.name, self.sharing.paces.rate_of_zone());
         if differs && own == of_zone {
             self.metrics.show_rate(rate);
         }
-        match self.divergence.note(differs, now) {
+        match self.sharing.divergence.note(differs, now) {
             None => {}
             Some(DivergenceChange::Differs) => {
                 tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use limit::{Limit, Moment};
 
-use super::{InForce, StoreLink};
-use crate::store::{self, Charge, Join, Refund, Retune, StoreRate};
+use super::StoreLink;
+use crate::store::{Charge, InForce, Join, Refund, Retune, StoreRate};
 
 /// Key of a shared zone, with its name in the store.
 pub(super) struct SharedKey {
@@ -29,14 +29,14 @@ impl SharedKey {
 
     /// Returns the pace that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &StoreRate {
-        self.zone.paces.of(self.key())
+        self.zone.sharing.paces.of(self.key())
     }
 
     /// Returns a join of a request with this limit.
     pub(super) fn join(&self, limit: Limit) -> Join<'_> {
         Join {
             key: &self.name,
-            algorithm: self.zone.algorithm,
+            algorithm: self.zone.settings.algorithm,
             pace: self.pace(),
             limit,
             at: None,
@@ -47,7 +47,7 @@ impl SharedKey {
     pub(super) fn refund(&self, charge: Charge) -> Refund<'_> {
         Refund {
             key: &self.name,
-            algorithm: self.zone.algorithm,
+            algorithm: self.zone.settings.algorithm,
             pace: self.pace(),
             charge,
             at: None,
@@ -63,12 +63,12 @@ impl SharedKey {
     }
 
     /// Records the rate in force. `at` on the gateway's clock corresponds to `now` on the store's.
-    pub(super) fn follows(&self, reported: store::InForce, now: Moment, at: Moment) -> InForce {
+    pub(super) fn follows(&self, reported: InForce, now: Moment, at: Moment) -> InForce {
         let own = self.pace().rate();
         self.zone.compare(own, reported.rate, reported.differs, at);
         InForce {
-            rate: reported.rate,
             since: reported.since.map(|since| since.on_clock(now, at)),
+            ..reported
         }
     }
 }

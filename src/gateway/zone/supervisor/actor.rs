@@ -121,6 +121,6 @@ impl ZoneSupervisor {
         self.release_leases();
         self.end_all();
         let now = pacer.now();
-        self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
+        self.shard = shard(&self.tuning, pacer, metrics, now);
     }
 }

@@ -74,7 +74,7 @@ impl ZoneSupervisor {
             let rate = self.rates.of(key);
             let account = account.save(rate, at);
             // A key without charges matters only to a zone that bounds its new keys.
-            if account.is_some() || self.tuning.new_keys.is_some() {
+            if account.is_some() || self.tuning.zone.new_keys.is_some() {
                 saved.push(SavedKey {
                     key: key.into(),
                     rate,
@@ -100,7 +100,7 @@ impl ZoneSupervisor {
         if !self.has_room() || self.keys.find(&key).is_some() {
             return;
         }
-        let algorithm = self.tuning.algorithm;
+        let algorithm = self.tuning.zone.algorithm;
         let account = account.filter(|account| account.algorithm() == algorithm);
         let effective = self.rates.effective(&key);
         let account = account.map_or_else(
@@ -113,7 +113,7 @@ impl ZoneSupervisor {
                 account
             },
         );
-        if account.drained_at(effective) <= counted && self.tuning.new_keys.is_none() {
+        if account.drained_at(effective) <= counted && self.tuning.zone.new_keys.is_none() {
             return;
         }
         if !self.rates.are_all_the_same() {

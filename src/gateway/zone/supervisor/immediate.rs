@@ -55,7 +55,10 @@ impl ZoneSupervisor {
     fn apply(&mut self, pending: PendingJoin, decision: Result<Decision, NoReply>) {
         self.asked = self.asked.saturating_sub(1);
         let (join, now) = (&pending.join, self.shard.pacer.now());
-        let on_store_failure = self.shard.sharing().map(|zone| zone.on_store_failure);
+        let on_store_failure = self
+            .shard
+            .sharing()
+            .map(|zone| zone.settings.on_store_failure);
         // The settings may have changed since the join was sent to the store.
         self.follow_plan(&join.key, now);
         let own = self.rates.effective(&join.key);
@@ -77,7 +80,7 @@ impl ZoneSupervisor {
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
-                let new = Account::new(self.tuning.algorithm);
+                let new = Account::new(self.tuning.zone.algorithm);
                 let known = self.keys.get(&join.key).and_then(Known::parked);
                 let at = (self.counted_at(now), now);
                 answer(known.unwrap_or(&new), own, join.limit, verdict, charge, at)
@@ -90,7 +93,7 @@ impl ZoneSupervisor {
     /// Refunds the charge of an admission that was not used, or is not to count.
     pub(in crate::zone) fn refund(&mut self, key: &Key, charge: Charge) {
         let now = self.shard.pacer.now();
-        if self.tuning.algorithm.queues() {
+        if self.tuning.zone.algorithm.queues() {
             return self.if_known(key, now, move |actor, now, _| actor.refund(charge, now));
         }
         match charge {
@@ -116,7 +119,7 @@ impl ZoneSupervisor {
             // The next process relies on the departure times of the waiters.
             return;
         }
-        let queues = self.tuning.algorithm.queues();
+        let queues = self.tuning.zone.algorithm.queues();
         match charge {
             // The store may still know a key that is unknown here. No request waits for such a key.
             Charge::Store(charge) if !queues || self.keys.find(key).is_none() => {
@@ -143,7 +146,7 @@ impl ZoneSupervisor {
     ///
     /// This is the wall-clock time if the algorithm's windows follow the calendar.
     pub(super) fn counted_at(&self, now: Moment) -> Moment {
-        if self.tuning.algorithm.follows_calendar() {
+        if self.tuning.zone.algorithm.follows_calendar() {
             clock::to_wall(now)
         } else {
             now
@@ -156,7 +159,7 @@ impl ZoneSupervisor {
             self.keys.touch(index, now);
             index
         } else if self.has_room() || self.evict() {
-            let account = Account::new(self.tuning.algorithm);
+            let account = Account::new(self.tuning.zone.algorithm);
             self.add(key, State::Parked(account), now)
         } else {
             return None;

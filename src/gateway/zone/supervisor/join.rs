@@ -48,7 +48,7 @@ impl ZoneSupervisor {
         self.shard.count_request(key, now);
         self.shard.arrivals.borrow_mut().record(join.arrival(now));
         self.follow_plan(key, now);
-        if !self.tuning.algorithm.queues() {
+        if !self.tuning.zone.algorithm.queues() {
             let is_shared = self.shard.is_shared();
             return (!is_shared).then(|| self.decide(join, now).into());
         }
@@ -64,7 +64,7 @@ impl ZoneSupervisor {
 
     /// Passes a recorded join to the actor of its key, or to the store.
     fn pass_on(&mut self, pending: PendingJoin, now: Moment) {
-        if !self.tuning.algorithm.queues()
+        if !self.tuning.zone.algorithm.queues()
             && let Some(zone) = self.shard.sharing()
         {
             return self.ask_store(&zone, pending);

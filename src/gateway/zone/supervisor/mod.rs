@@ -25,14 +25,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Addr, Context};
-use limit::{Account, Bucket, Moment, Ticket};
+use limit::{Account, Bucket, Moment};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
 use super::arrivals::{ArrivalLog, Arrivals};
 use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
-use super::pending::PermitRequest;
+
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
@@ -45,7 +45,7 @@ pub(crate) use crash::Crash;
 pub(super) use here::SupervisorId;
 use keys::{Keys, Known, State};
 use rates::Rates;
-pub(super) use tuning::{NewKeys, Tuning};
+pub(super) use tuning::Tuning;
 
 /// Owns a zone's keys on one worker.
 ///
@@ -55,7 +55,6 @@ pub(super) use tuning::{NewKeys, Tuning};
 /// Its [`SupervisorActor`] passes it the messages of other threads. Requests of its own worker
 /// [call it directly](here).
 pub(super) struct ZoneSupervisor {
-    zone: String,
     /// Receives the replies of the store. `None` before the actor starts.
     actor: Option<Addr<SupervisorActor>>,
     tuning: Tuning,
@@ -91,23 +90,13 @@ enum Phase {
 }
 
 impl ZoneSupervisor {
-    pub(super) fn new(
-        zone: String,
-        tuning: Tuning,
-        metrics: Arc<ZoneMetrics>,
-        pacer: Rc<Pacer>,
-    ) -> Self {
+    pub(super) fn new(tuning: Tuning, metrics: Arc<ZoneMetrics>, pacer: Rc<Pacer>) -> Self {
         let (alarm, bell) = pacer.alarm();
         // No request arrived before the first start.
-        let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
+        let shard = shard(&tuning, pacer, metrics, Moment::default());
         Self {
-            zone,
             actor: None,
-            rates: Rates::new(
-                tuning.rate,
-                tuning.plans.clone(),
-                Arc::clone(&tuning.overrides),
-            ),
+            rates: Rates::new(&tuning),
             tuning,
             shard,
             keys: Keys::default(),
@@ -155,7 +144,10 @@ impl ZoneSupervisor {
     }
 
     /// Calls `call` at the actor of a key, if the key has one.
-    fn if_active(
+    ///
+    /// A key without an actor has no waiters, no sleeping requests and no requests in flight, unless
+    /// they were forgotten in a panic.
+    pub(super) fn if_active(
         &self,
         key: &[u8],
         call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
@@ -199,25 +191,18 @@ impl ZoneSupervisor {
 /// Creates the shared state of a supervisor without keys.
 ///
 /// Arrivals before `since` are unknown.
-fn shard(
-    zone: &str,
-    tuning: &Tuning,
-    pacer: Rc<Pacer>,
-    metrics: Arc<ZoneMetrics>,
-    since: Moment,
-) -> Rc<Shard> {
+fn shard(tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, since: Moment) -> Rc<Shard> {
     let arrivals = ArrivalLog::new(tuning.most_arrivals, since);
     let shard = Shard::new(pacer, metrics, arrivals);
-    shard.share(shared(zone, tuning, &shard));
+    shard.share(shared(tuning, &shard));
     Rc::new(shard)
 }
 
 /// Returns how a zone with these settings is shared, if it is.
-fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
+fn shared(tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
     let (sharing, before) = (tuning.sharing.as_ref()?, shard.sharing());
     Some(StoreLink::new(
-        zone,
-        tuning.algorithm,
+        &tuning.zone,
         sharing,
         &shard.metrics,
         &shard.pacer,
@@ -266,33 +251,9 @@ impl ZoneSupervisor {
                 return self.keys.touch(index, now);
             }
             Some((_, State::Parked(account) | State::Passing(account))) => refuses(account),
-            None => refuses(&Account::new(self.tuning.algorithm)),
+            None => refuses(&Account::new(self.tuning.zone.algorithm)),
         };
         self.shard.answer_probe(&join, reply, refusal, counted);
-    }
-
-    /// Removes the request with this ticket, which has left.
-    ///
-    /// It was a waiter or was answered just before. A key without an actor has no waiters.
-    pub(super) fn leave(&self, key: &Key, ticket: Ticket) {
-        self.if_active(key, move |actor, now, _| actor.leave(ticket, now));
-    }
-
-    /// Gives a permit to an admitted request.
-    ///
-    /// A key with a sleeping request has an actor. If not, the key was forgotten in a panic.
-    pub(super) fn offer_permit(&self, key: &Key, ask: PermitRequest) {
-        self.if_active(key, move |actor, now, ctx| {
-            actor.offer_permit(ask, now, ctx);
-        });
-    }
-
-    /// Frees the permit of a request that has ended or did not use it.
-    ///
-    /// `stays`: the request still needs the permit, but first waits for one of another key.
-    pub(super) fn free_permit(&self, key: &Key, ticket: Ticket, stays: bool) {
-        // A key without an actor has no requests in flight.
-        self.if_active(key, move |actor, _, _| actor.return_permit(ticket, stays));
     }
 
     /// Returns the arrivals of the last ten minutes.

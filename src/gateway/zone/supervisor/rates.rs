@@ -7,6 +7,7 @@ use config::Plans;
 use foldhash::fast::RandomState;
 use limit::Rate;
 
+use super::Tuning;
 use super::keys::Name;
 use crate::zone::overrides::Overrides;
 
@@ -23,18 +24,21 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub(super) fn new(of_zone: Rate, plans: Plans, overrides: Arc<Overrides>) -> Self {
+    pub(super) fn new(tuning: &Tuning) -> Self {
         Self {
-            of_zone,
-            plans,
-            overrides,
+            of_zone: tuning.rate,
+            plans: tuning.zone.plans.clone(),
+            overrides: Arc::clone(&tuning.overrides),
             known: HashMap::default(),
         }
     }
 
     /// Adopts other settings. Known keys without an own rate have the zone's new rate.
-    pub(super) fn adopt(&mut self, of_zone: Rate, plans: Plans, overrides: Arc<Overrides>) {
-        (self.of_zone, self.plans, self.overrides) = (of_zone, plans, overrides);
+    pub(super) fn adopt(&mut self, tuning: &Tuning) {
+        *self = Self {
+            known: std::mem::take(&mut self.known),
+            ..Self::new(tuning)
+        };
     }
 
     /// Returns whether every key has the zone's rate.

@@ -20,7 +20,7 @@ impl ZoneSupervisor {
         in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
     ) {
         let now = self.counted_at(self.shard.pacer.now());
-        self.shard.share(shared(&self.zone, &tuning, &self.shard));
+        self.shard.share(shared(&tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
         let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
         let known = |active: &Active| {
@@ -36,8 +36,7 @@ impl ZoneSupervisor {
                 }
             }
         }
-        let overrides = Arc::clone(&self.tuning.overrides);
-        self.rates.adopt(rate, self.tuning.plans.clone(), overrides);
+        self.rates.adopt(&self.tuning);
         if !in_flight.is_empty() {
             for active in self.keys.each_active() {
                 let in_flight = Arc::clone(in_flight);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use limit::{Account, Moment};
 
 use super::keys::State;
-use super::tuning::Tuning;
+
 use super::{Phase, ZoneSupervisor};
 
 /// Idle time after which an actor is parked: only its bucket is kept.
@@ -123,9 +123,7 @@ impl ZoneSupervisor {
 
     /// Forgets drained keys that were idle for `idle_timeout`; `false` if there may be more.
     fn forget_drained(&mut self, now: Moment) -> bool {
-        let Tuning {
-            rate, idle_timeout, ..
-        } = self.tuning;
+        let (rate, idle_timeout) = (self.tuning.rate, self.tuning.zone.idle_timeout);
         let rate_of = |index| {
             if self.rates.are_all_the_same() {
                 rate

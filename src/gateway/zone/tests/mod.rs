@@ -51,14 +51,10 @@ impl Bench {
     fn with((settings, tuning): (config::Zone, Tuning)) -> Self {
         let pacer = Pacer::standing_at(START);
         let metrics = Arc::<ZoneMetrics>::default();
-        let supervisor = SupervisorActor::start(ZoneSupervisor::new(
-            "test".to_owned(),
-            tuning,
-            metrics,
-            Rc::clone(&pacer),
-        ));
+        let supervisor = ZoneSupervisor::new(tuning, metrics, Rc::clone(&pacer));
+        let supervisor = SupervisorActor::start(supervisor);
         Self {
-            zone: Box::leak(Box::new(Zone::on_this_thread(settings, supervisor))),
+            zone: Box::leak(Box::new(Zone::on_this_thread(settings.into(), supervisor))),
             pacer,
         }
     }
@@ -148,12 +144,10 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         mask_keys: false,
     };
     let tuning = Tuning {
-        algorithm: settings.algorithm,
+        zone: Arc::new(settings.clone()),
         rate: settings.rate,
-        plans: settings.plans.clone(),
         max_keys: settings.max_keys,
-        idle_timeout: settings.idle_timeout,
-        new_keys: None,
+        new_keys: Arc::default(),
         overrides: Arc::default(),
         most_arrivals: super::arrivals::MAX_ARRIVALS,
         sharing: None,

@@ -55,10 +55,7 @@ async fn waiters_of_a_shared_key_that_panics_are_refunded_in_full() {
     let sharing = Sharing {
         store_health: Arc::clone(&store_health),
         paces: Paces::new(&settings, START).unwrap(),
-        on_store_failure: settings.on_store_failure,
-        mask_keys: false,
-        lease: settings.lease,
-        orphan: settings.orphan,
+
         divergence: Arc::default(),
     };
     let sharing = Some(sharing);
@@ -163,12 +160,11 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
         let worker = actix_rt::Arbiter::current();
         let id = SupervisorId::new();
         let supervisor = start_on(&worker, paused.clone(), move || {
-            let name = "test".to_owned();
-            let supervisor = ZoneSupervisor::new(name, tuning, metrics, Pacer::here());
+            let supervisor = ZoneSupervisor::new(tuning, metrics, Pacer::here());
             SupervisorActor::new(id, supervisor)
         });
         let supervisor = SupervisorAddress::new(id, supervisor);
-        let zone = Zone::on_this_thread(settings, supervisor.clone());
+        let zone = Zone::on_this_thread(settings.into(), supervisor.clone());
         supervisor.post(|zone| zone.crash(Crash::Supervisor));
         Bench::settle().await;
         assert!(!paused.any(), "the first time it starts again at once");

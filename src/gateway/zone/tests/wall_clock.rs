@@ -22,7 +22,8 @@ async fn retry_after(bench: &Bench) -> Duration {
 #[actix::test]
 async fn a_day_ends_at_midnight_of_the_stepped_wall_clock() {
     let (mut settings, mut tuning) = settings("5r/d", 10);
-    (settings.algorithm, tuning.algorithm) = (Algorithm::FixedWindow, Algorithm::FixedWindow);
+    settings.algorithm = Algorithm::FixedWindow;
+    tuning.zone = settings.clone().into();
     let bench = Bench::with((settings, tuning));
     let left = |ahead: u64| {
         let second = START.as_nanos() / 1_000_000_000 + ahead;

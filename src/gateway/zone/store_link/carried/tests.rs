@@ -23,14 +23,11 @@ fn link() -> Rc<StoreLink> {
     let sharing = Sharing {
         store_health: Arc::new(StoreHealth::new(config::Redis::default())),
         paces: Paces::new(zone, START).unwrap(),
-        on_store_failure: zone.on_store_failure,
-        mask_keys: false,
-        lease: zone.lease,
-        orphan: zone.orphan,
+
         divergence: Arc::default(),
     };
     let (metrics, pacer) = (Arc::<ZoneMetrics>::default(), Pacer::standing_at(START));
-    StoreLink::new("z", zone.algorithm, &sharing, &metrics, &pacer, None)
+    StoreLink::new(&Arc::new(zone.clone()), &sharing, &metrics, &pacer, None)
 }
 
 /// Creates a batch with a join of each of these keys.
