@@ -91,7 +91,7 @@ pub use key_permits::{
 pub use lease::{Lease, LeaseAnswer, LeaseTerms, Leased};
 pub use meter::{Allowance, Meter};
 pub use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
-pub use moment::Moment;
+pub use moment::{Moment, nanos};
 pub use new_keys::NewKeyBudget;
 pub use origin_time::OriginTime;
 pub use percent::{Percent, PercentError};

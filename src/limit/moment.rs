@@ -38,8 +38,7 @@ impl Moment {
     /// Returns the instant `span` earlier, but not before the Unix epoch.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_sub(nanos))
+        Self(self.0.saturating_sub(nanos(span)))
     }
 }
 
@@ -47,7 +46,11 @@ impl Add<Duration> for Moment {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        Self(self.0.saturating_add(nanos(span)))
     }
+}
+
+/// Returns the nanoseconds of a duration, at most `u64::MAX`.
+pub fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -90,7 +90,7 @@ impl<W> Permits<W> {
 
     /// Returns whether one more request with this `in_flight` may run.
     pub fn is_free(&self, in_flight: NonZeroU32) -> bool {
-        self.running() < most(in_flight)
+        self.running() < in_flight.get() as usize
     }
 
     /// Counts a request as running from now on, whether a permit was free or not.
@@ -128,7 +128,7 @@ impl<W> Permits<W> {
     /// Removes and returns the next waiter for which a permit is free. It does not run yet.
     pub fn take_next(&mut self) -> Option<W> {
         let running = self.running();
-        self.take_next_where(|in_flight| running < most(in_flight))
+        self.take_next_where(|in_flight| running < in_flight.get() as usize)
     }
 
     /// Removes and returns the next waiter whose `in_flight` satisfies `is_free`.
@@ -266,8 +266,4 @@ impl<W> Lane<W> {
 pub fn changed(in_flight: NonZeroU32, changes: &[(NonZeroU32, NonZeroU32)]) -> NonZeroU32 {
     let change = changes.iter().find(|(before, _)| *before == in_flight);
     change.map_or(in_flight, |(_, after)| *after)
-}
-
-fn most(in_flight: NonZeroU32) -> usize {
-    usize::try_from(in_flight.get()).unwrap_or(usize::MAX)
 }

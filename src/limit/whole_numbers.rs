@@ -7,7 +7,7 @@ pub mod nanos {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(super::nanos_of(*span))
+        to.serialize_u64(crate::nanos(*span))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -21,16 +21,12 @@ pub mod nanos_spans {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::nanos_of;
+    use crate::nanos;
 
     type Spans = Vec<(Duration, Duration)>;
 
     pub fn serialize<S: Serializer>(spans: &Spans, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(
-            spans
-                .iter()
-                .map(|(from, to)| (nanos_of(*from), nanos_of(*to))),
-        )
+        to.collect_seq(spans.iter().map(|(from, to)| (nanos(*from), nanos(*to))))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Spans, D::Error> {
@@ -54,8 +50,4 @@ pub mod millionths {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Percent, D::Error> {
         u32::deserialize(from).map(Percent::from_millionths)
     }
-}
-
-fn nanos_of(span: std::time::Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,15 +2,14 @@
 //!
 //! The arithmetic is [`limit::Backoff`]. What other gateways share of it is in `learning`.
 
-use std::hash::Hash;
 use std::time::Duration;
 
 use config::{self, BackoffMode, Trouble};
-use limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Sent};
+use limit::{Answer, Backoff, GateLimits, Lowered, Moment, Sent};
 
-use super::KeyAtGate;
 use super::learning::SharedBackoff;
 use super::permit::{OriginResult, Unreported};
+use super::{KeyAtGate, Queue};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// Interval at which a gate with waiters checks whether the back-off has changed its limits.
@@ -136,12 +135,7 @@ impl BackingOff {
     }
 
     /// Applies the lowered limits and pauses to the gate, unless the mode is shadow.
-    pub(super) fn apply<K: Hash + Eq + Clone, W>(
-        &mut self,
-        gate: &mut Gate<K, W>,
-        metrics: &GateMetrics,
-        now: Moment,
-    ) {
+    pub(super) fn apply(&mut self, gate: &mut Queue, metrics: &GateMetrics, now: Moment) {
         let Some(cuts) = self.backoff.update(now) else {
             return;
         };

@@ -1,10 +1,10 @@
 //! Causes for which a gate blocks its first waiter, and the time spent in each.
 
-use std::hash::Hash;
 use std::time::Duration;
 
-use limit::{Gate, Moment};
+use limit::Moment;
 
+use super::Queue;
 use crate::observe::metrics::labels;
 
 labels! {
@@ -23,7 +23,7 @@ labels! {
 
 impl BlockedBy {
     /// Returns the cause that blocks the gate now; `None` if no request waits.
-    pub(super) fn of<K: Hash + Eq + Clone, W>(gate: &Gate<K, W>, now: Moment) -> Option<Self> {
+    pub(super) fn of(gate: &Queue, now: Moment) -> Option<Self> {
         if gate.depth() == 0 {
             return None;
         }

@@ -6,7 +6,6 @@
 //! [`limit::Claims`] decides how many slots to claim, and when. [`GridLink`] sends the claims to
 //! the store.
 
-use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::{Arc, MutexGuard};
 
@@ -15,7 +14,7 @@ use limit::{self, Claims, GridAnswer, Moment, Rate, Sharing, SlotCounts};
 use super::grid_link::{GridLink, SlotClaim};
 use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
-use super::{OriginGate, State};
+use super::{OriginGate, Queue, State};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 
@@ -46,7 +45,7 @@ pub struct GateSharing {
 
 impl SharedGrid {
     /// Wakes the task if a claim is due before the task wakes by itself.
-    pub(super) fn note<K: Hash + Eq + Clone, W>(&mut self, gate: &limit::Gate<K, W>, now: Moment) {
+    pub(super) fn note(&mut self, gate: &Queue, now: Moment) {
         self.caller.note(self.claims.due(gate, now));
     }
 }
@@ -220,7 +219,7 @@ fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal
         tracing::warn!(
             origin,
             error = reason,
-            "{what}, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are; {remedy}"
+            "{what}, and the number of gateways is unknown: this gateway goes on alone with 1/{parts} of the rate; set gateways in [origins.{origin}]; {remedy}"
         );
     }
 }

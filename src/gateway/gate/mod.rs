@@ -55,7 +55,7 @@ use permit::Unreported;
 pub use permit::{InvalidRetryAfter, Permit};
 use permits::NO_LEASE;
 pub use permits::PermitSharing;
-use state::{Released, State};
+use state::{Queue, Released, State};
 pub use status::GateState;
 use waiting::Seat;
 pub use waiting::{WaitError, Waiting};

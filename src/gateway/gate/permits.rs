@@ -19,7 +19,7 @@ use limit::{
 
 use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
-use super::{KeyAtGate, OriginGate, State};
+use super::{OriginGate, Queue, State};
 use crate::time::clock;
 use crate::zone::{StoreHealth, StoreRefusal};
 pub(super) use link::PermitsLink;
@@ -72,29 +72,29 @@ fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
 
 impl SharedPermits {
     /// Limits the requests at the origin to the number of permits held now.
-    pub(super) fn bind<W>(&self, gate: &mut limit::Gate<KeyAtGate, W>, now: Moment) {
+    pub(super) fn bind(&self, gate: &mut Queue, now: Moment) {
         gate.set_lent(Some(self.pool_client.lent(now)), now);
     }
 
     /// Returns what the gate needs of its permits now.
-    fn needs_of<W>(&self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> PermitNeeds {
+    fn needs_of(&self, gate: &Queue, now: Moment) -> PermitNeeds {
         gate.permit_needs(now, self.pool_client.ahead())
     }
 
     /// Reports that a request has started, and so how many are at the origin.
-    pub(super) fn started<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>) {
+    pub(super) fn started(&mut self, gate: &Queue) {
         self.pool_client.started(gate.in_flight());
     }
 
     /// Reports that a request has ended. Returns whether fewer permits are held from now on.
-    pub(super) fn ended<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) -> bool {
+    pub(super) fn ended(&mut self, gate: &Queue, now: Moment) -> bool {
         let before = self.pool_client.held();
         self.pool_client.ended(gate.in_flight(), now);
         self.pool_client.held() < before
     }
 
     /// Wakes the task if a call is due before the task wakes by itself.
-    pub(super) fn note<W>(&mut self, gate: &limit::Gate<KeyAtGate, W>, now: Moment) {
+    pub(super) fn note(&mut self, gate: &Queue, now: Moment) {
         self.caller
             .note(self.pool_client.due(self.needs_of(gate, now)));
     }
@@ -306,7 +306,7 @@ impl Dialogue for PermitsLink {
         gate.advance(state, now);
         match &reply {
             Err(why) if is_out && !was_out => log_pool_out(origin, permit_source, most, why),
-            Ok(_) if was_out => tracing::info!(origin, "the gateways share the places again"),
+            Ok(_) if was_out => tracing::info!(origin, "the gateways share the permits again"),
             _ => {}
         }
         is_out
@@ -317,7 +317,7 @@ impl Dialogue for PermitsLink {
 fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &StoreRefusal) {
     let StoreRefusal { reason, remedy, .. } = why;
     let what = if why.is_answer {
-        "the store refuses the calls of the origin's pool of places"
+        "the store refuses the calls for the origin's permits"
     } else {
         "the store does not answer"
     };
@@ -325,12 +325,12 @@ fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &St
         PermitSource::Alone(part) => tracing::warn!(
             origin,
             error = reason,
-            "{what}, and the lease of the places has ended: this gateway goes on alone with {part} of {most} places; {remedy}"
+            "{what}, and the lease of the permits has ended: this gateway goes on alone with {part} of {most} permits; {remedy}"
         ),
         PermitSource::Pool => tracing::warn!(
             origin,
             error = reason,
-            "{what}, and the lease of the places has ended: this gateway starts no requests; {remedy}"
+            "{what}, and the lease of the permits has ended: this gateway starts no requests; {remedy}"
         ),
     }
 }

@@ -125,7 +125,7 @@ impl OriginGate {
             let origin = &origin.name;
             tracing::warn!(
                 origin,
-                "override of the origin ended: by its new settings it has no gate, or shares what was overridden with other gateways"
+                "override of the origin ended: its new settings have no gate, or share the overridden value with other gateways"
             );
         }
     }

@@ -30,9 +30,12 @@ const EARLY_ALARM: Duration = Duration::from_micros(500);
 /// Interval at which a gate with waiters checks whether the origin's servers allow more requests.
 const ROOM_CHANGES: Duration = Duration::from_millis(50);
 
+/// Queue and schedule of a gate.
+pub(super) type Queue = limit::Gate<KeyAtGate, oneshot::Sender<Granted>>;
+
 /// State behind a gate's lock. It does not read the clock: callers pass the time.
 pub(super) struct State {
-    pub(super) gate: limit::Gate<KeyAtGate, oneshot::Sender<Granted>>,
+    pub(super) gate: Queue,
     /// Back-off; `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
     /// Limit of the origin's servers; `None`: the file limits none of them.

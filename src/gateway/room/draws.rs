@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use limit::{Moment, RoomLimits};
+use limit::{Moment, RoomLimits, to_whole};
 
 /// Lower bound of the numbers that an address may draw at once, whatever the size of the room.
 const MIN_BURST: u32 = 20;
@@ -47,9 +47,7 @@ pub(super) fn bound(limits: &RoomLimits) -> Option<DrawBound> {
         (Some(sessions), Some(admit)) => sessions.min(admit),
         (sessions, admit) => sessions.or(admit)?,
     };
-    // Both are at most 3,600,000.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let half = (calls / 2.0) as u32;
+    let half = u32::try_from(to_whole(calls / 2.0)).unwrap_or(u32::MAX);
     let period = match sessions {
         Some(_) => limits.idle.max(limits.claim),
         None => limits.claim,

@@ -278,7 +278,7 @@ impl OriginRoom {
                 tracing::error!(
                     origin,
                     %error,
-                    "the store refused the waiting room: those inside stay, and nobody is called; {remedy}"
+                    "the store refused a call of the waiting room: sessions stay, and no visitors are called; {remedy}"
                 );
             }
             shared.mirror.lose();
@@ -320,7 +320,7 @@ impl State {
         }
         if let Some(shared) = self.shared() {
             if shared.mirror.is_out() {
-                tracing::info!(origin, "the waiting room calls again");
+                tracing::info!(origin, "the waiting room calls visitors again");
             }
             shared.mirror.follow(reply.snapshot, now);
         }

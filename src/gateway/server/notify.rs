@@ -40,7 +40,7 @@ impl ServiceManager {
     pub(super) fn reloading(&self) {
         self.notify(&format!(
             "RELOADING=1\nMONOTONIC_USEC={}",
-            clock::monotonic_micros()
+            clock::monotonic_nanos() / 1000
         ));
     }
 
@@ -135,7 +135,7 @@ mod tests {
             .unwrap();
         let time: u64 = time.parse().unwrap();
         assert!(
-            (1..=clock::monotonic_micros()).contains(&time),
+            (1..=clock::monotonic_nanos() / 1000).contains(&time),
             "{received}"
         );
     }

@@ -134,7 +134,7 @@ impl Gateway {
             ..zone.settings().clone()
         };
         let store_health = Some(Arc::clone(&self.store_health));
-        let zone = zone.retune_at(settings, Vec::new(), store_health, self.saved());
+        let zone = zone.retune(settings, Vec::new(), store_health, self.saved());
         self.zones.borrow_mut()[index] = Box::leak(Box::new(zone));
     }
 

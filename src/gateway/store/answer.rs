@@ -8,7 +8,7 @@ use limit::{
 
 use super::reply::{Done, EntryReply};
 use super::stored_state::StoredState;
-use super::{Error, Join, Retune, StoreRate};
+use super::{Error, Join, StoreRate};
 
 /// Answer of the store to a [`Join`]. All instants are on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +105,7 @@ pub struct InForce {
     pub since: Option<Moment>,
 }
 
-/// Answer of the store to a [`Retune`]. All instants are on Redis's clock.
+/// Answer of the store to a [`Retune`](super::Retune). All instants are on Redis's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retuned {
     /// Time of the retune.
@@ -124,16 +124,8 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Converts the reply to a retune.
-pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<Retuned, Error> {
-    Ok(Retuned {
-        now,
-        in_force: in_force(retune.pace, done)?,
-    })
-}
-
 /// Returns the rate in force by a reply: another gateway's rate, or that of `pace`.
-fn in_force(pace: &StoreRate, done: &Done) -> Result<InForce, Error> {
+pub(super) fn in_force(pace: &StoreRate, done: &Done) -> Result<InForce, Error> {
     let rate = match &done.other_rate {
         None => pace.rate(),
         Some(written) => written.parse().map_err(|_| Error::InvalidReply)?,

@@ -29,7 +29,7 @@ use super::socket::{self, Socket};
 pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// Beginning of the error text if the answer is not the protocol of Redis.
-pub(super) const NOT_REDIS: &str = "what answers is not a usable Redis: ";
+pub(super) const NOT_REDIS: &str = "the server is not a usable Redis: ";
 
 /// Upper bound of the bytes received before a reply is complete.
 ///

@@ -30,7 +30,7 @@ pub struct Store {
     prefix: Vec<u8>,
     timeout: Duration,
     /// Authorities for the server's certificate; `None`: those of the system.
-    authorities: Option<Authorities>,
+    pub(super) authorities: Option<Authorities>,
     connection: RefCell<Option<Opened>>,
     opened: Cell<u64>,
     /// Lock of the task that connects.
@@ -87,12 +87,6 @@ impl Store {
         }
     }
 
-    /// Sets the authorities that sign the server's certificate; `None`: those of the system.
-    pub fn with_authorities(mut self, authorities: Option<Authorities>) -> Self {
-        self.authorities = authorities;
-        self
-    }
-
     pub(super) fn is_cluster(&self) -> bool {
         self.url.is_cluster()
     }
@@ -139,7 +133,8 @@ impl Store {
     /// Returns the rate in force for each key.
     pub async fn retune(&self, retunes: &[Retune<'_>]) -> Vec<Result<Retuned, Error>> {
         self.operate(ScriptCommand::Retune, retunes, |retune, now, done, _| {
-            answer::retuned(retune, now, done)
+            let in_force = answer::in_force(retune.pace, done)?;
+            Ok(Retuned { now, in_force })
         })
         .await
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use config::redis::double;
-use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate};
+use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate, to_whole};
 
 use super::operation::micros;
 use super::reply::Packed;
@@ -140,8 +140,8 @@ impl ClaimReply {
         if !is_part || !rest.0.is_empty() {
             return None;
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let gateways = NonZeroU32::new(gateways as u32)?;
+        let gateways = u32::try_from(to_whole(gateways)).unwrap_or(u32::MAX);
+        let gateways = NonZeroU32::new(gateways)?;
         Some(Ok(Self {
             now,
             gateways,
@@ -159,7 +159,7 @@ impl ClaimReply {
 /// Reads the part of the reply about keys.
 fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     let [is_noted] = rest.take()?;
-    let generation = number(rest)?.max(0.0);
+    let generation = number(rest)?;
     let bytes = rest.length()?;
     let of_key = |_| {
         let key = u64::from_le_bytes(rest.take()?);
@@ -168,8 +168,7 @@ fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     let gateways = (0..bytes / 10).map(of_key);
     Some(KeyNews {
         is_noted: is_noted == 1,
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        generation: generation as u64,
+        generation: to_whole(generation),
         gateways: gateways.collect::<Option<_>>()?,
     })
 }
@@ -180,13 +179,12 @@ fn number(rest: &mut Packed<'_>) -> Option<f64> {
 }
 
 /// Reads a time in microseconds, which may have decimals.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
     let micros = number(rest)?.max(0.0);
     // Compute the rest in nanoseconds separately: the product would not fit in a double.
-    let nanos = (micros.fract() * 1000.0) as u64;
+    let nanos = to_whole(micros.fract() * 1000.0);
     Some(Moment::from_nanos(
-        (micros as u64).saturating_mul(1000) + nanos,
+        to_whole(micros).saturating_mul(1000) + nanos,
     ))
 }
 

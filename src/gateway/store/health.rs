@@ -141,8 +141,9 @@ impl StoreHealth {
     /// Creates a connection for one thread.
     pub(super) fn store(&self) -> Store {
         let redis = &self.settings;
-        Store::new(redis.url.clone(), &redis.prefix, redis.timeout)
-            .with_authorities(redis.ca.clone())
+        let mut store = Store::new(redis.url.clone(), &redis.prefix, redis.timeout);
+        store.authorities.clone_from(&redis.ca);
+        store
     }
 
     /// Notes that a thread can no longer reach the store.

@@ -171,12 +171,12 @@ pub enum Error {
     /// Redis accepts no writes.
     ///
     /// Its memory is full, it is a replica or still loading, or it wants another password.
-    #[error("the store takes no writes: {0}")]
+    #[error("the store accepts no writes: {0}")]
     NotWritable(String),
     /// Redis does not allow this user to run the scripts, or a command in them.
     ///
     /// Or the commands have other names there.
-    #[error("the store does not allow it: {0}")]
+    #[error("the store does not allow the command: {0}")]
     NotAllowed(String),
     /// Redis refused only this operation, for example because its key has another type.
     #[error("the store refused: {0}")]
@@ -227,18 +227,16 @@ impl Error {
     /// Returns the remedy by an operator, as a part of a message.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Unreachable(_) | Self::Late => "bring Redis or the way to it back",
-            Self::NotWritable(_) => "see to it that Redis takes writes",
+            Self::Unreachable(_) | Self::Late => "start Redis, or repair the network to it",
+            Self::NotWritable(_) => "make Redis accept writes",
             Self::NotAllowed(_) => {
                 "allow EVAL, EVALSHA and the commands of the scripts in Redis, under their own names and for this user and prefix"
             }
             Self::Refused(text) if text.contains("WRONGTYPE") => {
                 "something else has the key: delete it in Redis, or set another redis.prefix"
             }
-            Self::Refused(_) => "see what Redis says, and its log",
-            Self::NotRedis(_) | Self::InvalidReply => {
-                "see whether it is a Redis that answers there"
-            }
+            Self::Refused(_) => "read the log of Redis",
+            Self::NotRedis(_) | Self::InvalidReply => "check that url of [redis] leads to a Redis",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Replies of scripts, read from their packed form.
 
-use limit::Moment;
+use limit::{Moment, to_whole};
 use smallvec::SmallVec;
 
 use super::Error;
@@ -67,12 +67,11 @@ impl Packed<'_> {
     }
 
     /// Reads a whole number, which the scripts keep as a double.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(super) fn whole(&mut self) -> Option<u64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let double = f64::from_le_bytes(self.take()?);
         let is_whole = (0.0..=EXACT).contains(&double) && double.fract() == 0.0;
-        is_whole.then_some(double as u64)
+        is_whole.then(|| to_whole(double))
     }
 
     /// Reads an instant in microseconds.

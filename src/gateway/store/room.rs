@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot};
+use limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot, to_whole};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -280,12 +280,7 @@ fn moment(millis: f64) -> Option<Moment> {
     Some(Moment::from_nanos(whole(millis)?.checked_mul(1_000_000)?))
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it is checked"
-)]
 /// Converts a whole number; `None` if it is negative or too large.
 fn whole(number: f64) -> Option<u64> {
-    (0.0..9e15).contains(&number).then_some(number as u64)
+    (0.0..9e15).contains(&number).then(|| to_whole(number))
 }

@@ -158,16 +158,7 @@ fn epoch_nanos() -> u64 {
 }
 
 /// Returns the machine's monotonic time, in nanoseconds since the machine was started.
-pub fn since_boot() -> u64 {
-    monotonic_nanos()
-}
-
-/// Returns the machine's monotonic time, in microseconds.
-pub fn monotonic_micros() -> u64 {
-    monotonic_nanos() / 1000
-}
-
-fn monotonic_nanos() -> u64 {
+pub fn monotonic_nanos() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 

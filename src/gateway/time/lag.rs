@@ -3,6 +3,8 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use limit::nanos;
+
 use crate::time::deadline::Deadline;
 
 /// Least progress of a client with a body.
@@ -25,10 +27,6 @@ pub struct Floor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     nanos: u64,
-}
-
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Lag {

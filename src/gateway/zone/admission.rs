@@ -89,7 +89,7 @@ impl<'z> ZoneAdmission<'z> {
         };
         self.shards.send(&key, move |zone, key| {
             zone.if_active(key, move |actor, now, ctx| {
-                actor.offer_permit(ask, now, ctx)
+                actor.offer_permit(ask, now, ctx);
             });
         });
         let rejection = match answer.await {

@@ -64,22 +64,22 @@ impl HeavyName {
 
     /// Formats the name in full: a long key as its beginning and an ellipsis, or its masked name.
     pub fn full(&self, names: KeyNames) -> String {
-        match self.whole() {
-            Some(key) => names.full(key),
-            None => names
-                .masked(self.short_form())
-                .unwrap_or_else(|| format!("{}…", names.full(self.begin()))),
-        }
+        let long = || format!("{}…", names.full(self.begin()));
+        self.whole().map_or_else(
+            || names.masked(self.short_form()).unwrap_or_else(long),
+            |key| names.full(key),
+        )
     }
 
     /// Formats the name with bounded length.
     pub fn short(&self, names: KeyNames) -> String {
-        match self.whole() {
-            Some(key) => names.short(key),
-            None => names
-                .masked(self.short_form())
-                .unwrap_or_else(|| names.short(self.begin())),
-        }
+        let masked = self
+            .whole()
+            .is_none()
+            .then(|| names.masked(self.short_form()));
+        masked
+            .flatten()
+            .unwrap_or_else(|| names.short(self.begin()))
     }
 
     /// Returns the short form of a long key. It has the same masked name as the key.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{Bucket, Measure, Moment, Rate, Refusal};
+use limit::{Bucket, Measure, Moment, Rate, Refusal, nanos};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Rejection};
@@ -96,18 +96,18 @@ impl Shard {
 
     /// Counts a request of a key.
     pub(super) fn count_request(&self, key: &Key, now: Moment) {
-        self.heavy
-            .borrow_mut()
-            .record(Measure::Requests, key, 1, now);
+        self.record(Measure::Requests, key, 1, now);
+    }
+
+    fn record(&self, measure: Measure, key: &Key, weight: u64, now: Moment) {
+        let mut heavy = self.heavy.borrow_mut();
+        heavy.record(measure, key, weight, now);
     }
 
     /// Records the waiting time of a request of a key.
     pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
         self.metrics.waits.record(span);
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        self.heavy
-            .borrow_mut()
-            .record(Measure::Waits, key, nanos, now);
+        self.record(Measure::Waits, key, nanos(span), now);
     }
 
     /// Rejects a request of a key. Returns whether the client was still connected.
@@ -138,9 +138,7 @@ impl Shard {
         now: Moment,
     ) {
         if rejection.status(dry_run) == LimitStatus::Rejected {
-            self.heavy
-                .borrow_mut()
-                .record(Measure::Rejections, key, 1, now);
+            self.record(Measure::Rejections, key, 1, now);
         }
     }
 

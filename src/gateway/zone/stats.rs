@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use limit::nanos;
+
 use super::join::Key;
 
 /// State of one key.
@@ -95,10 +97,7 @@ impl Top {
         match self.order {
             Order::Depth => (state.depth as u64, excess),
             Order::Excess => (excess, 0),
-            Order::OldestWait => {
-                let nanos = u64::try_from(state.oldest_wait.as_nanos()).unwrap_or(u64::MAX);
-                (nanos, 0)
-            }
+            Order::OldestWait => (nanos(state.oldest_wait), 0),
         }
     }
 }

@@ -85,7 +85,7 @@ impl LoweredLimit {
 impl InFlightLimit {
     pub fn new(file: Option<usize>, floor: Percent) -> Self {
         Self {
-            file: file.map(to_count),
+            file: file.map(|it| it as u64),
             floor,
             lowered: None,
             trial: Trial::default(),
@@ -152,11 +152,11 @@ impl InFlightLimit {
 
     /// Changes the configured limit. A lowered limit keeps its share of it.
     pub fn set_file(&mut self, file: Option<usize>, floor: Percent) {
-        if file.map(to_count) != self.file {
+        if file.map(|it| it as u64) != self.file {
             // The measurements were made with other limits.
             self.trial = Trial::default();
         }
-        (self.file, self.floor) = (file.map(to_count), floor);
+        (self.file, self.floor) = (file.map(|it| it as u64), floor);
         self.keep_part();
     }
 
@@ -408,10 +408,6 @@ fn of_all_gateways(number: u128, part: Percent, by: u128) -> u64 {
     let all = number.saturating_mul(Percent::ALL.millionths().into());
     let by = by.saturating_mul(part.millionths().max(1).into());
     round_up(all, by)
-}
-
-fn to_count(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 fn round_up(number: u128, by: u128) -> u64 {

@@ -15,9 +15,9 @@ const KNOWN_AFTER: Duration = Duration::from_millis(300);
 /// Tolerance of an estimated instant: two estimates closer than this are the same instant.
 const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
 /// Tolerance of a share, in millionths. Gateways grow alike, but each at its own ticks.
-const RATE_APART: u64 = 10_000;
+const RATE_APART: u32 = 10_000;
 /// The same for the number in flight.
-const IN_FLIGHT_APART: u64 = 30_000;
+const IN_FLIGHT_APART: u32 = 30_000;
 
 /// Back-off state of an origin at one instant.
 ///
@@ -198,10 +198,11 @@ impl Backoff {
         let known_in_flight = known.in_flight;
         let known = Grown::of(known, at, now);
         let is_pending = self.is_pending();
-        let apart = |most: u64| if is_pending { 0 } else { most };
+        let apart = |most: u32| if is_pending { 0 } else { most };
         let own = self.learned(now);
-        let is_below =
-            |own: Percent, known: Percent, most| millionths(own) + apart(most) < millionths(known);
+        let is_below = |own: Percent, known: Percent, most| {
+            own.millionths() + apart(most) < known.millionths()
+        };
         let later = |own: Duration, known: Moment| own > known.since(now) + INSTANT_TOLERANCE;
         let (steady_until, is_lower) = (known.rate.steady_until(), own.rate.share < Percent::ALL);
         is_below(own.rate.share, known.rate.share(), RATE_APART)
@@ -340,8 +341,4 @@ impl LearnedInFlight {
         let known = self.given_back;
         known.is_none_or(|known| known.ago + age > given_back.ago + INSTANT_TOLERANCE)
     }
-}
-
-fn millionths(share: Percent) -> u64 {
-    share.millionths().into()
 }

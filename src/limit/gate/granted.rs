@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::Moment;
 use super::key_reporting::KeyReporting;
+use crate::nanos;
 
 /// Time for which a granted slot may still be used after its instant.
 ///
@@ -177,7 +178,7 @@ impl Granted {
         let next = self.free.max(ready);
         let last = self.slots.back();
         let next = last.map_or(next, |last| next.max(*last + self.interval));
-        let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
-        next + Duration::from_nanos(nanos.saturating_mul(ahead - granted))
+        let behind = nanos(self.interval).saturating_mul(ahead - granted);
+        next + Duration::from_nanos(behind)
     }
 }

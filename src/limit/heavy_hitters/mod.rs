@@ -250,7 +250,7 @@ impl<K> Heavy<K> {
         match measure {
             Measure::Requests => self.requests,
             Measure::Rejections => self.rejections,
-            Measure::Waits => u64::try_from(self.wait.as_nanos()).unwrap_or(u64::MAX),
+            Measure::Waits => crate::nanos(self.wait),
         }
     }
 }

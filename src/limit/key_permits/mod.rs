@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::Moment;
+use super::{Moment, nanos};
 pub use call::{KeyPermitsCall, KeyPermitsReply};
 
 /// Duration for which a gateway starts requests on the permits of a key after a confirmation.
@@ -124,7 +124,7 @@ impl KeyPermits {
     /// `running` already run here.
     pub fn is_free(&self, most: NonZeroU32, running: usize, now: Moment) -> bool {
         running < self.granted
-            && running < count(most)
+            && running < most.get() as usize
             && most >= self.most
             && now < self.used_until
     }
@@ -163,7 +163,7 @@ impl KeyPermits {
     /// Records that a request has ended. `running` requests still run.
     pub fn freed(&mut self, running: usize) {
         // Without the store, or if it has forgotten, more permits may be in use than exist.
-        let are_too_many = self.reply.others + self.granted > count(self.most);
+        let are_too_many = self.reply.others + self.granted > self.most.get() as usize;
         let goes_back = self.reply.others_wait || self.is_mixed || are_too_many;
         if goes_back && self.granted > running {
             self.granted -= 1;
@@ -254,7 +254,7 @@ impl KeyPermits {
         }
         (self.stored > 0 || needs.running > 0).then(|| {
             let earliest = (self.last_call + MIN_RENEWAL).as_nanos();
-            let period = u64::try_from(RENEW_EVERY.as_nanos()).unwrap_or(u64::MAX);
+            let period = nanos(RENEW_EVERY);
             Moment::from_nanos(earliest.div_ceil(period).saturating_mul(period))
         })
     }
@@ -297,8 +297,4 @@ impl KeyPermits {
         self.is_lost = true;
         self.reply.others_wait = false;
     }
-}
-
-fn count(most: NonZeroU32) -> usize {
-    usize::try_from(most.get()).unwrap_or(usize::MAX)
 }

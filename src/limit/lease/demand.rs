@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Moment;
+use crate::{Moment, nanos};
 
 /// Numbers of requests in each of the last spans of one length.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +43,8 @@ impl RecentRequests {
 
     /// Returns the same counts, seen from the span that contains `now`.
     fn at(&self, length: Duration, now: Moment) -> Self {
-        let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        let since = now.since(self.began);
-        let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let Some(passed) = since.checked_div(length) else {
+        let length = nanos(length);
+        let Some(passed) = nanos(now.since(self.began)).checked_div(length) else {
             return Self::new(now);
         };
         let [last, _] = self.before;

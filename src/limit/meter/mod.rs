@@ -15,7 +15,7 @@ mod tests;
 
 use std::ops::{Deref, DerefMut};
 
-use super::{Algorithm, Cost, Excess, Moment, Rate, Reason, Refusal, Verdict};
+use super::{Algorithm, Cost, Excess, Moment, Rate, Reason, Refusal, Verdict, nanos};
 pub use fixed_window::FixedWindow;
 pub use sliding_window_counter::SlidingWindowCounter;
 pub use sliding_window_log::SlidingWindowLog;
@@ -172,7 +172,5 @@ fn start(rate: Rate, window: u64) -> Moment {
 }
 
 fn period(rate: Rate) -> u64 {
-    u64::try_from(rate.period().as_nanos())
-        .unwrap_or(u64::MAX)
-        .max(1)
+    nanos(rate.period()).max(1)
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::Moment;
+use crate::{Moment, nanos};
 
 /// Span over which calls are counted together.
 const STEP: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ impl Pace {
     }
 
     fn step(&mut self, now: Moment) -> &mut Step {
-        let index = now.as_nanos() / u64::try_from(STEP.as_nanos()).unwrap_or(u64::MAX);
+        let index = now.as_nanos() / nanos(STEP);
         if self.steps.back().is_none_or(|last| last.index < index) {
             if self.steps.len() == STEPS {
                 self.steps.pop_front();

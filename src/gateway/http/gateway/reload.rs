@@ -80,7 +80,7 @@ impl Gateway {
             let zone = if let Some(index) = known.position(|it| it.carries_over_to(configured)) {
                 kept.push(index);
                 let in_flight = settings.in_flight_changes(&self.settings, name);
-                self.zones[index].retune(configured.clone(), in_flight, store)
+                self.zones[index].retune(configured.clone(), in_flight, store, now)
             } else {
                 self.log_fresh_start(configured);
                 let same = self.zones_in_use().find(|it| it.settings().name == *name);

@@ -159,7 +159,7 @@ impl Stamp {
     pub(super) fn now() -> Self {
         Self {
             wall: clock::wall().as_nanos(),
-            monotonic: clock::since_boot(),
+            monotonic: clock::monotonic_nanos(),
             boot: boot(),
         }
     }

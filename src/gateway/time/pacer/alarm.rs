@@ -34,12 +34,15 @@ pub(super) struct Setting {
     waker: RefCell<Option<Waker>>,
 }
 
-pub(super) fn new(pacer: Rc<Pacer>) -> (Alarm, Bell) {
-    let setting = Rc::new(Setting::default());
-    let bell = Bell {
-        setting: Rc::clone(&setting),
-    };
-    (Alarm { pacer, setting }, bell)
+impl Pacer {
+    /// Creates an alarm and the bell that it rings.
+    pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
+        let (pacer, setting) = (Rc::clone(self), Rc::<Setting>::default());
+        let bell = Bell {
+            setting: Rc::clone(&setting),
+        };
+        (Alarm { pacer, setting }, bell)
+    }
 }
 
 impl Alarm {

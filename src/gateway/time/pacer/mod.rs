@@ -159,11 +159,6 @@ impl Pacer {
         self.clock.now()
     }
 
-    /// Creates an alarm and the bell that it rings.
-    pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
-        alarm::new(Rc::clone(self))
-    }
-
     /// Moves a virtual clock to `moment` and rings all alarms due by then.
     ///
     /// Does nothing on the machine's clock.

@@ -147,18 +147,9 @@ impl Zone {
 
     /// Returns the same zone under new settings. It keeps its keys and waiters.
     ///
-    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
+    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone. `now`
+    /// is when the file was saved.
     pub fn retune(
-        &self,
-        settings: config::Zone,
-        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
-        store_health: Option<Arc<StoreHealth>>,
-    ) -> Self {
-        self.retune_at(settings, in_flight, store_health, clock::now())
-    }
-
-    /// Does the same as [`retune`](Self::retune), with a file that was saved at `now`.
-    pub(crate) fn retune_at(
         &self,
         settings: config::Zone,
         in_flight: Vec<(NonZeroU32, NonZeroU32)>,

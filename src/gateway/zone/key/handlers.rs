@@ -67,8 +67,8 @@ impl KeyActor {
         if let Some(charge) = self.pause.leave(ticket) {
             self.queue.refund(charge, now);
         }
-        if let Some(due) = self.permits.leave(ticket) {
-            self.queue.refund(due.charge, now);
+        if let Some((_, charge)) = self.permits.leave(ticket) {
+            self.queue.refund(charge, now);
         }
     }
 

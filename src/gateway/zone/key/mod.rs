@@ -30,13 +30,13 @@ use pause::Pause;
 use queue::KeyQueue;
 use shared_permits::SharedPermits;
 use shared_queue::SharedQueue;
-use waiter::{DueWaiter, Waiter, WaitsFor};
+use waiter::{Waiter, WaitsFor};
 
 /// Owns one key's bucket and queue, and releases each waiter when it is due.
 pub(super) struct KeyActor {
     queue: KeyQueue,
     /// Permits in use, and waiters that are due but need a permit.
-    permits: Permits<DueWaiter>,
+    permits: Permits<(Waiter, Charge)>,
     /// Set while the store may count permits of this key for this gateway.
     shared_permits: Option<Box<SharedPermits>>,
     pause: Pause,
@@ -121,7 +121,7 @@ impl KeyActor {
                 self.grant(waiter, Charge::Own(charge), waits, now);
             }
             _ => {
-                self.pass(waiter.charged(Charge::Own(charge)), until, now);
+                self.pass(waiter, Charge::Own(charge), until, now);
                 self.ensure_alarm_for_permits(ctx);
             }
         }
@@ -145,7 +145,7 @@ impl KeyActor {
         }) = self.queue.take_due(now)
         {
             self.shard.metrics.lateness.record(now.since(due));
-            self.pass(waiter.charged(charge), Some(due), now);
+            self.pass(waiter, charge, Some(due), now);
         }
         self.release_paused(now);
         self.drain_permit_waiters(now);
@@ -235,7 +235,7 @@ impl KeyActor {
         let lag = self.real(now).since(now);
         let bucket = bucket.later(self.queue.rate_of_file(), lag);
         self.snapshot.bucket.set(bucket);
-        let due = self.permits.first_waiters().map(|it| it.waiter.since);
+        let due = self.permits.first_waiters().map(|(waiter, _)| waiter.since);
         let oldest = self.queue.oldest().into_iter().chain(due);
         let oldest = oldest.chain(self.pause.oldest());
         self.snapshot.oldest.set(oldest.min());
@@ -255,7 +255,7 @@ impl KeyActor {
         let mut waiters = self.queue.reject_all();
         waiters.extend(self.pause.reject_all());
         let due = self.permits.reject_all().into_iter();
-        waiters.extend(due.map(|due| due.waiter));
+        waiters.extend(due.map(|(waiter, _)| waiter));
         waiters
     }
 

@@ -7,7 +7,6 @@ use limit::{Limit, Moment, StoppableClock, Ticket};
 
 use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
-use super::waiter::DueWaiter;
 use super::waiter::Waiter;
 
 /// Pause of a key, and the requests that would be admitted at once without it.
@@ -17,7 +16,7 @@ pub(super) struct Pause {
     /// End of the pause, by the real clock.
     until: Moment,
     /// Requests that are due and wait for the end of the pause, in their order.
-    paused: Vec<(DueWaiter, Option<Moment>)>,
+    paused: Vec<(Waiter, Charge, Option<Moment>)>,
 }
 
 impl Pause {
@@ -51,9 +50,8 @@ impl Pause {
 
     /// Returns the requests that wait for the end of the pause; each is due at once after it.
     pub(super) fn paused(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
-        self.paused
-            .iter()
-            .map(|(paused, _)| (Moment::default(), &paused.waiter))
+        let paused = self.paused.iter();
+        paused.map(|(waiter, ..)| (Moment::default(), waiter))
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -62,33 +60,36 @@ impl Pause {
 
     /// Returns when the first paused request joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
-        self.paused.first().map(|(paused, _)| paused.waiter.since)
+        self.paused.first().map(|(waiter, ..)| waiter.since)
     }
 
     /// Removes and returns all paused requests.
     pub(super) fn reject_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
-        std::mem::take(&mut self.paused)
-            .into_iter()
-            .map(|(paused, _)| paused.waiter)
+        let paused = std::mem::take(&mut self.paused).into_iter();
+        paused.map(|(waiter, ..)| waiter)
     }
 
     /// Removes a request that left. Returns its charge.
     pub(super) fn leave(&mut self, ticket: Ticket) -> Option<Charge> {
-        let index = self
-            .paused
-            .iter()
-            .position(|(it, _)| it.waiter.ticket == ticket)?;
-        Some(self.paused.remove(index).0.charge)
+        let mut paused = self.paused.iter();
+        let index = paused.position(|(waiter, ..)| waiter.ticket == ticket)?;
+        Some(self.paused.remove(index).1)
     }
 }
 
 impl KeyActor {
     /// Admits a request that is due, or keeps it until the end of a pause.
-    pub(super) fn pass(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
+    pub(super) fn pass(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
         if self.pause.clock.is_stopped() {
-            return self.pause.paused.push((request, due));
+            return self.pause.paused.push((waiter, charge, due));
         }
-        self.pass_or_wait(request, due, now);
+        self.pass_or_wait(waiter, charge, due, now);
     }
 
     /// Releases the requests that waited for the end of the pause, in their order.
@@ -96,9 +97,9 @@ impl KeyActor {
         if self.pause.depth() == 0 || self.pause.clock.is_stopped() {
             return;
         }
-        for (request, due) in std::mem::take(&mut self.pause.paused) {
+        for (waiter, charge, due) in std::mem::take(&mut self.pause.paused) {
             // Without a due time it has waited for the end of the pause only.
-            self.pass_or_wait(request, due.or(Some(now)), now);
+            self.pass_or_wait(waiter, charge, due.or(Some(now)), now);
         }
     }
 

@@ -7,39 +7,45 @@ use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verd
 
 use super::super::answer::{Answer, Charge, Prediction, RETRY_SOON};
 use super::KeyActor;
-use super::waiter::{DueWaiter, Waiter, WaitsFor};
+use super::waiter::{Waiter, WaitsFor};
 use crate::zone::Rejection;
 use crate::zone::pending::PermitRequest;
 
 impl KeyActor {
     /// Admits a request that is due, or lets it wait for a permit.
-    pub(super) fn pass_or_wait(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
-        let DueWaiter { waiter, charge } = &request;
+    pub(super) fn pass_or_wait(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
         let (limit, since) = (waiter.limit, waiter.since);
         if let Some(in_flight) = limit.in_flight
             && !self.has_permit(in_flight)
         {
-            let max_wait = limit.max_wait;
             let terms = Terms {
                 in_flight,
-                max_wait,
+                max_wait: limit.max_wait,
             };
-            let joined = match (&waiter.waits_for, charge) {
-                (WaitsFor::Permit { joined, .. }, _) => *joined,
+            let joined = match (waiter.waits_for, charge) {
+                (WaitsFor::Permit { joined, .. }, _) => joined,
                 (_, Charge::Own(charge)) => charge.at(),
                 _ => since,
             };
-            return self.permits.wait(terms, waiter.ticket, joined, request);
+            return self
+                .permits
+                .wait(terms, waiter.ticket, joined, (waiter, charge));
         }
         if due.is_some() {
             self.waited(since);
         }
-        self.grant(request.waiter, request.charge, due, now);
+        self.grant(waiter, charge, due, now);
     }
 
     /// Admits waiters that get a permit, and rejects waiters whose `max_wait` has expired.
     pub(super) fn drain_permit_waiters(&mut self, now: Moment) {
-        while let Some(DueWaiter { waiter, charge }) = self.permits.take_expired(now) {
+        while let Some((waiter, charge)) = self.permits.take_expired(now) {
             self.queue.refund(charge, now);
             let refusal = Refusal {
                 reason: Reason::MaxWait,
@@ -51,7 +57,7 @@ impl KeyActor {
         if self.pause.clock.is_stopped() {
             return;
         }
-        while let Some(DueWaiter { waiter, charge }) = self.next_with_permit() {
+        while let Some((waiter, charge)) = self.next_with_permit() {
             self.waited(waiter.since);
             self.grant(waiter, charge, Some(now), now);
         }
@@ -146,7 +152,7 @@ impl KeyActor {
             _ if self.depth() >= most(limit.ceiling(self.queue.rate())) => {
                 self.refuse_permit(waiter, Charge::Nothing, false, now);
             }
-            _ if waits => self.pass(waiter.charged(Charge::Nothing), None, now),
+            _ if waits => self.pass(waiter, Charge::Nothing, None, now),
             _ => self.report_no_permit(waiter),
         }
         self.ensure_alarm_for_permits(ctx);

@@ -17,7 +17,7 @@ use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
 use super::permits::most;
 use super::queue::KeyQueue;
-use super::waiter::{DueWaiter, Waiter, WaitsFor};
+use super::waiter::{Waiter, WaitsFor};
 use crate::time::pacer::Pacer;
 use crate::zone::Rejection;
 
@@ -54,7 +54,7 @@ impl KeyActor {
     }
 
     /// Takes the next waiter for which a permit is free.
-    pub(super) fn next_with_permit(&mut self) -> Option<DueWaiter> {
+    pub(super) fn next_with_permit(&mut self) -> Option<(Waiter, Charge)> {
         let (running, pacer) = (self.permits.running(), &self.shard.pacer);
         let (queue, shared) = (&self.queue, self.shared_permits.as_deref());
         self.permits
@@ -113,9 +113,9 @@ impl KeyActor {
         let shared = self.shared_permits_or_new(in_flight, ctx);
         if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
             shared.undecided.push((waiter.ticket, None));
-            self.pass(waiter.charged(Charge::Nothing), None, now);
+            self.pass(waiter, Charge::Nothing, None, now);
         } else {
-            self.pass_or_await_reply(waiter.charged(Charge::Nothing), None, now);
+            self.pass_or_await_reply(waiter, Charge::Nothing, None, now);
         }
     }
 
@@ -158,11 +158,12 @@ impl KeyActor {
     /// Admits a request that is due, or lets it wait for a permit.
     pub(super) fn pass_or_await_reply(
         &mut self,
-        request: DueWaiter,
+        waiter: Waiter,
+        charge: Charge,
         due: Option<Moment>,
         now: Moment,
     ) {
-        let (limit, ticket) = (request.waiter.limit, request.waiter.ticket);
+        let (limit, ticket) = (waiter.limit, waiter.ticket);
         let is_full = self.depth() >= self.ceiling(limit);
         if self.lacks_permit(limit)
             && is_full
@@ -171,12 +172,17 @@ impl KeyActor {
         {
             shared.undecided.push((ticket, None));
         }
-        self.pass(request, due, now);
+        self.pass(waiter, charge, due, now);
     }
 
     /// Admits a request in a dry run, and counts what would have happened to it.
-    pub(super) fn pass_in_dry_run(&mut self, request: DueWaiter, due: Option<Moment>, now: Moment) {
-        let DueWaiter { waiter, charge } = request;
+    pub(super) fn pass_in_dry_run(
+        &mut self,
+        waiter: Waiter,
+        charge: Charge,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
         let (limit, lacks) = (waiter.limit, self.lacks_permit(waiter.limit));
         let in_flight = limit.in_flight.map_or(usize::MAX, most);
         let running = self.permits.running() + self.running_elsewhere();
@@ -206,7 +212,7 @@ impl KeyActor {
             .retain(|(ticket, _)| !known.contains(ticket));
         // Handle the latest first, so that the earliest requests keep their position.
         for ticket in known.into_iter().rev() {
-            let Some(DueWaiter { waiter, charge }) = self.permits.leave(ticket) else {
+            let Some((waiter, charge)) = self.permits.leave(ticket) else {
                 continue;
             };
             if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
@@ -214,7 +220,7 @@ impl KeyActor {
             } else if self.depth() >= self.ceiling(waiter.limit) {
                 self.refuse_permit(waiter, charge, false, now);
             } else {
-                self.pass(waiter.charged(charge), None, now);
+                self.pass(waiter, charge, None, now);
             }
         }
     }
@@ -367,7 +373,7 @@ fn elsewhere(permits: &KeyPermits) -> PermitsElsewhere {
 /// Returns the `in_flight` of the lane for which permits are requested next.
 ///
 /// Lanes take turns.
-fn next_lane(permits: &Permits<DueWaiter>, shared: &SharedPermits) -> NonZeroU32 {
+fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> NonZeroU32 {
     let mut lanes: Vec<NonZeroU32> = permits.waiting().map(|(in_flight, _)| in_flight).collect();
     if lanes.is_empty() {
         lanes.extend(shared.coming.first().map(|(_, in_flight)| *in_flight));

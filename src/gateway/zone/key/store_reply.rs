@@ -171,9 +171,9 @@ impl KeyActor {
                 queue.seat(delay, waiter, due.unwrap_or(now), charge);
                 self.ensure_alarm(ctx);
             }
-            _ if dry_run => self.pass_in_dry_run(waiter.charged(charge), due, now),
+            _ if dry_run => self.pass_in_dry_run(waiter, charge, due, now),
             _ if limit.in_flight.is_some() => {
-                self.pass_or_await_reply(waiter.charged(charge), due, now);
+                self.pass_or_await_reply(waiter, charge, due, now);
                 self.ensure_alarm_for_permits(ctx);
             }
             _ => self.grant(waiter, charge, due, now),

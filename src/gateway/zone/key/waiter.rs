@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use limit::{self, DestinationId, Excess, Limit, Moment, Ticket};
 use tokio::sync::oneshot;
 
-use crate::zone::answer::{Answer, Charge};
+use crate::zone::answer::Answer;
 use crate::zone::pending::PendingJoin;
 
 /// Request in a key's queue.
@@ -31,14 +31,6 @@ pub(super) enum WaitsFor {
 }
 
 impl Waiter {
-    /// Returns the request in its state when it is due, with its charge.
-    pub(super) fn charged(self, charge: Charge) -> DueWaiter {
-        DueWaiter {
-            waiter: self,
-            charge,
-        }
-    }
-
     /// Creates the waiter for a charged join. `since`: start of the wait.
     pub(super) fn new(
         PendingJoin { join, reply }: PendingJoin,
@@ -66,10 +58,4 @@ impl Waiter {
         let in_flight = &mut self.limit.in_flight;
         *in_flight = in_flight.map(|most| limit::changed(most, changes));
     }
-}
-
-/// Request that is due, but must wait for a permit of its key.
-pub(super) struct DueWaiter {
-    pub(super) waiter: Waiter,
-    pub(super) charge: Charge,
 }

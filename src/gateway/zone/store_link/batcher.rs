@@ -377,14 +377,12 @@ impl LinkUser for Batcher {
     fn lost(&self) {
         self.carried.abandon(|_| true);
         // Callers that expect an answer get `NoReply` when their operation is dropped.
-        let joins = self.joins.take().into_iter();
-        joins.for_each(|it| it.key.zone.count(StoreResult::Skipped));
-        let permits = self.permits.waiting.take().into_iter();
-        permits.for_each(|it| it.zone.count(StoreResult::Skipped));
-        let refunds = self.refunds.take().into_iter();
-        refunds.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
-        let retunes = self.retunes.take().into_iter();
-        retunes.for_each(|(key, _)| key.zone.count(StoreResult::Skipped));
+        let joins = self.joins.take().into_iter().map(|it| it.key.zone);
+        let permits = self.permits.waiting.take().into_iter().map(|it| it.zone);
+        let refunds = self.refunds.take().into_iter().map(|(key, _)| key.zone);
+        let retunes = self.retunes.take().into_iter().map(|(key, _)| key.zone);
+        let skipped = joins.chain(permits).chain(refunds).chain(retunes);
+        skipped.for_each(|zone| zone.count(StoreResult::Skipped));
     }
 }
 

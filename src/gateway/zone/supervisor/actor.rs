@@ -1,7 +1,6 @@
 //! Actor of a supervisor: its mailbox, its start and its end.
 
 use std::cell::{Cell, RefCell};
-use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::super::restart;
 use super::super::restart::Restart;
 #[cfg(test)]
 use super::address::SupervisorAddress;
-use super::here::{self, Here, Panicked, SupervisorId};
+use super::here::{self, Here, SupervisorId};
 use super::{ZoneSupervisor, shard, sweep};
 use crate::observe::metrics::ActorKind;
 
@@ -88,14 +87,6 @@ impl<F: FnOnce(&mut ZoneSupervisor) + Send + 'static> Handler<Call<F>> for Super
 
     fn handle(&mut self, Call(call): Call<F>, _: &mut Context<Self>) {
         call(&mut self.here.supervisor.borrow_mut());
-    }
-}
-
-impl Handler<Panicked> for SupervisorActor {
-    type Result = ();
-
-    fn handle(&mut self, Panicked(panic): Panicked, _: &mut Context<Self>) {
-        resume_unwind(panic);
     }
 }
 

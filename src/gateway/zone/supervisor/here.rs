@@ -4,18 +4,17 @@
 //! costs three allocations, two wake-ups and a second pass of the event loop. A direct call of the
 //! supervisor costs none of these. Requests of other threads come as messages.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use actix::{Addr, Message};
+use actix::Addr;
 use foldhash::fast::RandomState;
 
 use super::ZoneSupervisor;
-use super::actor::SupervisorActor;
+use super::actor::{Call, SupervisorActor};
 
 /// Id of a supervisor, unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,11 +39,6 @@ pub(super) struct Here {
 thread_local! {
     static HERE: RefCell<HashMap<SupervisorId, Rc<Here>, RandomState>> = RefCell::default();
 }
-
-/// Panic of a supervisor during a direct call, sent to its actor so that it restarts.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Panicked(pub(super) Box<dyn Any + Send>);
 
 /// Makes a supervisor reachable on this thread.
 pub fn add(id: SupervisorId, here: Rc<Here>) {
@@ -79,7 +73,7 @@ impl Here {
             Ok(result) => Some(result),
             Err(panic) => {
                 self.is_open.set(false);
-                actor.do_send(Panicked(panic));
+                actor.do_send(Call(move |_: &mut ZoneSupervisor| resume_unwind(panic)));
                 None
             }
         }

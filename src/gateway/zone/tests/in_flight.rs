@@ -217,7 +217,12 @@ async fn a_new_in_flight_applies_to_waiters() {
     assert_eq!(bench.state("a").await, (1, 4), "two are due");
     let changes = vec![(NonZeroU32::MIN, NonZeroU32::new(4).unwrap())];
     let settings = bench.zone.settings().clone();
-    bench.zone = Box::leak(Box::new(bench.zone.retune(settings, changes, None)));
+    bench.zone = Box::leak(Box::new(bench.zone.retune(
+        settings,
+        changes,
+        None,
+        clock::now(),
+    )));
     Bench::settle().await;
     for joining in &mut joins[1..3] {
         permits.push(runs(joining).await);

@@ -32,6 +32,7 @@ use super::answer::Rejection;
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
 use super::{InFlightPermit, Join, Joining, Key, Order, Waiters, Zone, ZoneAdmission};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
@@ -74,7 +75,12 @@ impl Bench {
     }
 
     fn set(&mut self, settings: config::Zone) {
-        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
+        self.zone = Box::leak(Box::new(self.zone.retune(
+            settings,
+            Vec::new(),
+            None,
+            clock::now(),
+        )));
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {

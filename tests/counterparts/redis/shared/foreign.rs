@@ -90,7 +90,7 @@ fn an_http_server_is_named_once_and_asked_less_and_less_often() {
     let gateway = Gateway::start(&file(&origin, &fake.url()));
     let began = now();
     let line = gateway.wait_for_line("the store is out");
-    let says = "what answers is not a usable Redis: its answer begins with";
+    let says = "the server is not a usable Redis: its answer begins with";
     assert_contains!(line, says, "HTTP/1.1 400 Bad Request");
     eventually("it is tried again and again", || {
         assert_eq!(gateway.fetch("/?key=a").status, 200);

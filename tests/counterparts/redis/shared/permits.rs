@@ -240,12 +240,12 @@ fn without_redis_local_gateways_take_their_part() {
         });
         redis.kill();
         for gateway in &gateways {
-            gateway.wait_for_line("this gateway goes on alone with 2 of 6 places");
+            gateway.wait_for_line("this gateway goes on alone with 2 of 6 permits");
         }
         eventually("all are used", || app.here() == 6);
         redis.restart();
         for gateway in &gateways {
-            gateway.wait_for_line("the gateways share the places again");
+            gateway.wait_for_line("the gateways share the permits again");
         }
         eventually("all are used again", || app.here() == 6);
         pass(500);

@@ -90,14 +90,14 @@ fn check(refusal: &Refusal, is_gate: bool) {
             "rate = \"50r/s\"\nstore = \"redis\"",
             own,
             "The gate of app goes on alone with 1/10 of its rate: Redis refused its claims",
-            "the store refuses the claims of the origin's gate, and has not told how many gateways",
+            "the store refuses the claims of the origin's gate, and the number of gateways is unknown",
         )
     } else {
         (
             "",
             "rate = \"1000r/s\"\nstore = \"redis\"",
             "Redis refuses all requests of z",
-            "the store refused a request's key",
+            "the store refused the key of a request",
         )
     };
     let gateway = Gateway::start(&file(&origin, &redis, gate, zone));
@@ -244,7 +244,7 @@ fn of_a_masked_key_no_part_of_an_error_of_redis_is_shown() {
             assert_eq!(gateway.fetch("/?key=sk_live").status, 200);
             headline(&gateway)["cause"] == "store_refuses"
         });
-        let line = gateway.wait_for_line("the store refused a request's key");
+        let line = gateway.wait_for_line("the store refused the key of a request");
         for text in [line, headline(&gateway).to_string()] {
             assert_eq!(text.contains("sk_live"), is_shown, "{text}");
         }
@@ -265,7 +265,7 @@ fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
         line,
         "OOM",
         "the store refuses the claims",
-        "that Redis takes writes"
+        "make Redis accept writes"
     );
     let since = || json(&gateway, "/api/store")["store"]["out_since"].clone();
     eventually("it is out", || since().is_string());

@@ -225,7 +225,7 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
         assert_contains!(
             log,
             "waiting rooms call no visitors",
-            "the waiting room calls again"
+            "the waiting room calls visitors again"
         );
     }
 }

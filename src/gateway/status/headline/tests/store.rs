@@ -26,14 +26,14 @@ fn trouble_with_the_store_has_its_headlines() {
             operations: counts(&[("refused", 10)]),
             refuses: Some(StoreRefuses {
                 zones: vec!["per_client".into()],
-                reason: "the store does not allow it: NOPERM".into(),
+                reason: "the store does not allow the command: NOPERM".into(),
                 remedy: "allow EVAL".into(),
             }),
             ..StoreSample::default()
         });
     })
     .says("Redis refuses all requests of per_client")
-    .says("100 operations refused in the last 10 s: the store does not allow it: NOPERM.")
+    .says("100 operations refused in the last 10 s: the store does not allow the command: NOPERM.")
     .says("Allow EVAL.");
     reported("bad store_refuses api", |it| {
         it.store = Some(StoreSample {
