@@ -98,7 +98,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     assert_eq!(asked, 15);
     assert!(wait.is_some_and(|it| (0.25..5.0).contains(&it)), "{wait:?}");
     let shown = top(&gateway);
-    assert_contains!(shown, "shared  asked  sent", "93.3 %");
+    assert_contains!(shown, "shared  requested  sent", "93.3 %");
 
     gateway.site.write(&plain);
     gateway.wait_for_line("the changed file is in force");
