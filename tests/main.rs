@@ -49,6 +49,7 @@ mod profiles;
 mod programs;
 mod room;
 mod simulate;
+mod style;
 #[allow(
     dead_code,
     unused_imports,

@@ -6,8 +6,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use regex::Regex;
-
 use crate::support::files_below;
 use crate::support::page::root;
 
@@ -149,22 +147,5 @@ fn the_files_of_each_recipe_exist_and_have_what_it_names() {
                 assert!(read(path).contains(word), "{path} has no {word}: {item}");
             }
         }
-    }
-}
-
-/// Bounds begin with `MAX_` and `MIN_`, and names of types are specific.
-#[test]
-fn names_say_what_they_are() {
-    let types = "(struct|enum|type|trait) (Told|Asked|Wanted|Judged|Course|Patience|Condition)\\b";
-    let bounds = "const (MOST|LONGEST|LEAST|FEWEST|SHORTEST)(_|\\b)";
-    let wrong = Regex::new(&format!(
-        "(?m-u)^ *(pub(\\([a-z]+\\))? )?({types}|{bounds})"
-    ));
-    let wrong = wrong.expect("an expression");
-    let files = files_below(&root().join("src"));
-    for file in files.iter().filter(|file| is_a(file, "rs")) {
-        let text = read(file);
-        let found = wrong.find(&text).map(|found| found.as_str());
-        assert_eq!(found, None, "{}", file.display());
     }
 }

@@ -254,13 +254,16 @@ impl<W, C> ExternalSchedule<W, C> {
     /// Removes and returns all waiters, and the charges of their times, the latest time first.
     pub fn reject_all(&mut self) -> (Vec<W>, Vec<C>) {
         self.seats.clear();
-        let (mut gone, mut times) = (Vec::new(), Vec::new());
+        let (mut removed, mut times) = (Vec::new(), Vec::new());
         for lane in self.lanes.drain(..) {
-            gone.extend(lane.waiters.into_values().map(|waiting| waiting.waiter));
+            removed.extend(lane.waiters.into_values().map(|waiting| waiting.waiter));
             times.extend(lane.times);
         }
         times.sort_by_key(|(due, _)| std::cmp::Reverse(*due));
-        (gone, times.into_iter().map(|(_, charge)| charge).collect())
+        (
+            removed,
+            times.into_iter().map(|(_, charge)| charge).collect(),
+        )
     }
 
     /// Returns the earliest first time of any lane, and that lane's index.

@@ -131,8 +131,11 @@ async fn a_file_missing_for_a_moment_is_no_error() {
 async fn a_missing_file_is_reported_once_and_so_is_its_return() {
     let mut fixture = fixture();
     fs::remove_file(fixture.path()).unwrap();
-    let gone = timeout(SOON, fixture.watcher.changed()).await.unwrap();
-    assert!(matches!(gone, Err(LoadError::Read { .. })), "{gone:?}");
+    let missing = timeout(SOON, fixture.watcher.changed()).await.unwrap();
+    assert!(
+        matches!(missing, Err(LoadError::Read { .. })),
+        "{missing:?}"
+    );
     fixture.stays().await;
     fs::write(fixture.path(), "old").unwrap();
     fixture.becomes("old").await;

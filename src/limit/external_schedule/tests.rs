@@ -12,7 +12,7 @@ fn seat(line: &mut ExternalSchedule<&'static str, u64>, name: &'static str, tick
 
 fn leaves(line: &mut ExternalSchedule<&'static str, u64>, now: u64) -> Vec<(&'static str, u64)> {
     std::iter::from_fn(|| line.take_due(at(now)))
-        .map(|gone| (gone.waiter, gone.charge))
+        .map(|departed| (departed.waiter, departed.charge))
         .collect()
 }
 
@@ -62,11 +62,14 @@ fn a_waiter_that_leaves_returns_a_charge_of_its_cost() {
     }
     let found = line.leave(Ticket(1), |cost, charge| cost == charge);
     assert_eq!(found, Some(5));
-    let gone = std::iter::from_fn(|| line.take_due(at(1000)));
-    let gone: Vec<_> = gone
-        .map(|gone| (gone.waiter, gone.due, gone.charge))
+    let departed = std::iter::from_fn(|| line.take_due(at(1000)));
+    let departed: Vec<_> = departed
+        .map(|departed| (departed.waiter, departed.due, departed.charge))
         .collect();
-    assert_eq!(gone, [(1, at(100), 5), (5, at(200), 1), (1, at(400), 1)]);
+    assert_eq!(
+        departed,
+        [(1, at(100), 5), (5, at(200), 1), (1, at(400), 1)]
+    );
 }
 
 #[test]

@@ -179,8 +179,8 @@ proptest! {
         }
         let at = START + Duration::from_millis(40);
         let take = |old: &mut Queue<u32>, passed: &mut Vec<_>, until| {
-            while let Some(gone) = old.take_due(until) {
-                passed.push((gone.due, gone.waiter, Some(gone.charge)));
+            while let Some(departed) = old.take_due(until) {
+                passed.push((departed.due, departed.waiter, Some(departed.charge)));
             }
         };
         take(&mut old, &mut passed, at);

@@ -22,7 +22,7 @@ use crate::complain::exit_code;
 /// The arguments of `drip demo`.
 #[derive(Debug, Args)]
 pub struct DemoArguments {
-    /// What to show
+    /// Scene to show
     #[arg(long, value_enum, default_value_t = Scene::Smooth)]
     scene: Scene,
 }

@@ -1,0 +1,108 @@
+//! Checks of names and comments in `src`: no word that another one replaces, and plain first lines.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+use crate::support::files_below;
+
+/// Words that no identifier has. CONTRIBUTING.md has the words to use.
+const REPLACED: [&str; 21] = [
+    "told", "tell", "tells", "telling", "untold", "heard", "gone", "lefts", "leaver", "leavers",
+    "lapse", "lapses", "lapsed", "judged", "foresee", "foreseen", "outlook", "wanted", "place",
+    "places", "fleet",
+];
+
+/// Identifiers that may have such a word.
+///
+/// `in_place`, `placeholder` and decimal places are terms of others. `on_client_gone` is a field
+/// that users have written into their files.
+const KEPT: &str = "in_place|place_?holders?|decimal_places?|on_client_gone";
+
+/// Beginnings of a doc comment that do not say what the item is.
+const PRONOUNS: &str = "It|They|That|This|Those|What|Who|Nor";
+const MAX_FIRST_LINE: usize = 100;
+
+fn files() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = files_below(&root.join("src"));
+    files.retain(|path| path.extension().is_some_and(|it| it == "rs"));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a text");
+        (path, text)
+    };
+    let files: Vec<_> = files.into_iter().map(read).collect();
+    assert!(files.len() > 500, "only {} files", files.len());
+    files
+}
+
+/// Removes comments, strings and characters.
+fn code(text: &str) -> String {
+    let other =
+        r##"(?s)//[^\n]*|/\*.*?\*/|b?r#+".*?"#+|b?r".*?"|b?"(\\.|[^"\\])*"|'(\\.[^']*|[^'\\])'"##;
+    let other = Regex::new(other).expect("an expression");
+    other.replace_all(text, " ").into_owned()
+}
+
+/// Converts `TwoWords` to `two_words`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    let mut before = '_';
+    for c in name.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+        before = c;
+    }
+    snake
+}
+
+#[test]
+fn no_identifier_has_a_word_that_another_replaces() {
+    let kept = Regex::new(KEPT).expect("an expression");
+    let mut wrong = Vec::new();
+    for (path, text) in files() {
+        let code = code(&text);
+        let names = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let parts = snake_case(name);
+            let parts = kept.replace_all(&parts, "");
+            if parts.split('_').any(|part| REPLACED.contains(&part)) {
+                wrong.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_module_says_what_it_is() {
+    let is_bare = |(_, text): &(PathBuf, String)| !text.starts_with("//!");
+    let bare: Vec<_> = files().into_iter().filter(is_bare).collect();
+    let bare: Vec<_> = bare.iter().map(|(path, _)| path).collect();
+    assert!(bare.is_empty(), "no `//!`: {bare:?}");
+}
+
+#[test]
+fn first_lines_of_comments_name_their_subject_and_are_short() {
+    let pronoun = Regex::new(&format!("^(?:{PRONOUNS})(?-u:\\b)")).expect("an expression");
+    let mut wrong = Vec::new();
+    for (path, text) in files() {
+        let mut before = "";
+        for line in text.lines().map(str::trim_start) {
+            let kind = ["///", "//!"].into_iter().find(|it| line.starts_with(it));
+            let is_first = kind.is_some_and(|kind| !before.starts_with(kind));
+            before = line;
+            let comment = line.get(3..).unwrap_or_default().trim_start();
+            if is_first && (pronoun.is_match(comment) || comment.len() > MAX_FIRST_LINE) {
+                wrong.push(format!("{}: {comment}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
