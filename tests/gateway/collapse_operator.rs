@@ -39,7 +39,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     live.next();
     let before = shared(&gateway);
     assert_eq!(
-        (&before["asked"], &before["share"]),
+        (&before["received"], &before["share"]),
         (&0.into(), &Value::Null)
     );
 
@@ -58,7 +58,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     assert_eq!(of("follower") + of("kept"), 14, "{received}");
     assert!(of("follower") > 0, "{received}");
     assert_eq!(
-        (&received["asked"], &received["sent"]),
+        (&received["received"], &received["sent"]),
         (&15.into(), &1.into())
     );
     let share = received["share"].as_f64().expect("a share");
@@ -91,7 +91,7 @@ fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
     while asked < 15 {
         let sample = live.next().data;
         let second = &sample["origins"][0]["shared"];
-        asked += second["asked"].as_u64().expect("a number");
+        asked += second["received"].as_u64().expect("a number");
         wait = second["wait_p99"].as_f64().or(wait);
         assert_eq!(sample["shared_answers"]["max_bytes"], 64 << 20);
     }

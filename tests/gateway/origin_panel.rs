@@ -67,7 +67,7 @@ fn an_origin_that_answers_500_is_seen_everywhere() {
         assert!(of["latency"]["p50"].is_f64(), "{of}");
     }
     let server = &origin["servers"][0];
-    assert_eq!(server["state"], "asked", "an answer is no failure");
+    assert_eq!(server["state"], "in_use", "an answer is no failure");
     assert_eq!(
         (&server["healthy"], &server["out"]),
         (&true.into(), &Value::Null)
@@ -103,7 +103,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
     let address = free_address();
     let gateway = Gateway::start(&file(&[url(address)], ""));
     let healthy = || gateway.value("drip_origin_healthy", &[("origin", "app")]);
-    assert_eq!(server(&gateway, 0)["state"], "asked");
+    assert_eq!(server(&gateway, 0)["state"], "in_use");
     for _ in 0..3 {
         // A server that is out is tried anyway if there is no other.
         assert_eq!(gateway.fetch("/").status, 502);
@@ -128,7 +128,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
 
     let _back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
     assert_eq!(gateway.fetch("/").status, 200);
-    assert_eq!(server(&gateway, 0)["state"], "asked");
+    assert_eq!(server(&gateway, 0)["state"], "in_use");
     assert_eq!(healthy(), Some(1.0));
 }
 
@@ -147,7 +147,7 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
         since.as_str() < until.as_str() && since.is_string(),
         "{out}"
     );
-    assert_eq!(server(&gateway, 1)["state"], "asked");
+    assert_eq!(server(&gateway, 1)["state"], "in_use");
     let dead = url(dead);
     let labels = [("server", dead.as_str())];
     let healthy = || gateway.value("drip_origin_healthy", &labels);
@@ -184,7 +184,7 @@ fn health_checks_report_their_last_result() {
     let _back = begin(204);
     eventually("it is back", || {
         let server = server(&gateway, 0);
-        server["state"] == "asked" && server["last_check"]["text"] == "it answered 204 No Content"
+        server["state"] == "in_use" && server["last_check"]["text"] == "it answered 204 No Content"
     });
 }
 

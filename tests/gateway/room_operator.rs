@@ -51,7 +51,7 @@ fn who_waits_and_who_is_inside_is_shown() {
     assert_eq!(room["requests"]["drew"], 2, "{room}");
     assert_eq!(of("drip_room_requests_total", "request", "drew"), 2);
     for (name, expected) in [
-        ("drip_room_places", 1),
+        ("drip_room_session_limit", 1),
         ("drip_room_open", 1),
         ("drip_room_paused", 0),
     ] {

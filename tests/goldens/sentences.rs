@@ -87,7 +87,7 @@ fn sentences_are_left_out_and_names_stay() {
             "\"description\": \"…\",",
         ),
         ("\"cause\": \"waiting\"", "\"cause\": \"waiting\""),
-        ("All 1 places at the origin are taken.", "…"),
+        ("All 1 permits at the origin are taken.", "…"),
         ("zone  rate  in/s  out/s", "zone  rate  in/s  out/s"),
         ("listen = [\"0.0.0.0:8080\"]", "listen = [\"0.0.0.0:8080\"]"),
     ];

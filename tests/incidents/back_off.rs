@@ -73,7 +73,7 @@ const BACKING_OFF: Rule = Rule {
     says: &[
         r" % of requests get 503: app takes 3\.",
         r" before\); ",
-        " of 40 places",
+        " of 40 permits",
     ],
     helps: &["gets its full rate back"],
     ..RULE

@@ -9,7 +9,7 @@ fn a_gateway_under_load_is_seen_as_it_is() {
     let file = |rate: &str| one_zone(&origin, rate, "burst = 40").replace("$arg_key", "$host");
     let gateway = Gateway::start(&file("1r/s"));
     let mut pty = Pty::top(&gateway.site.admin.to_string(), (120, 36));
-    let idle = pty.wait_for(&["gateway.toml: ok", "z     1r/s", "asked"]);
+    let idle = pty.wait_for(&["gateway.toml: ok", "z     1r/s", "in_use"]);
     assert!(!idle.contains("waiting in"), "{idle}");
     let crowd: Vec<_> = (0..60).map(|_| gateway.ask("/")).collect();
     pty.wait_for(&["waiting in", "127.0.0.1", "z rejects"]);

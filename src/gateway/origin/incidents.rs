@@ -63,7 +63,7 @@ impl Availability {
     /// Returns the name in the API.
     pub fn label(self) -> &'static str {
         match self {
-            Self::InUse => "asked",
+            Self::InUse => "in_use",
             Self::Failing => "failing",
             Self::Out(..) => "out",
         }

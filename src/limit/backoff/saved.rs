@@ -26,7 +26,8 @@ pub struct SavedBackoff {
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
     /// The number in flight, if it is lower than configured.
-    pub places: Option<SavedInFlight>,
+    #[cfg_attr(feature = "serde", serde(alias = "places"))]
+    pub permits: Option<SavedInFlight>,
 }
 
 /// Saved state of a lowered number in flight.
@@ -49,8 +50,8 @@ impl Backoff {
         let paused = self
             .paused_for_all()
             .map_or(Duration::ZERO, |until| until.since(at));
-        let (cut, places) = (self.rate_share.last_cut(), self.in_flight_limit.save());
-        if cut.is_none() && paused.is_zero() && places.is_none() {
+        let (cut, permits) = (self.rate_share.last_cut(), self.in_flight_limit.save());
+        if cut.is_none() && paused.is_zero() && permits.is_none() {
             return None;
         }
         let steady_until = cut.and_then(|cut| cut.steady_until);
@@ -60,7 +61,7 @@ impl Backoff {
             bad: cut.map_or(0, |cut| cut.bad),
             steady: steady_until.map_or(Duration::ZERO, |until| until.since(at)),
             paused,
-            places,
+            permits,
         })
     }
 
@@ -70,8 +71,8 @@ impl Backoff {
             self.rate_share.restore(saved, at, now);
             self.rate_share.raise_to(self.limits.floor);
         }
-        if let (Some(places), true) = (&saved.places, self.limits.slow.is_some()) {
-            self.in_flight_limit.restore(places, at);
+        if let (Some(permits), true) = (&saved.permits, self.limits.slow.is_some()) {
+            self.in_flight_limit.restore(permits, at);
         }
         let until = at + saved.paused.min(self.limits.max_pause);
         self.paused_key = None;
@@ -106,7 +107,7 @@ mod tests {
             bad: 9,
             steady: Duration::from_secs(3),
             paused: Duration::from_secs(2),
-            places: None,
+            permits: None,
         };
         let mut next = backoff();
         next.restore(&saved, START, START);
@@ -131,7 +132,7 @@ mod tests {
             bad: 1,
             steady: Duration::MAX,
             paused: Duration::MAX,
-            places: None,
+            permits: None,
         };
         let mut next = backoff();
         next.restore(&saved, START, START);
@@ -155,7 +156,7 @@ mod tests {
             bad: 0,
             steady: Duration::ZERO,
             paused: Duration::ZERO,
-            places: Some(SavedInFlight {
+            permits: Some(SavedInFlight {
                 limit: 10_500_000,
                 of: 40,
                 answers: 20,
@@ -185,14 +186,14 @@ mod tests {
         next.restore(&saved, START, START);
         assert_eq!(next.max_in_flight(), Some(40));
         for (limit, of) in [(u64::MAX, u64::MAX), (0, 0), (u64::MAX, 1), (1, u64::MAX)] {
-            let places = Some(SavedInFlight {
+            let permits = Some(SavedInFlight {
                 limit,
                 of,
                 answers: 1,
                 bad: 1,
             });
             let mut next = with_slow(slow, None);
-            next.restore(&SavedBackoff { places, ..saved }, START, START);
+            next.restore(&SavedBackoff { permits, ..saved }, START, START);
             next.update(START + Duration::from_secs(1));
             assert!(next.max_in_flight().is_none_or(|most| most >= 2));
         }

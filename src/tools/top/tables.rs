@@ -131,7 +131,7 @@ fn servers(state: &State) -> Vec<String> {
 
 /// Formats the reason why a server is out or failing.
 fn trouble(server: &Value) -> String {
-    if server["state"] == "asked" {
+    if server["state"] == "in_use" {
         return none();
     }
     let out = &server["out"];
@@ -189,11 +189,11 @@ fn gates(state: &State) -> Vec<String> {
 
 /// Formats the permits of origins that gateways share.
 fn permits(state: &State) -> Vec<String> {
-    let rows = with(state, "places").map(|(origin, it)| {
-        let counts = cells(it, "of in_use held lent free withheld gateways reason");
+    let rows = with(state, "permits").map(|(origin, it)| {
+        let counts = cells(it, "of in_use held leased free withheld gateways reason");
         [cells(origin, "name"), counts].concat()
     });
-    let titles = "permits, of, used here, held here, lent, free, withheld, gateways, reason";
+    let titles = "permits, of, used here, held here, leased, free, withheld, gateways, reason";
     table(titles, &[0, 8], rows)
 }
 

@@ -62,7 +62,7 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
     });
     let permits = origin.gate().and_then(|it| it.permit_sharing());
     let permits = permits.map(|it| gates::permits(settings, &it));
-    reply::add(&mut view, "places", permits);
+    reply::add(&mut view, "permits", permits);
     reply::add(&mut view, "room", room(gateway, index, now));
     let shared = gateway.collapse_metrics(index);
     let shared = shared.map(|it| shared::view(shared::requests(it)));

@@ -41,7 +41,7 @@ pub(in crate::admin) fn view(it: &Running, now: Moment) -> Value {
 fn at(level: Level, purpose: Purpose) -> Value {
     let (find, value) = match level {
         Level::Rate(rate) => ("rate", rate.per_second()),
-        Level::Permits(permits) => ("places", permits.into()),
+        Level::Permits(permits) => ("permits", permits.into()),
     };
     let purpose = match purpose {
         Purpose::Climb => "climb",

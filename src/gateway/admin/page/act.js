@@ -132,7 +132,7 @@ export function actOnGate(origin, first) {
   const { rate, max_in_flight } = known.origins.find(({ name }) => name === origin)?.gate ?? {};
   const { override } = last()?.gates.get(origin) ?? {};
   const isTried = known.finds.get(origin)?.state === "running";
-  open(`Gate of ${visible(origin)}`, { gate: origin, rate: rate?.file, places: max_in_flight?.file, override, isTried }, first, override?.rate ?? rate?.file ?? "");
+  open(`Gate of ${visible(origin)}`, { gate: origin, rate: rate?.file, permits: max_in_flight?.file, override, isTried }, first, override?.rate ?? rate?.file ?? "");
 }
 
 /** Opens the dialog for the waiting room of an origin. */

@@ -120,7 +120,7 @@ function findActs(origin, isTried) {
 }
 
 /** Acts at the gate of an origin: `who` is the origin. */
-function gateActs(path, who, rate, places, override) {
+function gateActs(path, who, rate, permits, override) {
   const put = (body) => (fields) => ({ method: "PUT", path, body: { ...body(fields), for: fields.span } });
   const acts = [
     {
@@ -133,12 +133,12 @@ function gateActs(path, who, rate, places, override) {
       request: put((fields) => ({ rate: fields.rate })),
     },
     {
-      id: "places",
+      id: "permits",
       label: "Temporary max_in_flight",
-      verb: "Set the places",
-      field: { label: "Requests at once", value: String(places ?? "") },
+      verb: "Set the permits",
+      field: { label: "Requests at once", value: String(permits ?? "") },
       isTimed: true,
-      will: ({ text, words }) => `At most ${text || "so many"} requests are at ${who} at once${instead(places)} for ${words}. ${BACK}`,
+      will: ({ text, words }) => `At most ${text || "so many"} requests are at ${who} at once${instead(permits)} for ${words}. ${BACK}`,
       request: put(({ text }) => ({ max_in_flight: Number(text) })),
     },
     {
@@ -185,9 +185,9 @@ function roomActs(path, who, { override, word }) {
     },
     {
       id: "sessions",
-      label: "Other places",
-      verb: "Set the places",
-      field: { label: "Places", value: "" },
+      label: "Other sessions",
+      verb: "Set the sessions",
+      field: { label: "Sessions", value: "" },
       isTimed: true,
       will: ({ text, words }) => `At most ${text || "so many"} visitors are inside for ${words}; 0 does not bound them. Nobody is sent away. ${BACK}`,
       request: put(({ text }) => ({ sessions: Number(text) })),
@@ -197,7 +197,7 @@ function roomActs(path, who, { override, word }) {
       label: "Call some now",
       verb: "Call",
       field: { label: "Visitors", value: "10" },
-      will: ({ text }) => `The next ${text || "so many"} visitors are called, whatever the pace is, as far as places are free.`,
+      will: ({ text }) => `The next ${text || "so many"} visitors are called, whatever the pace is, as far as sessions are free.`,
       request: ({ text }) => ({ method: "POST", path: `${path}/call`, body: { count: Number(text) } }),
     },
     {
@@ -249,11 +249,11 @@ const RELOAD = {
  * The actions for `{gateway}`, `{routes}`, `{route}`, `{gate}`, `{room}`, `{zone}` or `{zone, key}`, each
  * {id, label, verb, will(fields), request(fields)}.
  */
-export function actionsOf({ gateway, routes, route, maintenance, gate, places, isTried, room, word, zone, key, rate, override }) {
+export function actionsOf({ gateway, routes, route, maintenance, gate, permits, isTried, room, word, zone, key, rate, override }) {
   if (gateway) return [RELOAD];
   if (routes) return maintenances("api/maintenance", "all routes", maintenance);
   if (route !== undefined) return maintenances(`api/routes/${encodeURIComponent(route)}/maintenance`, visible(route), maintenance);
-  if (gate !== undefined) return [...gateActs(`api/origins/${encodeURIComponent(gate)}/override`, visible(gate), rate, places, override), ...findActs(gate, isTried)];
+  if (gate !== undefined) return [...gateActs(`api/origins/${encodeURIComponent(gate)}/override`, visible(gate), rate, permits, override), ...findActs(gate, isTried)];
   if (room !== undefined) return roomActs(`api/rooms/${encodeURIComponent(room)}`, visible(room), { override, word });
   const path = `api/zones/${encodeURIComponent(zone)}`;
   if (key === undefined) {

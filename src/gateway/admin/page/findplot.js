@@ -13,7 +13,7 @@ function add(parent, tag, attributes, text) {
 const digits = (n) => String(Number(n.toPrecision(3)));
 const FORMS = {
   rate: (n) => `${digits(n)} r/s`,
-  places: (n) => `${Math.round(n)}`,
+  permits: (n) => `${Math.round(n)}`,
   seconds: (n) => (n < 1 ? `${digits(n * 1000)} ms` : `${digits(n)} s`),
   share: (n) => `${digits(n * 100)} %`,
 };

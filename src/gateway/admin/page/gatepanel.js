@@ -2,7 +2,7 @@
 
 import { actOnGate } from "./act.js";
 import { FindPanel } from "./find.js";
-import { gateSettings, partOf, placesHere, placesOf, rateOf, sharedPlaces, whyLess } from "./gates.js";
+import { gateSettings, partOf, permitsHere, permitsOf, rateOf, sharedPermits, whyLess } from "./gates.js";
 import { overrideLine, showGateOverride } from "./overrides.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
@@ -73,7 +73,7 @@ export class GatePanel {
     this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
     this.less.hidden = !(gate.outage || gate.backing_off);
     if (gate.outage) say(this.less, { bold: "The origin is down" }, `: ${waitFor(gate.depth)} for it, up to ${gate.outage.hold} (${gate.outage.error})`);
-    else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All places are back" : gate.backing_off.grows ? "Growing back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
+    else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : gate.backing_off.kept ? "All permits are back" : gate.backing_off.grows ? "Growing back" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
     showGateOverride(this.override, gate.override, settings);
     this.experiment.show();
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
@@ -84,11 +84,11 @@ export class GatePanel {
   }
 
   showSettings(gate, settings) {
-    const [rate, places, shared] = [rateOf(gate), placesOf(gate), sharedPlaces(gate.name)];
+    const [rate, permits, shared] = [rateOf(gate), permitsOf(gate), sharedPermits(gate.name)];
     const chips = [
       rate && ["rate ", ...rate],
-      places && ["places ", ...places],
-      shared && placesHere(shared),
+      permits && ["permits ", ...permits],
+      shared && permitsHere(shared),
       shared?.withheld > 0 && ["withheld ", { bold: count(shared.withheld) }, " of gateways that vanished"],
       settings?.sharing && partOf(settings.sharing),
       settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),

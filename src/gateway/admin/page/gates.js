@@ -10,8 +10,8 @@ const grow = (all, more) => {
 /** The settings of an origin's gate, from /api/origins. */
 export const gateSettings = (name) => known.origins.find((origin) => origin.name === name)?.gate ?? null;
 
-/** What this gateway has of the places of an origin that several share, from /api/origins; null if they share none. */
-export const sharedPlaces = (name) => known.origins.find((origin) => origin.name === name)?.places ?? null;
+/** What this gateway has of the permits of an origin that several share, from /api/origins; null if they share none. */
+export const sharedPermits = (name) => known.origins.find((origin) => origin.name === name)?.permits ?? null;
 
 /** The gate of an origin now, and over the last seconds; null without one. */
 export function gateNow(name) {
@@ -53,12 +53,12 @@ export const partOf = ({ alone, part, gateways }) => [
   gateways ? ` of ${count(gateways)} gateways` : "",
 ];
 
-/** What a gateway uses and holds of places that several share. */
-export const placesHere = ({ alone, reason, held, in_use, of, gateways }) =>
-  alone ? ["the lease of the places has ended: ", { bold: reason ?? "Redis does not answer" }] : ["uses ", { bold: count(in_use) }, ` of ${count(held)} held, ${count(of)} of ${count(gateways)} gateways`];
+/** What a gateway uses and holds of permits that several share. */
+export const permitsHere = ({ alone, reason, held, in_use, of, gateways }) =>
+  alone ? ["the lease of the permits has ended: ", { bold: reason ?? "Redis does not answer" }] : ["uses ", { bold: count(in_use) }, ` of ${count(held)} held, ${count(of)} of ${count(gateways)} gateways`];
 
-/** The places now, and those of the file if these are others; null without a limit. */
-export function placesOf(gate) {
+/** The permits now, and those of the file if these are others; null without a limit. */
+export function permitsOf(gate) {
   const file = gate.max_in_flight.file;
   const now = gate.backing_off?.shadow ? file : gate.max_in_flight.now;
   if (now === null) return null;

@@ -30,12 +30,12 @@ export function overrideLine(undo) {
   return line;
 }
 
-/** What an override of a waiting room changes, such as `places 100 instead of 500`. */
+/** What an override of a waiting room changes, such as `sessions 100 instead of 500`. */
 function whatDiffersInRoom(override, { sessions, admit }) {
-  const places = (n) => (n ? String(n) : "not bounded");
+  const bound = (n) => (n ? String(n) : "not bounded");
   return [
     override.pause && ["paused: nobody is called"],
-    override.sessions !== null && ["places ", { bold: places(override.sessions) }, ` instead of ${places(sessions.file)}`],
+    override.sessions !== null && ["sessions ", { bold: bound(override.sessions) }, ` instead of ${bound(sessions.file)}`],
     override.admit !== null && ["admit ", { bold: override.admit }, ` instead of ${visible(admit.file ?? "none")}`],
   ].filter(Boolean).flatMap((parts, i) => (i ? ["; ", ...parts] : parts));
 }

@@ -28,7 +28,7 @@ function plotsOf(name) {
       integers: true,
       series: [
         { label: "visitors", ink: "passed", kind: "area", fold: "most", of: of((room) => room.inside) },
-        { label: "places", ink: "limit", kind: "limit", rare: true, fold: "last", of: of((room) => room.sessions.now) },
+        { label: "sessions", ink: "limit", kind: "limit", rare: true, fold: "last", of: of((room) => room.sessions.now) },
       ],
     }),
     new Plot({
@@ -69,8 +69,8 @@ export class RoomPanel {
     const [words, color] = stateOf(room);
     this.pill.dataset.state = color;
     setText(this.pill.firstElementChild, words);
-    const places = room.sessions.now;
-    const told = [whole(room.waiting), whole(room.called), `${whole(room.inside)}${places ? ` of ${count(places)}` : ""}`, seconds(room.wait)];
+    const sessions = room.sessions.now;
+    const told = [whole(room.waiting), whole(room.called), `${whole(room.inside)}${sessions ? ` of ${count(sessions)}` : ""}`, seconds(room.wait)];
     told.forEach((value, i) => setText(this.stats[i], value));
     showRoomOverride(this.override, room.override, room);
     this.word.hidden = !room.word;

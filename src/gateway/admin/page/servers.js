@@ -25,12 +25,12 @@ function trouble(origin, server) {
 function stateOf(origin, server, ofOrigin) {
   if (server.state === "out") return ["out", "rejecting"];
   const { errors, bad, share } = trouble(origin, server);
-  const others = origin.servers.some((it) => it.state === "asked");
+  const others = origin.servers.some((it) => it.state === "in_use");
   if (server.state === "failing") return ["failing", others ? "waiting" : "rejecting"];
   if (share >= MANY) return [errors >= bad / 2 ? "does not answer" : "answers 5xx", "rejecting"];
   if (share >= SOME) return ["some fail", "waiting"];
   if (share === null && ofOrigin[1] === "rejecting") return ofOrigin;
-  return ["asked", share === null && !server.last_check?.healthy ? "idle" : "passing"];
+  return ["in use", share === null && !server.last_check?.healthy ? "idle" : "passing"];
 }
 
 function linesOf(server) {

@@ -1,4 +1,4 @@
-// The line of an origin whose routes collapse: what clients asked, what the origin got, and what is kept.
+// The line of an origin whose routes collapse: what clients received, what the origin got, and what is kept.
 
 import { last, recent } from "./state.js";
 import { bytes, count, pace, say, seconds } from "./text.js";
@@ -6,13 +6,13 @@ import { bytes, count, pace, say, seconds } from "./text.js";
 /** What the routes of an origin share, averaged over the last seconds; null if none of them collapses. */
 function sharedNow(name) {
   if (!last()?.origin.get(name)?.shared) return null;
-  const all = { asked: 0, sent: 0, stale: 0, evicted: 0 };
+  const all = { received: 0, sent: 0, stale: 0, evicted: 0 };
   let [counted, wait] = [0, null];
   for (const sample of recent()) {
     const shared = sample.origin.get(name)?.shared;
     if (!shared) continue;
     counted++;
-    all.asked += shared.asked;
+    all.received += shared.received;
     all.sent += shared.sent;
     all.stale += shared.requests.stale ?? 0;
     all.evicted += sample.shared_answers?.evicted ?? 0;
@@ -22,8 +22,8 @@ function sharedNow(name) {
   return { ...all, wait };
 }
 
-function shareOf({ asked, sent }) {
-  const part = Math.max(0, 1 - sent / asked);
+function shareOf({ received, sent }) {
+  const part = Math.max(0, 1 - sent / received);
   if (part > 0 && part < 0.01) return "<1 %";
   return part > 0.99 && part < 1 ? ">99 %" : `${Math.round(100 * part)} %`;
 }
@@ -32,7 +32,7 @@ export function showShared(line, name) {
   const now = sharedNow(name);
   line.hidden = !now;
   if (!now) return;
-  const told = now.asked > 0 ? [{ bold: pace(now.asked) }, " asked, ", { bold: pace(now.sent) }, " sent: ", { bold: shareOf(now) }, " shared"] : ["No requests to share"];
+  const told = now.received > 0 ? [{ bold: pace(now.received) }, " received, ", { bold: pace(now.sent) }, " sent: ", { bold: shareOf(now) }, " shared"] : ["No requests to share"];
   if (now.stale > 0) told.push(", ", { bold: pace(now.stale) }, " stale");
   if (now.wait !== null) told.push(", waits p99 ", { bold: seconds(now.wait) });
   const kept = last().shared_answers;

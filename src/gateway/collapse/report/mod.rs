@@ -25,12 +25,12 @@ pub(crate) fn view(requests: Labelled) -> Shared {
         all.filter_map(|it| requests.get(&Plain::from(it.label())))
             .sum()
     };
-    let asked = count(SharedOutcome::is_asked);
+    let received = count(SharedOutcome::is_asked);
     let sent = count(SharedOutcome::is_sent);
     Shared {
-        asked,
+        received,
         sent,
-        share: (asked > 0).then(|| part(asked.saturating_sub(sent), asked)),
+        share: (received > 0).then(|| part(received.saturating_sub(sent), received)),
         requests,
     }
 }
@@ -54,7 +54,7 @@ mod tests {
     fn asked_sent_and_share(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
         let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
         let view = view(counts.collect());
-        (view.asked, view.sent, view.share)
+        (view.received, view.sent, view.share)
     }
 
     #[test]

@@ -15,10 +15,10 @@ pub struct Shared {
     /// of this second, without zeros; else the totals.
     pub requests: BTreeMap<Plain, u64>,
     /// Requests of clients: all but `refresh`.
-    pub asked: u64,
+    pub received: u64,
     /// Requests that were sent to the origin: `alone`, `leader` and `refresh`.
     pub sent: u64,
-    /// Share of `asked` without a request to the origin, from 0 to 1; `None` without requests.
+    /// Share of `received` without a request to the origin, from 0 to 1; `None` without requests.
     pub share: Option<f64>,
 }
 

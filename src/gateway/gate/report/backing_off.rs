@@ -20,7 +20,7 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     let name = &origin.name;
     let less = if why.kept {
         let permits = gate.max_in_flight.file;
-        let back = permits.map_or("all places".to_owned(), |it| format!("all {it} places"));
+        let back = permits.map_or("all permits".to_owned(), |it| format!("all {it} permits"));
         format!("fewer at once did not make {name} faster; {back} are back")
     } else {
         listed(&less(gate))
@@ -56,7 +56,7 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     let remedy = if why.kept || why.in_vain {
         "Find out what the origin waits for. If answers are to take so long, raise `slow`."
     } else if why.grows || in_time {
-        "Nothing is to be done: the origin gets its places back as long as it answers in time."
+        "Nothing is to be done: the origin gets its permits back as long as it answers in time."
     } else {
         "The origin gets its full rate back once nearly all its answers are in time. More rate would not help."
     };
@@ -131,7 +131,7 @@ fn less(gate: &GateSample) -> Vec<String> {
         _ => None,
     };
     let permits = match (gate.max_in_flight.now, whole_permits) {
-        (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} places")),
+        (Some(now), Some(file)) if now < file => Some(format!("{now} of {file} permits")),
         _ => None,
     };
     rate.into_iter().chain(permits).collect()

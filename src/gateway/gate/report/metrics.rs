@@ -122,18 +122,18 @@ fn write_sharing(table: &mut Table<'_, &GateSharing>) {
     table.some("drip_origin_gateways", |it| it.gateways);
     table.value("drip_origin_part", |it| it.part);
     table.each("drip_origin_slots_total", "result", |it| {
-        [("used", it.slots.used), ("lapsed", it.slots.expired)]
+        [("used", it.slots.used), ("expired", it.slots.expired)]
     });
 }
 
 /// Writes the metrics of origin permits that gateways share.
 fn write_permits(table: &mut Table<'_, &PermitSharing>) {
-    table.value("drip_origin_places_shared", |it| u8::from(!it.is_out));
-    table.value("drip_origin_places_held", |it| it.held);
-    table.some("drip_origin_places_gateways", |it| {
+    table.value("drip_origin_permits_shared", |it| u8::from(!it.is_out));
+    table.value("drip_origin_permits_held", |it| it.held);
+    table.some("drip_origin_permits_gateways", |it| {
         it.pool.as_ref().map(|pool| pool.gateways)
     });
-    table.write("drip_origin_places", |it, series| {
+    table.write("drip_origin_permits", |it, series| {
         let Some(pool) = &it.pool else { return };
         let in_use = pool.in_use.min(pool.held);
         let (withheld, unknown) = pool.withheld_and_unknown();

@@ -72,7 +72,7 @@ pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> sampl
         of: pool.of as u64,
         held: sharing.held as u64,
         in_use: sharing.in_use as u64,
-        lent: pool.held as u64,
+        leased: pool.held as u64,
         withheld: withheld as u64,
         unknown: unknown as u64,
         orphan: Plain::new(&show_duration(origin.orphan)),
@@ -86,10 +86,10 @@ pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> sampl
 
 /// Operation that the store refuses a gate; the most costly refusal first.
 pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<sample::GateRefused> {
-    let refused = |asks_for, part, why: Option<&StoreRefusal>| {
+    let refused = |operation, part, why: Option<&StoreRefusal>| {
         let why = why.filter(|why| why.is_answer)?;
         Some(sample::GateRefused {
-            asks_for,
+            operation,
             part,
             reason: Plain::new(&why.reason),
             remedy: why.remedy.into(),
@@ -103,7 +103,7 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<samp
         let most = origin.shared_permits()?.get();
         let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
         let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
-        refused(RefusedOperation::Places, part, why)
+        refused(RefusedOperation::Permits, part, why)
     });
     let backoff = || {
         refused(

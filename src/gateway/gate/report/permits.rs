@@ -64,7 +64,7 @@ fn holder(origin: &OriginSample) -> Option<&Holder> {
 }
 
 /// Remedy while Redis does not know yet which gateway has which permits.
-const LENT_SOON: &str = "There is nothing to do: places are lent within 3 s.";
+const LEASED_SOON: &str = "There is nothing to do: permits are leased within 3 s.";
 
 /// Reason why requests wait for permits that gateways share.
 pub(crate) struct PermitShortage {
@@ -79,57 +79,57 @@ pub(crate) fn permit_shortage(
     origin: &OriginSample,
     gate: &GateSample,
 ) -> Option<PermitShortage> {
-    let places = gate.places.as_ref()?;
-    let all_are_used = places.in_use >= places.held;
+    let permits = gate.permits.as_ref()?;
+    let all_are_used = permits.in_use >= permits.held;
     if !waits_for_permits(recent, origin).unwrap_or(all_are_used) {
         return None;
     }
     let PermitsStatus {
         of,
         held,
-        lent,
+        leased,
         withheld,
         unknown,
         orphan,
         ..
-    } = places;
+    } = permits;
     let (of, here) = (whole(*of), whole(*held));
-    Some(if places.alone {
-        let reason = places.reason.as_ref().map_or("", Plain::as_str);
-        let remedy = places.remedy.as_ref().map_or("", Plain::as_str);
+    Some(if permits.alone {
+        let reason = permits.reason.as_ref().map_or("", Plain::as_str);
+        let remedy = permits.remedy.as_ref().map_or("", Plain::as_str);
         PermitShortage {
-            evidence: format!("The lease of this gateway's places has ended: {reason}."),
+            evidence: format!("The lease of this gateway's permits has ended: {reason}."),
             remedy: Some(sentence(remedy)),
         }
-    } else if places.of == 0 {
+    } else if permits.of == 0 {
         PermitShortage {
             evidence: "Redis has not reported the permits of the pool yet.".to_owned(),
-            remedy: Some(LENT_SOON.to_owned()),
+            remedy: Some(LEASED_SOON.to_owned()),
         }
     } else if *unknown > 0 {
         PermitShortage {
             evidence: format!(
-                "Redis does not know yet who has {} of {of} places: the pool is new, or Redis has lost its state.",
+                "Redis does not know yet who has {} of {of} permits: the pool is new, or Redis has lost its state.",
                 whole(*unknown)
             ),
-            remedy: Some(LENT_SOON.to_owned()),
+            remedy: Some(LEASED_SOON.to_owned()),
         }
     } else if *withheld > 0 {
-        let lent = whole(*lent);
+        let leased = whole(*leased);
         PermitShortage {
             evidence: format!(
-                "{} of {of} places {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {lent}, this one {here}.",
+                "{} of {of} permits {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {leased}, this one {here}.",
                 whole(*withheld),
                 is(*withheld)
             ),
             remedy: Some(format!(
-                "There is nothing to raise: withheld places are free when `orphan`, which is {orphan}, has passed, or when that gateway is back."
+                "There is nothing to raise: withheld permits are free when `orphan`, which is {orphan}, has passed, or when that gateway is back."
             )),
         }
     } else {
-        let others = whole(lent.saturating_sub(*held));
+        let others = whole(leased.saturating_sub(*held));
         PermitShortage {
-            evidence: format!("This gateway has {here} of {of} places, other gateways {others}."),
+            evidence: format!("This gateway has {here} of {of} permits, other gateways {others}."),
             remedy: None,
         }
     })
@@ -174,12 +174,12 @@ pub(crate) fn whereabouts(full: &FullKey) -> String {
         let is = is(*withheld);
         let withheld = whole(*withheld);
         return format!(
-            "Of {of} places of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",
+            "Of {of} permits of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",
             whole(others)
         );
     }
     let others = whole(others);
-    format!("Of {of} places of {key}, {here} are in use here, {others} at other gateways.")
+    format!("Of {of} permits of {key}, {here} are in use here, {others} at other gateways.")
 }
 
 /// Remedy for a key that has all its permits.
@@ -197,7 +197,7 @@ pub(crate) fn withheld_of_full(full: &FullKey) -> Option<String> {
     let orphan = &full.orphan;
     (full.withheld > 0).then(|| {
         format!(
-            "There is nothing to raise: withheld places are free when `orphan` of the zone, which is {orphan}, has passed, or when that gateway is back."
+            "There is nothing to raise: withheld permits are free when `orphan` of the zone, which is {orphan}, has passed, or when that gateway is back."
         )
     })
 }

@@ -126,15 +126,15 @@ pub(crate) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSam
         .rate
         .file
         .map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
-    let places = gate.max_in_flight.file.map(|it| {
-        let whose = match gate.places {
+    let permits = gate.max_in_flight.file.map(|it| {
+        let whose = match gate.permits {
             Some(_) => " for all gateways",
             None => "",
         };
         format!("`max_in_flight`, which is {it}{whose}")
     });
-    match (waits_for_permits(recent, origin), rate, places) {
-        (Some(true), _, Some(places)) | (_, None, Some(places)) => places,
+    match (waits_for_permits(recent, origin), rate, permits) {
+        (Some(true), _, Some(permits)) | (_, None, Some(permits)) => permits,
         (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
         _ => "`rate` or `max_in_flight`".to_owned(),
     }
@@ -198,24 +198,24 @@ fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
 /// Returns the evidence, and the advice to raise a limit.
 fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     let (name, busy) = (&origin.name, origin.in_flight);
-    let here = gate.max_in_flight.now.filter(|_| gate.places.is_none());
-    let taken = match (&gate.places, here) {
-        (Some(places), _) => Some((places.in_use, places.held)),
+    let here = gate.max_in_flight.now.filter(|_| gate.permits.is_none());
+    let taken = match (&gate.permits, here) {
+        (Some(permits), _) => Some((permits.in_use, permits.held)),
         (None, most) => most.map(|most| (busy, most)),
     };
     match (here.filter(|most| busy >= *most), gate.rate.now) {
         (Some(most), _) => (
-            format!("All {most} places at the origin are taken."),
+            format!("All {most} permits at the origin are taken."),
             more_permits(origin, gate, ""),
         ),
         (None, Some(rate)) => {
-            let places = taken.map_or(String::new(), |(busy, most)| {
-                format!(" More `max_in_flight` would not help: {busy} of {most} places are taken.")
+            let permits = taken.map_or(String::new(), |(busy, most)| {
+                format!(" More `max_in_flight` would not help: {busy} of {most} permits are taken.")
             });
             (
                 format!("They leave one by one, {}.", rate_pace(gate, rate)),
                 format!(
-                    "If {name} can take more, raise its `rate`, which is {}.{places}",
+                    "If {name} can take more, raise its `rate`, which is {}.{permits}",
                     rate_pace(gate, gate.rate.file.unwrap_or(rate))
                 ),
             )

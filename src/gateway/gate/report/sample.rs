@@ -31,7 +31,7 @@ pub struct GateOverride {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GateRefused {
     /// Refused operation.
-    pub asks_for: RefusedOperation,
+    pub operation: RefusedOperation,
     /// Share of the gate in the rate or in the permits, from 0 to 1.
     pub part: f64,
     /// Reason.
@@ -48,7 +48,7 @@ pub enum RefusedOperation {
     #[default]
     Slots,
     /// Permits of the origin.
-    Places,
+    Permits,
     /// Levels of the back-off of other gateways.
     Backoff,
 }
@@ -148,7 +148,7 @@ pub struct GateSample {
     pub refused: Option<GateRefused>,
     /// Shared permits. Left out if they are not shared, or not yet reported by the store.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub places: Option<PermitsStatus>,
+    pub permits: Option<PermitsStatus>,
     /// Classes that share the gate, in the order of the file.
     pub classes: Vec<GateClass>,
     /// Keys with the most waiters, deepest first.
@@ -182,7 +182,7 @@ pub struct PermitsStatus {
     /// Permits of this gateway in which a request runs.
     pub in_use: u64,
     /// Permits leased to gateways, as the store counts them.
-    pub lent: u64,
+    pub leased: u64,
     /// Permits of vanished gateways, which no gateway gets yet, as the store counts them.
     pub withheld: u64,
     /// Permits whose holders the store does not know yet, as the store counts them.

@@ -65,7 +65,7 @@ impl Gates {
             backing_off: report::backing_off(settings, &state.lowered, clock::now()),
             outage: report::outage(settings, state.outage.as_ref(), clock::now()),
             refused: report::refused(settings, &state),
-            places: state
+            permits: state
                 .permits
                 .as_ref()
                 .map(|it| report::permits(settings, it)),

@@ -35,7 +35,9 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     table.some("drip_room_pace", |(_, status)| {
         Some(status.state.pace).filter(|pace| pace.is_finite())
     });
-    table.some("drip_room_places", |(_, status)| status.limits.sessions);
+    table.some("drip_room_session_limit", |(_, status)| {
+        status.limits.sessions
+    });
     table.some("drip_room_admit", |(_, status)| {
         let admit = status.limits.admit;
         (!admit.is_unlimited()).then(|| admit.per_second())

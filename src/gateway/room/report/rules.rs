@@ -23,16 +23,16 @@ pub(crate) fn visitors_wait(room: &RoomSample) -> String {
     format!("{} {waits}", count(room.room.waiting, "visitor"))
 }
 
-/// Formats the use of sessions, such as "3 of 5 places are taken".
+/// Formats the use of sessions, such as "3 of 5 sessions are taken".
 fn taken(room: &RoomSample) -> String {
     let taken = room.room.inside + room.room.called;
     match room.room.sessions.now {
         Some(max_sessions) => format!(
-            "{} of {} places are taken",
+            "{} of {} sessions are taken",
             whole(taken),
             whole(max_sessions)
         ),
-        None => "places are not bounded".to_owned(),
+        None => "sessions are not bounded".to_owned(),
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn stuck(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let name = &origin.name;
     Some(Finding {
         weight: part(room.room.waiting, 1),
-        title: format!("The waiting room of {name} calls nobody, though places are free"),
+        title: format!("The waiting room of {name} calls nobody, though sessions are free"),
         evidence: format!(
             "{}, {}, and nobody has been called for {}.",
             visitors_wait(room),

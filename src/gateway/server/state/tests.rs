@@ -79,7 +79,7 @@ fn a_written_state_is_read_back_and_readable_by_this_user_only() {
 
 /// Records of a gate: with all fields, and without the optional ones.
 const GATES: [&str; 2] = [
-    r#"{"gate":{"origin":"a","next":1,"opens":2,"reserved":[[3,4]],"backoff":{"share":400000,"answers":20,"bad":9,"held":3,"paused":2,"places":{"limit":5,"of":6,"answers":7,"bad":8}},"costs":[{"route":"/","selector":7,"method":"GET","quiet":[1],"busy":[2],"busy_in_row":3,"learned":{"micros":5,"quiet":true}}]}}"#,
+    r#"{"gate":{"origin":"a","next":1,"opens":2,"reserved":[[3,4]],"backoff":{"share":400000,"answers":20,"bad":9,"held":3,"paused":2,"permits":{"limit":5,"of":6,"answers":7,"bad":8}},"costs":[{"route":"/","selector":7,"method":"GET","quiet":[1],"busy":[2],"busy_in_row":3,"learned":{"micros":5,"quiet":true}}]}}"#,
     r#"{"gate":{"origin":"a","next":1,"opens":2,"costs":[{"route":"/","selector":7,"method":"GET"}]}}"#,
 ];
 
@@ -87,6 +87,8 @@ const GATES: [&str; 2] = [
 fn the_state_file_format_of_a_gate_is_stable() {
     let [whole, short] = GATES.map(|form| serde_json::from_str::<Record>(form).unwrap());
     assert_eq!(serde_json::to_string(&whole).unwrap(), GATES[0]);
+    let earlier = GATES[0].replace("permits", "places");
+    assert_eq!(serde_json::from_str::<Record>(&earlier).unwrap(), whole);
     assert!(matches!(short, Record::Gate(gate) if gate.saved.backoff.is_none()));
 }
 

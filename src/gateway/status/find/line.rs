@@ -74,7 +74,7 @@ fn remark(step: &StepRecord) -> String {
 fn back(to: Level) -> String {
     match to {
         Level::Rate(rate) => format!("back to {rate} at once"),
-        Level::Permits(permits) => format!("at once back to {permits} places"),
+        Level::Permits(permits) => format!("at once back to {permits} permits"),
     }
 }
 

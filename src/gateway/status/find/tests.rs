@@ -87,7 +87,7 @@ fn a_step_is_one_line() {
     let expected = [
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s",
         " 223r/s  broke  p95 1.62 s  errors 0.2 %                     3 s  p95<400ms broke, back to 201r/s at once",
-        "3 at once  broke  p95  53 ms  errors 0 %                      20 s  at once back to 2 places",
+        "3 at once  broke  p95  53 ms  errors 0 %                      20 s  at once back to 2 permits",
         "24 at once  ok     p95 190 ms  errors < 0.1 %  waited  310 ms   60 s  confirmed",
         "52.5r/s  idle   p95    -    errors 0 %                      20 s  too few requests waited",
         "  50r/s  ok     p95  81 ms  errors 0 %     waited  310 ms   20 s  recovered",

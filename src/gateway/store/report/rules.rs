@@ -75,7 +75,7 @@ pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         parts if parts > 1.0 => format!("1/{parts} of its {what}"),
         _ => format!("all of its {what}"),
     };
-    let (does, severity, unknown) = match refused.asks_for {
+    let (does, severity, unknown) = match refused.operation {
         RefusedOperation::Slots => (
             format!(
                 "goes on alone with {}: Redis refused its claims",
@@ -84,15 +84,15 @@ pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
             Severity::Bad,
             "Other gateways do not know what this one sends",
         ),
-        RefusedOperation::Places if refused.part == 0.0 => (
-            "starts nothing: Redis refused to lend it places".to_owned(),
+        RefusedOperation::Permits if refused.part == 0.0 => (
+            "starts nothing: Redis refused to lease it permits".to_owned(),
             Severity::Bad,
             "Other gateways do not know which requests of this one still run",
         ),
-        RefusedOperation::Places => (
+        RefusedOperation::Permits => (
             format!(
-                "goes on alone with {}: Redis refused to lend it any",
-                of_its("places")
+                "goes on alone with {}: Redis refused to lease it any",
+                of_its("permits")
             ),
             Severity::Bad,
             "Other gateways do not know which requests of this one run",

@@ -106,11 +106,11 @@ fn a_cut_of_permits_applies_and_grows_back_at_all_gateways() {
     let mut cluster = Cluster::with(3, slow(100));
     cluster.run(3000);
     cut_permits_by_one(&mut cluster);
-    let places = cluster.places();
-    assert_eq!(places, [places[0]; 3]);
-    assert!(places[0] <= 32, "{places:?}");
+    let permits = cluster.permits();
+    assert_eq!(permits, [permits[0]; 3]);
+    assert!(permits[0] <= 32, "{permits:?}");
     cluster.run(60_000);
-    assert_eq!(cluster.places(), [40; 3]);
+    assert_eq!(cluster.permits(), [40; 3]);
 }
 
 /// If one gateway has nearly too much trouble to grow, no gateway grows.
@@ -158,7 +158,7 @@ fn a_refused_state_is_sent_again_at_once() {
 /// Makes the answers of one gateway slow, until its limit is cut from the configured 40.
 fn cut_permits_by_one(cluster: &mut Cluster) {
     cluster.gateways[0].takes = 150;
-    while cluster.places()[0] == 40 {
+    while cluster.permits()[0] == 40 {
         cluster.run(1);
         assert!(cluster.millis < 20_000, "they are never cut");
     }

@@ -30,7 +30,7 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
     browser.has(".gate .settings", "rate 1r/m");
     assert_eq!(
         browser.run("return says('.gate .settings')"),
-        json!("rate 1r/mplaces 5share per_key queue 3max_queue 10k")
+        json!("rate 1r/mpermits 5share per_key queue 3max_queue 10k")
     );
 
     let mut waiting = crowd(&gateway, "first", 1);
@@ -152,7 +152,7 @@ fn a_gate_that_backs_off_says_from_what_to_what_and_why() {
     browser.reads("#also", "<i>more</i>");
     browser.holds("document.querySelector('#answer').dataset.severity === 'warn'");
     browser.begins(".gate .settings", "rate 17.3 r/s of 1200r/m");
-    browser.has(".gate .settings", "places 7 of 10");
+    browser.has(".gate .settings", "permits 7 of 10");
     browser.begins(".gate .less", "Backing off: the origin is in trouble");
     browser.reads(".origin .told", "0 of 7 in flight");
     check_that_nobody_complained(&browser);
@@ -195,7 +195,7 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
     );
     browser.has(".gate .settings", "rate 250r/s");
     browser.click(act);
-    choose(&browser, "places");
+    choose(&browser, "permits");
     enter(&browser, "#act-text", "30");
     confirm(&browser);
     browser.begins(

@@ -147,7 +147,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     browser.reads("[data-total=waiting] dd", "3");
     browser.reads(".zone .stat b", "3");
     browser.holds("/^(⚠ )?\\(3\\) /.test(document.title) && document.title.endsWith(' · drip')");
-    browser.reads(".servers .pill", "asked");
+    browser.reads(".servers .pill", "in use");
 
     let _fills_the_queue = crowd(&gateway, "crowded", 1);
     gateway.wait_for_depth(4);

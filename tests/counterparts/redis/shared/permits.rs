@@ -112,7 +112,7 @@ pub fn busy<T>(crowds: &[(&Gateway, usize)], target: &str, meanwhile: impl FnOnc
 
 /// Returns a count of `permits` in `/api/origins`; `None` if there is none.
 pub fn permit_count(gateway: &Gateway, count: &str) -> Option<u64> {
-    json(gateway, "/api/origins")["origins"][0]["places"][count].as_u64()
+    json(gateway, "/api/origins")["origins"][0]["permits"][count].as_u64()
 }
 
 pub fn pass(millis: u64) {
@@ -153,13 +153,13 @@ fn three_gateways_use_all_permits_of_the_origin_and_never_more() {
             used
         });
         if used < 0.95 * 12.0 {
-            return Err(format!("only {used:.2} of 12 places were used"));
+            return Err(format!("only {used:.2} of 12 permits were used"));
         }
         let metrics = one.metrics();
         let permits = |state| {
             let labels = [("origin", "app"), ("state", state)];
             metrics
-                .value("drip_origin_places", &labels)
+                .value("drip_origin_permits", &labels)
                 .expect("a gauge")
         };
         let all: f64 = ["used", "idle", "withheld", "free"]

@@ -181,12 +181,12 @@ fn a_gate_reports_that_redis_refuses_its_permits_or_back_off() {
         (
             &["drip:places:app.1"][..],
             "\ngateways = 3",
-            "The gate of app goes on alone with 1/3 of its places: Redis refused to lend it any",
+            "The gate of app goes on alone with 1/3 of its permits: Redis refused to lease it any",
         ),
         (
             &["drip:places:app.1"],
             "\non_store_failure = \"closed\"",
-            "The gate of app starts nothing: Redis refused to lend it places",
+            "The gate of app starts nothing: Redis refused to lease it permits",
         ),
         (
             &["drip:backoff:app.1"],
@@ -197,7 +197,7 @@ fn a_gate_reports_that_redis_refuses_its_permits_or_back_off() {
         (
             &["drip:places:app.1", "drip:gate:app.2"],
             "\non_store_failure = \"closed\"\nrate = \"50r/s\"",
-            "The gate of app starts nothing: Redis refused to lend it places",
+            "The gate of app starts nothing: Redis refused to lease it permits",
         ),
     ];
     let check = |(keys, more, title): (&[&str], &str, &str)| {

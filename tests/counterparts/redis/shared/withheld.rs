@@ -46,16 +46,16 @@ fn withheld_permits_of_an_origin_are_the_headline() {
     let one = killed(&text, &app, "/5000", 4);
     let _waits = one.ask("/0");
     eventually("it is said", || {
-        headline(&one).contains("places are withheld for a gateway that has vanished")
+        headline(&one).contains("permits are withheld for a gateway that has vanished")
     });
     let said = headline(&one);
     check(&said, "`orphan`, which is 40s, has passed");
-    let permits = &json(&one, "/api/origins")["origins"][0]["places"];
+    let permits = &json(&one, "/api/origins")["origins"][0]["permits"];
     assert_eq!(permits["orphan"], "40s", "{permits}");
     let number = |name: &str| permits[name].as_u64().expect("a count");
     let withheld = number("withheld");
     assert!(withheld >= 3, "{permits}");
-    let sum = number("lent") + number("free") + withheld;
+    let sum = number("leased") + number("free") + withheld;
     assert_eq!(sum, number("of"), "{permits}");
 }
 
@@ -73,7 +73,7 @@ fn withheld_permits_of_a_key_are_the_headline_for_waiters_and_rejections() {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             }
-            headline(&one).contains("Of 2 places of a, 2 are withheld")
+            headline(&one).contains("Of 2 permits of a, 2 are withheld")
         });
         check(&headline(&one), "`orphan` of the zone, which is 40s");
     };

@@ -89,7 +89,7 @@ pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
         });
     }
     let sessions = it.sessions.map(|it| match it {
-        0 => "its places are not bounded".to_owned(),
+        0 => "its sessions are not bounded".to_owned(),
         number => format!("it has {}", count(number, "place")),
     });
     let admit = it.admit.as_ref();

@@ -95,7 +95,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     })
     .says("40 a second of 100 a second … 12 of 40 … Also: The gate of api rejects 3.0");
     reported("bad backing_off api", |it| slow(it, 2, false, 73))
-        .says("99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 places")
+        .says("99 % of requests get 503: api takes 3.0 s (50 ms before); 2 of 40 permits")
         .says("At the last cut, 10 of 10 answers were slow.");
     // Too few permits for responses that take longer than the sampled seconds.
     reported("bad backing_off api", |it| {
@@ -104,7 +104,7 @@ fn a_gate_that_holds_or_backs_off_has_its_headlines() {
         it.origins[0].codes.clear();
         it.origins[0].latency.p50 = None;
     })
-    .says("100 % of requests get 503: … nothing for 10 s (50 ms before); 6 of 40 places");
+    .says("100 % of requests get 503: … nothing for 10 s (50 ms before); 6 of 40 permits");
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
         slow(it, 20, true, 10);
         backing_off(it).kept = false;
     })
-    .says("20 of 40 places … Find out what the origin waits for")
+    .says("20 of 40 permits … Find out what the origin waits for")
     .not(&["relief"]);
     reported("fine backing_off api", |it| recovering(it, 0))
-        .says("Origin api answers in time again; its gate grows back: 12 of 40 places")
+        .says("Origin api answers in time again; its gate grows back: 12 of 40 permits")
         .says("At the last cut, 10 of 10 answers were slow. … Nothing is to be done")
         .not(&["503", "backs off", "relief", "takes", "lets"]);
     // The origin is well, and still has too few permits.
     reported("warn backing_off api", |it| recovering(it, 5))
-        .says("33 % of requests get 503: 12 of 40 places … Nothing is to be done")
+        .says("33 % of requests get 503: 12 of 40 permits … Nothing is to be done")
         .not(&["relief", "takes", "answers in time again;"]);
     // Permits also grow without requests. That does not show how fast the origin is.
     reported("warn backing_off api", |it| {
@@ -136,16 +136,16 @@ fn a_gate_that_grows_back_or_backs_off_in_vain_says_so() {
         .says(
             "67 % of requests get 503: api takes 3.0 s (50 ms before); fewer at once did not make",
         )
-        .says("api faster; all 40 places are back … however many requests run at once")
+        .says("api faster; all 40 permits are back … however many requests run at once")
         .not(&["Raise", "backs off"]);
     reported("warn backing_off api", |it| slow(it, 40, true, 0))
-        .says("Fewer at once did not make api faster; all 40 places are back")
+        .says("Fewer at once did not make api faster; all 40 permits are back")
         .not(&["503", "backs off"]);
     reported("warn waiting api", |it| {
         it.origins[0].in_flight = 8;
         (gate_of(it).depth, gate_of(it).max_in_flight) = (12, both(8));
     })
-    .says("12 requests wait at the gate of api … All 8 places");
+    .says("12 requests wait at the gate of api … All 8 permits");
     // A short queue is normal at a gate.
     reported("fine waiting api", |it| {
         (gate_of(it).depth, gate_of(it).wait_p99) = (1, Some(0.2));
@@ -187,7 +187,7 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
         [well, window, window],
     ] {
         let reported = in_course(seconds);
-        let says = "Origin api answers in time again; its gate grows back: 12 of 40 places";
+        let says = "Origin api answers in time again; its gate grows back: 12 of 40 permits";
         assert_eq!(reported.title.as_str(), says);
         assert_eq!(reported.severity.as_str(), "fine");
         let remedy = reported.remedy.as_str();
@@ -260,7 +260,7 @@ fn the_limit_that_binds_at_a_gate_is_named() {
     gate(8).says("raise its `max_in_flight`, which is 8 … More of its `rate` would not help");
     gate(2)
         .says("raise its `rate`, which is 20 a second")
-        .says("2 of 8 places are taken");
+        .says("2 of 8 permits are taken");
 }
 
 #[test]

@@ -8,16 +8,16 @@ use crate::zone::report::sample::{FullKey, HeavyKey};
 const RAISE: &[&str] = &["raise `", "raise its `", "Raise"];
 
 /// A gate with 8 permits for all gateways, and 12 requests that wait for them.
-fn gate(it: &mut Sample, places: PermitsStatus, by_pace: f64) -> &mut GateSample {
+fn gate(it: &mut Sample, permits: PermitsStatus, by_pace: f64) -> &mut GateSample {
     let gate = GateSample {
         depth: 12,
         rate: both(20.0),
         max_in_flight: both(8),
         blocked: [("pace".into(), by_pace), ("in_flight".into(), 0.5)].into(),
-        places: Some(PermitsStatus {
+        permits: Some(PermitsStatus {
             of: 8,
             orphan: "75s".into(),
-            ..places
+            ..permits
         }),
         ..GateSample::default()
     };
@@ -30,7 +30,7 @@ fn withheld() -> PermitsStatus {
     PermitsStatus {
         held: 2,
         in_use: 2,
-        lent: 3,
+        leased: 3,
         withheld: 5,
         gateways: 2,
         ..PermitsStatus::default()
@@ -62,12 +62,12 @@ fn rejecting(it: &mut Sample, reason: &str, full_key: FullKey) {
     zone.full_key = Some(full_key);
 }
 
-const WITHHELD: &str = "5 of 8 places are withheld for a gateway that has vanished, as its requests may still run at the origin. \
+const WITHHELD: &str = "5 of 8 permits are withheld for a gateway that has vanished, as its requests may still run at the origin. \
      Gateways that are there have 3, this one 2.";
-const NOTHING: &str = "There is nothing to raise: withheld places are free when `orphan`, which is 75s, has passed, or when that gateway is back.";
-const KEY_WITHHELD: &str = "Of 2 places of a, 2 are withheld for a gateway that has vanished, as its requests may still run; \
+const NOTHING: &str = "There is nothing to raise: withheld permits are free when `orphan`, which is 75s, has passed, or when that gateway is back.";
+const KEY_WITHHELD: &str = "Of 2 permits of a, 2 are withheld for a gateway that has vanished, as its requests may still run; \
      0 run here, 0 at other gateways.";
-const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld places are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
+const NOTHING_IN_ZONE: &str = "There is nothing to raise: withheld permits are free when `orphan` of the zone, which is 75s, has passed, or when that gateway is back.";
 
 /// Checks that the headline has this text and does not advise to raise anything.
 fn nothing_to_raise(label: &str, says: &str, change: impl FnOnce(&mut Sample)) {
@@ -116,33 +116,33 @@ fn permits_with_unknown_holders_are_not_reported_as_withheld() {
         let lost = PermitsStatus {
             withheld: 0,
             unknown: 6,
-            lent: 2,
+            leased: 2,
             ..withheld()
         };
         gate(it, lost, 0.0);
     })
-    .says("Redis does not know yet who has 6 of 8 places")
-    .says("There is nothing to do: places are lent within 3 s.")
+    .says("Redis does not know yet who has 6 of 8 permits")
+    .says("There is nothing to do: permits are leased within 3 s.")
     .not(&["withheld", "raise its `", "Raise"]);
 }
 
 #[test]
 fn for_permits_at_other_gateways_a_higher_total_is_advised() {
     reported("warn waiting api", |it| {
-        let lent = PermitsStatus {
+        let leased = PermitsStatus {
             withheld: 0,
-            lent: 8,
+            leased: 8,
             ..withheld()
         };
-        gate(it, lent, 0.0);
+        gate(it, leased, 0.0);
     })
-    .says("This gateway has 2 of 8 places, other gateways 6.")
+    .says("This gateway has 2 of 8 permits, other gateways 6.")
     .says("raise its `max_in_flight`, which is 8 for all gateways. … `rate` would not help.")
     .not(&["withheld", "leave one by one"]);
     reported("warn rejecting per_client", |it| {
         rejecting(it, "burst", full(0));
     })
-    .says("Of 2 places of a, 0 are in use here, 2 at other gateways.")
+    .says("Of 2 permits of a, 0 are in use here, 2 at other gateways.")
     .says("raise `in_flight`, which is 2 for all gateways. More `rate` would not help.")
     .not(&["withheld", "raise `rate`"]);
 }
@@ -152,7 +152,7 @@ fn withheld_permits_are_not_blamed_for_other_causes() {
     // Requests wait for the pace.
     reported("warn waiting api", |it| gate(it, withheld(), 0.9).left = 0)
         .says("They leave one by one … raise its `rate`, which is 20 a second")
-        .says("2 of 2 places are taken")
+        .says("2 of 2 permits are taken")
         .not(&["withheld"]);
     // Another key is rejected.
     reported("warn rejecting per_client", |it| {
@@ -179,7 +179,7 @@ fn without_a_lease_redis_is_the_remedy() {
         };
         gate(it, alone, 0.0);
     })
-    .says("The lease of this gateway's places has ended: no answer in time.")
+    .says("The lease of this gateway's permits has ended: no answer in time.")
     .says("Bring Redis or the way to it back.")
     .not(RAISE);
 }

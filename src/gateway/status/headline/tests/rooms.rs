@@ -37,8 +37,8 @@ fn paused() -> RoomOverride {
 #[test]
 fn a_room_has_its_headlines() {
     reported("bad room_stuck api", |it| with(it, |room| room.stuck = 8.0))
-        .says("The waiting room of api calls nobody, though places are free")
-        .says("12 visitors wait, 3 of 5 places are taken, and nobody has been called for 8.0 s");
+        .says("The waiting room of api calls nobody, though sessions are free")
+        .says("12 visitors wait, 3 of 5 sessions are taken, and nobody has been called for 8.0 s");
     reported("warn paused api", |it| {
         with(it, |room| room.room.overridden = Some(paused()));
     })
@@ -63,7 +63,7 @@ fn a_room_has_its_headlines() {
             });
         });
     })
-    .says("its places are not bounded and its pace is 5r/s, until");
+    .says("its sessions are not bounded and its pace is 5r/s, until");
     reported("warn room_waits api", |it| {
         with(it, |room| (room.came_lately, room.lost_lately) = (4, 6));
     })
@@ -73,7 +73,7 @@ fn a_room_has_its_headlines() {
         with(it, |room| room.room.wait = Some(9000.0));
     })
     .says("A visitor who comes to api now waits 2.5 h")
-    .says("12 visitors wait, 3 of 5 places are taken, and 0.5 a second are called")
+    .says("12 visitors wait, 3 of 5 sessions are taken, and 0.5 a second are called")
     .says("raise `admit`")
     .not(&["`sessions`"]);
     reported("warn room_waits api", |it| {

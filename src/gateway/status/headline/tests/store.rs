@@ -43,7 +43,7 @@ fn trouble_with_the_store_has_its_headlines() {
         it.origins[0].gate = Some(GateSample {
             rejected: counts(&[("max_queue", 5)]),
             refused: Some(GateRefused {
-                asks_for: RefusedOperation::Slots,
+                operation: RefusedOperation::Slots,
                 part: 0.1,
                 reason: "the store refused: WRONGTYPE".into(),
                 remedy: "delete the key".into(),

@@ -88,7 +88,7 @@ impl Gateway {
         (share * 1000.0).round() / 1000.0
     }
 
-    pub fn places(&self) -> usize {
+    pub fn permits(&self) -> usize {
         self.backoff.max_in_flight().unwrap()
     }
 }
@@ -185,7 +185,7 @@ impl Cluster {
         self.gateways.iter().map(Gateway::share).collect()
     }
 
-    pub fn places(&self) -> Vec<usize> {
-        self.gateways.iter().map(Gateway::places).collect()
+    pub fn permits(&self) -> Vec<usize> {
+        self.gateways.iter().map(Gateway::permits).collect()
     }
 }

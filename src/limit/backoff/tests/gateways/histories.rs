@@ -87,7 +87,7 @@ proptest! {
                 for (nth, (now, before)) in now.iter().zip(&before).enumerate() {
                     prop_assert!(now.0 <= before.0 + 0.0061, "{nth} grows from {before:?} to {now:?}");
                     let is_given_back = cluster.gateways[nth].backoff.lowered().kept.is_some();
-                    prop_assert!(is_given_back || now.1 <= before.1 * 1.0101 + 30_000.0, "{nth}: places from {before:?} to {now:?}");
+                    prop_assert!(is_given_back || now.1 <= before.1 * 1.0101 + 30_000.0, "{nth}: permits from {before:?} to {now:?}");
                 }
                 before = now;
                 if cluster.millis > since + 1000 {
@@ -111,7 +111,7 @@ proptest! {
         }
         cluster.run(200_000);
         prop_assert_eq!(cluster.shares(), [1.0; 4]);
-        prop_assert_eq!(cluster.places(), [40; 4]);
+        prop_assert_eq!(cluster.permits(), [40; 4]);
         let least = Percent::ALL;
         prop_assert!(cluster.gateways.iter().all(|it| it.backoff.learned(at(cluster.millis)).rate.share == least));
     }

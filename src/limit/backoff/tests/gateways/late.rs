@@ -68,15 +68,15 @@ fn a_gateway_started_in_a_pause_has_the_permits_of_before_it() {
     // The store receives nothing from here on.
     cluster.gateways[0].is_cut_off = true;
     cluster.gateways[1].every = 0;
-    let before = cluster.places()[0];
+    let before = cluster.permits()[0];
     cluster.run(5500);
     cluster.gateways[1] = Gateway::start(99 << 32, slow(100), cluster.millis);
     cluster.run(600);
     let is_paused = |gateway: &Gateway| gateway.backoff.paused_until().is_some();
     assert!(cluster.gateways.iter().all(is_paused), "the pause lasts");
-    let places = cluster.places();
-    assert!(before < 35 && places[0] == before, "{before} {places:?}");
-    assert!(places[0].abs_diff(places[1]) <= 1, "{places:?}");
+    let permits = cluster.permits();
+    assert!(before < 35 && permits[0] == before, "{before} {permits:?}");
+    assert!(permits[0].abs_diff(permits[1]) <= 1, "{permits:?}");
 }
 
 /// A gateway restores its state file: the time without growth applies at all gateways.
@@ -90,7 +90,7 @@ fn a_restored_steady_time_applies_at_all_gateways() {
         bad: 40,
         steady: secs(10),
         paused: Duration::ZERO,
-        places: None,
+        permits: None,
     };
     let now = at(cluster.millis);
     let mut anew = Gateway::start(99 << 32, limits(), cluster.millis);
