@@ -1,4 +1,4 @@
-//! Facts of a certificate that rustls does not expose: version, validity, and whether it is self-issued.
+//! Facts of a certificate that rustls does not expose, such as its version and its validity.
 
 use std::time::Duration;
 

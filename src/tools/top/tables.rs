@@ -225,9 +225,14 @@ fn rooms(state: &State) -> Vec<String> {
 fn shared(state: &State) -> Vec<String> {
     let rows = with(state, "shared").map(|(origin, it)| {
         let share = it["share"].as_f64().map_or_else(none, percent);
-        [cells(origin, "name"), cells(it, "received sent"), vec![share]].concat()
+        [
+            cells(origin, "name"),
+            cells(it, "received sent"),
+            vec![share],
+        ]
+        .concat()
     });
-    table("shared, requested, sent, share", &[0], rows)
+    table("shared, received, sent, share", &[0], rows)
 }
 
 /// Formats the keys with the longest queues, of zones and of gates.
