@@ -130,10 +130,9 @@ impl<'r> Node<'r> {
 
     /// Returns the name of the field for messages.
     fn title(&self) -> &'r str {
-        if self.name.is_empty() {
-            "\"\""
-        } else {
-            self.name
+        match self.name {
+            "" => "\"\"",
+            name => name,
         }
     }
 
@@ -188,10 +187,8 @@ impl<'r> Node<'r> {
 
     /// Returns the items of a list, each under the name of the list.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
-        let item = |value| self.part(self.name, value);
-        self.value
-            .as_array()
-            .map(|list| list.iter().map(item).collect())
+        let list = self.value.as_array()?.iter();
+        Some(list.map(|value| self.part(self.name, value)).collect())
     }
 
     /// Returns the items of a list. Otherwise reports the expected value.

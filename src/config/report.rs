@@ -57,9 +57,7 @@ impl Shared {
     /// Returns a message without values from the environment.
     fn without_secrets(&self, mut message: String) -> String {
         for (value, shown) in &*self.secrets.borrow() {
-            if message.contains(value) {
-                message = message.replace(value, shown);
-            }
+            message = message.replace(value, shown);
         }
         message
     }

@@ -13,10 +13,10 @@ pub const STATE_MAGIC: &str = "drip-state ";
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
     /// The path is not a regular file: a folder, a device or a pipe.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     Kind,
     /// The file has other content.
-    #[error("it has something else in it, which stays as it is")]
+    #[error("it has other content, which drip does not overwrite")]
     Foreign,
     /// The file cannot be read.
     #[error(transparent)]
@@ -95,7 +95,7 @@ mod tests {
         }
         for other in [folder.path(), Path::new("/dev/null")] {
             let error = check_state_file(other).unwrap_err();
-            assert_eq!(error.to_string(), "it is no regular file");
+            assert_eq!(error.to_string(), "it is not a regular file");
         }
     }
 

@@ -93,7 +93,7 @@ impl AdminTokens {
         let changing = changing(admin).map_err(|problem| format!("{ADMIN}: {problem}"))?;
         if changing.iter().any(|token| token.secret == read) {
             return Err(format!(
-                "{READ}: it is a token in {ADMIN}, too, with which all can be changed; choose another token"
+                "{READ}: the same token is in {ADMIN}, which permits changes; choose another token"
             ));
         }
         let reading = (!read.is_empty()).then(|| read.to_vec());

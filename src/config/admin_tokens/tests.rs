@@ -84,7 +84,7 @@ fn problems_are_reported_without_the_secret() {
         assert_eq!(found, expected, "{text:?}");
         assert!(!found.contains("hid"), "{found}");
     }
-    let same = "DRIP_ADMIN_READ_TOKEN: it is a token in DRIP_ADMIN_TOKEN, too, with which all can be changed; choose another token";
+    let same = "DRIP_ADMIN_READ_TOKEN: the same token is in DRIP_ADMIN_TOKEN, which permits changes; choose another token";
     for read in ["hidden1", "ops:hidden1", "ops:hidden1,ci:hidden2"] {
         assert_eq!(problem("ops:hidden1,ci:hidden2", read), same);
     }

@@ -189,16 +189,15 @@ fn name(item: &Value) -> String {
     if let Some(name) = names.find_map(|it| table.get(*it)) {
         return plain(name);
     }
+    let field = |name: &str| table.get(name).map(plain);
     let methods = table.get("methods").and_then(Value::as_array);
     let methods: Vec<String> = methods.into_iter().flatten().map(plain).collect();
     let parts = [
         Some(methods.join(",")).filter(|methods| !methods.is_empty()),
-        table.get("host").map(plain),
-        table.get("path").map(plain),
-        table
-            .get("listen")
-            .map(|listen| format!("listen={}", plain(listen))),
-        table.get("match").map(plain),
+        field("host"),
+        field("path"),
+        field("listen").map(|listen| format!("listen={listen}")),
+        field("match"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(" ")

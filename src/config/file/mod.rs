@@ -26,7 +26,7 @@ use super::fields::Fields;
 use super::node::Node;
 use super::regular_file::bounded;
 use super::report::{Report, Shared};
-use super::settings::ConditionInputs;
+use super::settings::InputNames;
 use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
@@ -234,7 +234,7 @@ fn settings<'r>(
         warnings: Vec::new(),
         from_environment: environment::merged(written, &counts),
     };
-    let conditions = Arc::new(ConditionInputs::of(&settings.routes));
+    let conditions = Arc::new(InputNames::of_conditions(&settings.routes));
     for route in &mut settings.routes {
         route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins, &conditions);
         route.collapse_stamp = route.stamp(&settings.origins);

@@ -57,7 +57,7 @@ impl KeySet {
         if keys.is_empty() {
             let count = set.keys.len();
             return Err(format!(
-                "none of its {count} keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do"
+                "none of its {count} keys verifies tokens; drip knows RSA, EC with P-256 or P-384, OKP with Ed25519, and oct"
             ));
         }
         Ok(Self {

@@ -209,7 +209,7 @@ fn a_token_is_remembered_until_it_expires() {
 fn a_wrong_key_set_says_what_is_wrong() {
     let wrong = |text: &str| KeySet::parse(text.as_bytes()).unwrap_err();
     for (keys, expected) in [
-        ("[]", "none of its 0 keys signs tokens"),
+        ("[]", "none of its 0 keys verifies tokens"),
         (r#"[{ "kty": "EC", "crv": "secp256k1", "x": "AQ", "y": "AQ" }]"#, "none of its 1 keys"),
         (r#"[{ "kty": "RSA", "alg": "ES256", "n": "AQ", "e": "AQAB" }]"#, "none of its 1 keys"),
         (r#"[{ "kty": "RSA", "kid": "a", "n": "AQ", "e": "AQAB" }]"#,

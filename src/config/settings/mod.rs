@@ -25,7 +25,7 @@ pub use networks::{ClientNetworks, Networks, Peers, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
 pub use plans::Plans;
-pub(crate) use request_inputs::ConditionInputs;
+pub(crate) use request_inputs::InputNames;
 pub use request_inputs::RequestInputs;
 pub use route_index::RouteIndex;
 pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};

@@ -188,17 +188,6 @@ pub enum PageChoice {
     },
 }
 
-impl PageChoice {
-    /// Returns all pages, with their names if there are several.
-    pub fn iter(&self) -> impl Iterator<Item = (Option<&'static str>, &Page)> {
-        let (first, second) = match self {
-            Self::One(page) => ((None, page), None),
-            Self::ByAccept { html, json } => ((Some("html"), html), Some((Some("json"), json))),
-        };
-        std::iter::once(first).chain(second)
-    }
-}
-
 /// Pages of a route, by the status of its responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages(Vec<(Statuses, PageChoice)>);

@@ -11,25 +11,21 @@ use crate::{CostRule, KeyTemplate, Origin, Route, Variable, Zone};
 /// The gateway and the origin must read the same value from them, or a client could bypass a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInputs {
-    /// Field names as the file writes them, in lowercase.
-    fields: Vec<String>,
-    /// Names of cookies.
-    cookies: Vec<String>,
-    /// Names of query arguments.
-    arguments: Vec<String>,
+    own: InputNames,
     /// Inputs of the conditions of all routes.
     ///
     /// A request also reaches this route because it does not meet the conditions of others.
-    conditions: Arc<ConditionInputs>,
+    conditions: Arc<InputNames>,
 }
 
-/// Inputs that the conditions of all routes of a file read.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ConditionInputs {
+/// Names of inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InputNames {
     /// Field names as the file writes them, in lowercase.
     fields: Vec<String>,
-    /// Names of cookies.
     cookies: Vec<String>,
+    /// Names of query arguments.
+    arguments: Vec<String>,
 }
 
 /// Fields whose lines form one list (RFC 9110, section 5.3), or that are checked elsewhere.
@@ -54,71 +50,12 @@ const LISTS: [&str; 16] = [
     "x-forwarded-for",
 ];
 
-impl ConditionInputs {
-    pub(crate) fn of(routes: &[Route]) -> Self {
-        let mut all = RequestInputs::default();
+impl InputNames {
+    /// Collects the inputs of the conditions of all routes.
+    pub(crate) fn of_conditions(routes: &[Route]) -> Self {
+        let mut all = Self::default();
         all.add_conditions(routes.iter().flat_map(|route| &route.conditions));
-        Self {
-            fields: all.fields,
-            cookies: all.cookies,
-        }
-    }
-}
-
-impl RequestInputs {
-    /// Collects the inputs of a route.
-    ///
-    /// These are the inputs of its limits, gate, waiting room, `collapse`, cost and conditions.
-    /// `conditions`: inputs of the conditions of all routes.
-    pub(crate) fn of(
-        route: &Route,
-        zones: &[Zone],
-        origins: &[Origin],
-        conditions: &Arc<ConditionInputs>,
-    ) -> Self {
-        let origin = route.origin().and_then(|origin| origins.get(origin));
-        let limits = route.limits.iter().map(|limit| limit.zone);
-        let used = limits.chain(origin.and_then(|origin| origin.share));
-        let room = origin.filter(|_| route.asks_room);
-        let room = room.and_then(|origin| origin.room.as_ref());
-        let used = used.chain(room.and_then(|room| Some(room.draw.zone_limit()?.zone)));
-        let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
-        let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
-        let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));
-        let mut inputs = Self {
-            conditions: Arc::clone(conditions),
-            ..Self::default()
-        };
-        let authorization = "authorization".to_owned();
-        for variable in keys.flat_map(KeyTemplate::variables) {
-            let (names, name) = match variable {
-                Variable::Header(name) => (&mut inputs.fields, name),
-                Variable::Jwt { .. } => (&mut inputs.fields, &authorization),
-                Variable::Cookie(name) => (&mut inputs.cookies, name),
-                Variable::Arg(name) => (&mut inputs.arguments, name),
-                // Target, host and connection exist once per request.
-                Variable::RemoteAddr
-                | Variable::Host
-                | Variable::Uri
-                | Variable::RequestUri
-                | Variable::RequestMethod
-                | Variable::Scheme
-                | Variable::ServerPort
-                | Variable::SslClientVerify
-                | Variable::SslClientFingerprint
-                | Variable::SslClientSubject
-                | Variable::SslClientSerial
-                | Variable::Path(_) => continue,
-            };
-            names.push(name.clone());
-        }
-        let vary = route.collapse.iter().flat_map(|collapse| &collapse.vary);
-        inputs.fields.extend(vary.cloned());
-        if let CostRule::Header(of) = &route.cost {
-            inputs.fields.push(of.header.clone());
-        }
-        inputs.add_conditions(&route.conditions);
-        inputs
+        all
     }
 
     /// Adds the inputs of conditions, and removes duplicates.
@@ -136,6 +73,61 @@ impl RequestInputs {
             names.dedup();
         }
     }
+}
+
+impl RequestInputs {
+    /// Collects the inputs of a route.
+    ///
+    /// These are the inputs of its limits, gate, waiting room, `collapse`, cost and conditions.
+    /// `conditions`: inputs of the conditions of all routes.
+    pub(crate) fn of(
+        route: &Route,
+        zones: &[Zone],
+        origins: &[Origin],
+        conditions: &Arc<InputNames>,
+    ) -> Self {
+        let origin = route.origin().and_then(|origin| origins.get(origin));
+        let limits = route.limits.iter().map(|limit| limit.zone);
+        let used = limits.chain(origin.and_then(|origin| origin.share));
+        let room = origin.filter(|_| route.asks_room);
+        let room = room.and_then(|origin| origin.room.as_ref());
+        let used = used.chain(room.and_then(|room| Some(room.draw.zone_limit()?.zone)));
+        let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
+        let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
+        let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));
+        let mut own = InputNames::default();
+        let authorization = "authorization".to_owned();
+        for variable in keys.flat_map(KeyTemplate::variables) {
+            let (names, name) = match variable {
+                Variable::Header(name) => (&mut own.fields, name),
+                Variable::Jwt { .. } => (&mut own.fields, &authorization),
+                Variable::Cookie(name) => (&mut own.cookies, name),
+                Variable::Arg(name) => (&mut own.arguments, name),
+                // Target, host and connection exist once per request.
+                Variable::RemoteAddr
+                | Variable::Host
+                | Variable::Uri
+                | Variable::RequestUri
+                | Variable::RequestMethod
+                | Variable::Scheme
+                | Variable::ServerPort
+                | Variable::SslClientVerify
+                | Variable::SslClientFingerprint
+                | Variable::SslClientSubject
+                | Variable::SslClientSerial
+                | Variable::Path(_) => continue,
+            };
+            names.push(name.clone());
+        }
+        let vary = route.collapse.iter().flat_map(|collapse| &collapse.vary);
+        own.fields.extend(vary.cloned());
+        if let CostRule::Header(of) = &route.cost {
+            own.fields.push(of.header.clone());
+        }
+        own.add_conditions(&route.conditions);
+        let conditions = Arc::clone(conditions);
+        Self { own, conditions }
+    }
 
     /// Returns whether a request may have a field of this name at most once, if it is read.
     pub fn is_single(name: &str) -> bool {
@@ -144,25 +136,25 @@ impl RequestInputs {
 
     /// Returns the fields that a request may have at most once.
     pub fn single_fields(&self) -> impl Iterator<Item = &str> {
-        let fields = self.fields.iter().map(String::as_str);
+        let fields = self.own.fields.iter().map(String::as_str);
         fields.filter(|name| Self::is_single(name))
     }
 
     /// Returns the names of the cookies.
     pub fn cookies(&self) -> &[String] {
-        &self.cookies
+        &self.own.cookies
     }
 
     /// Returns the cookies that may reach the origin at most once.
     ///
     /// The first part is read by the route, the second part by conditions of any route.
     pub fn single_cookies(&self) -> [&[String]; 2] {
-        [&self.cookies, &self.conditions.cookies]
+        [&self.own.cookies, &self.conditions.cookies]
     }
 
     /// Returns the names of the query arguments.
     pub fn arguments(&self) -> &[String] {
-        &self.arguments
+        &self.own.arguments
     }
 
     /// Returns whether a field of this name is read, also by a condition of another route.
@@ -179,6 +171,6 @@ impl RequestInputs {
     }
 
     fn all_fields(&self) -> impl Iterator<Item = &String> {
-        self.fields.iter().chain(&self.conditions.fields)
+        self.own.fields.iter().chain(&self.conditions.fields)
     }
 }

@@ -86,10 +86,7 @@ pub enum Trouble {
 impl Trouble {
     /// Returns whether a response of this status is this trouble.
     pub fn has(self, status: u16) -> bool {
-        match self {
-            Self::Status(known) => known.has(status),
-            Self::Timeout | Self::Connect => false,
-        }
+        matches!(self, Self::Status(known) if known.has(status))
     }
 }
 

@@ -119,7 +119,7 @@ fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
         let mut before = edits.iter();
         if before.any(|(known, _)| is_same_field(known, name.as_bytes())) {
             entry.wrong(
-                "this field is there already, for neither case nor - and _ count; remove one",
+                "this field is set twice, because case, - and _ make no difference; remove one",
             );
             is_right = false;
         }

@@ -104,7 +104,7 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
                 _ => format!("the file has {}", list(&known)),
             };
             node.missing(&format!(
-                "$jwt_{name}_{claim} is of [jwt.{name}], which is not there; {known}"
+                "$jwt_{name}_{claim} needs [jwt.{name}], which does not exist; {known}"
             ));
             has_all = false;
         }

@@ -136,7 +136,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>, burst: Option<u32>) -> Optio
         && let Some(node) = delay_node.or(nodelay_node)
     {
         node.wrong(&format!(
-            "zone {} has no rate, so nothing waits for its time; remove delay and nodelay",
+            "zone {} has no rate, so no request waits for a slot; remove delay and nodelay",
             zone.name
         ));
     }
@@ -163,7 +163,7 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, burst: Option<u32>) -> Opt
     for name in ["delay", "nodelay", "in_flight"] {
         if let Some(node) = fields.get(name) {
             node.wrong(&format!(
-                "the zone counts by {algorithm}, which makes nothing wait; remove {name}, or choose algorithm = \"leaky_bucket\""
+                "the zone counts by {algorithm}, which lets no request wait; remove {name}, or choose algorithm = \"leaky_bucket\""
             ));
         }
     }

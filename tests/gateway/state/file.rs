@@ -114,7 +114,7 @@ fn what_is_no_state_file_is_left_alone() {
     fs::write(chain.state(), text).expect("a file");
     let pipe = Chain::new(false, true, &rest);
     mkfifoat(CWD, pipe.state(), Mode::RUSR | Mode::WUSR).expect("a pipe");
-    for (chain, why) in [(&chain, "something else in it"), (&pipe, "no regular file")] {
+    for (chain, why) in [(&chain, "other content"), (&pipe, "not a regular file")] {
         let mut gateway = chain.start();
         let line = gateway.wait_for_line("a restart forgets all levels");
         assert_contains!(line, why);

@@ -26,13 +26,13 @@ pub(super) const CASES: &[Case] = &[
     (LIMITED, without_rate!("", ", burst = 20"),
      "10:11: limits: zone per_client has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it"),
     (LIMITED, without_rate!("", ", delay = 0, in_flight = 2"),
-     "10:42: delay: zone per_client has no rate, so nothing waits for its time; remove delay and nodelay"),
+     "10:42: delay: zone per_client has no rate, so no request waits for a slot; remove delay and nodelay"),
     (LIMITED, without_rate!("store = \"redis\"\n", ", in_flight = 2"),
      "6:8: rate: a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""),
     (LIMITED, "rate = \"10r/s\"\nstore = \"redis\"\nlease = \"20ms\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
      "12:46: in_flight: zone per_client has a lease, and Redis counts no permits of requests that pass under a lease; remove in_flight or lease"),
     (LIMITED, "rate = \"10r/s\"\nalgorithm = \"fixed_window\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
-     "11:46: in_flight: the zone counts by fixed_window, which makes nothing wait; remove in_flight, or choose algorithm = \"leaky_bucket\""),
+     "11:46: in_flight: the zone counts by fixed_window, which lets no request wait; remove in_flight, or choose algorithm = \"leaky_bucket\""),
 ];
 
 #[test]

@@ -26,9 +26,9 @@ pub(super) const CASES: &[Case] = &[
     ("", "[jwt.auth]\njwks = \"\"\nurl = \"https://auth.example.com\"\n",
      "2:8: jwks: expected the name of a file such as \"keys.json\"; found \"\"\n3:1: \"url\" is not a field of [jwt.auth], whose fields are jwks, audience, issuer, leeway"),
     ("$remote_addr", "$jwt_auth_sub",
-     "5:8: key: $jwt_auth_sub is of [jwt.auth], which is not there; the file has none; add [jwt.auth] with jwks = \"keys.json\""),
+     "5:8: key: $jwt_auth_sub needs [jwt.auth], which does not exist; the file has none; add [jwt.auth] with jwks = \"keys.json\""),
     ("servers = [", "balance = \"hash:$jwt_auth_sub\"\nservers = [",
-     "2:11: balance: $jwt_auth_sub is of [jwt.auth], which is not there; the file has none; add [jwt.auth] with jwks = \"keys.json\""),
+     "2:11: balance: $jwt_auth_sub needs [jwt.auth], which does not exist; the file has none; add [jwt.auth] with jwks = \"keys.json\""),
 ];
 
 #[test]
@@ -69,6 +69,6 @@ fn a_jwt_table_is_shown_reads_back_and_its_changes_are_listed() {
     let wrong = read(&text).unwrap_err().to_string();
     let expected = "jwks: ".to_owned()
         + &keys.display().to_string()
-        + ": none of its 0 keys signs tokens; RSA, EC with P-256 or P-384, OKP with Ed25519, and oct do";
+        + ": none of its 0 keys verifies tokens; drip knows RSA, EC with P-256 or P-384, OKP with Ed25519, and oct";
     assert!(wrong.ends_with(&expected), "{wrong}");
 }
