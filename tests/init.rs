@@ -29,8 +29,7 @@ fn start(site: Site, origin: &Origin) -> Gateway {
         .replace("127.0.0.1:9000", &origin.address.to_string());
     assert_ne!(moved, written);
     fs::write(site.file(), moved).expect("a file");
-    let gateway = Gateway::start_at(site);
-    gateway
+    Gateway::start_at(site)
 }
 
 #[test]

@@ -97,6 +97,8 @@ run() {
     cargo test --locked --no-fail-fast --test counterparts -- "${@/%/::}" || status=1
 }
 
+# Browsers and compilers use the processors, so fewer of these tests run at once than of the others.
+export RUST_TEST_THREADS=8
 status=0
 together=()
 for name in "${chosen[@]}"; do

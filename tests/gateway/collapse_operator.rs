@@ -31,7 +31,7 @@ fn top(gateway: &Gateway) -> String {
 }
 
 #[test]
-fn what_is_asked_sent_and_kept_is_shown_while_a_route_collapses() {
+fn what_is_received_sent_and_kept_is_shown_while_a_route_collapses() {
     let origin = HoldingOrigin::of("held");
     let plain = one_origin(origin.origin.address, "", "");
     let file = collapsing(&plain, "keep = \"1h\"");

@@ -38,7 +38,7 @@ pub(super) struct GridLink {
 impl GridLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
-        let key = StoreKey::new(task, "gate", GRID_FORM);
+        let key = task.key("gate", GRID_FORM);
         Self {
             clock: key.link.clock(),
             key,

@@ -73,7 +73,7 @@ impl LearningLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(super) fn new(task: &StoreTask) -> Self {
         Self {
-            key: StoreKey::new(task, "backoff", BACKOFF_FORM),
+            key: task.key("backoff", BACKOFF_FORM),
         }
     }
 }

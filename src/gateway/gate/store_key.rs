@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::store_task::StoreTask;
 use crate::observe::escape::cut_quoted;
 use crate::observe::metrics::{CountBy, StoreResult};
 use crate::observe::throttle::Throttle;
@@ -43,17 +42,22 @@ pub(super) fn new_gateway(origin: &str) -> u64 {
 }
 
 impl StoreKey {
-    /// Returns the key of this kind and format, for calls from this thread. Does not connect.
-    pub(super) fn new(task: &StoreTask, kind: &str, form: u8) -> Self {
-        let origin = &task.origin;
+    /// Returns the key `name`, for calls from this thread. Does not connect.
+    pub(super) fn new(
+        store: &Arc<StoreHealth>,
+        origin: &str,
+        gateway: u64,
+        name: String,
+        calls: Arc<CountBy<StoreResult>>,
+    ) -> Self {
         Self {
-            store_health: Arc::clone(&task.store),
-            link: Link::here(&task.store),
-            name: format!("{kind}:{origin}.{form}").into_bytes(),
-            origin: origin.clone(),
-            gateway: task.gateway.to_le_bytes(),
+            store_health: Arc::clone(store),
+            link: Link::here(store),
+            name: name.into_bytes(),
+            origin: origin.to_owned(),
+            gateway: gateway.to_le_bytes(),
             error: None,
-            calls: task.claims(),
+            calls,
             refusals: Throttle::every(NonZeroU64::new(60).unwrap_or(NonZeroU64::MIN)),
         }
     }

@@ -141,8 +141,15 @@ impl StoreTask {
         }
     }
 
+    /// Returns the key of this kind and format in the store, for calls from this thread.
+    pub(super) fn key(&self, kind: &str, form: u8) -> StoreKey {
+        let (origin, calls) = (&self.origin, self.claims());
+        let name = format!("{kind}:{origin}.{form}");
+        StoreKey::new(&self.store, origin, self.gateway, name, calls)
+    }
+
     /// Returns the counters of the gate's calls of the store. Those for the back-off do not count.
-    pub(super) fn claims(&self) -> Arc<CountBy<StoreResult>> {
+    fn claims(&self) -> Arc<CountBy<StoreResult>> {
         let gate = self.gate.upgrade();
         let counted = gate.filter(|_| !matches!(self.shared, Shared::Backoff));
         counted

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::support::scripted::Hold;
 use crate::support::{
-    Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, assert_contains, eventually, fetch,
+    Client, DeafOrigin, Exchange, Gateway, MS, Origin, SOON, assert_contains, eventually,
     free_address, one_zone, side_by_side,
 };
 use collector::{Collector, Span};

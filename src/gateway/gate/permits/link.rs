@@ -26,7 +26,7 @@ impl PermitsLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
-            key: StoreKey::new(task, "places", PERMITS_FORM),
+            key: task.key("places", PERMITS_FORM),
             last: None,
         }
     }

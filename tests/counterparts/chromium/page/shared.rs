@@ -4,7 +4,7 @@ use crate::chromium::page::{check_that_it_fits, check_that_nobody_complained, op
 use crate::support::{Origin, one_origin};
 
 #[test]
-fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
+fn an_origin_says_what_was_received_and_sent_while_a_route_collapses_to_it() {
     let origin = Origin::start();
     let plain = one_origin(origin.address, "", "");
     let collapse = format!("{plain}\n[routes.collapse]\nkeep = \"1h\"\n");
@@ -13,7 +13,7 @@ fn an_origin_says_what_was_asked_and_sent_while_a_route_collapses_to_it() {
     gateway.check_each(20, "/page", 200);
     browser.wait_for(
         "what is shared",
-        "return / r\\/s asked, 0\\.\\d+ r\\/s sent: 95 % shared; \\d+ B of 64 MB kept$/.test(says('.shared'))",
+        "return / r\\/s received, 0\\.\\d+ r\\/s sent: 95 % shared; \\d+ B of 64 MB kept$/.test(says('.shared'))",
     );
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     gateway.site.write(&plain);
