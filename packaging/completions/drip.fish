@@ -41,7 +41,7 @@ complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Check whether
 complete -c drip -n "__fish_drip_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
+complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'Scene to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
 fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'"
 complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The origin, such as `http://127.0.0.1:9000`' -r
