@@ -18,7 +18,7 @@ const REPLACED: [&str; 21] = [
 ///
 /// `in_place`, `placeholder` and decimal places are terms of others. `on_client_gone` is a field
 /// that users have written into their files.
-const KEPT: &str = "in_place|place_?holders?|decimal_places?|on_client_gone";
+const KEPT: &str = "(^|_)(in_place|place_?holders?|decimal_places?|on_client_gone)(_|$)";
 
 /// Beginnings of a doc comment that do not say what the item is.
 const PRONOUNS: &str = "It|They|That|This|Those|What|Who|Nor";
@@ -49,14 +49,54 @@ fn code(text: &str) -> String {
 fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     let mut before = '_';
-    for c in name.chars() {
-        if c.is_uppercase() && before.is_lowercase() {
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins_word = chars.peek().is_some_and(|next| next.is_lowercase());
+        let ends_word = before.is_lowercase() || before.is_numeric();
+        if c.is_uppercase() && (ends_word || before.is_uppercase() && begins_word) {
             snake.push('_');
         }
         snake.extend(c.to_lowercase());
         before = c;
     }
     snake
+}
+
+/// Returns whether a name has a word that another one replaces.
+fn is_replaced(name: &str, kept: &Regex) -> bool {
+    let parts = snake_case(name);
+    let parts = kept.replace_all(&parts, "_");
+    parts.split('_').any(|part| REPLACED.contains(&part))
+}
+
+#[test]
+fn parts_of_names_are_found_and_terms_of_others_are_not() {
+    let kept = Regex::new(KEPT).expect("an expression");
+    for name in ["origin_places", "H2Place", "TLSPlaces", "is_told", "GONE"] {
+        assert!(is_replaced(name, &kept), "{name}");
+    }
+    for name in [
+        "in_place",
+        "replaces",
+        "PlaceHolder",
+        "on_client_gone",
+        "settled",
+    ] {
+        assert!(!is_replaced(name, &kept), "{name}");
+    }
+}
+
+/// Bounds begin with `MAX_` and `MIN_`, and names of types are specific.
+#[test]
+fn bounds_and_types_have_plain_names() {
+    let types = "(struct|enum|type|trait) (Asked|Course|Patience|Condition)(?-u:\\b)";
+    let bounds = "const (MOST|LONGEST|LEAST|FEWEST|SHORTEST)(_|(?-u:\\b))";
+    let wrong = format!("(?m)^ *(pub(\\([a-z]+\\))? )?({types}|{bounds})");
+    let wrong = Regex::new(&wrong).expect("an expression");
+    for (path, text) in files() {
+        let found = wrong.find(&text).map(|found| found.as_str());
+        assert_eq!(found, None, "{}", path.display());
+    }
 }
 
 #[test]
@@ -70,9 +110,7 @@ fn no_identifier_has_a_word_that_another_replaces() {
         names.sort_unstable();
         names.dedup();
         for name in names {
-            let parts = snake_case(name);
-            let parts = kept.replace_all(&parts, "");
-            if parts.split('_').any(|part| REPLACED.contains(&part)) {
+            if is_replaced(name, &kept) {
                 wrong.push(format!("{}: {name}", path.display()));
             }
         }

@@ -10,7 +10,7 @@ use gateway::http::gateway::Gateway;
 use gateway::observe::log::Logging;
 use gateway::server;
 use tokio::sync::watch;
-use tools::complain::{complain, exit_code};
+use tools::complain::complain;
 
 /// Runs the gateway on `file` until it receives a stop signal.
 pub fn run(file: &Path) -> ExitCode {
@@ -23,7 +23,10 @@ pub fn run(file: &Path) -> ExitCode {
     };
     let (tokens, logging) = match prepare(&loaded.settings) {
         Ok(prepared) => prepared,
-        Err(error) => return exit_code("drip", Err(error)),
+        Err(error) => {
+            complain(format_args!("drip: {error}"));
+            return ExitCode::FAILURE;
+        }
     };
     let (gateway_sender, gateway_receiver) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
-use awc::error::{ConnectError, SendRequestError};
+use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::{Method, StatusCode, header};
 use bytes::Bytes;
 use config::{AdminAddress, AdminTokens};
@@ -113,7 +113,12 @@ impl Client {
         let mut response = sent.map_err(|error| unreachable(&error))?;
         let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
         let body = body.map_err(silent)?;
-        let body = body.map_err(|error| AdminError::no_gateway(path, error))?;
+        let body = body.map_err(|error| match error {
+            PayloadError::Overflow => AdminError::unreadable(format!(
+                "its answer to {path} has more than {MAX_SIZE} bytes"
+            )),
+            error => AdminError::no_gateway(path, error),
+        })?;
         Ok((response.status(), body))
     }
 

@@ -56,7 +56,7 @@ fn each_algorithm_passes_its_number_and_rejects_the_next_until_retry_after() {
         let policy = last.field("ratelimit-policy");
         assert_eq!(policy, Some("\"z\";q=4;w=3"), "{algorithm}");
 
-        let (more, refused) = passed(&gateway, "a", 5);
+        let (more, refused) = passed(&gateway, "a", 8);
         assert_eq!((more, refused.status), (3, 429), "{algorithm}");
         assert_eq!(refused.number("x-ratelimit-remaining"), 0, "{algorithm}");
         let retry_after = refused.number("retry-after");
@@ -69,7 +69,7 @@ fn each_algorithm_passes_its_number_and_rejects_the_next_until_retry_after() {
 
         let counted = |status| gateway.zone_requests("z", status);
         let counts = ["passed", "rejected", "delayed"].map(counted);
-        assert_eq!(counts, [6, 2, 0], "{algorithm}");
+        assert_eq!(counts, [6, 5, 0], "{algorithm}");
         assert_eq!(gateway.zone("drip_zone_keys"), 2, "{algorithm}");
     });
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    Gateway, Origin, assert_contains, eventually, exchange, now, one_zone, servers, side_by_side,
-    start_drip, start_limited, urls, zone,
+    Gateway, Origin, PATIENCE, assert_contains, eventually, exchange, now, one_zone, servers,
+    side_by_side, start_drip, start_limited, urls, zone,
 };
 
 /// Long enough for several lines.
@@ -33,12 +33,12 @@ fn lines_with(gateway: &Gateway, part: &str) -> Vec<String> {
 
 /// Sends requests from four clients during [`FLOOD`]. Returns how many were rejected.
 ///
-/// On a busy machine they continue until each has 130 rejections.
+/// On a busy machine they continue until each has 130 rejections, for at most [`PATIENCE`].
 fn flood(gateway: &Gateway, target: &str) -> u64 {
     let began = now();
     let client = || {
         let (mut client, mut rejected) = (gateway.connect(), 0);
-        while began.elapsed() < FLOOD || rejected < 130 {
+        while began.elapsed() < FLOOD || rejected < 130 && began.elapsed() < PATIENCE {
             client.get(target);
             rejected += u64::from(client.answer().status == 429);
         }

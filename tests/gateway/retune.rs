@@ -55,13 +55,19 @@ fn joined(gateway: &Gateway) -> i64 {
     left("passed") + left("delayed") + metrics.count("drip_zone_queue_depth", &[("zone", "z")])
 }
 
-/// Checks when a new rate comes into force, in the quietest of three tries.
+/// Checks when a new rate comes into force, in two of at most three tries.
 ///
-/// Something else may have the processors for longer than the margin.
+/// Something else may have the processors for longer than the margin once.
 fn check_retune(save: Save, before: u32, after: u32) {
-    let late = || retune(save, before, after).err();
-    let all: Vec<String> = (0..3).map_while(|_| late()).collect();
-    assert!(all.len() < 3, "{}", all.join("\n"));
+    let (mut good, mut late) = (0, Vec::new());
+    while good < 2 {
+        match retune(save, before, after) {
+            // Without a late try one is enough.
+            Ok(()) => good += if late.is_empty() { 2 } else { 1 },
+            Err(error) => late.push(error),
+        }
+        assert!(late.len() < 2, "{}", late.join("\n"));
+    }
 }
 
 /// Saves a new rate while requests wait. An error says that the rate came into force too late.

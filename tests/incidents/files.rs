@@ -9,7 +9,7 @@ use super::clients::{Background, STEADY, get, steady};
 use super::driver::{Check, Incident, Is, Line, RULE, Rule, Series, Severity};
 use super::servers::{Server, app, rated};
 use crate::support::operator::{put, undo};
-use crate::support::{Gateway, eventually, now};
+use crate::support::{Gateway, eventually};
 
 const BROKEN: Rule = Rule {
     within: 5,
@@ -74,8 +74,7 @@ fn a_broken_file_is_reported_with_its_line_until_it_is_repaired() {
     let broken = with_rate(&server, "many");
     let text = gateway.site.text(&broken);
     assert_eq!(text.lines().nth(6), Some("rate = \"many\""));
-    let mut incident = Incident::since(&gateway, &BROKEN, now()).waiting_for_end();
-    gateway.site.write(&broken);
+    let mut incident = Incident::begin(&gateway, &BROKEN, || gateway.site.write(&broken));
     incident.reported();
     incident.end(|| gateway.site.write(&with_rate(&server, "20r/s")));
 }

@@ -62,7 +62,8 @@ fn an_origin_that_answers_500_is_reported() {
     let (gateway, servers) = two_servers();
     let _steady = steady(&gateway, STEADY, |_| get("/"));
     let be = |mode| servers.iter().for_each(|it| it.be(mode));
-    let mut incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
+    let incident = Incident::begin(&gateway, &ERRORS, || be(Mode::Error));
+    let mut incident = incident.waiting_for_end();
     incident.reported();
     incident.end(|| be(Mode::Fine));
 }

@@ -153,9 +153,16 @@ fn no_files_import_each_other_in_a_circle() {
         let circles: Vec<String> = uses
             .keys()
             .filter_map(|module| way(module, module, &uses, &mut BTreeSet::new()))
-            .filter(|way| !way.iter().all(|module| KNOWN.contains(&module.as_str())))
             .map(|way| way.join(" uses "))
             .collect();
+        let (known, circles): (Vec<_>, Vec<_>) = circles
+            .into_iter()
+            .partition(|circle| circle.split(" uses ").all(|it| KNOWN.contains(&it)));
+        assert_eq!(
+            known.is_empty(),
+            name != "gateway",
+            "it is untied: remove KNOWN"
+        );
         assert!(circles.is_empty(), "circles:\n{}", circles.join("\n"));
     }
 }

@@ -29,16 +29,18 @@ impl Gateway {
         self.count("drip_requests_total", &[("route", route), ("code", code)])
     }
 
-    /// Returns the number of requests that gates rejected for this reason.
+    /// Returns the number of requests that the gate of `app` rejected for this reason.
     pub fn gate_rejections(&self, reason: &str) -> i64 {
-        self.count("drip_origin_rejections_total", &[("reason", reason)])
+        let labels = [("origin", "app"), ("reason", reason)];
+        self.count("drip_origin_rejections_total", &labels)
     }
 
     /// Returns the number of requests of `[routes.collapse]` with this outcome.
     ///
     /// Outcomes are `leader`, `follower`, `kept`, `stale`, `alone` and `refresh`.
     pub fn shared(&self, outcome: &str) -> i64 {
-        self.count("drip_shared_requests_total", &[("outcome", outcome)])
+        let labels = [("origin", "app"), ("outcome", outcome)];
+        self.count("drip_shared_requests_total", &labels)
     }
 
     /// Returns the number of bytes of bodies in buffers.

@@ -64,7 +64,10 @@ pub use wire::Answer;
 macro_rules! assert_contains {
     ($text:expr, $($part:expr),+ $(,)?) => {{
         let text: &str = &*$text;
-        $(assert!(text.contains($part), "{text}");)+
+        $(
+            let part: &str = &*$part;
+            assert!(text.contains(part), "no {part:?} in: {text}");
+        )+
     }};
 }
 pub(crate) use assert_contains;

@@ -32,9 +32,9 @@ zone        rate    out/s  depth  deepest  oldest    p95  rej/s  keys  override
 per_client  10r/s      10     11        9   0.90s  0.80s      2    12  -
 all         500r/s      0      0        0   0.00s      -      0     0  -
 
-origin  server                 state  in flight  answered  failed  5xx    p99  reason
-app     http://127.0.0.1:9000  asked          1        80       0    4  0.25s  -
-app     unix:app.sock          out            0         7       2    0      -  by failures since 2026-11-21 06:00:01 UTC; connection refused at 2026-11-21 06:00:01 UTC
+origin  server                 state   in flight  answered  failed  5xx    p99  reason
+app     http://127.0.0.1:9000  in_use          1        80       0    4  0.25s  -
+app     unix:app.sock          out             0         7       2    0      -  by failures since 2026-11-21 06:00:01 UTC; connection refused at 2026-11-21 06:00:01 UTC
 
 gate  rate                     in flight  waiting    p99  rej/s  state
 app   173.245128r/s of 200r/s     1 of 8       30  0.21s      3  backs off: trouble, 14 of 120 answers

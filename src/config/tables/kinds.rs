@@ -224,7 +224,7 @@ pub trait Words: Copy + PartialEq + 'static {
     }
 }
 
-/// Makes an enum whose variants are words in the file.
+/// Makes an enum whose variants have a word each.
 ///
 /// The second form lists the words of an enum that has `NAMED`.
 macro_rules! words {

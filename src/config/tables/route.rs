@@ -131,7 +131,7 @@ table! {
         access_log: bool = BOOLEAN.or("true"), NextRequest,
             "Whether these requests have lines in the access log.";
         headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
-            "Fields that report its limits to the client, and whether its answer is shared.";
+            "Fields that tell the client its limits, and whether its answer is shared.";
         /// Change of the path for the origin; `None`: the path is forwarded unchanged.
         rewrite: Option<PathRewrite>;
         + strip_prefix: Field::of(rewrite::STRIP_FORM), NextRequest,

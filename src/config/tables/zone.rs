@@ -24,7 +24,7 @@ table! {
         /// Letters, digits, `_`, `-` and `.`.
         name: String;
         key: KeyTemplate = KEY.required("\"$remote_addr\""), Now,
-            "The key of a bucket, one bucket for each value: variables such as \"$remote_addr\", and text.";
+            "Requests with the same value of this key share a bucket: variables such as \"$remote_addr\", and text.";
         /// For window algorithms: requests per window, and the length of the window. Unlimited only
         /// with the leaky bucket in memory.
         rate: Rate = RATE.required("\"10r/s\""), Now,

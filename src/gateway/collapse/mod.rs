@@ -110,6 +110,11 @@ impl SharedAnswers {
     /// Present followers still get their answers.
     pub fn retire(&self) {
         self.keeps.store(false, Ordering::Relaxed);
+        self.forget_all();
+    }
+
+    /// Drops all kept answers.
+    fn forget_all(&self) {
         let mut kinds = self.lock();
         while kinds.evict().is_some() {}
     }
@@ -192,7 +197,7 @@ impl SharedAnswers {
         if self.keeps.load(Ordering::Relaxed) {
             self.make_room(0);
         } else {
-            self.retire();
+            self.forget_all();
         }
     }
 

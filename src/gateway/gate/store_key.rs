@@ -82,7 +82,8 @@ impl StoreKey {
         reply.map_err(|error| (&error).into())
     }
 
-    /// Forgets an outage that ended the last call, as other calls find it sooner.
+    /// Forgets an outage that ended the last call, so that this call alone does not count the store
+    /// as out.
     pub(super) fn forget_outage(&mut self) {
         self.error = None;
     }

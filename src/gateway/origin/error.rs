@@ -101,7 +101,10 @@ impl OriginError {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
             Self::Outage { last, .. } => last.status(),
-            _ => 503,
+            Self::NoDescriptor { .. }
+            | Self::NoLocalPort { .. }
+            | Self::AllOut { .. }
+            | Self::AllFull { .. } => 503,
         }
     }
 
@@ -155,7 +158,13 @@ impl OriginError {
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,
             // The request was not sent.
-            _ => Outcome::Unreachable,
+            Self::Connect { .. }
+            | Self::ConnectTimeout { .. }
+            | Self::NoDescriptor { .. }
+            | Self::NoLocalPort { .. }
+            | Self::AllOut { .. }
+            | Self::AllFull { .. }
+            | Self::Outage { .. } => Outcome::Unreachable,
         }
     }
 }

@@ -73,10 +73,8 @@ impl Check {
     async fn check(&self, client: &CheckClient) -> Option<Result<String, String>> {
         let url = self.server.url();
         let wants_http2 = self.health.grpc.is_some() || self.http2 == Http2::Auto;
-        match (self.dialer)
-            .open(url, url.is_encrypted() && wants_http2)
-            .await
-        {
+        let offers_http2 = url.is_encrypted() && wants_http2;
+        match self.dialer.open(url, offers_http2).await {
             Ok(stream) => Some(self.check_over(stream, client).await),
             Err(error) if shortage::of(&error).is_some() => None,
             Err(error) => Some(Err(error.to_string())),

@@ -77,7 +77,6 @@ mod reply;
 pub(crate) mod report;
 mod room;
 mod script;
-
 #[cfg(test)]
 pub(crate) mod simulated;
 mod socket;

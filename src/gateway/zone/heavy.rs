@@ -73,13 +73,11 @@ impl HeavyName {
 
     /// Formats the name with bounded length.
     pub fn short(&self, names: KeyNames) -> String {
-        let masked = self
-            .whole()
-            .is_none()
-            .then(|| names.masked(self.short_form()));
-        masked
-            .flatten()
-            .unwrap_or_else(|| names.short(self.begin()))
+        let masked = match self.whole() {
+            Some(_) => None,
+            None => names.masked(self.short_form()),
+        };
+        masked.unwrap_or_else(|| names.short(self.begin()))
     }
 
     /// Returns the short form of a long key. It has the same masked name as the key.

@@ -48,7 +48,7 @@ impl Paused {
         self.0.load(Ordering::Relaxed) > 0
     }
 
-    fn count(&self) -> OnePaused<'_> {
+    fn begin(&self) -> OnePaused<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         OnePaused(&self.0)
     }
@@ -113,7 +113,7 @@ fn run<A: Restart>(
             if let Some(paused) = &paused
                 && before.is_some_and(|before| now.since(before) < REPEATED_WITHIN)
             {
-                let _counted = paused.count();
+                let _counted = paused.begin();
                 // Boxed to keep the task of an actor small.
                 Box::pin(sleep(RESTART_PAUSE)).await;
             }

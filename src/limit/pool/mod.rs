@@ -33,7 +33,10 @@ const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 ///
 /// Calls are in sequence: the next one is made after the reply to the last one, or its failure.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent property"
+)]
 pub struct PoolClient {
     limits: PoolLimits,
     held: usize,

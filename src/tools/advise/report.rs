@@ -125,7 +125,7 @@ fn notes(text: &mut String, survey: &Survey) {
         (survey.keyless, keyless),
         (
             late,
-            "requests are more than 60 s or a million requests out of order, and count at the time of a later one",
+            "requests are more than 60 s or a million requests out of order, and count at the time of the request before them",
         ),
         (
             survey.group.keys.forgotten,

@@ -165,7 +165,7 @@ impl Replay<'_> {
             ),
             (
                 self.late,
-                "requests are out of order, and were replayed at the time of an earlier line",
+                "requests are out of order, and were replayed at the time of the line before them",
             ),
             (
                 self.simulator.untimed(),

@@ -104,15 +104,15 @@ pub(super) const CASES: &[Case] = &[
     ("origin = \"app\"", "origin = \"app\"\nroom = false", ""),
     // Answers shared between clients that a limit separates.
     (SMALLEST, shared!("$http_x_api_key", "collapse = {}"),
-     r#"11:12: warning: collapse: answers are shared between clients that differ in $http_x_api_key, by which a limit of this route separates them; if its responses depend on it, add "x-api-key" to vary"#),
+     r#"11:12: warning: collapse: answers are shared between clients that differ in $http_x_api_key, by which a limit of this route separates them; if the responses of the origin depend on it, add "x-api-key" to vary"#),
     (SMALLEST, shared!("$host$http_x_tenant", "collapse = { vary = [\"accept-encoding\"] }"),
-     r#"11:21: warning: vary: answers are shared between clients that differ in $http_x_tenant, by which a limit of this route separates them; if its responses depend on it, add "x-tenant" to vary"#),
+     r#"11:21: warning: vary: answers are shared between clients that differ in $http_x_tenant, by which a limit of this route separates them; if the responses of the origin depend on it, add "x-tenant" to vary"#),
     (SMALLEST, shared!("$http_x_api_key", "collapse = { vary = [\"X-API-Key\"] }"), ""),
     (SMALLEST, shared!("$http_x_api_key", "collapse = { key = \"$uri$http_x_api_key\" }"), ""),
     (SMALLEST, shared!("$http_x_api_key", "collapse = {}\nrequest_headers = { \"x-api-key\" = false }"), ""),
     (SMALLEST, shared!("$http_authorization$http_user_agent$remote_addr$arg_a", "collapse = {}"), ""),
     (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [\"session\"] }"),
-     r#"11:24: warning: cookies: answers are shared between clients that differ in $cookie_id, by which a limit of this route separates them; if its responses depend on it, add "id" to cookies"#),
+     r#"11:24: warning: cookies: answers are shared between clients that differ in $cookie_id, by which a limit of this route separates them; if the responses of the origin depend on it, add "id" to cookies"#),
     (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [\"id\"] }"), ""),
     (SMALLEST, shared!("$cookie_id", "collapse = { cookies = [], key = \"$uri$cookie_id\" }"), ""),
     (SMALLEST, shared!("$cookie_id", "collapse = {}"), ""),
@@ -157,7 +157,7 @@ pub(super) const CASES: &[Case] = &[
     (SMALLEST, "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"9r/s\"\nshare = \"z\"\n[zones.z]\nkey = \"$host\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\norigin = \"app\"", ""),
     // A key that each client chooses.
     ("\"$remote_addr\"", "\"$http_x_forwarded_for\"",
-     "5:8: warning: key: $http_x_forwarded_for is chosen by each client, which so chooses its bucket; write \"$remote_addr\", and the proxies in trusted_proxies"),
+     "5:8: warning: key: each client chooses $http_x_forwarded_for, and so its bucket; write \"$remote_addr\", and the proxies in trusted_proxies"),
     // A lease that cannot take slots ahead.
     (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"0\"\n", ""),
     (SMALLEST, leased!("leaky_bucket", ""),

@@ -17,7 +17,7 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
             continue;
         };
         node.field(field).unwrap_or(node).warn(&format!(
-            "answers are shared between clients that differ in ${variable}, by which a limit of this route separates them; if its responses depend on it, add \"{name}\" to {field}"
+            "answers are shared between clients that differ in ${variable}, by which a limit of this route separates them; if the responses of the origin depend on it, add \"{name}\" to {field}"
         ));
     }
     let memory = settings.server.shared_answers;

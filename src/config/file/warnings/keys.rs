@@ -37,7 +37,7 @@ pub(super) fn key(zone: &Zone, node: Node) {
             && (name.starts_with("x-forwarded-") || name == "x-real-ip" || name == "forwarded")
         {
             node.warn(&format!(
-                "${variable} is chosen by each client, which so chooses its bucket; write \"$remote_addr\", and the proxies in trusted_proxies"
+                "each client chooses ${variable}, and so its bucket; write \"$remote_addr\", and the proxies in trusted_proxies"
             ));
         }
     }

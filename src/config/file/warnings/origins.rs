@@ -53,7 +53,7 @@ pub(super) fn unused_queue(origin: &Origin, node: Node) {
         return;
     };
     let usable = rate.count_in(origin.queue_timeout);
-    // The defaults suit any rate, and `drip show` writes them out.
+    // The defaults suit any rate, and `drip check` shows them.
     let fields = [
         ("queue", origin.queue, 100),
         ("max_queue", origin.max_queue, 10_000),

@@ -25,7 +25,7 @@ pub(crate) fn view(requests: Labelled) -> Shared {
         all.filter_map(|it| requests.get(&Plain::from(it.label())))
             .sum()
     };
-    let received = count(SharedOutcome::is_asked);
+    let received = count(SharedOutcome::is_received);
     let sent = count(SharedOutcome::is_sent);
     Shared {
         received,
@@ -51,7 +51,7 @@ pub(crate) fn answers(gateway: &Gateway) -> Option<SharedAnswers> {
 mod tests {
     use super::*;
 
-    fn asked_sent_and_share(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
+    fn received_sent_and_share(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
         let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
         let view = view(counts.collect());
         (view.received, view.sent, view.share)
@@ -67,12 +67,12 @@ mod tests {
             ("stale", 9),
             ("refresh", 4),
         ];
-        assert_eq!(asked_sent_and_share(&mixed), (100, 15, Some(0.85)));
-        assert_eq!(asked_sent_and_share(&[]), (0, 0, None));
+        assert_eq!(received_sent_and_share(&mixed), (100, 15, Some(0.85)));
+        assert_eq!(received_sent_and_share(&[]), (0, 0, None));
         // The stale response was sent in the second before.
-        assert_eq!(asked_sent_and_share(&[("refresh", 1)]), (0, 1, None));
+        assert_eq!(received_sent_and_share(&[("refresh", 1)]), (0, 1, None));
         assert_eq!(
-            asked_sent_and_share(&[("leader", 1), ("refresh", 1)]),
+            received_sent_and_share(&[("leader", 1), ("refresh", 1)]),
             (1, 2, Some(0.0))
         );
     }

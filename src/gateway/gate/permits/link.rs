@@ -26,6 +26,7 @@ impl PermitsLink {
     /// Creates it on the thread of the task. Does not connect yet.
     pub(in crate::gate) fn new(task: &StoreTask) -> Self {
         Self {
+            // The name of earlier versions: gateways of both share the pool.
             key: task.key("places", PERMITS_FORM),
             last: None,
         }

@@ -159,9 +159,13 @@ impl Certificates {
     fn renew(&self) -> Result<(), TlsFileError> {
         let mut problem = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
-            let renewed = read(pair).and_then(|text| match self.in_force().get(index) {
-                Some(known) if known.text == text => Ok(None),
-                _ => make(pair, text, &self.provider).map(Some),
+            let renewed = read(pair).and_then(|text| {
+                let known = |it: &Loaded| it.text == text;
+                let is_known = self.in_force().get(index).is_some_and(known);
+                if is_known {
+                    return Ok(None);
+                }
+                make(pair, text, &self.provider).map(Some)
             });
             match renewed {
                 Ok(None) => note_problem(CertificateOf::Server, &name(pair), None),

@@ -37,8 +37,8 @@ pub(super) struct GateRequest<'a> {
     is_admitted: bool,
     /// Time that the request spent as a follower.
     followed: Duration,
-    /// The part of that time in which the leader had not passed the gate.
-    queued_before: Duration,
+    /// Whether the leader had not passed the gate during that time.
+    followed_in_queue: bool,
     /// Key and plan whose share of the gate the request uses. Computed when needed.
     key_and_plan: OnceCell<KeyAndPlan>,
 }
@@ -54,7 +54,7 @@ impl<'a> GateRequest<'a> {
             cost: record.cost,
             is_admitted: false,
             followed: Duration::ZERO,
-            queued_before: Duration::ZERO,
+            followed_in_queue: false,
             key_and_plan: OnceCell::new(),
         })
     }
@@ -137,7 +137,7 @@ impl<'a> GateRequest<'a> {
     /// queue.
     pub(super) fn note_followed(&mut self, span: Duration, in_queue: bool) {
         self.followed = span;
-        self.queued_before = if in_queue { span } else { Duration::ZERO };
+        self.followed_in_queue = in_queue;
     }
 
     /// Joins the gate. `waited`: time that the request has waited so far.
@@ -263,11 +263,16 @@ impl<'a> GateRequest<'a> {
         let most = route.max_wait.or_else(|| self.info.call_timeout());
         let most = most.filter(|_| !route.dry_run);
         let hold = origin.hold.saturating_sub(self.followed);
+        let queued_before = if self.followed_in_queue {
+            self.followed
+        } else {
+            Duration::ZERO
+        };
         WaitLimits {
-            queue_timeout: origin.queue_timeout.saturating_sub(self.queued_before),
+            queue_timeout: origin.queue_timeout.saturating_sub(queued_before),
             // A hold that is used up is not zero: zero means that the origin has no `hold`.
             hold: hold.max(origin.hold.min(Duration::from_millis(1))),
-            most: most.map(|most| most.saturating_sub(waited + self.queued_before)),
+            most: most.map(|most| most.saturating_sub(waited + queued_before)),
         }
     }
 

@@ -31,7 +31,7 @@ impl SharedOutcome {
     }
 
     /// Returns whether a client sent the request.
-    pub fn is_asked(self) -> bool {
+    pub fn is_received(self) -> bool {
         self != Self::Refresh
     }
 

@@ -129,7 +129,7 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let title = if nobody {
         format!("Origin {name} has no server in use{why}")
     } else if last_failed {
-        format!("Origin {name} did not answer when it was last asked{why}")
+        format!("Origin {name} did not answer the last request{why}")
     } else if most_fail {
         format!("Origin {name} does not answer{why}")
     } else {

@@ -25,6 +25,15 @@ pub(in crate::zone) struct SupervisorAddress {
     unhandled: Arc<AtomicUsize>,
 }
 
+/// Guard that counts a message as unhandled until it is dropped.
+struct Unhandled(Arc<AtomicUsize>);
+
+impl Drop for Unhandled {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
 impl SupervisorAddress {
     pub(in crate::zone) fn new(id: SupervisorId, actor: Addr<SupervisorActor>) -> Self {
         Self {
@@ -70,9 +79,9 @@ impl SupervisorAddress {
     /// Sends the supervisor a message that calls `call`.
     pub(in crate::zone) fn post(&self, call: impl FnOnce(&mut ZoneSupervisor) + Send + 'static) {
         self.unhandled.fetch_add(1, Ordering::Relaxed);
-        let unhandled = Arc::clone(&self.unhandled);
+        let unhandled = Unhandled(Arc::clone(&self.unhandled));
         self.actor.do_send(Call(move |it: &mut ZoneSupervisor| {
-            unhandled.fetch_sub(1, Ordering::Release);
+            drop(unhandled);
             call(it);
         }));
     }

@@ -32,7 +32,6 @@ use super::answer::Answer;
 use super::arrivals::{ArrivalLog, Arrivals};
 use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
-
 use super::restart;
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;

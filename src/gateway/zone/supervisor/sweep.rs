@@ -5,7 +5,6 @@ use std::time::Duration;
 use limit::{Account, Moment};
 
 use super::keys::State;
-
 use super::{Phase, ZoneSupervisor};
 
 /// Idle time after which an actor is parked: only its bucket is kept.

@@ -187,7 +187,8 @@ impl<'a> Http2Stream<'a> {
 ///
 /// The requests of a connection share `min_body_rate`.
 fn share_of(bytes: usize, under_way: &Rc<()>) -> u64 {
-    (bytes as u64).saturating_mul(requests(under_way) as u64)
+    // The connection may have ended before its last request.
+    (bytes as u64).saturating_mul(requests(under_way).max(1) as u64)
 }
 
 impl ClientStream for Http2Stream<'_> {

@@ -49,7 +49,10 @@ impl Windows {
     /// before it.
     pub(super) fn register(&self, cx: &Context<'_>) {
         self.read.set(0);
-        self.task.replace(Some(cx.waker().clone()));
+        match &mut *self.task.borrow_mut() {
+            Some(known) => known.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
     }
 
     /// Returns whether more may be read before the streams' tasks run.

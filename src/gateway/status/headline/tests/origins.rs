@@ -18,7 +18,7 @@ fn trouble_of_an_origin_has_its_headlines() {
         (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
         it.origins[0].failing = 1;
     })
-    .says("did not answer when it was last asked");
+    .says("did not answer the last request");
     reported("bad origin_failing api", |it| it.origins[0].healthy = 0).says("no server in use");
     reported("warn origin_failing api", |it| {
         it.origins[0].errors = counts(&[("timeout", 2)]);
