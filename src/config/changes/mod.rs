@@ -116,10 +116,10 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
             compare_tables(path, old, new, found);
         }
         (Some(Value::String(old)), Some(Value::Table(new))) if new.contains_key("url") => {
-            compare_tables(path, &server(old), new, found);
+            compare_tables(path, &server_table(old), new, found);
         }
         (Some(Value::Table(old)), Some(Value::String(new))) if old.contains_key("url") => {
-            compare_tables(path, old, &server(new), found);
+            compare_tables(path, old, &server_table(new), found);
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             compare_lists(path, old, new, found);
@@ -132,7 +132,7 @@ fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
 }
 
 /// Returns the table form of a server that is written as its URL only.
-fn server(url: &str) -> Table {
+fn server_table(url: &str) -> Table {
     let fields = [
         ("url", Value::from(url)),
         ("weight", Value::from(1)),
@@ -145,13 +145,13 @@ fn server(url: &str) -> Table {
 /// Compares lists by the names of their items: an index means nothing once others have moved.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<String>) {
     let by_name = |list: &[Value]| -> BTreeMap<String, usize> {
-        let names = list.iter().map(name);
+        let names = list.iter().map(name_of_item);
         names.zip(0..).collect()
     };
     let (old_indices, new_indices) = (by_name(old), by_name(new));
     let count = found.len();
     for item in old {
-        let item_name = name(item);
+        let item_name = name_of_item(item);
         if !new_indices.contains_key(&item_name) {
             found.push(match item {
                 Value::Table(_) => format!("{path}[{item_name}] removed"),
@@ -161,7 +161,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
     }
     let mut kept = Vec::new();
     for item in new {
-        let item_name = name(item);
+        let item_name = name_of_item(item);
         match (old_indices.get(&item_name), item) {
             (None, Value::Table(_)) => found.push(format!("{path}[{item_name}] added")),
             (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
@@ -181,7 +181,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
 ///
 /// A route is named by its conditions, a limit by its zone, a listener by its address, a server by
 /// its URL, and any other value by its text.
-fn name(item: &Value) -> String {
+fn name_of_item(item: &Value) -> String {
     let Value::Table(table) = item else {
         return plain(item);
     };
@@ -231,20 +231,23 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
         return;
     }
     for (index, plan) in new.plans.iter().enumerate() {
-        let known = old.plans.iter().position(|known| known.name == plan.name);
-        let Some((before, known)) = known.and_then(|it| Some((it, old.plans.get(it)?))) else {
+        let Some(old_index) = old.plans.iter().position(|it| it.name == plan.name) else {
             continue;
         };
-        let written: HashSet<&[u8]> = written(plan).chain(written(known)).collect();
-        let count = |has: &Zone, index, lacks: &Zone, its: usize| {
-            let keys = has.plans.keys_of(index);
-            let keys = keys.filter(|key| lacks.plans.index_of(key) != Some(its));
-            keys.filter(|key| !written.contains(key)).count()
+        let Some(old_plan) = old.plans.get(old_index) else {
+            continue;
         };
-        let more = count(new, index, old, before);
-        let less = count(old, before, new, index);
+        let inline: HashSet<&[u8]> = inline_keys(plan).chain(inline_keys(old_plan)).collect();
+        // Counts the keys of plan `index` in `zone` that are not in plan `other_index` of `other`.
+        let count_missing = |zone: &Zone, index: usize, other: &Zone, other_index: usize| {
+            let keys = zone.plans.keys_of(index);
+            let keys = keys.filter(|key| other.plans.index_of(key) != Some(other_index));
+            keys.filter(|key| !inline.contains(key)).count()
+        };
+        let more = count_missing(new, index, old, old_index);
+        let less = count_missing(old, old_index, new, index);
         let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
-        let file = plan.file_name().or_else(|| known.file_name());
+        let file = plan.file_name().or_else(|| old_plan.file_name());
         let file = file.map_or(String::new(), |name| format!(" {}:", cut(&name)));
         for (count, word) in [(more, "more"), (less, "less")] {
             match count {
@@ -280,7 +283,7 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
 }
 
 /// Returns the keys that are written in the gateway's file itself.
-fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
+fn inline_keys(plan: &Plan) -> impl Iterator<Item = &[u8]> {
     plan.keys.iter().map(String::as_bytes)
 }
 
@@ -288,8 +291,8 @@ fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
 fn compare_rooms(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     // A route shows `room` only if its origin has one, and that change is already in the list.
     found.retain(|text| {
-        let is_shown_alone = [".room none -> true", ".room true -> none"];
-        !(text.starts_with("routes[") && is_shown_alone.iter().any(|it| text.ends_with(it)))
+        let suffixes = [".room none -> true", ".room true -> none"];
+        !(text.starts_with("routes[") && suffixes.iter().any(|it| text.ends_with(it)))
     });
     for origin in &new.origins {
         let mut known = old.origins.iter();

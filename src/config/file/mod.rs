@@ -148,23 +148,23 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads the settings from the file and the included files `others`.
+/// Reads the settings from the file and the files that it includes.
 ///
-/// `written`: values with variables before expansion, per file.
+/// `unexpanded`: values with variables before expansion, per file.
 fn settings<'r>(
     mut file: Fields<'r>,
-    mut others: Vec<Fields<'r>>,
+    mut included: Vec<Fields<'r>>,
     admin_token: bool,
     report: &Report,
-    written: Vec<UnexpandedValues>,
+    unexpanded: Vec<UnexpandedValues>,
 ) -> Option<Settings> {
     refuse_fields_of_server(&mut file);
     let server_node = file.value("server");
     let server = server::read(file.section("server", Server::TABLE), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
         let first = file.get(name);
-        let others = others.iter_mut().map(|other| other.get(name));
-        std::iter::once(first).chain(others).collect()
+        let included = included.iter_mut().map(|fields| fields.get(name));
+        std::iter::once(first).chain(included).collect()
     };
     // Read first, because keys use these names.
     let jwt_nodes = entries(&in_all(&mut file, "jwt"));
@@ -186,18 +186,18 @@ fn settings<'r>(
     let has_state = server_node.is_some_and(|node| node.field("state").is_some());
     let origins = origin::read(&origin_nodes, known_zones, has_state);
     for node in classes {
-        is_class(node, &origins);
+        check_class_exists(node, &origins);
     }
     let redis = redis::read(file.section("redis", Redis::TABLE));
-    let mut are_lists = true;
+    let mut are_lists_of_routes = true;
     let mut route_nodes = Vec::new();
-    let mut counts = Vec::new();
+    let mut route_counts = Vec::new();
     for list in in_all(&mut file, "routes") {
         let what = "[[routes]] in double brackets, once for each route";
         let tables = list.map_or(Some(Vec::new()), |list| list.items_or(what));
-        are_lists &= tables.is_some();
+        are_lists_of_routes &= tables.is_some();
         let tables = tables.unwrap_or_default();
-        counts.push(tables.len());
+        route_counts.push(tables.len());
         route_nodes.extend(tables);
     }
     let known = routes::RouteNames {
@@ -209,11 +209,11 @@ fn settings<'r>(
     let routes = routes::read(&route_nodes, &known);
     let log = Log::of(file.section("log", Log::TABLE));
 
-    let has_route = !routes.is_empty() || !are_lists;
+    let has_route = !routes.is_empty() || !are_lists_of_routes;
     report_missing(report, file.is_empty(), !origin_names.is_empty(), has_route)?;
     file.finish();
-    for other in others {
-        other.finish();
+    for fields in included {
+        fields.finish();
     }
     let mut jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
     let mut claims = report.shared.claims.take();
@@ -232,7 +232,7 @@ fn settings<'r>(
         log,
         named: Vec::new(),
         warnings: Vec::new(),
-        from_environment: environment::merged(written, &counts),
+        from_environment: environment::merged(unexpanded, &route_counts),
     };
     let conditions = Arc::new(InputNames::of_conditions(&settings.routes));
     for route in &mut settings.routes {
@@ -313,7 +313,7 @@ fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
 }
 
 /// Reports a problem if no origin has the class that this value names.
-fn is_class(node: Node, origins: &[Option<Origin>]) {
+fn check_class_exists(node: Node, origins: &[Option<Origin>]) {
     let Some(name) = node.value.as_str() else {
         return;
     };

@@ -32,10 +32,10 @@ pub struct Http1Connection {
     pub(super) received: Option<Buffer>,
     /// Number of received bytes that were searched for the end of a head.
     searched: usize,
-    /// Whether the last poll found nothing to read.
+    /// Whether the next poll of a head reads without a check for bytes.
     ///
-    /// The runtime then wakes the task when bytes arrive, so the next poll reads without a check.
-    was_silent: bool,
+    /// Set by a check that finds nothing: the runtime then wakes the task when bytes arrive.
+    reads_unchecked: bool,
     decoder: BodyDecoder,
     /// Deadline for the server to send something.
     ///
@@ -60,7 +60,7 @@ impl Http1Connection {
             stream,
             sender: Sender::default(),
             received: None,
-            was_silent: false,
+            reads_unchecked: false,
             searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
@@ -174,8 +174,10 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.was_silent = !self.was_silent && self.stream.is_silent(cx);
-        if self.was_silent {
+        // One check precedes each wait. The poll after it reads.
+        let is_checked = std::mem::take(&mut self.reads_unchecked);
+        if !is_checked && self.stream.is_silent(cx) {
+            self.reads_unchecked = true;
             return Poll::Pending;
         }
         let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
@@ -221,7 +223,7 @@ impl Http1Connection {
                 Err(error) => return Poll::Ready(Err(into_io(error))),
             };
             if used < piece.len() {
-                // Bytes after the response belong to no request.
+                // Bytes after the response belong to no response.
                 let mut rest = Buffer::take();
                 rest.put(&piece.filled()[used..]);
                 self.received = Some(rest);

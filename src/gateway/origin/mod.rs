@@ -10,12 +10,13 @@
 //! | `in_flight`, `in_flight_table` | a request at a server, and the table of all of them |
 //! | `incidents`, `failure_kind` | latest failure of a server and its kind, for the API |
 //! | `shown_certificate` | expiry of the certificate that a server showed last |
-//! | `probe`, `grpc_health` | health checks |
+//! | `probe`, `grpc_health` | a health check, and its messages in gRPC |
+//! | `prober` | the tasks that repeat the checks of all servers |
 //! | `recovery` | attempts to reach an origin during an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool` | the connections of a worker to each server |
 //! | `tied` | idle connections of one client |
-//! | `addresses` | addresses of a name, and connections to dropped ones |
+//! | `addresses` | addresses of a name, and connections to addresses that it no longer has |
 //! | `error` | errors for which there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | lookups of names |

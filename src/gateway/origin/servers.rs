@@ -46,22 +46,22 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Creates the servers of `settings`, all of them in.
+    /// Creates the servers of `settings`, all of them in use.
     ///
     /// `dialer` opens the connections to them.
     pub fn new(settings: config::Origin, dialer: &Dialer) -> Self {
-        Self::behind(None, settings, dialer)
+        Self::restored(None, settings, dialer)
     }
 
-    /// Creates an origin that had left the file and comes back, with its former gate.
-    pub fn behind(
-        known: Option<&Arc<OriginGate>>,
+    /// Creates an origin that was removed from the file and is in it again, with its former gate.
+    pub fn restored(
+        former_gate: Option<&Arc<OriginGate>>,
         settings: config::Origin,
         dialer: &Dialer,
     ) -> Self {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers = settings.servers.iter().map(server).collect();
-        Self::of(settings, servers, None, known, dialer)
+        Self::of(settings, servers, None, former_gate, dialer)
     }
 
     /// Returns the same origin under new settings.
@@ -105,9 +105,9 @@ impl Origin {
         let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
         let limited = group.clone().filter(|_| settings.limits_servers());
         let room = limited.map(|group| -> Room { Arc::new(move |now| group.room(now)) });
-        let known = gate.map(|gate| gate.metrics());
-        let known = known.or(before.map(|it| &it.gate_metrics));
-        let gate_metrics = known.map(Arc::clone).unwrap_or_default();
+        let metrics = gate.map(|gate| gate.metrics());
+        let metrics = metrics.or(before.map(|it| &it.gate_metrics));
+        let gate_metrics = metrics.map(Arc::clone).unwrap_or_default();
         let gate = match gate {
             None => OriginGate::of(&settings, room, Arc::clone(&gate_metrics)),
             Some(gate) => {
@@ -164,11 +164,11 @@ impl Origin {
     }
 
     /// Records the time at a server of a request whose client disconnected before a response began.
-    pub fn left_after(&self, span: Duration) {
+    pub fn record_disconnect(&self, span: Duration) {
         self.disconnects.record(span);
     }
 
-    /// Returns the times recorded by [`left_after`](Self::left_after).
+    /// Returns the times recorded by [`record_disconnect`](Self::record_disconnect).
     pub fn disconnects(&self) -> Counts {
         self.disconnects.counts()
     }

@@ -17,9 +17,12 @@ const MIN_PERMITS: u64 = 2;
 
 /// Time without cuts after fewer requests in flight did not make answers faster.
 ///
-/// Doubles each time up to [`MAX_KEEP`].
-const MIN_KEEP: Duration = Duration::from_secs(30);
-const MAX_KEEP: Duration = Duration::from_secs(300);
+/// Doubles each time up to [`MAX_KEPT_DURATION`].
+const MIN_KEPT_DURATION: Duration = Duration::from_secs(30);
+const MAX_KEPT_DURATION: Duration = Duration::from_secs(300);
+
+/// Duration of answers at which a cut aims, in tenths of `slow`.
+const TARGET_TENTHS: u128 = 8;
 
 /// Tolerance of an instant that another gateway estimated: closer instants are the same.
 const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
@@ -37,8 +40,8 @@ pub(super) struct InFlightLimit {
     trial: Trial,
     /// Set while the limit is not cut, because fewer requests in flight did not help.
     keeping: Option<Keeping>,
-    /// Duration of the next such time.
-    keep: Duration,
+    /// Duration for which the limit is kept the next time.
+    next_kept_duration: Duration,
     /// Whether the last window allows growth.
     may_grow: bool,
 }
@@ -90,7 +93,7 @@ impl InFlightLimit {
             lowered: None,
             trial: Trial::default(),
             keeping: None,
-            keep: MIN_KEEP,
+            next_kept_duration: MIN_KEPT_DURATION,
             may_grow: false,
         }
     }
@@ -147,7 +150,7 @@ impl InFlightLimit {
         });
         // No request has been sent that could be slow.
         self.may_grow = true;
-        self.keep_part();
+        self.scale_to_configured();
     }
 
     /// Changes the configured limit. A lowered limit keeps its share of it.
@@ -157,11 +160,11 @@ impl InFlightLimit {
             self.trial = Trial::default();
         }
         (self.file, self.floor) = (file.map(|it| it as u64), floor);
-        self.keep_part();
+        self.scale_to_configured();
     }
 
     /// Scales a lowered limit to the new configured limit.
-    fn keep_part(&mut self) {
+    fn scale_to_configured(&mut self) {
         let (Some(lowered), Some(file)) = (&mut self.lowered, self.file) else {
             return self.end_growth();
         };
@@ -203,10 +206,10 @@ impl InFlightLimit {
         }
     }
 
-    /// Returns a share after one more tick of growth.
-    pub fn grown(part: Percent) -> Percent {
-        let part = part.millionths();
-        Percent::from_millionths(part.saturating_add(part / 100)).min(Percent::ALL)
+    /// Returns a share of the configured limit after one more tick of growth, which is 1 %.
+    pub fn grown(share: Percent) -> Percent {
+        let share = share.millionths();
+        Percent::from_millionths(share.saturating_add(share / 100)).min(Percent::ALL)
     }
 
     /// Adopts the limit of other gateways where it is lower.
@@ -233,7 +236,7 @@ impl InFlightLimit {
             if is_newer && cut_at.is_none_or(|at| at < since) && !it.kept.is_zero() {
                 self.lowered = None;
                 self.trial = Trial::default();
-                let until = now + it.kept.min(MAX_KEEP);
+                let until = now + it.kept.min(MAX_KEPT_DURATION);
                 self.keeping = Some(Keeping::new(Kept { since, until }, it.mean));
             }
         }
@@ -274,7 +277,9 @@ impl InFlightLimit {
         self.end_growth();
     }
 
-    /// Judges a window. Returns whether it is a cut, even if the limit cannot be lower.
+    /// Cuts the limit after slow answers, or gives permits back if cuts made no answer faster.
+    ///
+    /// Returns whether it did either. A cut counts even if the limit is at its lower bound already.
     ///
     /// `part` is the share of the origin's answers that arrive at this gateway. A configured limit
     /// applies to all gateways, so the counts of this gateway are divided by `part`.
@@ -288,10 +293,12 @@ impl InFlightLimit {
             return false;
         }
         let share = window.by_key.share(KeyTally::slow);
+        // The share of slow answers is at most 5 %.
         self.may_grow = share * 20 <= WHOLE;
+        // The share of slow answers is at least 10 %.
         let is_slow = share * 10 >= WHOLE;
         self.note_slow(is_slow, closed.at);
-        if !is_slow || self.keeps(closed) {
+        if !is_slow || self.is_still_kept(closed) {
             return false;
         }
         if let Some((limit, mean)) = self.trial.no_faster() {
@@ -327,14 +334,16 @@ impl InFlightLimit {
     }
 
     /// Returns whether the limit is kept in spite of the slow answers of a window.
-    fn keeps(&mut self, closed: &Closed) -> bool {
+    ///
+    /// Ends the time in which it is kept if that is over, or if answers became much slower.
+    fn is_still_kept(&mut self, closed: &Closed) -> bool {
         let Some(keeping) = &self.keeping else {
             return false;
         };
         let mean = closed.window.mean();
         if mean.is_some_and(|mean| mean > keeping.mean * 2) {
             // More requests in flight did make answers slower.
-            (self.keeping, self.keep) = (None, MIN_KEEP);
+            (self.keeping, self.next_kept_duration) = (None, MIN_KEPT_DURATION);
             return false;
         }
         if closed.at >= keeping.kept.until {
@@ -351,7 +360,7 @@ impl InFlightLimit {
         };
         keeping.is_slow = is_slow;
         if !is_slow && at >= keeping.kept.until {
-            (self.keeping, self.keep) = (None, MIN_KEEP);
+            (self.keeping, self.next_kept_duration) = (None, MIN_KEPT_DURATION);
         }
     }
 
@@ -362,9 +371,9 @@ impl InFlightLimit {
         }
         self.end_growth();
         self.trial = Trial::default();
-        let (since, until) = (at, at + self.keep);
+        let (since, until) = (at, at + self.next_kept_duration);
         self.keeping = Some(Keeping::new(Kept { since, until }, mean));
-        self.keep = (self.keep * 2).min(MAX_KEEP);
+        self.next_kept_duration = (self.next_kept_duration * 2).min(MAX_KEPT_DURATION);
     }
 
     /// Grows the limit by 1 % for a tick. Returns whether the limit has changed.
@@ -391,16 +400,17 @@ impl InFlightLimit {
 fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
     let busy = of_all_gateways(window.good_nanos, part, span);
-    let slow = slow.as_nanos().saturating_mul(window.completions.into());
-    let in_time = of_all_gateways(slow.saturating_mul(8), part, span * 10);
-    let lower = limit.saturating_sub(1).min(in_time);
+    // Mean number in flight at which answers take the target duration.
+    let slow_total = slow.as_nanos().saturating_mul(window.completions.into());
+    let on_target = of_all_gateways(slow_total.saturating_mul(TARGET_TENTHS), part, span * 10);
+    let lower = limit.saturating_sub(1).min(on_target);
     lower.max(limit.div_ceil(2)).max(busy)
 }
 
 /// Returns the lower bound of the permits that a cut leaves, for a configured limit of `file`.
 fn min_permits(file: u64, floor: Percent) -> u64 {
-    let part = u128::from(file) * u128::from(floor.millionths());
-    round_up(part, u128::from(Percent::ALL.millionths())).max(MIN_PERMITS)
+    let millionths = u128::from(file) * u128::from(floor.millionths());
+    round_up(millionths, u128::from(Percent::ALL.millionths())).max(MIN_PERMITS)
 }
 
 /// Returns `number` / `by` of all gateways, if `part` of it is counted here. Rounds up.

@@ -1,4 +1,6 @@
-//! `Retry-After`: what the gateway sends, and parsing of what an origin sent.
+//! Value of `Retry-After`, and parsing of the field that an origin sent.
+//!
+//! `reply` writes the field to a response.
 
 use std::time::Duration;
 

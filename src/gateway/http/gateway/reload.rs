@@ -109,7 +109,7 @@ impl Gateway {
         }
         let mut retired = self.retired_gates.iter();
         let gate = retired.find(|(name, _)| *name == configured.name);
-        Origin::behind(gate.map(|it| &it.1), configured, &self.lifecycle.dialer)
+        Origin::restored(gate.map(|it| &it.1), configured, &self.lifecycle.dialer)
     }
 
     /// Retires the origins that were removed from the file.

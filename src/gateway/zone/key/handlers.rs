@@ -92,8 +92,8 @@ impl KeyActor {
             // actors.
             _ => return,
         };
-        if let Some(less) = charge.too_much(cost) {
-            queue.give_back(less, now);
+        if let Some(surplus) = charge.too_much(cost) {
+            queue.give_back(surplus, now);
         }
         if let Some(more) = cost.above(charge.cost()) {
             let delay = queue.next_delay();
@@ -137,7 +137,7 @@ impl KeyActor {
         }
     }
 
-    /// Replaces a waiter's `in_flight` by the second number of the pair that begins with it.
+    /// Changes the `in_flight` of waiters. `changes`: pairs of an old and a new value.
     pub(in crate::zone) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
         let change = |waiter: &mut Waiter| waiter.change_in_flight(changes);
         match &mut self.queue {

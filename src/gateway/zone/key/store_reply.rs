@@ -1,4 +1,8 @@
 //! Handlers of the store's replies about a key, and of failures to reply.
+//!
+//! They serve zones whose requests queue. For other zones see `supervisor/immediate`, which applies
+//! `on_store_failure` in the same way. A `delay` here is the `delay` of a limit: a request waits
+//! until the level is at most this number of requests. It is not a duration.
 
 use std::rc::Rc;
 
@@ -95,6 +99,8 @@ impl KeyActor {
     }
 
     /// Moves a waiter that was accepted without the store to a slot on the store's schedule.
+    ///
+    /// `delay`: level above which the waiter waits, in requests.
     fn reschedule(
         &mut self,
         delay: u32,

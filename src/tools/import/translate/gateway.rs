@@ -7,7 +7,7 @@ use config::toml_string;
 
 use super::Translation;
 use super::listen;
-use super::networks::{differ, is_mapped, network};
+use super::networks::{is_mapped, network, why_addresses_differ};
 use super::page::{Section, absolute, list};
 use super::scope::everywhere;
 use super::server::Server;
@@ -112,7 +112,7 @@ impl Translation<'_> {
 fn trusted(http: &[Directive], section: &mut Section) {
     let from = everywhere(http, "set_real_ip_from");
     let Some(first) = from.first() else { return };
-    if let Some(why) = differ(http) {
+    if let Some(why) = why_addresses_differ(http) {
         let message = format!("set_real_ip_from: {why}");
         first.at.note(message);
     }

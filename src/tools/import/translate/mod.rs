@@ -1,4 +1,21 @@
 //! Translates the tree of an `nginx.conf` to settings.
+//!
+//! | module | content |
+//! |---|---|
+//! | `scope` | the blocks around a directive, and what it inherits from them |
+//! | `server`, `listen` | reads a `server` block, and the addresses on which it listens |
+//! | `addresses` | choice of the addresses on which drip can listen |
+//! | `servers`, `virtual_hosts` | routes of all servers, and of those that have names |
+//! | `locations`, `location_kind`, `route` | `location` blocks, and the routes that they become |
+//! | `precedence` | order of routes |
+//! | `expression` | regular expressions |
+//! | `protection`, `networks` | what protects a location; `allow` and `deny` |
+//! | `zones`, `limits`, `exempt` | zones, limits of a route, and clients without limits |
+//! | `upstreams`, `origins` | `upstream` blocks, and the origin of each location |
+//! | `fields` | request and response fields |
+//! | `gateway` | tables `[server]` and `[server.tls]` |
+//! | `directives` | directives that other modules read or that can be ignored |
+//! | `page`, `probe` | text of the tables, and a check that the settings accept a value |
 
 mod addresses;
 mod directives;
@@ -55,8 +72,9 @@ struct Translation<'f> {
 
 /// Returns the text of the settings if there is anything to forward.
 pub(super) fn translate(tree: Vec<Directive>, files: &dyn Files, main: &Path) -> Option<String> {
-    let (https, outside): (Vec<_>, Vec<_>) = tree.into_iter().partition(|it| it.name == "http");
-    let blocks = https.into_iter().filter_map(|http| http.block);
+    let (http_blocks, outside): (Vec<_>, Vec<_>) =
+        tree.into_iter().partition(|it| it.name == "http");
+    let blocks = http_blocks.into_iter().filter_map(|http| http.block);
     // A file of a folder such as conf.d has no `http` block around its directives.
     let http: Vec<Directive> = blocks.flatten().chain(outside).collect();
     let zones = Zones::read(&http);
@@ -78,7 +96,7 @@ pub(super) fn translate(tree: Vec<Directive>, files: &dyn Files, main: &Path) ->
         differ: if has_sockets {
             Some("clients of a socket file have no address")
         } else {
-            networks::differ(&http)
+            networks::why_addresses_differ(&http)
         },
     };
     translation.servers(&servers, &scope);

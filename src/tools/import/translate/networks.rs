@@ -162,7 +162,7 @@ fn everybody() -> [IpNet; 2] {
 /// Returns the reason why drip may see another client address than nginx, if any.
 ///
 /// `trusted_proxies` applies to the whole gateway and yields the rightmost untrusted address.
-pub(super) fn differ(http: &[Directive]) -> Option<&'static str> {
+pub(super) fn why_addresses_differ(http: &[Directive]) -> Option<&'static str> {
     let from = everywhere(http, "set_real_ip_from");
     let mut all = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
     let is_of_http = all.all(|name| everywhere(http, name).len() == named(http, name).count());

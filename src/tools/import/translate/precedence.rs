@@ -9,66 +9,69 @@ use super::route::{Location, Pattern};
 
 /// Converts locations to routes with patterns that drip supports, in an equivalent order.
 ///
-/// `alone`: no other routes, such as regular expressions for any host, take requests of these.
-pub(super) fn ordered<'n>(locations: &[Location<'n>], alone: bool) -> Vec<Location<'n>> {
+/// `outranks_regexes`: other routes, such as those for any host, have regular expressions. These must
+/// not take requests of `locations`, so all prefixes become regular expressions, too.
+pub(super) fn ordered<'n>(locations: &[Location<'n>], outranks_regexes: bool) -> Vec<Location<'n>> {
     let has_regex = locations.iter().any(|it| it.regex().is_some());
-    if !has_regex && !alone {
+    if !has_regex && !outranks_regexes {
         return locations.to_vec();
     }
-    let (pinned, lost) = pinned(locations);
+    let (early, nested) = early_prefixes(locations);
     let is_first = |it: &Location| match &it.pattern {
-        Pattern::Regex(_) => !lost.is_empty() && it.action.refuses(),
-        Pattern::Prefix { path, .. } => pinned.contains(&&**path),
+        Pattern::Regex(_) => !nested.is_empty() && it.action.refuses(),
+        Pattern::Prefix { path, .. } => early.contains(&&**path),
         Pattern::Exact(_) => false,
     };
-    for path in &lost {
+    for path in &nested {
         if let Some(location) = locations.iter().find(|it| it.prefix() == Some(path)) {
             location.at.note(format!("location {path} is nested in a location with ^~, so nginx compares it with no regular expression; in drip those that refuse come first"));
         }
     }
     let mut first: Vec<&Location> = locations.iter().filter(|it| is_first(it)).collect();
-    // Locations that refuse come first, in their order.
-    first.sort_by_key(|it| it.prefix().map(before));
+    // Regular expressions that refuse come first, in their order. Longer prefixes precede shorter.
+    first.sort_by_key(|it| it.prefix().map(longest_first));
     let mut routes: Vec<Location> = first.into_iter().map(as_regex).collect();
     let rest = locations.iter().filter(|it| !is_first(it));
-    if !alone {
+    if !outranks_regexes {
         routes.extend(rest.cloned());
         return routes;
     }
     let (mut prefixes, others): (Vec<_>, Vec<_>) = rest.partition(|it| it.prefix().is_some());
-    prefixes.sort_by_key(|it| before(it.prefix().unwrap_or_default()));
+    prefixes.sort_by_key(|it| longest_first(it.prefix().unwrap_or_default()));
     routes.extend(others.into_iter().cloned());
     routes.extend(prefixes.into_iter().map(as_regex));
     routes
 }
 
-/// Sorts longer prefixes first.
-fn before(path: &str) -> usize {
+/// Returns a sort key that puts longer prefixes first.
+fn longest_first(path: &str) -> usize {
     usize::MAX - path.len()
 }
 
-/// Returns the prefixes that must precede regular expressions, and those without `^~` among them.
-fn pinned<'l>(locations: &'l [Location]) -> (Vec<&'l str>, Vec<&'l str>) {
-    let (mut pinned, mut lost) = (Vec::new(), Vec::new());
+/// Returns the prefixes that must precede regular expressions, and those of them without `^~`.
+///
+/// A prefix without `^~` is among them if it is nested in a prefix with `^~`.
+fn early_prefixes<'l>(locations: &'l [Location]) -> (Vec<&'l str>, Vec<&'l str>) {
+    let (mut early, mut nested) = (Vec::new(), Vec::new());
     for location in locations {
         let Pattern::Prefix { path, stops } = &location.pattern else {
             continue;
         };
-        let is_beneath = locations.iter().any(|other| match &other.pattern {
+        let is_nested = locations.iter().any(|other| match &other.pattern {
             Pattern::Prefix {
                 path: outer,
                 stops: true,
             } => path.len() > outer.len() && path.starts_with(&**outer),
             _ => false,
         });
-        if *stops || is_beneath {
-            pinned.push(&**path);
+        if *stops || is_nested {
+            early.push(&**path);
         }
-        if is_beneath && !*stops {
-            lost.push(&**path);
+        if is_nested && !*stops {
+            nested.push(&**path);
         }
     }
-    (pinned, lost)
+    (early, nested)
 }
 
 /// Returns the same location as a regular expression.

@@ -156,8 +156,8 @@ pub(in crate::import) fn of_hosts<'n>(
     wildcards.sort_by_key(|(name, _)| name.len());
     let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
     for (name, own) in wildcards {
-        let is_alone = has_regex(&wider(name, any, &routes_of));
-        routes_of.insert(name, ordered(own, is_alone));
+        let outranks_regexes = has_regex(&wider(name, any, &routes_of));
+        routes_of.insert(name, ordered(own, outranks_regexes));
     }
     let mut count = any.len();
     let mut all = Vec::new();

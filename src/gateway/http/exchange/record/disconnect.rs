@@ -49,7 +49,7 @@ impl RequestRecord<'_> {
         let at_gate = self.waited_at_gate(|| now).unwrap_or_default();
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         if at_origin >= in_zones + at_gate {
-            origin.left_after(at_origin);
+            origin.record_disconnect(at_origin);
         } else if let Some(gate) = origin.gate()
             && at_gate >= in_zones
         {
