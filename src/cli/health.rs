@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_SIZE: u64 = 64 << 10;
 
 /// Admin address of a file that does not configure one.
-const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
+const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
 
 /// Prints the response of `/readyz`, or with `is_live` of `/healthz`.
 ///
 /// The address is `address`, or the admin port in `file`. Succeeds if the gateway is ready, or with
 /// `is_live` if it is alive.
 pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> ExitCode {
-    match find(address, file).and_then(|address| request_health(address, is_live)) {
+    match find_address(address, file).and_then(|address| request_health(address, is_live)) {
         Ok((is_good, text)) => {
             // The exit code reports the result, too.
             let _closed = io::stdout().write_all(text.as_bytes());
@@ -38,7 +38,7 @@ pub fn health(address: Option<&AdminAddress>, file: &Path, is_live: bool) -> Exi
 }
 
 /// Returns the given admin address, or the one in the file.
-fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
+fn find_address(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     if let Some(address) = address {
         let mut found = address.to_string().to_socket_addrs()?;
         let none = || io::Error::other(format!("{address} does not resolve to an address"));
@@ -48,7 +48,7 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
     let admin = match config::parse(&text, file, config::has_admin_token()) {
         Ok(settings) => settings.server.admin,
         // A running gateway is not unhealthy because its file was saved with an error.
-        Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT)),
+        Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT_ADMIN)),
     };
     admin.map(reachable).ok_or_else(|| {
         io::Error::other(format!(
@@ -62,7 +62,7 @@ fn find(address: Option<&AdminAddress>, file: &Path) -> io::Result<SocketAddr> {
 fn request_health(address: SocketAddr, is_live: bool) -> io::Result<(bool, String)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let path = if is_live { "/healthz" } else { "/readyz" };
-    let answer = get(address, path).map_err(|error| named(in_time(error)))?;
+    let answer = get(address, path).map_err(|error| named(describe_timeout(error)))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).unwrap_or_default();
     let is_good = match (status, body.lines().next()) {
@@ -78,7 +78,7 @@ fn request_health(address: SocketAddr, is_live: bool) -> io::Result<(bool, Strin
 }
 
 /// Makes a timeout error readable: the system reports a read timeout as `WouldBlock`.
-fn in_time(error: io::Error) -> io::Error {
+fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
             io::ErrorKind::TimedOut,

@@ -8,4 +8,5 @@ pub mod init;
 pub mod run;
 pub mod schema;
 
+// The other subcommands are in `tools`.
 pub use tools::{demo, find, simulate, top};

@@ -16,7 +16,7 @@ use super::Zone;
 /// A longer key is stored as its start and a hash. This bounds the memory of a million keys.
 const MAX_SIZE: usize = 128;
 /// Length of the start that a short form keeps, in bytes.
-const KEPT: usize = 110;
+const KEPT_BYTES: usize = 110;
 
 /// Returns `key`, or its short form if it is too long.
 ///
@@ -28,7 +28,7 @@ pub fn short_key(key: &[u8]) -> Cow<'_, [u8]> {
     // This hasher gives the same result in every process.
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
-    let mut short = key[..KEPT].to_vec();
+    let mut short = key[..KEPT_BYTES].to_vec();
     // Writing to memory cannot fail.
     let _ = write!(short, "~{:016x}", hasher.finish());
     short.into()
@@ -39,7 +39,7 @@ const PREFIX: &str = "key-";
 /// Length of the hash in a masked name, in bytes.
 ///
 /// With ten thousand keys, two have the same name once in six million process starts.
-const SHOWN: usize = 6;
+const HASH_BYTES: usize = 6;
 
 /// Secret of this process; `None` if the system has no random numbers.
 ///
@@ -60,14 +60,15 @@ impl Zone {
     pub fn is_masked_name(&self, text: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         let digits = text.strip_prefix(PREFIX.as_bytes());
-        self.mask_keys && digits.is_some_and(|it| it.len() == 2 * SHOWN && it.iter().all(is_digit))
+        self.mask_keys
+            && digits.is_some_and(|it| it.len() == 2 * HASH_BYTES && it.iter().all(is_digit))
     }
 }
 
 /// Returns the masked name of a key of the zone of this name.
 pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
-        return format!("{PREFIX}{}", "?".repeat(2 * SHOWN));
+        return format!("{PREFIX}{}", "?".repeat(2 * HASH_BYTES));
     };
     let mut context = hmac::Context::with_key(secret);
     context.update(zone.as_bytes());
@@ -76,7 +77,7 @@ pub fn mask_key(zone: &str, key: &[u8]) -> String {
     context.update(&short_key(key));
     let tag = context.sign();
     let mut name = PREFIX.to_owned();
-    for byte in tag.as_ref().iter().take(SHOWN) {
+    for byte in tag.as_ref().iter().take(HASH_BYTES) {
         // Writing to a string does not fail.
         let _ = write!(name, "{byte:02x}");
     }

@@ -59,8 +59,8 @@ impl NamedFile {
 
     /// Returns whether a hash of the content is needed and missing.
     pub(super) fn needs_digest(&self) -> bool {
-        let is_whole = !matches!(self.kind, FileKind::Included | FileKind::PlanKeys);
-        is_whole && self.digest.is_none()
+        let is_compared_by_content = !matches!(self.kind, FileKind::Included | FileKind::PlanKeys);
+        is_compared_by_content && self.digest.is_none()
     }
 
     /// Returns the current stamp of the file.

@@ -12,7 +12,7 @@
 pub fn is_printable(c: char) -> bool {
     let is_special = matches!(
         c,
-        '\u{ad}'
+        '\u{ad}' // soft hyphen
             | '\u{34f}'
             | '\u{61c}'
             | '\u{115f}'..='\u{1160}'

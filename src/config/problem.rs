@@ -45,7 +45,7 @@ impl Problem {
     /// Makes problems from pairs of a byte offset in `text` and a message, sorted by location.
     ///
     /// Scans the text once, however many problems there are.
-    pub(super) fn all(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
+    pub(super) fn locate(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
         let (mut line, mut column, mut seen) = (1, 1, 0);
         let location = |(byte, message): (usize, String)| {

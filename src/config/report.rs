@@ -35,7 +35,7 @@ const MIN_SECRET: usize = 4;
 
 impl Shared {
     /// Records the content of a named file. `is_secret`: its name comes from the environment.
-    pub(super) fn has_read(&self, path: &Path, content: &[u8], is_secret: bool) {
+    pub(super) fn record_content(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
         // A file is read soon after it is named, so the search begins with the newest.
         let mut unread = named.iter_mut().rev().filter(|file| file.needs_digest());
@@ -138,7 +138,7 @@ impl<'t> Report<'t> {
     }
 
     /// Records that the text names a file. Must be called before the file is read.
-    pub(super) fn names(&self, file: PathBuf, kind: FileKind) {
+    pub(super) fn add_named_file(&self, file: PathBuf, kind: FileKind) {
         let file = NamedFile::about_to_be_read(file, kind);
         self.shared.named.borrow_mut().push(file);
     }
@@ -151,14 +151,14 @@ impl<'t> Report<'t> {
 
     /// Returns a location in the text: `gateway.toml:12:8`.
     pub(super) fn location(&self, byte: usize) -> String {
-        let found = Problem::all(self.text, vec![(byte, String::new())]);
+        let found = Problem::locate(self.text, vec![(byte, String::new())]);
         let location = |it: &Problem| format!("{}:{}:{}", self.file.display(), it.line, it.column);
         found.iter().map(location).collect()
     }
 
     /// Takes the problems or warnings out of a list of this report, and gives them line and column.
     pub(super) fn take(&self, found: &RefCell<Vec<(usize, String)>>) -> Vec<Problem> {
-        let mut problems = Problem::all(self.text, found.take());
+        let mut problems = Problem::locate(self.text, found.take());
         for problem in problems.iter_mut().filter(|_| self.is_included) {
             problem.file = Some(self.file.to_owned());
         }

@@ -184,9 +184,9 @@ impl FromStr for Rate {
 
 fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let pointless = whole.len() == text.len();
+    let has_point = whole.len() < text.len();
     let fits = |part: &str| part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !fits(whole) || !fits(decimals) || (decimals.is_empty() && !pointless) {
+    if whole.is_empty() || !fits(whole) || !fits(decimals) || (decimals.is_empty() && has_point) {
         return Err(RateError::Count);
     }
     let decimals = decimals.trim_end_matches('0');

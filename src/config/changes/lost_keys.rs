@@ -31,11 +31,13 @@ pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
         };
         let counts = known.plans.counts();
         for plan in zone.plans.iter() {
-            let before = known.plans.iter().position(|it| it.name == plan.name);
-            let Some((before, had)) = before.and_then(|it| Some((it, *counts.get(it)?))) else {
+            let Some(old_index) = known.plans.iter().position(|it| it.name == plan.name) else {
                 continue;
             };
-            let keys = known.plans.keys_of(before);
+            let Some(&had) = counts.get(old_index) else {
+                continue;
+            };
+            let keys = known.plans.keys_of(old_index);
             let lost = keys.filter(|key| zone.plans.of(key).is_none()).count();
             if lost > 0 && lost * 2 >= had {
                 found.push(LostKeys {

@@ -27,7 +27,8 @@ pub(super) fn of_process(name: &str) -> Result<String, VarError> {
 
 /// Expands the variables in all strings of a file. Reports variables that are not set.
 ///
-/// Returns the values before expansion, inner and outer ones.
+/// Returns the values before expansion: each string with variables, and each list or table around
+/// such a string.
 pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> UnexpandedValues {
     let mut expansion = Expansion {
         report,

@@ -48,7 +48,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
                 return included;
             }
             let folder = absolute.parent().unwrap_or(beside).to_owned();
-            item.report.names(absolute, FileKind::Included);
+            item.report.add_named_file(absolute, FileKind::Included);
             match values::content(item, &path, LARGEST, "").map(String::from_utf8) {
                 Some(Ok(text)) => included.push(Included { path, folder, text }),
                 Some(Err(_)) => {
@@ -67,7 +67,8 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
 /// Returns the files of one entry in the list.
 fn files(item: Node, path: &Path) -> Vec<PathBuf> {
     if let Some(pattern) = Pattern::of(path) {
-        item.report.names(absolute(path), FileKind::Included);
+        item.report
+            .add_named_file(absolute(path), FileKind::Included);
         return match pattern.files() {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

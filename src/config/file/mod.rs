@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         let message = "this is not UTF-8; save the file in that encoding".to_owned();
-        Problems::new(path, Problem::all(&text, vec![(valid, message)])).into()
+        Problems::new(path, Problem::locate(&text, vec![(valid, message)])).into()
     })
 }
 

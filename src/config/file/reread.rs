@@ -25,7 +25,7 @@ pub enum FileField {
     MaxConnections,
 }
 
-/// Returns problems for these messages about fields, with their locations in `text`.
+/// Turns messages about fields into problems, with the location of each field in `text`.
 ///
 /// `text`: the text that the settings were read from. `path`: its file.
 pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> Vec<Problem> {

@@ -14,7 +14,7 @@ const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 pub(super) struct VerifiedToken {
     /// Expiry: first second, in Unix time, at which the token is not valid.
     pub(super) until: u64,
-    /// Texts of the claims that the file uses, in its order.
+    /// Values of the claims that the configuration uses, in the order of `Verifier::reading`.
     pub(super) claims: Box<[Box<[u8]>]>,
 }
 

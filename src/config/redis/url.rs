@@ -14,7 +14,7 @@ use redis::IntoConnectionInfo;
 /// `Display` omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Text for output. It may contain the password.
+    /// URL as written in the file. It may contain the password, which `Display` omits.
     text: String,
     /// Servers, with the password.
     pub servers: Servers,

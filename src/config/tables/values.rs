@@ -49,7 +49,7 @@ pub(crate) fn is_too_long(node: Node, most: usize, found: usize, things: &str) -
 /// Reads the path of a file that is read with the configuration. `what`: as in [`file`].
 pub(crate) fn named_file(node: Node, kind: FileKind, what: &str) -> Option<PathBuf> {
     let path = file(node, what)?;
-    node.report.names(path.clone(), kind);
+    node.report.add_named_file(path.clone(), kind);
     Some(path)
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Optio
     match read_regular(path, most) {
         Ok(content) => {
             let shared = node.report.shared;
-            shared.has_read(path, &content, node.is_secret());
+            shared.record_content(path, &content, node.is_secret());
             Some(content)
         }
         Err(error) => {

@@ -13,7 +13,7 @@ use super::reply::{self, Answer};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Query with the last sample that the client has.
+/// Query of `/api/live`.
 #[derive(Deserialize)]
 struct Since {
     /// Number of the last sample that the client has.
@@ -37,6 +37,7 @@ pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
 
 /// `/api/now`: the last sample of `/api/live`; `null` in the first second.
 pub(super) async fn now(admin: Data<Admin>) -> Answer {
+    // Only a gateway that serves has a present state.
     admin.serving()?;
     let sample = admin.recent.live.newest();
     Ok(HttpResponse::Ok()

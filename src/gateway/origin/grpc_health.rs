@@ -10,12 +10,18 @@ pub(super) const GRPC_CHECK: &str = "/grpc.health.v1.Health/Check";
 /// Number of bytes before each message: a compression flag, and the length.
 const PREFIX: usize = 5;
 
+/// Tag of `service` in a request: field 1, bytes with a length.
+const SERVICE_FIELD: u8 = 0x0a;
+
+/// Tag of `status` in a response: field 1, a varint.
+const STATUS_FIELD: u8 = 0x08;
+
 /// Encodes a `HealthCheckRequest` for a service, with its prefix.
 pub(super) fn request(service: &str) -> Vec<u8> {
     let mut message = Vec::new();
     // A field with its default value is left out.
     if !service.is_empty() {
-        message.push(0x0a);
+        message.push(SERVICE_FIELD);
         // The length is a varint: seven bits a byte, the lowest first.
         let mut length = service.len();
         while length >= 0x80 {
@@ -68,7 +74,8 @@ fn serving_status(body: &[u8]) -> Option<u8> {
     }
     match message {
         [] => Some(0),
-        [0x08, status @ ..0x80, ..] => Some(*status),
+        // A varint of one byte has no high bit.
+        [STATUS_FIELD, status @ ..0x80, ..] => Some(*status),
         _ => None,
     }
 }

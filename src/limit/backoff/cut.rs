@@ -54,7 +54,9 @@ pub struct Lowered {
     pub kept: Option<Kept>,
     /// Whether the lowered number in flight grows, because answers come in time.
     pub grows: bool,
-    /// Mean duration of answers before. Set only if any limit is lowered.
+    /// Mean duration of answers in the last window before any limit was lowered.
+    ///
+    /// `None` while no limit is lowered.
     pub usual: Option<Duration>,
 }
 

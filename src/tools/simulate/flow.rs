@@ -74,14 +74,14 @@ impl Flow {
     /// Draws requests per second, waiting requests, and running totals.
     pub(super) fn picture(&self, title: &str) -> String {
         let end = seconds(self.end.saturating_sub(self.line.begin()));
-        let pace = self.line.coarser(self.width());
+        let coarse = self.line.coarser(self.width());
         let panels = [
             Panel {
                 name: "requests a second",
                 lines: vec![
-                    ("came", self::pace(&pace, CAME)),
-                    ("let through", self::pace(&pace, LEFT)),
-                    ("rejected", self::pace(&pace, REJECTED)),
+                    ("came", pace(&coarse, CAME)),
+                    ("let through", pace(&coarse, LEFT)),
+                    ("rejected", pace(&coarse, REJECTED)),
                 ],
             },
             Panel {

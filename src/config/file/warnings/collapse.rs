@@ -44,7 +44,7 @@ fn unshared_by<'v>(
         Variable::Header(name) => {
             let is_known =
                 collapse.vary.contains(name) || route.request_fields.has(name.as_bytes());
-            (!is_known && !identifies_nobody(name)).then_some(("vary", name))
+            (!is_known && !needs_no_vary(name)).then_some(("vary", name))
         }
         Variable::Cookie(name) => {
             // Without the list, no request with a cookie shares.
@@ -56,10 +56,12 @@ fn unshared_by<'v>(
     }
 }
 
-/// Returns whether clients that differ in this field share nothing, or usually get one answer.
+/// Returns whether a field needs no entry in `vary`.
+///
+/// Requests with the field share nothing, or clients that differ in it usually get one answer.
 ///
 /// `host` is in the key as `$host`. drip writes `x-forwarded-…` itself.
-fn identifies_nobody(name: &str) -> bool {
+fn needs_no_vary(name: &str) -> bool {
     let usual = [
         "authorization",
         "cookie",

@@ -44,7 +44,7 @@ pub(super) fn unbounded_finish(settings: &Settings, index: usize, node: Node) {
     }
 }
 
-/// Warns of a queue that `queue_timeout` and `rate` never let fill.
+/// Warns of a queue that cannot fill: its last requests would wait longer than `queue_timeout`.
 pub(super) fn unused_queue(origin: &Origin, node: Node) {
     // In an outage `queue_timeout` is paused, so more requests can wait.
     let is_bounded = origin.hold.is_zero() && !origin.queue_timeout.is_zero();
@@ -71,9 +71,9 @@ pub(super) fn unused_queue(origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of shared permits that are lent again too early.
+/// Warns if `orphan` is shorter than `response_timeout`.
 ///
-/// A request of a vanished gateway may still run then.
+/// Other gateways then get the permits of a vanished gateway while its requests may still run.
 pub(super) fn short_orphan(origin: &Origin, node: Node) {
     let (orphan, response_timeout) = (origin.orphan, origin.response_timeout);
     // At least one of them is in the file, because the default of `orphan` is the longer one.

@@ -21,7 +21,9 @@ pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteL
     }
 }
 
-/// Returns the field to change and how, so that requests above `burst` wait; `None`: they do.
+/// Returns the field to change and the remedy, so that requests above `burst` wait.
+///
+/// `None`: they wait already.
 fn remedy(
     server: &Server,
     zone: &Zone,

@@ -43,12 +43,19 @@ impl<'r> RequestId<'r> {
     }
 }
 
+/// Version of the UUIDs.
+const VERSION: u128 = 7;
+
+/// Variant of RFC 9562.
+const VARIANT: u128 = 0b10;
+
 /// Builds a UUID of version 7 (RFC 9562, section 5.7). These ids sort by time, as databases prefer.
 fn uuid(at: Moment, random: u128) -> [u8; 36] {
     let millis = u128::from(at.as_nanos() / 1_000_000);
     let random_high = (random >> 64) & 0xfff;
     let random_low = random & (u128::MAX >> 66);
-    let value = millis << 80 | 7 << 76 | random_high << 64 | 0b10 << 62 | random_low;
+    // 48 bits of time, 4 of the version, 12 random ones, 2 of the variant, 62 random ones.
+    let value = millis << 80 | VERSION << 76 | random_high << 64 | VARIANT << 62 | random_low;
     let mut text = [b'-'; 36];
     let digit_indices = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
     for (nth, index) in digit_indices.enumerate() {

@@ -54,8 +54,8 @@ impl HttpClient for Collector {
 
 /// Addresses that were looked up before.
 ///
-/// The default resolver runs a lookup on the runtime's pool. It panics if the system has no thread,
-/// and the runtime waits for the lookup when it is dropped.
+/// The default resolver runs a lookup on the runtime's thread pool. The pool panics if the system
+/// cannot start a thread. Dropping the runtime waits for a lookup that still runs.
 #[derive(Clone)]
 struct Resolved(Vec<SocketAddr>);
 

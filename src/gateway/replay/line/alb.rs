@@ -27,13 +27,25 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     };
     let words: Vec<&str> = before.split_whitespace().collect();
     // Fields: type, time, load balancer, client:port, target:port, three durations, status.
-    let [_, ended, _, client, _, head, target, response, ..] = words[..] else {
+    let [
+        _,
+        ended,
+        _,
+        client,
+        _,
+        request_time,
+        target_time,
+        response_time,
+        ..,
+    ] = words[..]
+    else {
         return Err(LineError::Alb);
     };
     let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(truncated(ended)))?;
     // -1 is no duration: that phase was not reached.
-    let [head, target, response] = [head, target, response].map(seconds);
-    let spans = [head, target, response].into_iter().flatten();
+    let times = [request_time, target_time, response_time].map(seconds);
+    let [_, target_time, response_time] = times;
+    let spans = times.into_iter().flatten();
     let total = spans.fold(Duration::ZERO, Duration::saturating_add);
     // The trace, the domain and the certificate are between the agent and the creation time.
     let created = quoted
@@ -49,7 +61,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         target: uri.into(),
         user_agent: field_value(Some(agent)),
         took: ended.since(came),
-        at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),
+        at_origin: target_time
+            .map(|target_time| target_time.saturating_add(response_time.unwrap_or_default())),
         ..Recorded::default()
     };
     Ok(Line::logged(came, recorded))

@@ -54,8 +54,8 @@ impl ZoneRecord {
         }
     }
 
-    /// Returns whether a zone with these settings keeps the keys. Its rate may differ.
-    pub(super) fn is(&self, zone: &config::Zone) -> bool {
+    /// Returns whether the saved keys fit this zone: all settings but the rate are the same.
+    pub(super) fn fits(&self, zone: &config::Zone) -> bool {
         let rate = self.rate;
         *self
             == Self {

@@ -108,7 +108,8 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
             }
             Record::Zone(record) => {
                 restored.keys += batch.map_or(0, Batch::finish);
-                let is_same = |zone: &&Arc<Zone>| zone.is_in_memory() && record.is(zone.settings());
+                let is_same =
+                    |zone: &&Arc<Zone>| zone.is_in_memory() && record.fits(zone.settings());
                 let zone = gateway.zones().iter().find(is_same);
                 restored.zones += usize::from(zone.is_some());
                 if let Some(zone) = zone {

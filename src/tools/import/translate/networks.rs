@@ -94,7 +94,8 @@ impl EffectiveRules {
     }
 
     fn insert(&mut self, network: IpNet, is_allowed: bool) {
-        let is_shadowed = self.is_allowed.contains_key(&network) || self.around(network).is_some();
+        let is_shadowed =
+            self.is_allowed.contains_key(&network) || self.outer_verdict(network).is_some();
         if !is_shadowed {
             self.order.push(network);
             self.is_allowed.insert(network, is_allowed);
@@ -102,7 +103,7 @@ impl EffectiveRules {
     }
 
     /// Returns the verdict of the smallest network that contains this one.
-    fn around(&self, network: IpNet) -> Option<bool> {
+    fn outer_verdict(&self, network: IpNet) -> Option<bool> {
         let mut outer = network.supernet();
         while let Some(network) = outer {
             if let Some(is_allowed) = self.is_allowed.get(&network) {
@@ -119,8 +120,8 @@ impl EffectiveRules {
         for network in &self.order {
             let is_allowed = self.is_allowed[network];
             // A network with the same verdict as the network that contains it is redundant.
-            let says_more = is_allowed != self.around(*network).unwrap_or(true);
-            if network.prefix_len() > 0 && says_more {
+            let is_needed = is_allowed != self.outer_verdict(*network).unwrap_or(true);
+            if network.prefix_len() > 0 && is_needed {
                 let list = if is_allowed {
                     &mut networks.allow
                 } else {

@@ -9,8 +9,8 @@ use super::route::{Location, Pattern};
 
 /// Converts locations to routes with patterns that drip supports, in an equivalent order.
 ///
-/// `outranks_regexes`: other routes, such as those for any host, have regular expressions. These must
-/// not take requests of `locations`, so all prefixes become regular expressions, too.
+/// `outranks_regexes`: other routes, such as those for any host, have regular expressions. These
+/// must not take requests of `locations`, so all prefixes become regular expressions, too.
 pub(super) fn ordered<'n>(locations: &[Location<'n>], outranks_regexes: bool) -> Vec<Location<'n>> {
     let has_regex = locations.iter().any(|it| it.regex().is_some());
     if !has_regex && !outranks_regexes {
