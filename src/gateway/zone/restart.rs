@@ -1,16 +1,17 @@
 //! Restart of an actor after a panic, with its old address and the messages in its mailbox.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
 
 use actix::dev::{ContextFut, channel};
 use actix::{Actor, Addr, AsyncContext, Context, Supervised};
 use actix_rt::ArbiterHandle;
-use futures_util::FutureExt;
 use limit::Moment;
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 
 use crate::observe::log::message;
 use crate::observe::metrics::{ActorKind, count_restart};
@@ -40,23 +41,9 @@ pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Paused(Arc<AtomicUsize>);
 
-/// One of the [`Paused`] actors, until this is dropped.
-struct OnePaused<'a>(&'a AtomicUsize);
-
 impl Paused {
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
-    }
-
-    fn begin(&self) -> OnePaused<'_> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        OnePaused(&self.0)
-    }
-}
-
-impl Drop for OnePaused<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -64,7 +51,10 @@ impl Drop for OnePaused<'_> {
 pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
     let context = Context::new();
     let address = context.address();
-    actix_rt::spawn(run(context.into_future(actor), None));
+    actix_rt::spawn(Restarting {
+        running: context.into_future(actor),
+        pauses: None,
+    });
     address
 }
 
@@ -78,45 +68,98 @@ pub(super) fn start_on<A: Restart>(
 ) -> Addr<A> {
     let (sender, receiver) = channel::channel(MAILBOX);
     worker.spawn_fn(move || {
-        let running = Context::with_receiver(receiver).into_future(make());
-        actix_rt::spawn(run(running, Some(paused)));
+        actix_rt::spawn(Restarting {
+            running: Context::with_receiver(receiver).into_future(make()),
+            pauses: Some(Pauses {
+                paused,
+                last: None,
+                pause: None,
+            }),
+        });
     });
     Addr::new(sender)
 }
 
-/// Returns the task of an actor. It restarts the actor after each panic.
-///
-/// `paused` counts its pauses; `None`: it never pauses.
-fn run<A: Restart>(
-    mut running: ContextFut<A, Context<A>>,
-    paused: Option<Paused>,
-) -> impl Future<Output = ()> {
-    static RESTARTS: Throttle = Throttle::new();
-    let mut last_panic: Option<Moment> = None;
-    async move {
-        // A panic may leave the state half changed, but the state is replaced before it is used.
-        while let Err(panic) = AssertUnwindSafe(&mut running).catch_unwind().await {
+/// Task of an actor.
+struct Restarting<A: Restart> {
+    running: ContextFut<A, Context<A>>,
+    /// Pauses of the actor; `None` if it never pauses.
+    pauses: Option<Pauses>,
+}
+
+/// State of an actor's pauses.
+struct Pauses {
+    paused: Paused,
+    /// Time of the last panic.
+    last: Option<Moment>,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<A: Restart> Future for Restarting<A> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        static RESTARTS: Throttle = Throttle::new();
+        loop {
+            if let Some(pauses) = &mut self.pauses {
+                ready!(pauses.poll_over(cx));
+            }
+            // A panic may leave the state half changed, but the state is replaced before it is
+            // used.
+            let polled = AssertUnwindSafe(|| Pin::new(&mut self.running).poll(cx));
+            let panic = match catch_unwind(polled) {
+                Ok(polled) => return polled,
+                Err(panic) => panic,
+            };
             count_restart(A::KIND);
-            let now = clock::now();
-            if let Some(hidden) = RESTARTS.show(now) {
+            let (kind, cause) = (A::KIND.label(), message(&*panic));
+            if let Some(hidden) = RESTARTS.show(clock::now()) {
                 tracing::error!(
-                    actor = A::KIND.label(),
-                    panic = message(&*panic),
+                    actor = kind,
+                    panic = cause,
                     hidden,
                     "an actor panicked: it restarts, and its waiters get 503"
                 );
             }
-            if !running.restart() {
-                return;
+            if !self.running.restart() {
+                return Poll::Ready(());
             }
-            let before = last_panic.replace(now);
-            if let Some(paused) = &paused
-                && before.is_some_and(|before| now.since(before) < REPEATED_WITHIN)
-            {
-                let _counted = paused.begin();
-                // Boxed to keep the task of an actor small.
-                Box::pin(sleep(RESTART_PAUSE)).await;
+            if let Some(pauses) = &mut self.pauses {
+                pauses.panicked();
             }
         }
+    }
+}
+
+impl Pauses {
+    /// Notes a panic. Begins a pause if the previous panic was very recent.
+    fn panicked(&mut self) {
+        let now = clock::now();
+        let last = self.last.replace(now);
+        if last.is_some_and(|last| now.since(last) < REPEATED_WITHIN) {
+            self.pause = Some(Box::pin(sleep(RESTART_PAUSE)));
+            self.paused.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns ready unless the actor pauses.
+    fn poll_over(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.end();
+        }
+        Poll::Ready(())
+    }
+
+    fn end(&mut self) {
+        if self.pause.take().is_some() {
+            self.paused.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -295,7 +295,16 @@ fn is_authority(text: &[u8]) -> bool {
 ///
 /// Fast path: most hosts are.
 fn is_plain_authority(text: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    /// Bytes that may occur in such a name.
+    const IS_PLAIN: [bool; 256] = {
+        let (mut table, mut byte) = ([false; 256], 0_u8);
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            byte += 1;
+        }
+        table
+    };
+    let is_plain = |byte: &u8| IS_PLAIN[usize::from(*byte)];
     let name = text.iter().position(|byte| !is_plain(byte));
     let (name, rest) = text.split_at(name.unwrap_or(text.len()));
     if name.windows(2).any(|two| two == b"..") {

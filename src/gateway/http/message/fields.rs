@@ -97,32 +97,36 @@ pub(crate) fn put_number(put: Put<'_>, name: &[u8], number: impl itoa::Integer) 
 /// Table of fields, built before their number is known.
 pub type FieldTable = SmallVec<[Field; 32]>;
 
-/// Builds the table of a request's fields.
+/// Builds the table of a request's fields, and the bit set of the names in it.
 ///
 /// Returns `None` if a name is too long, or if a line ends in a bare line feed. The parser accepts
 /// that (RFC 9112, section 2.2), but the gateway does not.
-pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<Box<[Field]>> {
-    let mut table = Vec::with_capacity(parsed.len());
+pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
+    let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
     for header in parsed {
         let field = field(head, header)?;
         if !head.get(..field.name_start as usize)?.ends_with(b"\r\n") {
             return None;
         }
+        present |= field.known.bit();
         table.push(field);
     }
     let is_strict = head.ends_with(b"\r\n\r\n");
-    is_strict.then(|| table.into_boxed_slice())
+    is_strict.then(|| (table.into_boxed_slice(), present))
 }
 
-/// Fills the table with the parsed fields of `head`. Returns `None` if a name is too long.
+/// Fills the table with the parsed fields of `head`. Returns the bit set of the names in it.
 ///
-/// Accepts any line endings.
-pub(super) fn fill(table: &mut FieldTable, head: &[u8], parsed: &[Header<'_>]) -> Option<()> {
+/// Accepts any line endings. Returns `None` if a name is too long.
+pub(super) fn fill(table: &mut FieldTable, head: &[u8], parsed: &[Header<'_>]) -> Option<u32> {
     table.clear();
+    let mut present = 0;
     for header in parsed {
-        table.push(field(head, header)?);
+        let field = field(head, header)?;
+        present |= field.known.bit();
+        table.push(field);
     }
-    Some(())
+    Some(present)
 }
 
 /// Converts a parsed field to ranges of `head`.

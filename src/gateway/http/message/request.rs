@@ -93,7 +93,8 @@ impl RequestHead {
         head: &[u8],
     ) -> Result<Self, BadRequest> {
         let text = &text[..head.len()];
-        let table = fields::strict_table(text, parsed.headers).ok_or(BadRequest::Malformed)?;
+        let table = fields::strict_table(text, parsed.headers);
+        let (table, present) = table.ok_or(BadRequest::Malformed)?;
         let span = |part: Option<&str>| Span::of(text, part.unwrap_or_default().as_bytes());
         check_method(parsed.method.unwrap_or_default().as_bytes())?;
         let (method, target) = (span(parsed.method), span(parsed.path));
@@ -104,7 +105,7 @@ impl RequestHead {
         };
         let mut request = Self {
             bytes: head.into(),
-            present: fields::present(&table),
+            present,
             table,
             version: Version::of_minor(parsed.version),
             length: BodyLength::None,

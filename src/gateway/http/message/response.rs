@@ -53,12 +53,12 @@ impl<'a> ResponseHead<'a> {
             Err(_) => return Err(InvalidResponse::Malformed),
         };
         let head = &bytes[..end];
-        let filled = fields::fill(table, head, parsed.headers);
-        filled.ok_or(InvalidResponse::HeadTooLarge)?;
+        let present = fields::fill(table, head, parsed.headers);
+        let present = present.ok_or(InvalidResponse::HeadTooLarge)?;
         let status = parsed.code.filter(|code| *code >= 100);
         let mut response = Self {
             head,
-            present: fields::present(table),
+            present,
             table,
             reason: Span::of(head, parsed.reason.unwrap_or_default().as_bytes()),
             status: status.ok_or(InvalidResponse::Malformed)?,
