@@ -120,6 +120,9 @@ proptest! {
             let without_actor = keys.known.values().filter(|known| known.parked().is_some());
             let of_each_order = without_actor.map(|known| known.used).min();
             prop_assert!(oldest >= of_each_order);
+            // Of the first keys of both orders, the one that was used first.
+            let firsts = keys.parked_orders().into_iter().flatten();
+            prop_assert_eq!(oldest, firsts.map(|index| keys[index].used).min());
             prop_assert_eq!(keys.active(), plain.active.len());
             prop_assert_eq!(keys.parked(), plain.parked.len() + plain.passing.len());
             prop_assert_eq!(keys.len(), plain.len());
