@@ -54,10 +54,10 @@ pub(crate) fn totals(count: impl Fn(LimitStatus) -> u64) -> Totals {
     }
 }
 
-/// Rejections of a zone by reason, zeros included.
-pub(crate) fn rejections(zone: &ZoneMetrics) -> Labelled {
-    let all = zone.rejections.each();
-    all.map(|(why, count)| (why.into(), count)).collect()
+/// Collects counts by label, zeros included.
+pub(crate) fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Labelled {
+    let counts = counts.into_iter();
+    counts.map(|(label, count)| (label.into(), count)).collect()
 }
 
 /// Operations of a zone in the store, by result.

@@ -65,7 +65,7 @@ fn view(gateway: &Gateway, index: usize, minute: &Minute, now: Moment) -> Value 
     reply::add(&mut view, "permits", permits);
     reply::add(&mut view, "room", room(gateway, index, now));
     let shared = gateway.collapse_metrics(index);
-    let shared = shared.map(|it| shared::view(shared::requests(it)));
+    let shared = shared.map(|it| shared::view(counts::counted(it.requests.each())));
     reply::add(&mut view, "shared", shared);
     view
 }
@@ -139,7 +139,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> V
         "queue": settings.share.map(|_| settings.queue),
         "max_queue": settings.max_queue,
         "classes": gates::classes(&state.classes),
-        "rejections": gates::rejections(gate),
+        "rejections": counts::counted(gate.metrics().rejections.each()),
         "blocked_seconds": gates::blocked_seconds(&state.blocked),
         "backing_off": gates::backing_off(settings, &state.lowered, now),
         "outage": gates::outage(settings, state.outage.as_ref(), now),

@@ -65,7 +65,7 @@ async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
         "new_keys": settings.new_keys.map(|rate| rate.to_string()),
         "limits": limits(gateway, index),
         "totals": counts::totals(|status| metrics.statuses.get(status)),
-        "rejections": counts::rejections(metrics),
+        "rejections": counts::counted(metrics.rejections.each()),
         "depth": stats.depth,
         "depth_max": stats.depth_max,
         "in_flight": stats.in_flight,

@@ -6,17 +6,10 @@ pub(crate) mod sampler;
 
 use self::sample::{Shared, SharedAnswers};
 use crate::http::gateway::Gateway;
-use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
+use crate::observe::metrics::SharedOutcome;
 use crate::status::counts::Labelled;
 use crate::status::headline::words::part;
 use crate::status::plain::Plain;
-
-/// Requests by the source of their response, so far.
-pub(crate) fn requests(metrics: &CollapseMetrics) -> Labelled {
-    let all = metrics.requests.each();
-    all.map(|(outcome, count)| (outcome.into(), count))
-        .collect()
-}
 
 /// Status of these requests: numbers from clients and to the origin.
 pub(crate) fn view(requests: Labelled) -> Shared {

@@ -1,10 +1,10 @@
 //! Samples of responses that requests share.
 
 use super::sample::{SharedAnswers, SharedSample};
-use super::{answers, requests, view};
+use super::{answers, view};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{CollapseMetrics, Counts};
-use crate::status::counts::Labelled;
+use crate::status::counts::{Labelled, counted};
 use crate::status::growth::Before;
 use crate::status::timestamp::seconds;
 
@@ -24,7 +24,7 @@ impl Shared {
 
     /// Sample of the requests of an origin's routes with `collapse`.
     pub(crate) fn sample(&mut self, origin: &str, metrics: &CollapseMetrics) -> SharedSample {
-        let now = (requests(metrics), metrics.waits.counts());
+        let now = (counted(metrics.requests.each()), metrics.waits.counts());
         let (requests, waits) = self.origins.since(origin.to_owned(), now);
         SharedSample {
             shared: view(requests),

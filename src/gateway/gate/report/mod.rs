@@ -14,8 +14,7 @@ use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 
 use self::sample::{ConfiguredAndEffective, RefusedOperation};
 use super::{
-    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, OriginGate,
-    PermitSharing,
+    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, PermitSharing,
 };
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
@@ -23,12 +22,6 @@ use crate::observe::metrics::BackoffReason;
 use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 use crate::zone::StoreRefusal;
-
-/// Rejections since the start, by reason.
-pub(crate) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
-    let all = gate.metrics().rejections.each();
-    all.map(|(why, count)| (why.into(), count)).collect()
-}
 
 /// Classes of a gate, each with its number of waiters.
 pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<sample::GateClass> {

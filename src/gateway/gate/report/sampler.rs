@@ -9,7 +9,7 @@ use crate::gate::{OriginGate, report};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 use crate::origin::Origin;
-use crate::status::counts::Labelled;
+use crate::status::counts::{Labelled, counted};
 use crate::status::disconnects::Disconnects;
 use crate::status::growth::Before;
 use crate::status::plain::Plain;
@@ -42,7 +42,7 @@ impl Gates {
         let settings = origin.settings();
         let state = gate.state(DEEPEST);
         let now = (
-            report::rejections(gate),
+            counted(gate.metrics().rejections.each()),
             report::blocked_seconds(&state.blocked),
             gate.metrics().waits.counts(),
             gate.metrics().disconnects.counts(),

@@ -5,14 +5,13 @@ pub(crate) mod rules;
 pub(crate) mod sample;
 pub(crate) mod sampler;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use limit::{Rate, RoomCounts};
 
 use super::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
 use crate::gate::report::sample::ConfiguredAndEffective;
-use crate::status::counts::Labelled;
+use crate::status::counts::counted;
 use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 
@@ -55,7 +54,7 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
         open: state.is_open,
         opens: limits.opens.map(timestamp),
         events: counted(events(&status.counts)),
-        requests: requests(room),
+        requests: counted(room.metrics().requests.each()),
         overridden: status.overridden.as_ref().map(overridden),
         word: status.word.as_ref().map(word),
     }
@@ -87,15 +86,4 @@ pub(crate) fn word(it: &RoomWord) -> sample::RoomWord {
 
 fn sessions_as_u64(sessions: NonZeroU32) -> u64 {
     sessions.get().into()
-}
-
-/// Requests of a room, by kind.
-fn requests(room: &OriginRoom) -> Labelled {
-    counted(room.metrics().requests.each())
-}
-
-/// Collects counts by name.
-fn counted(counts: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<Plain, u64> {
-    let counts = counts.into_iter();
-    counts.map(|(name, count)| (name.into(), count)).collect()
 }

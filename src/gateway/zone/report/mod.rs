@@ -92,7 +92,7 @@ impl Zones {
         let now = (
             LimitStatus::ALL.map(|status| metrics.statuses.get(status)),
             [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Count::get),
-            counts::rejections(metrics),
+            counts::counted(metrics.rejections.each()),
             metrics.waits.counts(),
             metrics.disconnects.counts(),
         );
