@@ -46,7 +46,8 @@ enum Command {
     },
     /// Print the JSON Schema of a file, with which editors complete and check it
     Schema,
-    /// Translate an nginx.conf or Ingress objects, and report each line that could not be translated
+    /// Translate an nginx.conf or Ingress objects, and report each line that could not be
+    /// translated
     Import {
         /// The configuration file of nginx, or a manifest of Kubernetes (.yaml, .yml, .json)
         #[arg(value_name = "FILE")]

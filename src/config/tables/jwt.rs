@@ -53,7 +53,8 @@ const NAMES: Kind<Vec<String>> = kind(
     |it| one_or_texts(it),
 );
 
-/// Reads the entries of `[jwt]`. The verifiers read no claims yet: they are set once all keys are read.
+/// Reads the entries of `[jwt]`. The verifiers read no claims yet: they are set once all keys are
+/// read.
 pub(crate) fn read(entries: &[Node]) -> Vec<Option<Jwt>> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     for entry in entries.iter().filter(|entry| !is_name(entry.name)) {

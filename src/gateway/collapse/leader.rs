@@ -95,7 +95,8 @@ impl Leader {
         self.reserved.take()
     }
 
-    /// Records that the request leaves for the origin. `departed`: its departure from the gate, if any.
+    /// Records that the request leaves for the origin. `departed`: its departure from the gate, if
+    /// any.
     pub fn departs(&mut self, departed: Option<DepartedRequest>, now: Moment) {
         self.departed = departed;
         self.flight.set_departed(Some(now));

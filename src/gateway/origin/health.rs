@@ -159,7 +159,8 @@ impl ServerHealth {
         self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
     }
 
-    /// Logs a change. `line`: writes its line, with the origin, the server and the number of changes.
+    /// Logs a change. `line`: writes its line, with the origin, the server and the number of
+    /// changes.
     fn log(&self, line: impl Fn(&str, &ServerUrl, u64) + Send + 'static) {
         let (origin, server) = (self.origin.clone(), self.url.clone());
         let line = move |changes| line(&origin, &server, changes);

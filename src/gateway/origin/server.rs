@@ -56,8 +56,8 @@ impl Server {
         &self.url
     }
 
-    /// Sets whether the origin has no other server. Counts at once, also for requests of the version
-    /// of the origin before.
+    /// Sets whether the origin has no other server. Counts at once, also for requests of the
+    /// version of the origin before.
     pub(super) fn set_alone(&self, alone: bool) {
         self.alone.store(alone, Ordering::Relaxed);
     }

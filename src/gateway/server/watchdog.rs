@@ -17,7 +17,8 @@ use super::notify::ServiceManager;
 /// The main task awaits the methods beside its work. So no notification is sent while that task is
 /// stuck.
 ///
-/// The interval is half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
+/// The interval is half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a
+/// watchdog.
 pub(super) struct Watchdog(Option<Duration>);
 
 impl Watchdog {

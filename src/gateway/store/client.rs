@@ -171,8 +171,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if Redis was not reached in time or refused. The call may have had its effect
-    /// all the same: slots of a claim that was [late](Error::Late) may be lost.
+    /// Returns an error if Redis was not reached in time or refused. The call may have had its
+    /// effect all the same: slots of a claim that was [late](Error::Late) may be lost.
     pub async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
         let command = |_, sent: Option<&_>| {
             let (keys, packed) = (call.keys(), call.packed());

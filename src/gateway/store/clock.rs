@@ -77,7 +77,8 @@ impl StoreClock {
         )
     }
 
-    /// Returns the latest instant on the gateway's clock at which the store's can show `store_time`.
+    /// Returns the latest instant on the gateway's clock at which the store's can show
+    /// `store_time`.
     ///
     /// It is late by the duration of the fastest way back.
     pub fn latest(&self, store_time: Moment) -> Moment {

@@ -17,9 +17,9 @@
 //! **Resolution.** The clock of Redis has a resolution of microseconds. So joins arrive at whole
 //! microseconds, and `max_wait` is cut to whole microseconds. Everything else is exact: levels are
 //! kept in the ticks of [`Rate`](limit::Rate), in whole numbers below 2^53. A rate that needs
-//! longer numbers has no [`StoreRate`]. Rates of weeks with decimals are kept in coarser ticks where
-//! that is exact. A retune to such a rate rounds the level down to these ticks, which is less than
-//! a microsecond's worth.
+//! longer numbers has no [`StoreRate`]. Rates of weeks with decimals are kept in coarser ticks
+//! where that is exact. A retune to such a rate rounds the level down to these ticks, which is less
+//! than a microsecond's worth.
 //!
 //! **The schedule.** All gateways share one schedule per leaky bucket, with slots one interval
 //! apart. Each accepted join gets a slot, and the reply contains its time. A gateway keeps its

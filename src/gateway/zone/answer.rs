@@ -64,8 +64,8 @@ pub enum Answer {
     ///
     /// The request must join the bucket of [`NEW_KEYS`](super::NEW_KEYS).
     UseNewKeysBucket(Join),
-    /// No permit is free. Only a [`PermitRequest`](super::pending::PermitRequest) that does not wait
-    /// gets this.
+    /// No permit is free. Only a [`PermitRequest`](super::pending::PermitRequest) that does not
+    /// wait gets this.
     NoPermit,
 }
 

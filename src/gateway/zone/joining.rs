@@ -108,7 +108,8 @@ impl<'z> Joining<'z> {
         self.key.as_ref()
     }
 
-    /// Takes the request's own key after a rejection. After an admission the [`ZoneAdmission`] has the key.
+    /// Takes the request's own key after a rejection. After an admission the [`ZoneAdmission`] has
+    /// the key.
     pub fn take_key(&mut self) -> Key {
         self.key.take().unwrap_or_default()
     }

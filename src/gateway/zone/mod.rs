@@ -19,10 +19,11 @@
 //! joins of a key are handled in order, settings arrive in order, and no lookup races with parking
 //! or eviction.
 //!
-//! Where to look: `handle` is the interface of a zone, `joining` and `admission` that of one request.
+//! Where to look: `handle` is the interface of a zone, `joining` and `admission` that of one
+//! request.
 //! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`, `heavy`
-//! and `arrivals` are what operators can query. `report` has the samples, the metrics and the rules of
-//! the headline.
+//! and `arrivals` are what operators can query. `report` has the samples, the metrics and the rules
+//! of the headline.
 
 mod admission;
 mod answer;

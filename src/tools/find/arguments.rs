@@ -11,11 +11,12 @@ pub struct FindArguments {
     /// The origin to measure; it needs a gate, and requests that wait there
     #[arg(value_name = "ORIGIN")]
     origin: String,
-    /// The objective of its responses, such as "p95<400ms, errors<0.5%": percentiles of the time to the
-    /// response head ("p95 whole": to the last byte), and shares of errors, 4xx and 5xx
+    /// The objective of its responses, such as "p95<400ms, errors<0.5%": percentiles of the time to
+    /// the response head ("p95 whole": to the last byte), and shares of errors, 4xx and 5xx
     #[arg(long, value_name = "OBJECTIVE")]
     slo: String,
-    /// The first and lowest level: a rate such as 50r/s, or a number of concurrent requests such as 4
+    /// The first and lowest level: a rate such as 50r/s, or a number of concurrent requests such as
+    /// 4
     #[arg(long, value_name = "LEVEL")]
     from: String,
     /// The highest level

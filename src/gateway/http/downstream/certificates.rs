@@ -75,7 +75,8 @@ impl Loaded {
         validity(self.key.cert.first()?)
     }
 
-    /// Publishes the validity of the certificate of `pair` to the headline, the metrics and the log.
+    /// Publishes the validity of the certificate of `pair` to the headline, the metrics and the
+    /// log.
     fn note(&self, pair: &CertPair) {
         if let Some(validity) = self.validity() {
             note_certificate(CertificateOf::Server, &name(pair), validity);

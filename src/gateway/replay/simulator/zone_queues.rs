@@ -122,7 +122,8 @@ impl<'a> ZoneQueues<'a> {
         Some((verdict, Charged { zone, key, charge }))
     }
 
-    /// Counts a request as waiting, or no longer: until all zones admit it, its keys are not evicted.
+    /// Counts a request as waiting, or no longer: until all zones admit it, its keys are not
+    /// evicted.
     pub(super) fn set_waiting(&mut self, charges: &[Charged], is_waiting: bool) {
         for Charged { zone, key, .. } in charges {
             if let Some(known) = self.keys[*zone].peek_mut(key) {

@@ -27,7 +27,8 @@ use crate::store::{
 };
 use crate::time::pacer::Pacer;
 
-/// Number of batches in flight from which on a new batch waits for a reply, or for `MAX_GATHER_TIME`.
+/// Number of batches in flight from which on a new batch waits for a reply, or for
+/// `MAX_GATHER_TIME`.
 const ENOUGH_UNDER_WAY: usize = 4;
 /// Time for which a batch waits while enough batches are in flight.
 const MAX_GATHER_TIME: Duration = Duration::from_millis(1);

@@ -48,7 +48,8 @@ impl Carried {
         self.notify_answered();
     }
 
-    /// Calls `respond` for each request and its answer once its key's earlier requests are answered.
+    /// Calls `respond` for each request and its answer once its key's earlier requests are
+    /// answered.
     ///
     /// This never delays an answer too long: a key's requests are sent in the order of their joins,
     /// so an earlier request is answered or given up before a later one times out.

@@ -144,8 +144,8 @@ impl ZoneSupervisor {
 
     /// Calls `call` at the actor of a key, if the key has one.
     ///
-    /// A key without an actor has no waiters, no sleeping requests and no requests in flight, unless
-    /// they were forgotten in a panic.
+    /// A key without an actor has no waiters, no sleeping requests and no requests in flight,
+    /// unless they were forgotten in a panic.
     pub(super) fn if_active(
         &self,
         key: &[u8],

@@ -173,7 +173,8 @@ impl World {
         self.over(request, event);
     }
 
-    /// Removes followers that have received a result. `answered`: their requests, in the table's order.
+    /// Removes followers that have received a result. `answered`: their requests, in the table's
+    /// order.
     pub(super) fn answered(&mut self, answered: &[usize]) {
         assert!(
             answered.is_sorted(),
