@@ -219,10 +219,10 @@ pub(super) const CASES: &[Case] = &[
     // A state file in a missing folder.
     ("", "server.state = \"/missing/drip.state\"\n",
      "1:16: warning: state: no file can be written in /missing: No such file or directory (os error 2); name one in a folder that this user can write, or a restart forgets all levels"),
-    ("", "server.state = \"/dev/shm/drip.state\"\n", ""),
+    ("", "server.state = \"/tmp/drip-of-no-gateway.state\"\n", ""),
     // A state file that would replace another file.
-    ("", "server.state = \"/dev/shm\"\n",
-     "1:16: warning: state: the state cannot be written to /dev/shm: it is not a regular file; name another file, or a restart forgets all levels"),
+    ("", "server.state = \"/tmp\"\n",
+     "1:16: warning: state: the state cannot be written to /tmp: it is not a regular file; name another file, or a restart forgets all levels"),
     ("", "server.state = \"/etc/passwd\"\n",
      "1:16: warning: state: the state cannot be written to /etc/passwd: it has other content, which drip does not overwrite; name another file, or a restart forgets all levels"),
 ];
