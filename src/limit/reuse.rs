@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use super::moment::Moment;
+use super::stable_hash::spread;
 
 /// Duration by which a connection is closed before the server would close it.
 ///
-/// Otherwise a request could meet the close.
+/// Otherwise the server could close it while a request is on its way.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Limits of the connections to an origin, or of the connections of clients.
@@ -30,7 +31,7 @@ pub struct Usage {
     end: Moment,
     /// Number of requests that it has carried.
     requests: u32,
-    /// Idle seconds after which the server closes it; `u32::MAX` if the server does not say.
+    /// Idle seconds after which the server closes it; `u32::MAX` if it reports none.
     server_idle: u32,
 }
 
@@ -40,9 +41,7 @@ impl Usage {
     /// It ends up to a tenth of its longest age early, so that connections opened together do not
     /// end together.
     pub fn new(limits: &ReuseLimits, now: Moment) -> Self {
-        // Fibonacci hashing: instants that lie close together are spread evenly.
-        let spread = now.as_nanos().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let early = limits.age / 10 * u32::try_from(spread).unwrap_or_default() / (1 << 16);
+        let early = (limits.age / 10).mul_f64(spread(now.as_nanos()));
         let end = match limits.age {
             Duration::ZERO => Moment::from_nanos(u64::MAX),
             age => now + age.saturating_sub(early),

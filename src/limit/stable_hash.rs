@@ -2,6 +2,8 @@
 
 use std::hash::Hasher;
 
+use crate::to_float;
+
 /// Returns a hash (FNV-1a) that is the same in each process and version.
 ///
 /// Several gateways agree on it.
@@ -15,6 +17,13 @@ pub fn mixed(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
+}
+
+/// Maps a number to 0 to 1, so that consecutive numbers are far apart and evenly spread.
+///
+/// This is Fibonacci hashing: multiplication by the golden ratio.
+pub(crate) fn spread(number: u64) -> f64 {
+    to_float(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) / 65_536.0
 }
 
 /// Hasher of numbers that no client chooses, so it needs no secret.

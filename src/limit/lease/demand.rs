@@ -9,7 +9,8 @@ use crate::{Moment, nanos};
 pub(super) struct RecentRequests {
     /// Start of the current span.
     began: Moment,
-    present: u32,
+    /// Count of the current span.
+    current: u32,
     /// Counts of the two spans before it, the last one first.
     before: [u32; 2],
 }
@@ -18,7 +19,7 @@ impl RecentRequests {
     pub(super) fn new(now: Moment) -> Self {
         Self {
             began: now,
-            present: 0,
+            current: 0,
             before: [0; 2],
         }
     }
@@ -26,7 +27,7 @@ impl RecentRequests {
     /// Counts a request.
     pub fn add(&mut self, length: Duration, now: Moment) {
         *self = self.at(length, now);
-        self.present = self.present.saturating_add(1);
+        self.current = self.current.saturating_add(1);
     }
 
     /// Returns the smaller count of the last two whole spans.
@@ -38,7 +39,7 @@ impl RecentRequests {
     /// Returns whether no request came in the last spans.
     pub(super) fn is_none(&self, length: Duration, now: Moment) -> bool {
         let here = self.at(length, now);
-        here.present == 0 && here.before == [0; 2]
+        here.current == 0 && here.before == [0; 2]
     }
 
     /// Returns the same counts, seen from the span that contains `now`.
@@ -48,16 +49,16 @@ impl RecentRequests {
             return Self::new(now);
         };
         let [last, _] = self.before;
-        let (present, before) = match passed {
+        let (current, before) = match passed {
             0 => return *self,
-            1 => (0, [self.present, last]),
-            2 => (0, [0, self.present]),
+            1 => (0, [self.current, last]),
+            2 => (0, [0, self.current]),
             _ => (0, [0; 2]),
         };
         let began = self.began + Duration::from_nanos(passed.saturating_mul(length));
         Self {
             began,
-            present,
+            current,
             before,
         }
     }

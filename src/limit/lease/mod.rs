@@ -30,6 +30,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::stable_hash::spread;
 use super::{Algorithm, Cost, Delay, Limit, Moment, Rate};
 use demand::RecentRequests;
 
@@ -44,10 +45,11 @@ pub struct Lease<P> {
     /// Slots, in the order in which they are used.
     slots: VecDeque<Leased<P>>,
     /// Slots that may not be used any more.
-    over: Vec<Leased<P>>,
+    unusable: Vec<Leased<P>>,
+    /// Refusal of the store, and the instant until which requests are refused because of it.
     refused: Option<(P, Moment)>,
     /// End of the validity of the last slot that the store has granted.
-    reaches: Moment,
+    granted_until: Moment,
 }
 
 /// Slot that was leased.
@@ -93,9 +95,9 @@ impl<P: Clone> Lease<P> {
             limit,
             demand: RecentRequests::new(now),
             slots: VecDeque::new(),
-            over: Vec::new(),
+            unusable: Vec::new(),
             refused: None,
-            reaches: Moment::default(),
+            granted_until: Moment::default(),
         }
     }
 
@@ -103,7 +105,7 @@ impl<P: Clone> Lease<P> {
     pub fn arrive(&mut self, length: Duration, limit: Limit, now: Moment) {
         if limit != self.limit && self.slots.is_empty() && self.demand.is_none(length, now) {
             *self = Self {
-                over: std::mem::take(&mut self.over),
+                unusable: std::mem::take(&mut self.unusable),
                 ..Self::new(limit, now)
             };
         }
@@ -121,7 +123,7 @@ impl<P: Clone> Lease<P> {
             if now < first.usable_until {
                 return Some(LeaseAnswer::Slot(first.slot));
             }
-            self.over.push(first);
+            self.unusable.push(first);
         }
         let (refusal, until) = self.refused.as_ref()?;
         (now < *until).then(|| LeaseAnswer::Refused(refusal.clone()))
@@ -129,20 +131,20 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the number of slots to take in addition to that of a request with this limit.
     pub fn ahead(&self, terms: &LeaseTerms, limit: Limit, now: Moment) -> u32 {
-        let is_for_it = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
-        if !is_for_it || !self.slots.is_empty() {
+        let may_lease = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
+        if !may_lease || !self.slots.is_empty() {
             return 0;
         }
         let used = u128::from(self.demand.steady(terms.length, now));
         let room = self.room(terms, now).min(terms.length).as_nanos();
-        let twice = (used * room).checked_div(terms.length.as_nanos());
-        let ahead = (twice.unwrap_or(0) / 2).min(MAX_AHEAD);
+        let used_in_room = (used * room).checked_div(terms.length.as_nanos());
+        let ahead = (used_in_room.unwrap_or(0) / 2).min(MAX_AHEAD);
         u32::try_from(ahead).unwrap_or(0)
     }
 
     /// Returns the duration for which the bucket has room without waiting or refusals.
     fn room(&self, terms: &LeaseTerms, now: Moment) -> Duration {
-        let granted = self.reaches.since(now);
+        let granted = self.granted_until.since(now);
         if terms.algorithm.has_windows() {
             return if granted.is_zero() {
                 terms.rate.period()
@@ -160,13 +162,13 @@ impl<P: Clone> Lease<P> {
     }
 
     /// Records the end of validity of a slot that the store has just granted.
-    pub fn reaches(&mut self, usable_until: Moment) {
-        self.reaches = self.reaches.max(usable_until);
+    pub fn note_granted(&mut self, usable_until: Moment) {
+        self.granted_until = self.granted_until.max(usable_until);
     }
 
     /// Adds a slot behind the others.
     pub fn add(&mut self, slot: Leased<P>) {
-        self.reaches(slot.usable_until);
+        self.note_granted(slot.usable_until);
         self.slots.push_back(slot);
     }
 
@@ -188,9 +190,10 @@ impl<P: Clone> Lease<P> {
         } else {
             drains_in
         };
-        let most = (whole / 4).min(terms.length);
+        let longest = (whole / 4).min(terms.length);
         let pause = if is_busy {
-            some_of(most, asked)
+            // Half of the longest pause, and up to the whole of it.
+            (longest / 2).mul_f64(1.0 + spread(asked.as_nanos()))
         } else {
             Duration::ZERO
         };
@@ -206,7 +209,7 @@ impl<P: Clone> Lease<P> {
 
     /// Removes all slots whose lease has ended, the last one first.
     pub fn end(&mut self, now: Moment) -> Vec<Leased<P>> {
-        let mut ended = std::mem::take(&mut self.over);
+        let mut ended = std::mem::take(&mut self.unusable);
         while self.slots.front().is_some_and(|it| it.ends <= now) {
             ended.extend(self.slots.pop_front());
         }
@@ -216,14 +219,14 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the end of the lease of the next slot; `None` without slots.
     pub fn next_end(&self) -> Option<Moment> {
-        let first = self.over.first().or(self.slots.front())?;
+        let first = self.unusable.first().or(self.slots.front())?;
         Some(first.ends)
     }
 
     /// Removes all slots, the last one first. Ends local refusals.
     pub fn clear(&mut self) -> Vec<Leased<P>> {
         self.refused = None;
-        let mut all = std::mem::take(&mut self.over);
+        let mut all = std::mem::take(&mut self.unusable);
         all.extend(self.slots.drain(..));
         all.reverse();
         all
@@ -231,14 +234,6 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the number of slots.
     pub fn slots(&self) -> usize {
-        self.slots.len() + self.over.len()
+        self.slots.len() + self.unusable.len()
     }
-}
-
-/// Returns a duration between half of `span` and `span` that varies with `now`.
-fn some_of(span: Duration, now: Moment) -> Duration {
-    // Multiplicative hashing: neighbouring instants get numbers that are far apart.
-    let hash = now.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-    let half = span / 2;
-    half + half.mul_f64(f64::from(u16::try_from(hash).unwrap_or(0)) / f64::from(u16::MAX))
 }

@@ -288,7 +288,7 @@ impl Simulation {
             // Like in the batcher: the store decided after it was called.
             let usable_until = sent + until.since(decided);
             if index < first {
-                gateway.lease.reaches(usable_until);
+                gateway.lease.note_granted(usable_until);
                 continue;
             }
             let ends = usable_until.min(sent + length);

@@ -81,7 +81,7 @@ fn no_more_is_taken_than_is_used_in_half_of_the_room() {
     let mut lease = used(queue, 40);
     let found = lease.ahead(&terms, queue, at(60));
     assert_eq!(found, 0, "others would wait for it");
-    lease.reaches(at(65));
+    lease.note_granted(at(65));
     assert_eq!(lease.ahead(&terms, queue, at(60)), 5, "all wait for 5 ms");
 }
 

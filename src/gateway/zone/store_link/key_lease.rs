@@ -99,7 +99,7 @@ impl KeyLease {
                 break;
             };
             if nth == 0 {
-                self.lease.reaches(usable_until);
+                self.lease.note_granted(usable_until);
                 continue;
             }
             // Tokens cannot be given back: others may have a later slot that depends on this one.
