@@ -52,7 +52,7 @@ impl Percent {
     }
 
     /// Returns the nearest percentage below a share of the whole, from 0 to 1.
-    pub fn of(part: f64) -> Self {
+    pub fn of_share(part: f64) -> Self {
         Self::nearest(to_whole(part * f64::from(Self::ALL.millionths())))
     }
 
@@ -78,8 +78,9 @@ impl FromStr for Percent {
     fn from_str(text: &str) -> Result<Self, PercentError> {
         let number = text.strip_suffix('%').ok_or(PercentError::Form)?;
         let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-        let fits = |part: &str, most: usize| {
-            (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        let fits = |part: &str, max_digits: usize| {
+            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+            is_number && (1..=max_digits).contains(&part.len())
         };
         if !fits(whole, 9) || !fits(decimals, 4) {
             return Err(PercentError::Form);

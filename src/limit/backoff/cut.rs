@@ -20,23 +20,14 @@ pub struct Cuts {
 pub struct Cut {
     /// Instant of the last cut.
     pub at: Moment,
-    /// Number of answers that were counted then, plus outstanding requests that were past `slow`.
+    /// Number of answers in the window of the cut, plus outstanding requests that were past `slow`.
     pub answers: u64,
-    /// Number of bad ones among them: trouble, or slow.
+    /// Number of `answers` that were trouble, or slow.
     pub bad: u64,
     /// Instant until which the limit does not grow. Only some cuts of the rate set it.
     pub steady_until: Option<Moment>,
     /// Whether another gateway made the cut, from its own answers.
     pub is_elsewhere: bool,
-}
-
-/// Reason why the number in flight is not cut although answers are slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Instant since which fewer requests in flight are known not to make answers faster.
-    pub since: Moment,
-    /// Instant until which the number is not cut.
-    pub until: Moment,
 }
 
 /// Limits that are lower than configured, and why.
@@ -50,9 +41,10 @@ pub struct Lowered {
     pub paused_until: Option<Moment>,
     /// Whether another gateway received the Retry-After of the pause.
     pub is_paused_elsewhere: bool,
-    /// Set if a lower number in flight did not make answers faster, and they are still slow.
-    pub kept: Option<Kept>,
-    /// Whether the lowered number in flight grows, because answers come in time.
+    /// Whether answers are slow and the number in flight is not cut, because a lower number did not
+    /// make them faster.
+    pub is_kept: bool,
+    /// Whether the lowered number in flight grows, because answers are fast enough.
     pub grows: bool,
     /// Mean duration of answers in the last window before any limit was lowered.
     ///
@@ -61,7 +53,7 @@ pub struct Lowered {
 }
 
 impl Cut {
-    pub(super) fn of(bad: u64, answers: u64, at: Moment) -> Self {
+    pub(super) fn new(bad: u64, answers: u64, at: Moment) -> Self {
         Self {
             at,
             answers,

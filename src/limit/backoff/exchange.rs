@@ -20,12 +20,14 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// Time constant, in seconds, of the decay of counted answers when a gateway's share is computed.
 const DECAY_SECONDS: f64 = 3.0;
 /// Number of answers of all gateways from which a gateway's share is computed.
-const ENOUGH: f64 = 10.0;
+const MIN_ANSWERS: f64 = 10.0;
 /// Lower bound of a gateway's share: at most 1024 gateways share an origin.
 const MIN_PART: f64 = 1.0 / 1024.0;
-/// A store's clock that is back by this much was set back. The stored state is unusable then.
+/// If the stored state is from further in the future, the store's clock was set back.
+///
+/// The state is unusable then.
 const SET_BACK: Duration = Duration::from_secs(1);
-/// If two estimates of an instant differ by more than this, a clock was set.
+/// If two estimates of an instant differ by at least this, a clock was set.
 const CLOCK_SET: Duration = Duration::from_millis(500);
 
 /// Identifier of the stored state. Zeros: nothing is stored.
@@ -68,24 +70,27 @@ pub struct LearnedReply {
 /// is in flight at a time.
 #[derive(Debug, Default)]
 pub struct BackoffExchange {
+    /// Identifier of this gateway, from which its tokens are made.
     author: u64,
+    /// Number of states that this gateway has sent.
     count: u32,
     /// Stored state, as of the last reply.
-    known: Option<Known>,
+    known: Option<StoredState>,
     is_under_way: bool,
-    /// Instant of the last query.
-    last: Option<Moment>,
+    last_query: Option<Moment>,
     /// Whether other gateways must receive a newer state at once.
     is_urgent: bool,
-    /// Answers not yet sent to the store. `sent` are those of the query in flight.
-    answers: u64,
-    sent: u64,
+    /// Total charge of answers that were not yet sent to the store.
+    unsent_answers: u64,
+    /// Total charge of the answers in the query in flight.
+    sent_answers: u64,
     /// Answers of this gateway since the store began to count.
-    counted: Counted,
+    counted: CountedAnswers,
 }
 
+/// State in the store, as of its last reply.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct StoredState {
     token: Token,
     /// `None`: unusable.
     learned: Option<Learned>,
@@ -95,7 +100,8 @@ struct Known {
 
 /// Answers of this gateway, with the decay that the store applies to all answers.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct CountedAnswers {
+    /// Total charge.
     answers: f64,
     /// Instant of the last update, on the store's clock.
     at: Moment,
@@ -114,7 +120,7 @@ impl BackoffExchange {
 
     /// Counts the charge of an answer of the origin.
     pub fn count(&mut self, cost: u32) {
-        self.answers = self.answers.saturating_add(cost.into());
+        self.unsent_answers = self.unsent_answers.saturating_add(cost.into());
     }
 
     /// Returns when the next query is due. `None`: a query is in flight.
@@ -122,21 +128,20 @@ impl BackoffExchange {
         if self.is_under_way {
             return None;
         }
-        let after = |span| Some(self.last.map_or(now, |last| last + span));
-        if backoff.is_pending() || self.is_urgent {
-            return after(MIN_INTERVAL);
-        }
-        after(if backoff.is_busy() {
+        let interval = if backoff.is_pending() || self.is_urgent {
+            MIN_INTERVAL
+        } else if backoff.is_busy() {
             QUERY_INTERVAL
         } else {
             QUERY_INTERVAL_IDLE
-        })
+        };
+        Some(self.last_query.map_or(now, |last| last + interval))
     }
 
     /// Returns the next query, which the caller sends now.
     pub fn ask(&mut self, backoff: &Backoff, now: Moment) -> LearnedQuery {
-        (self.is_under_way, self.last) = (true, Some(now));
-        self.sent = std::mem::take(&mut self.answers);
+        (self.is_under_way, self.last_query) = (true, Some(now));
+        self.sent_answers = std::mem::take(&mut self.unsent_answers);
         let update = backoff.is_lower_than(self.learned(), now).then(|| {
             self.count = self.count.wrapping_add(1).max(1);
             let mut token = Token::default();
@@ -147,7 +152,7 @@ impl BackoffExchange {
         LearnedQuery {
             known: self.known.map_or(Token::default(), |known| known.token),
             update,
-            answers: self.sent,
+            answers: self.sent_answers,
         }
     }
 
@@ -161,30 +166,29 @@ impl BackoffExchange {
     ) -> Cuts {
         (self.is_under_way, self.is_urgent) = (false, false);
         self.count_part(backoff, reply);
-        let own = asked.update.filter(|(token, _)| *token == reply.token);
-        let before = self.known.filter(|known| known.token == reply.token);
-        let learned = own
-            .map(|(_, learned)| learned)
+        let stored = asked.update.filter(|(token, _)| *token == reply.token);
+        let stored = stored.map(|(_, learned)| learned);
+        let known = self.known.filter(|known| known.token == reply.token);
+        let learned = stored
             .or(reply.learned)
-            .or(before.and_then(|known| known.learned));
+            .or(known.and_then(|known| known.learned));
         let at = reply.ago.map_or(now, |ago| now.before(ago));
         // The query with the shortest delay gives the best estimate.
-        let is_same = |known: &Known| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
-        let at = before.filter(is_same).map_or(at, |known| known.at.min(at));
-        self.known = (reply.token != Token::default()).then_some(Known {
+        let is_same = |known: &StoredState| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
+        let at = known.filter(is_same).map_or(at, |known| known.at.min(at));
+        self.known = (reply.token != Token::default()).then_some(StoredState {
             token: reply.token,
             learned: learned.filter(|_| reply.ago.is_some()),
             at,
         });
-        let mut cuts = Cuts::default();
-        if let (Some((learned, at)), None) = (self.learned(), own) {
-            let learned = *learned;
-            cuts = backoff.adopt(&learned, at, now);
-        }
+        let cuts = match self.learned() {
+            Some((learned, at)) if stored.is_none() => backoff.adopt(learned, at, now),
+            _ => Cuts::default(),
+        };
         if backoff.is_lower_than(self.learned(), now) {
             // Another gateway has stored its state first. Retry at once: frequent writers must not
             // block this one.
-            let is_refused = asked.update.is_some() && own.is_none();
+            let is_refused = asked.update.is_some() && stored.is_none();
             self.is_urgent = backoff.is_pending() || self.known.is_none() || is_refused;
         } else {
             backoff.note_published();
@@ -195,10 +199,10 @@ impl BackoffExchange {
     /// Records that a query failed.
     pub fn failed(&mut self) {
         self.is_under_way = false;
-        self.answers = self.answers.saturating_add(self.sent);
+        self.unsent_answers = self.unsent_answers.saturating_add(self.sent_answers);
     }
 
-    /// Returns the time since `stored`, for the field of [`LearnedReply`].
+    /// Returns the time since `stored`, for [`LearnedReply::ago`].
     pub fn ago(stored: Moment, now: Moment) -> Option<Duration> {
         (stored <= now + SET_BACK).then(|| now.since(stored))
     }
@@ -214,19 +218,20 @@ impl BackoffExchange {
         let counted = &mut self.counted;
         if counted.since != reply.counted_since {
             // The store has lost its count, or has just begun to count.
-            *counted = Counted {
+            *counted = CountedAnswers {
                 answers: 0.0,
                 at: reply.now,
                 since: reply.counted_since,
             };
         }
         let passed = reply.now.since(counted.at).as_secs_f64();
-        counted.answers = counted.answers * (-passed / DECAY_SECONDS).exp() + to_float(self.sent);
+        counted.answers =
+            counted.answers * (-passed / DECAY_SECONDS).exp() + to_float(self.sent_answers);
         counted.at = reply.now;
-        if reply.answers < ENOUGH {
+        if reply.answers < MIN_ANSWERS {
             return;
         }
         let part = (counted.answers / reply.answers).clamp(MIN_PART, 1.0);
-        backoff.set_part(Percent::of(part));
+        backoff.set_part(Percent::of_share(part));
     }
 }

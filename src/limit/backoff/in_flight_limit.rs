@@ -1,19 +1,28 @@
 //! The limit of requests in flight, which slow answers lower.
+//!
+//! [`trial`](super::trial) measures whether the cuts help.
 
 use std::time::Duration;
 
+use super::learned::INSTANT_TOLERANCE;
 use super::saved::SavedInFlight;
 use super::tally::{KeyTally, WHOLE};
-use super::trial::{Ended, Trial};
+use super::trial::{EndedGeneration, Trial, Unhelpful};
 use super::window::Closed;
-use super::{Cut, GivenBack, Kept, LearnedInFlight, Moment};
+use super::{Cut, GivenBack, LearnedInFlight, Moment};
 use crate::Percent;
 
-/// One permit, in the unit of a limit.
-const ONE: u64 = 1_000_000;
+/// One permit, in the unit of a limit: millionths of a permit.
+const ONE: u64 = WHOLE;
 
 /// Lower bound of the permits that a cut leaves.
 const MIN_PERMITS: u64 = 2;
+
+/// Share of slow answers in a window from which the limit is cut: 10 %.
+const CUT_SHARE: u64 = WHOLE / 10;
+
+/// Share of slow answers in a window up to which the limit grows: 5 %.
+const GROWTH_SHARE: u64 = WHOLE / 20;
 
 /// Time without cuts after fewer requests in flight did not make answers faster.
 ///
@@ -24,20 +33,17 @@ const MAX_KEPT_DURATION: Duration = Duration::from_secs(300);
 /// Duration of answers at which a cut aims, in tenths of `slow`.
 const TARGET_TENTHS: u128 = 8;
 
-/// Tolerance of an instant that another gateway estimated: closer instants are the same.
-const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
-
 /// Limit of the number of requests in flight.
 #[derive(Debug)]
 pub(super) struct InFlightLimit {
     /// Configured limit, in permits. `None`: no limit.
-    file: Option<u64>,
-    /// Lower bound of the limit after a cut, as a share of `file`.
+    configured: Option<u64>,
+    /// Lower bound of the limit after a cut, as a share of `configured`.
     floor: Percent,
     /// Limit in force after a cut. `None`: the configured limit applies.
     lowered: Option<LoweredLimit>,
     /// Comparison of answers before and after the cuts.
-    trial: Trial,
+    pub trial: Trial,
     /// Set while the limit is not cut, because fewer requests in flight did not help.
     keeping: Option<Keeping>,
     /// Duration for which the limit is kept the next time.
@@ -49,23 +55,14 @@ pub(super) struct InFlightLimit {
 /// Span of time in which the limit is not cut.
 #[derive(Debug)]
 struct Keeping {
-    kept: Kept,
+    since: Moment,
+    until: Moment,
     /// Mean duration of answers with fewer requests in flight.
     ///
-    /// If it doubles, more requests did harm.
+    /// If it doubles, the additional requests did harm.
     mean: Duration,
     /// Whether answers are still slow.
     is_slow: bool,
-}
-
-impl Keeping {
-    fn new(kept: Kept, mean: Duration) -> Self {
-        Self {
-            kept,
-            mean,
-            is_slow: true,
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -73,22 +70,22 @@ struct LoweredLimit {
     /// Current limit, in millionths of a permit.
     limit: u64,
     /// Number of permits at which the limit has grown back and is no longer lowered.
-    until: u64,
+    original: u64,
     last_cut: Cut,
 }
 
 impl LoweredLimit {
-    /// Returns the current share of `until`.
+    /// Returns the current share of `original`.
     fn share(&self) -> Percent {
         // A limit is in millionths of a permit.
-        Percent::nearest(self.limit / self.until.max(1))
+        Percent::nearest(self.limit / self.original.max(1))
     }
 }
 
 impl InFlightLimit {
-    pub fn new(file: Option<usize>, floor: Percent) -> Self {
+    pub fn new(configured: Option<usize>, floor: Percent) -> Self {
         Self {
-            file: file.map(|it| it as u64),
+            configured: configured.map(|limit| limit as u64),
             floor,
             lowered: None,
             trial: Trial::default(),
@@ -99,10 +96,10 @@ impl InFlightLimit {
     }
 
     /// Returns the effective limit.
-    pub fn now(&self) -> Option<usize> {
-        let lowered = self.lowered.as_ref().map(|it| it.limit / ONE);
-        let now = lowered.or(self.file);
-        now.map(|now| usize::try_from(now).unwrap_or(usize::MAX))
+    pub fn effective(&self) -> Option<usize> {
+        let lowered = self.lowered.as_ref().map(|lowered| lowered.limit / ONE);
+        let limit = lowered.or(self.configured);
+        limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
     /// Returns the last cut, while the limit is lowered.
@@ -110,20 +107,14 @@ impl InFlightLimit {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
     }
 
-    /// Returns whether the limit is lowered, and grows because answers come in time.
+    /// Returns whether the limit is lowered, and grows because answers are fast enough.
     pub fn grows(&self) -> bool {
         self.lowered.is_some() && self.may_grow
     }
 
-    /// Returns why the limit is not cut although answers are slow.
-    pub fn kept(&self) -> Option<Kept> {
-        let keeping = self.keeping.as_ref().filter(|keeping| keeping.is_slow);
-        keeping.map(|keeping| keeping.kept)
-    }
-
-    /// Records an answer without trouble to a request that was in flight at an earlier cut.
-    pub fn answered(&mut self, generation: u64, took: Duration) {
-        self.trial.answered(generation, took);
+    /// Returns whether the limit is not cut although answers are slow, because cuts did not help.
+    pub fn is_kept(&self) -> bool {
+        self.keeping.as_ref().is_some_and(|keeping| keeping.is_slow)
     }
 
     /// Returns the state to save for the next process, if the limit is lowered.
@@ -131,22 +122,20 @@ impl InFlightLimit {
         let lowered = self.lowered.as_ref()?;
         Some(SavedInFlight {
             limit: lowered.limit,
-            of: lowered.until,
+            of: lowered.original,
             answers: lowered.last_cut.answers,
             bad: lowered.last_cut.bad,
         })
     }
 
-    /// Restores what was saved at `at`, as a share of the configured limit.
-    pub fn restore(&mut self, saved: &SavedInFlight, at: Moment) {
-        let until = saved.of.clamp(1, u32::MAX.into());
-        let limit = saved
-            .limit
-            .clamp(MIN_PERMITS * ONE, until.max(MIN_PERMITS) * ONE);
+    /// Restores a limit that was saved at `saved_at`, as a share of the configured limit.
+    pub fn restore(&mut self, saved: &SavedInFlight, saved_at: Moment) {
+        let original = saved.of.clamp(1, u32::MAX.into());
+        let highest = original.max(MIN_PERMITS) * ONE;
         self.lowered = Some(LoweredLimit {
-            limit,
-            until,
-            last_cut: Cut::of(saved.bad, saved.answers, at),
+            limit: saved.limit.clamp(MIN_PERMITS * ONE, highest),
+            original,
+            last_cut: Cut::new(saved.bad, saved.answers, saved_at),
         });
         // No request has been sent that could be slow.
         self.may_grow = true;
@@ -154,24 +143,25 @@ impl InFlightLimit {
     }
 
     /// Changes the configured limit. A lowered limit keeps its share of it.
-    pub fn set_file(&mut self, file: Option<usize>, floor: Percent) {
-        if file.map(|it| it as u64) != self.file {
+    pub fn configure(&mut self, configured: Option<usize>, floor: Percent) {
+        let configured = configured.map(|limit| limit as u64);
+        if configured != self.configured {
             // The measurements were made with other limits.
             self.trial = Trial::default();
         }
-        (self.file, self.floor) = (file.map(|it| it as u64), floor);
+        (self.configured, self.floor) = (configured, floor);
         self.scale_to_configured();
     }
 
     /// Scales a lowered limit to the new configured limit.
     fn scale_to_configured(&mut self) {
-        let (Some(lowered), Some(file)) = (&mut self.lowered, self.file) else {
-            return self.end_growth();
-        };
-        let limit = u128::from(lowered.limit) * u128::from(file) / u128::from(lowered.until.max(1));
-        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        let min_permits = min_permits(file, self.floor);
-        (lowered.limit, lowered.until) = (limit.max(min_permits * ONE), file);
+        if let (Some(lowered), Some(configured)) = (&mut self.lowered, self.configured) {
+            let scaled = u128::from(lowered.limit) * u128::from(configured);
+            let limit = scaled / u128::from(lowered.original.max(1));
+            let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+            lowered.limit = limit.max(min_permits(configured, self.floor) * ONE);
+            lowered.original = configured;
+        }
         self.end_growth();
     }
 
@@ -183,98 +173,106 @@ impl InFlightLimit {
 
     /// Returns the state to send to other gateways at `now`, in shares of the configured limit.
     pub fn learned(&self, now: Moment) -> LearnedInFlight {
-        if self.file.is_none() {
+        if self.configured.is_none() {
             return LearnedInFlight::ALL;
         }
         let given_back = self.keeping.as_ref().map(|keeping| GivenBack {
-            ago: now.since(keeping.kept.since),
-            kept: keeping.kept.until.since(now),
+            ago: now.since(keeping.since),
+            kept: keeping.until.since(now),
             mean: keeping.mean,
         });
-        let Some(lowered) = &self.lowered else {
-            return LearnedInFlight {
-                given_back,
-                ..LearnedInFlight::ALL
-            };
-        };
-        LearnedInFlight {
+        let lowered = self.lowered.as_ref().map(|lowered| LearnedInFlight {
             share: lowered.share(),
             cut_ago: now.since(lowered.last_cut.at),
             answers: lowered.last_cut.answers,
             bad: lowered.last_cut.bad,
+            given_back: None,
+        });
+        LearnedInFlight {
             given_back,
+            ..lowered.unwrap_or(LearnedInFlight::ALL)
         }
     }
 
     /// Returns a share of the configured limit after one more tick of growth, which is 1 %.
     pub fn grown(share: Percent) -> Percent {
-        let share = share.millionths();
-        Percent::from_millionths(share.saturating_add(share / 100)).min(Percent::ALL)
+        Percent::nearest(grown(share.millionths().into()))
     }
 
     /// Adopts the limit of other gateways where it is lower.
     ///
-    /// `present` is the generation that ends with it, and its number of requests without an answer.
-    /// `is_untroubled`: no request can be in trouble at this gateway. Permits that other gateways
-    /// gave back are given back here, too, if no cut was made since.
+    /// Permits that other gateways gave back are given back here, too, if no cut was made since.
+    /// `is_untroubled`: no request can be in trouble at this gateway. The cut of the other gateways
+    /// ends `generation`, which has `unanswered` requests without an answer.
     pub fn adopt(
         &mut self,
         learned: &LearnedInFlight,
         now: Moment,
         is_untroubled: bool,
-        present: (u64, u64),
+        (generation, unanswered): (u64, u64),
     ) {
-        let Some(file) = self.file else {
+        let Some(configured) = self.configured else {
             return;
         };
         self.may_grow |= is_untroubled;
-        let kept_since = self.keeping.as_ref().map(|keeping| keeping.kept.since);
-        if let Some(it) = learned.given_back {
-            let since = now.before(it.ago);
-            let is_newer = kept_since.is_none_or(|known| since > known + INSTANT_TOLERANCE);
-            let cut_at = self.lowered.as_ref().map(|lowered| lowered.last_cut.at);
-            if is_newer && cut_at.is_none_or(|at| at < since) && !it.kept.is_zero() {
-                self.lowered = None;
-                self.trial = Trial::default();
-                let until = now + it.kept.min(MAX_KEPT_DURATION);
-                self.keeping = Some(Keeping::new(Kept { since, until }, it.mean));
-            }
+        let kept_since = self.keeping.as_ref().map(|keeping| keeping.since);
+        if let Some(given_back) = learned.given_back {
+            self.adopt_given_back(&given_back, now);
         }
         let cut_at = now.before(learned.cut_ago);
-        let own = self.lowered.as_ref().map(LoweredLimit::share);
-        let is_taken_back = kept_since.is_some_and(|since| cut_at < since);
-        if learned.share >= own.unwrap_or(Percent::ALL) || is_taken_back {
+        let is_undone_here = kept_since.is_some_and(|since| cut_at < since);
+        let share = self
+            .lowered
+            .as_ref()
+            .map_or(Percent::ALL, LoweredLimit::share);
+        if learned.share >= share || is_undone_here {
             return;
         }
-        let min_permits = min_permits(file, self.floor);
-        let limit = u128::from(file) * u128::from(learned.share.millionths());
-        let limit = u64::try_from(limit)
-            .unwrap_or(u64::MAX)
-            .max(min_permits * ONE);
-        let is_cut = self
-            .last_cut()
-            .is_none_or(|own| own.at + INSTANT_TOLERANCE < cut_at);
-        if is_cut {
-            let (generation, in_flight) = present;
-            self.trial.ended(&Ended {
+        let lowest = min_permits(configured, self.floor) * ONE;
+        let limit = configured.saturating_mul(learned.share.millionths().into());
+        let limit = limit.max(lowest);
+        let known_cut = self.last_cut();
+        let known_cut = known_cut.filter(|known| known.at + INSTANT_TOLERANCE >= cut_at);
+        if known_cut.is_none() {
+            self.trial.end_generation(&EndedGeneration {
                 generation,
-                in_flight,
-                limit: self.lowered.as_ref().map_or(file * ONE, |it| it.limit),
-                is_lowest: limit <= min_permits * ONE,
+                unanswered,
+                limit: self
+                    .lowered
+                    .as_ref()
+                    .map_or(configured * ONE, |it| it.limit),
+                is_lowest: limit <= lowest,
                 at: now,
             });
         }
         let learned_cut = Cut {
             is_elsewhere: true,
-            ..Cut::of(learned.bad, learned.answers, cut_at)
+            ..Cut::new(learned.bad, learned.answers, cut_at)
         };
-        let own_cut = self.last_cut().filter(|_| !is_cut);
         self.lowered = Some(LoweredLimit {
             limit,
-            until: file,
-            last_cut: own_cut.unwrap_or(learned_cut),
+            original: configured,
+            last_cut: known_cut.unwrap_or(learned_cut),
         });
         self.end_growth();
+    }
+
+    /// Gives permits back as other gateways did, unless this gateway has cut its limit since.
+    fn adopt_given_back(&mut self, given_back: &GivenBack, now: Moment) {
+        let since = now.before(given_back.ago);
+        let known = self.keeping.as_ref();
+        let is_newer = known.is_none_or(|known| since > known.since + INSTANT_TOLERANCE);
+        let is_cut_since = self.last_cut().is_some_and(|cut| cut.at >= since);
+        if !is_newer || is_cut_since || given_back.kept.is_zero() {
+            return;
+        }
+        self.lowered = None;
+        self.trial = Trial::default();
+        self.keep(
+            since,
+            now + given_back.kept.min(MAX_KEPT_DURATION),
+            given_back.mean,
+        );
     }
 
     /// Cuts the limit after slow answers, or gives permits back if cuts made no answer faster.
@@ -284,53 +282,55 @@ impl InFlightLimit {
     /// `part` is the share of the origin's answers that arrive at this gateway. A configured limit
     /// applies to all gateways, so the counts of this gateway are divided by `part`.
     pub fn judge(&mut self, closed: &Closed, part: Percent, slow: Duration) -> bool {
-        let window = &closed.window;
-        let bad = window.slow + closed.overdue;
-        let all = window.answers + closed.overdue;
-        if all == 0 {
+        if closed.window.answers + closed.overdue == 0 {
             self.may_grow = closed.unanswered == 0;
             self.note_slow(!self.may_grow, closed.at);
             return false;
         }
-        let share = window.by_key.share(KeyTally::slow);
-        // The share of slow answers is at most 5 %.
-        self.may_grow = share * 20 <= WHOLE;
-        // The share of slow answers is at least 10 %.
-        let is_slow = share * 10 >= WHOLE;
+        let slow_share = closed.window.by_key.share(KeyTally::slow);
+        self.may_grow = slow_share <= GROWTH_SHARE;
+        let is_slow = slow_share >= CUT_SHARE;
         self.note_slow(is_slow, closed.at);
         if !is_slow || self.is_still_kept(closed) {
             return false;
         }
-        if let Some((limit, mean)) = self.trial.no_faster() {
-            self.give_back(limit, mean, closed.at);
-            return true;
-        }
-        let at_origin = closed.unanswered + closed.answering;
-        let part = self.file.map_or(Percent::ALL, |_| part);
-        let answering = of_all_gateways(closed.answering.into(), part, 1);
-        let lowered = self.lowered.as_ref();
-        let until = lowered.map_or(self.file.unwrap_or(at_origin), |it| it.until);
-        let before = lowered.map_or(until, |it| it.limit.div_ceil(ONE));
-        let min_permits = min_permits(self.file.unwrap_or_default(), self.floor);
-        self.trial.ended(&Ended {
-            generation: closed.generation,
-            in_flight: closed.unanswered,
-            limit: lowered.map_or(until.saturating_mul(ONE), |it| it.limit),
-            is_lowest: before <= min_permits + answering,
-            at: closed.at,
-        });
-        // Requests whose answer has begun keep their permits. The cut applies to the rest.
-        let after = lower(before.saturating_sub(answering), closed, part, slow);
-        let after = after.max(min_permits);
-        let after = after.saturating_add(answering).min(before);
-        if after < until {
-            self.lowered = Some(LoweredLimit {
-                limit: after * ONE,
-                until,
-                last_cut: Cut::of(bad, all, closed.at),
-            });
+        match self.trial.take_unhelpful() {
+            Some(unhelpful) => self.give_back(&unhelpful, closed.at),
+            None => self.cut(closed, part, slow),
         }
         true
+    }
+
+    /// Cuts the limit, at most down to its lower bound.
+    fn cut(&mut self, closed: &Closed, part: Percent, slow: Duration) {
+        // Without a configured limit, each gateway limits its own requests.
+        let part = self.configured.map_or(Percent::ALL, |_| part);
+        // Requests whose answer has begun keep their permits. The cut applies to the rest.
+        let answering = of_all_gateways(closed.answering.into(), part, 1);
+        let lowered = self.lowered.as_ref();
+        let original = lowered.map(|lowered| lowered.original).or(self.configured);
+        let original = original.unwrap_or(closed.unanswered + closed.answering);
+        let limit = lowered.map_or(original.saturating_mul(ONE), |lowered| lowered.limit);
+        let before = limit.div_ceil(ONE);
+        let lowest = min_permits(self.configured.unwrap_or_default(), self.floor);
+        self.trial.end_generation(&EndedGeneration {
+            generation: closed.generation,
+            unanswered: closed.unanswered,
+            limit,
+            is_lowest: before <= lowest + answering,
+            at: closed.at,
+        });
+        let rest = lower(before.saturating_sub(answering), closed, part, slow);
+        let after = rest.max(lowest).saturating_add(answering).min(before);
+        if after < original {
+            let bad = closed.window.slow + closed.overdue;
+            let answers = closed.window.answers + closed.overdue;
+            self.lowered = Some(LoweredLimit {
+                limit: after * ONE,
+                original,
+                last_cut: Cut::new(bad, answers, closed.at),
+            });
+        }
     }
 
     /// Returns whether the limit is kept in spite of the slow answers of a window.
@@ -346,7 +346,7 @@ impl InFlightLimit {
             (self.keeping, self.next_kept_duration) = (None, MIN_KEPT_DURATION);
             return false;
         }
-        if closed.at >= keeping.kept.until {
+        if closed.at >= keeping.until {
             self.keeping = None;
             return false;
         }
@@ -359,36 +359,45 @@ impl InFlightLimit {
             return;
         };
         keeping.is_slow = is_slow;
-        if !is_slow && at >= keeping.kept.until {
+        if !is_slow && at >= keeping.until {
             (self.keeping, self.next_kept_duration) = (None, MIN_KEPT_DURATION);
         }
     }
 
     /// Sets the limit to its value before the cuts that made no answer faster.
-    fn give_back(&mut self, limit: u64, mean: Duration, at: Moment) {
+    fn give_back(&mut self, unhelpful: &Unhelpful, at: Moment) {
         if let Some(lowered) = &mut self.lowered {
-            lowered.limit = lowered.limit.max(limit);
+            lowered.limit = lowered.limit.max(unhelpful.limit);
         }
         self.end_growth();
         self.trial = Trial::default();
-        let (since, until) = (at, at + self.next_kept_duration);
-        self.keeping = Some(Keeping::new(Kept { since, until }, mean));
+        self.keep(at, at + self.next_kept_duration, unhelpful.mean);
         self.next_kept_duration = (self.next_kept_duration * 2).min(MAX_KEPT_DURATION);
+    }
+
+    /// Starts a span of time in which the limit is not cut.
+    fn keep(&mut self, since: Moment, until: Moment, mean: Duration) {
+        self.keeping = Some(Keeping {
+            since,
+            until,
+            mean,
+            is_slow: true,
+        });
     }
 
     /// Grows the limit by 1 % for a tick. Returns whether the limit has changed.
     pub fn grow(&mut self) -> bool {
-        let before = self.now();
+        let before = self.effective();
         if let Some(lowered) = self.lowered.as_mut().filter(|_| self.may_grow) {
-            lowered.limit += lowered.limit / 100;
+            lowered.limit = grown(lowered.limit);
             self.end_growth();
         }
-        self.now() != before
+        self.effective() != before
     }
 
     /// Ends a lowered limit that has grown back.
     fn end_growth(&mut self) {
-        let is_over = |lowered: &LoweredLimit| lowered.limit >= lowered.until.saturating_mul(ONE);
+        let is_over = |it: &LoweredLimit| it.limit >= it.original.saturating_mul(ONE);
         if self.lowered.as_ref().is_some_and(is_over) {
             self.lowered = None;
             self.trial = Trial::default();
@@ -396,9 +405,15 @@ impl InFlightLimit {
     }
 }
 
-/// Returns the limit after a cut: at least half, and enough for the good answers.
+/// Returns a limit or a share after one more tick of growth, which is 1 %.
+fn grown(limit: u64) -> u64 {
+    limit + limit / 100
+}
+
+/// Returns the limit after a cut: at least half, and enough for the answers that were not slow.
 fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
+    // Mean number in flight of the requests whose answers were not slow.
     let busy = of_all_gateways(window.good_nanos, part, span);
     // Mean number in flight at which answers take the target duration.
     let slow_total = slow.as_nanos().saturating_mul(window.completions.into());
@@ -407,19 +422,17 @@ fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     lower.max(limit.div_ceil(2)).max(busy)
 }
 
-/// Returns the lower bound of the permits that a cut leaves, for a configured limit of `file`.
-fn min_permits(file: u64, floor: Percent) -> u64 {
-    let millionths = u128::from(file) * u128::from(floor.millionths());
-    round_up(millionths, u128::from(Percent::ALL.millionths())).max(MIN_PERMITS)
+/// Returns the lower bound of the permits that a cut leaves.
+fn min_permits(configured: u64, floor: Percent) -> u64 {
+    let floor = configured.saturating_mul(floor.millionths().into());
+    floor.div_ceil(WHOLE).max(MIN_PERMITS)
 }
 
-/// Returns `number` / `by` of all gateways, if `part` of it is counted here. Rounds up.
-fn of_all_gateways(number: u128, part: Percent, by: u128) -> u64 {
-    let all = number.saturating_mul(Percent::ALL.millionths().into());
-    let by = by.saturating_mul(part.millionths().max(1).into());
-    round_up(all, by)
-}
-
-fn round_up(number: u128, by: u128) -> u64 {
-    u64::try_from(number.div_ceil(by)).unwrap_or(u64::MAX)
+/// Returns `number / divisor`, extrapolated from this gateway to all. Rounds up.
+///
+/// `part` is the share of this gateway.
+fn of_all_gateways(number: u128, part: Percent, divisor: u128) -> u64 {
+    let number = number.saturating_mul(WHOLE.into());
+    let divisor = divisor.saturating_mul(part.millionths().into());
+    u64::try_from(number.div_ceil(divisor)).unwrap_or(u64::MAX)
 }

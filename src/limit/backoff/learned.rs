@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use super::in_flight_limit::InFlightLimit;
 use super::rate_share::RateShare;
-use super::tick::{TICK, tick_after};
-use super::{Backoff, Cuts, MAX_TICKS, Moment};
+use super::tick::{tick_after, ticks_until};
+use super::{Backoff, Cuts, Moment};
 use crate::Percent;
 
 /// Time from a cut until all gateways know it. Requests sent before then are not judged.
 const KNOWN_AFTER: Duration = Duration::from_millis(300);
 /// Tolerance of an estimated instant: two estimates closer than this are the same instant.
-const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
-/// Tolerance of a share, in millionths. Gateways grow alike, but each at its own ticks.
-const RATE_APART: u32 = 10_000;
-/// The same for the number in flight.
-const IN_FLIGHT_APART: u32 = 30_000;
+pub(super) const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
+/// Tolerance of the rate's share, in millionths: gateways grow alike, but each at its own ticks.
+const RATE_TOLERANCE: u32 = 10_000;
+/// Tolerance of the share of requests in flight, in millionths.
+const IN_FLIGHT_TOLERANCE: u32 = 30_000;
+/// Tolerance of the end of a pause.
+const PAUSE_TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Back-off state of an origin at one instant.
 ///
@@ -84,44 +86,52 @@ pub struct GivenBack {
 pub(super) struct SharedCuts {
     /// Identifier of this gateway, from which the identifiers of its cuts are made.
     author: u64,
+    /// Number of cuts that this gateway made.
     count: u64,
-    /// Identifier of the last known cut; `cut_at` is its instant.
+    /// Identifier of the last known cut.
     cut: u64,
+    /// Instant of the last known cut.
     cut_at: Moment,
     /// Whether this gateway made the cut and other gateways do not know it yet.
     is_pending: bool,
     /// Instant from which all gateways know the last cut.
     known_at: Option<Moment>,
     /// Share of the origin's answers that arrive at this gateway.
-    part: Percent,
+    pub part: Percent,
 }
 
-/// State of [`Learned`] at a later instant, with the growth in between.
+/// State of other gateways at a later instant, with the growth in between.
 struct Grown {
     rate: RateShare,
-    in_flight: Percent,
+    in_flight: LearnedInFlight,
     paused_until: Moment,
 }
 
 impl Grown {
     /// Applies the growth between `at` and `now`, by the rules that all gateways follow.
-    fn of(learned: &Learned, at: Moment, now: Moment) -> Self {
+    fn new(learned: &Learned, at: Moment, now: Moment) -> Self {
         let at = at.min(now);
         let mut rate = RateShare::learned_at(&learned.rate, at);
-        let mut in_flight = learned.in_flight.share;
+        let mut in_flight = learned.in_flight.aged(now.since(at));
         let paused_until = at + learned.paused;
-        let skipped_to = tick_after(now.before(TICK * MAX_TICKS));
-        let begins = tick_after(at.max(paused_until.min(now))).max(skipped_to);
-        let mut tick = begins;
-        while tick <= now {
+        let first = tick_after(at.max(paused_until.min(now)));
+        for tick in ticks_until(first, now) {
             rate.grow(tick);
-            in_flight = InFlightLimit::grown(in_flight);
-            tick = tick + TICK;
+            in_flight.share = InFlightLimit::grown(in_flight.share);
         }
         Self {
             rate,
             in_flight,
             paused_until,
+        }
+    }
+
+    /// Returns a state in which nothing is lowered.
+    fn nothing(now: Moment) -> Self {
+        Self {
+            rate: RateShare::new(now),
+            in_flight: LearnedInFlight::ALL,
+            paused_until: now,
         }
     }
 }
@@ -137,12 +147,8 @@ impl SharedCuts {
     }
 
     /// Returns whether `tick` is the first one at which all gateways know the last cut.
-    pub fn is_known_by(&mut self, tick: Moment) -> bool {
+    pub fn take_known(&mut self, tick: Moment) -> bool {
         self.known_at.take_if(|at| *at <= tick).is_some()
-    }
-
-    pub fn part(&self) -> Percent {
-        self.part
     }
 }
 
@@ -175,10 +181,8 @@ impl Backoff {
 
     /// Returns the state to send to other gateways at `now`.
     pub fn learned(&self, now: Moment) -> Learned {
-        let (cut, cut_at) = self
-            .shared_cuts
-            .as_ref()
-            .map_or((0, now), |shared| (shared.cut, shared.cut_at));
+        let shared = self.shared_cuts.as_ref();
+        let (cut, cut_at) = shared.map_or((0, now), |shared| (shared.cut, shared.cut_at));
         let paused = self.paused_for_all().map(|until| until.since(now));
         Learned {
             cut,
@@ -189,30 +193,32 @@ impl Backoff {
         }
     }
 
-    /// Returns whether this gateway has lower limits than `known`.
+    /// Returns whether this gateway has lower limits than other gateways.
     ///
-    /// `known` is the state that other gateways had at its instant. `None`: they have no state.
+    /// `known` is the state of the other gateways, and its instant. `None`: they have no state.
     pub fn is_lower_than(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
-        let nothing = Learned::NOTHING;
-        let (known, at) = known.unwrap_or((&nothing, now));
-        let known_in_flight = known.in_flight;
-        let known = Grown::of(known, at, now);
-        let is_pending = self.is_pending();
-        let apart = |most: u32| if is_pending { 0 } else { most };
+        let known = known.map_or_else(
+            || Grown::nothing(now),
+            |(learned, at)| Grown::new(learned, at, now),
+        );
         let own = self.learned(now);
-        let is_below = |own: Percent, known: Percent, most| {
-            own.millionths() + apart(most) < known.millionths()
+        let is_pending = self.is_pending();
+        let is_lower = |own: Percent, known: Percent, tolerance: u32| {
+            // A cut of this gateway counts, however small it is.
+            let tolerance = if is_pending { 0 } else { tolerance };
+            own.millionths() + tolerance < known.millionths()
         };
-        let later = |own: Duration, known: Moment| own > known.since(now) + INSTANT_TOLERANCE;
-        let (steady_until, is_lower) = (known.rate.steady_until(), own.rate.share < Percent::ALL);
-        is_below(own.rate.share, known.rate.share(), RATE_APART)
-            || (is_lower && later(own.rate.steady, steady_until))
-            || is_below(own.in_flight.share, known.in_flight, IN_FLIGHT_APART)
-            || later(own.paused, known.paused_until)
-            || own
-                .in_flight
-                .given_back
-                .is_some_and(|own| known_in_flight.is_before(own, now.since(at)))
+        let ends_later = |own: Duration, known: Moment| own > known.since(now) + INSTANT_TOLERANCE;
+        let is_rate_lowered = own.rate.share < Percent::ALL;
+        is_lower(own.rate.share, known.rate.share(), RATE_TOLERANCE)
+            || (is_rate_lowered && ends_later(own.rate.steady, known.rate.steady_until()))
+            || is_lower(
+                own.in_flight.share,
+                known.in_flight.share,
+                IN_FLIGHT_TOLERANCE,
+            )
+            || ends_later(own.paused, known.paused_until)
+            || known.in_flight.lacks(own.in_flight.given_back)
     }
 
     /// Returns whether other gateways do not know the last cut of this gateway yet.
@@ -240,75 +246,51 @@ impl Backoff {
     /// grown since then by the same rules, so all gateways compute the same.
     pub fn adopt(&mut self, learned: &Learned, at: Moment, now: Moment) -> Cuts {
         self.advance(now);
-        let is_new = self
-            .shared_cuts
-            .as_ref()
-            .is_some_and(|shared| learned.cut != 0 && learned.cut != shared.cut);
-        let grown = Grown::of(learned, at, now);
-        // Answers that came before this cut are no longer judged.
+        let known_cut = self.shared_cuts.as_ref().map(|shared| shared.cut);
+        let is_new = learned.cut != 0 && known_cut.is_some_and(|known| known != learned.cut);
+        let grown = Grown::new(learned, at, now);
+        // A new cut ends the generation: the answers of the window are not judged.
         let is_untroubled = if is_new {
-            self.traffic.at_origin().1 == 0
+            self.traffic.unanswered == 0
         } else {
             self.traffic.is_untroubled()
         };
-        let mut lowered = Cuts::default();
-        if self.file_rate.is_some() && self.rate_share.adopt(&grown.rate, is_new, is_untroubled) {
+        let mut cuts = Cuts::default();
+        if self.configured_rate.is_some()
+            && self.rate_share.adopt(&grown.rate, is_new, is_untroubled)
+        {
             self.rate_share.raise_to(self.limits.floor);
-            self.show_rate();
-            lowered.trouble = true;
+            (cuts.trouble, self.changed) = (true, true);
         }
         if self.limits.slow.is_some() {
-            let before = self.in_flight_limit.now();
-            let current = self.traffic.at_origin();
-            let age = now.since(at.min(now));
-            let in_flight = learned.in_flight.later(age, grown.in_flight);
+            let before = self.in_flight_limit.effective();
+            let current = (self.traffic.generation, self.traffic.unanswered);
             self.in_flight_limit
-                .adopt(&in_flight, now, is_untroubled, current);
-            let after = self.in_flight_limit.now();
-            lowered.slow = after < before;
+                .adopt(&grown.in_flight, now, is_untroubled, current);
+            let after = self.in_flight_limit.effective();
+            cuts.slow = after < before;
             self.changed |= after != before;
         }
-        // The bound counts from the instant of the cut. Else each read of the state would restart
-        // it.
-        let began = at.min(now).before(learned.cut_ago);
-        let until = grown.paused_until.min(began + self.limits.max_pause);
-        let known = self.paused_until.max(self.ended_pause);
-        let is_longer = until > known.unwrap_or(now).max(now) + Duration::from_millis(1);
-        if is_longer {
-            (self.paused_until, self.is_paused_elsewhere) = (Some(until), true);
+        let cut_at = at.min(now).before(learned.cut_ago);
+        // `max_pause` counts from the cut. Otherwise each read of the state would restart it.
+        let paused_until = grown.paused_until.min(cut_at + self.limits.max_pause);
+        let known_pause = self.paused_until.max(self.ended_pause).unwrap_or(now);
+        if paused_until > known_pause.max(now) + PAUSE_TOLERANCE {
+            (self.paused_until, self.is_paused_elsewhere) = (Some(paused_until), true);
             self.paused_key = None;
-            (lowered.retry_after, self.changed) = (true, true);
+            (cuts.retry_after, self.changed) = (true, true);
         }
-        if let (Some(shared), true) = (&mut self.shared_cuts, is_new) {
-            let cut_at = at.before(learned.cut_ago).min(now);
-            if !shared.is_pending {
-                (shared.cut, shared.cut_at) = (learned.cut, cut_at);
-                shared.known_at = Some(cut_at + KNOWN_AFTER).filter(|known| *known > now);
-            }
-            self.traffic.begin_generation(self.limits.slow, now);
-            return lowered;
+        let Some(shared) = self.shared_cuts.as_mut().filter(|_| is_new) else {
+            // Without a new cut, the other gateways have only grown less than this one.
+            return Cuts::default();
+        };
+        if !shared.is_pending {
+            (shared.cut, shared.cut_at) = (learned.cut, cut_at);
+            shared.known_at = Some(cut_at + KNOWN_AFTER).filter(|known| *known > now);
         }
-        // Without a new cut, the other gateways have only grown less than this one.
-        Cuts::default()
+        self.traffic.begin_generation(self.limits.slow, now);
+        cuts
     }
-}
-
-impl Learned {
-    /// State without any cut.
-    const NOTHING: Self = Self {
-        cut: 0,
-        cut_ago: Duration::ZERO,
-        paused: Duration::ZERO,
-        rate: LearnedRate {
-            share: Percent::ALL,
-            steady: Duration::ZERO,
-            steady_time: Duration::ZERO,
-            trouble_at: None,
-            answers: 0,
-            bad: 0,
-        },
-        in_flight: LearnedInFlight::ALL,
-    };
 }
 
 impl LearnedInFlight {
@@ -321,24 +303,23 @@ impl LearnedInFlight {
         given_back: None,
     };
 
-    /// Returns this state after a time of `age`, with another share.
-    fn later(self, age: Duration, share: Percent) -> Self {
-        let given_back = self.given_back.map(|it| GivenBack {
-            ago: it.ago + age,
-            kept: it.kept.saturating_sub(age),
-            ..it
+    /// Returns the same state as it is seen `span` later, without growth.
+    fn aged(self, span: Duration) -> Self {
+        let given_back = self.given_back.map(|given_back| GivenBack {
+            ago: given_back.ago + span,
+            kept: given_back.kept.saturating_sub(span),
+            ..given_back
         });
         Self {
-            share,
-            cut_ago: self.cut_ago + age,
+            cut_ago: self.cut_ago + span,
             given_back,
             ..self
         }
     }
 
-    /// Returns whether this state, which is `age` old, is older than `given_back`.
-    fn is_before(&self, given_back: GivenBack, age: Duration) -> bool {
-        let known = self.given_back;
-        known.is_none_or(|known| known.ago + age > given_back.ago + INSTANT_TOLERANCE)
+    /// Returns whether permits were given back later than this state knows.
+    fn lacks(&self, given_back: Option<GivenBack>) -> bool {
+        let is_older = |own: GivenBack, newer: GivenBack| own.ago > newer.ago + INSTANT_TOLERANCE;
+        given_back.is_some_and(|newer| self.given_back.is_none_or(|own| is_older(own, newer)))
     }
 }

@@ -53,21 +53,20 @@ use super::{Moment, Percent, Rate};
 use in_flight_limit::InFlightLimit;
 use learned::SharedCuts;
 use rate_share::RateShare;
-use tick::{TICK, tick_after};
+use tally::WHOLE;
+use tick::{tick_after, ticks_until};
 use traffic::Traffic;
 use window::Closed;
 
-pub use cut::{Cut, Cuts, Kept, Lowered};
+pub use cut::{Cut, Cuts, Lowered};
 pub use exchange::{BackoffExchange, LearnedQuery, LearnedReply, Token};
 pub use learned::{GivenBack, Learned, LearnedInFlight, LearnedRate};
 pub use limits::BackoffLimits;
 pub use saved::{SavedBackoff, SavedInFlight};
 pub use traffic::{Answer, Sent};
 
-/// Upper bound of the ticks that one call applies.
-///
-/// After a longer silence, older ticks are skipped: the rate has grown back by then.
-const MAX_TICKS: u32 = 1000;
+/// Share of answers with Retry-After in a window from which departures are paused: a half.
+const PAUSE_SHARE: u64 = WHOLE / 2;
 
 /// State of the back-off of one origin: the limits in force, learned from the origin's answers.
 ///
@@ -75,10 +74,7 @@ const MAX_TICKS: u32 = 1000;
 #[derive(Debug)]
 pub struct Backoff {
     limits: BackoffLimits,
-    /// Configured rate.
-    file_rate: Option<Rate>,
-    /// Effective rate.
-    rate: Option<Rate>,
+    configured_rate: Option<Rate>,
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     /// End of the current pause.
@@ -100,7 +96,7 @@ pub struct Backoff {
     changed: bool,
     /// Cuts since the last call of [`update`](Self::update).
     cuts: Cuts,
-    /// Mean duration of answers while no limit was lowered.
+    /// Mean duration of answers in the last window in which no limit was lowered.
     usual: Option<Duration>,
 }
 
@@ -116,8 +112,7 @@ impl Backoff {
     ) -> Self {
         Self {
             limits,
-            file_rate: rate,
-            rate,
+            configured_rate: rate,
             rate_share: RateShare::new(now),
             in_flight_limit: InFlightLimit::new(max_in_flight, limits.floor),
             paused_until: None,
@@ -152,7 +147,7 @@ impl Backoff {
         self.advance(now);
         let ended = self.traffic.answered(&sent, &answer, now);
         if let (Some((generation, took)), false) = (ended, answer.trouble) {
-            self.in_flight_limit.answered(generation, took);
+            self.in_flight_limit.trial.answered(generation, took);
         }
     }
 
@@ -213,8 +208,8 @@ impl Backoff {
     ///
     /// Returns whether a pause has ended.
     pub fn waits(&mut self, key: u64, now: Moment) -> bool {
-        let ends =
-            self.paused_key.is_some_and(|paused| paused != key) && self.paused_until.is_some();
+        let is_for_other = self.paused_key.is_some_and(|paused| paused != key);
+        let ends = is_for_other && self.paused_until.is_some();
         if ends {
             (self.paused_until, self.paused_key) = (None, None);
             self.rate_share.resume(now);
@@ -241,17 +236,26 @@ impl Backoff {
 
     /// Returns whether any limit may change without another request or answer.
     pub fn may_change(&self) -> bool {
-        self.lowered() != Lowered::default() || !self.traffic.is_idle()
+        self.is_lowered() || !self.traffic.is_idle()
+    }
+
+    /// Returns whether any limit is lowered, or kept although answers are slow.
+    fn is_lowered(&self) -> bool {
+        self.rate_share.last_cut().is_some()
+            || self.in_flight_limit.last_cut().is_some()
+            || self.in_flight_limit.is_kept()
+            || self.paused_until.is_some()
     }
 
     /// Effective rate: at most the configured rate, at least `floor` of it.
     pub fn rate(&self) -> Option<Rate> {
-        self.rate
+        let share = self.rate_share.share();
+        self.configured_rate.map(|rate| rate.scaled(share))
     }
 
     /// Effective number of requests in flight: at most the configured number.
     pub fn max_in_flight(&self) -> Option<usize> {
-        self.in_flight_limit.now()
+        self.in_flight_limit.effective()
     }
 
     /// Instant before which no request may be sent. The pause is over when it has passed.
@@ -261,18 +265,16 @@ impl Backoff {
 
     /// Returns the limits that are lower than configured, and why.
     pub fn lowered(&self) -> Lowered {
-        let cut = self.rate_share.last_cut();
-        let lowered = Lowered {
-            rate: cut.map(|cut| (self.rate_share.share(), cut)),
+        let rate_cut = self.rate_share.last_cut();
+        Lowered {
+            rate: rate_cut.map(|cut| (self.rate_share.share(), cut)),
             max_in_flight: self.in_flight_limit.last_cut(),
             paused_until: self.paused_until,
             is_paused_elsewhere: self.paused_until.is_some() && self.is_paused_elsewhere,
-            kept: self.in_flight_limit.kept(),
+            is_kept: self.in_flight_limit.is_kept(),
             grows: self.in_flight_limit.grows(),
-            usual: None,
-        };
-        let usual = self.usual.filter(|_| lowered != Lowered::default());
-        Lowered { usual, ..lowered }
+            usual: self.usual.filter(|_| self.is_lowered()),
+        }
     }
 
     /// Applies new configured limits. A lowered limit keeps its share of the configured one.
@@ -293,12 +295,11 @@ impl Backoff {
         if limits.slow.is_none() {
             self.in_flight_limit.reset();
         }
-        let longest = now + limits.max_pause;
-        self.paused_until = self.paused_until.map(|until| until.min(longest));
+        let latest = now + limits.max_pause;
+        self.paused_until = self.paused_until.map(|until| until.min(latest));
         self.rate_share.raise_to(limits.floor);
-        self.in_flight_limit.set_file(max_in_flight, limits.floor);
-        (self.limits, self.file_rate) = (limits, rate);
-        self.show_rate();
+        self.in_flight_limit.configure(max_in_flight, limits.floor);
+        (self.limits, self.configured_rate) = (limits, rate);
         self.changed = true;
     }
 
@@ -311,16 +312,10 @@ impl Backoff {
 
     #[cold]
     fn apply_ticks(&mut self, now: Moment) {
-        let skipped_to = tick_after(now.before(TICK * MAX_TICKS));
-        let mut tick = self.next_tick.max(skipped_to);
-        for _ in 0..=MAX_TICKS {
-            if tick > now {
-                break;
-            }
+        for tick in ticks_until(self.next_tick, now) {
             self.apply_tick(tick);
-            tick = tick + TICK;
         }
-        self.next_tick = tick;
+        self.next_tick = tick_after(now);
     }
 
     /// Applies one tick: ends the pause, grows the limits, and judges the window if it is over.
@@ -330,13 +325,11 @@ impl Backoff {
             self.changed = true;
         }
         if self.paused_until.is_none() {
-            if self.rate_share.grow(now) {
-                self.show_rate();
-            }
+            self.changed |= self.rate_share.grow(now);
             self.changed |= self.in_flight_limit.grow();
         }
         if let Some(shared) = &mut self.shared_cuts
-            && shared.is_known_by(now)
+            && shared.take_known(now)
         {
             // Other gateways did not know the cut before now, and sent at the old rate.
             self.traffic.begin_generation(self.limits.slow, now);
@@ -349,27 +342,26 @@ impl Backoff {
     /// Judges a closed window, and makes the cuts that it asks for.
     fn judge(&mut self, closed: &Closed, now: Moment) {
         let mut is_cut = self.pause(closed, now);
-        let resumes = self.paused_until.unwrap_or(now);
+        let resumes_at = self.paused_until.unwrap_or(now);
         let shared = self.shared_cuts.as_ref();
-        let part = shared.map_or(Percent::ALL, |shared| shared.part());
-        if let Some(rate) = self.file_rate {
+        let part = shared.map_or(Percent::ALL, |shared| shared.part);
+        if let Some(rate) = self.configured_rate {
             let before = self.rate_share.share();
-            let is_rate_cut = self
+            let good_share = rate_share::good_share(closed, rate, part);
+            is_cut |= self
                 .rate_share
-                .judge(closed, (rate, part), &self.limits, resumes);
-            is_cut |= is_rate_cut;
+                .judge(closed, good_share, &self.limits, resumes_at);
             if self.rate_share.share() < before {
-                self.cuts.trouble = true;
-                self.show_rate();
+                (self.cuts.trouble, self.changed) = (true, true);
             }
         }
         if let Some(slow) = self.limits.slow {
-            let before = self.in_flight_limit.now();
+            let before = self.in_flight_limit.effective();
             is_cut |= self.in_flight_limit.judge(closed, part, slow);
-            let after = self.in_flight_limit.now();
-            // The limit may have risen, because the cuts did not help. No limit is above any limit.
-            let is_lower = after.is_some_and(|after| before.is_none_or(|before| after < before));
-            self.cuts.slow |= is_lower;
+            let after = self.in_flight_limit.effective();
+            // The limit may also have risen, because the cuts did not help.
+            let is_below = |after| before.is_none_or(|before| after < before);
+            self.cuts.slow |= after.is_some_and(is_below);
             self.changed |= after != before;
         }
         if is_cut {
@@ -377,31 +369,26 @@ impl Backoff {
                 shared.note_cut(now);
             }
             self.traffic.begin_generation(self.limits.slow, now);
-        } else if self.lowered() == Lowered::default() {
+        } else if !self.is_lowered() {
             self.usual = closed.window.mean().or(self.usual);
         }
     }
 
-    /// Starts a pause if half of the answers are trouble with Retry-After, by key.
+    /// Starts a pause if half of the answers, by key, are trouble with Retry-After.
+    ///
+    /// Returns whether it did.
     fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
         let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);
-        let is_cut = window.by_key.share(|it| (it.retries, it.answers)) * 2 >= tally::WHOLE
-            && !pause.is_zero();
-        if is_cut {
-            let ordered = self.paused_for_all();
-            self.paused_until = ordered.max(Some(now + pause));
-            self.paused_key = window.by_key.only_key().filter(|_| ordered.is_none());
-            self.is_paused_elsewhere = false;
-            (self.cuts.retry_after, self.changed) = (true, true);
+        let share = window.by_key.share(|it| (it.retries, it.answers));
+        if share < PAUSE_SHARE || pause.is_zero() {
+            return false;
         }
-        is_cut
-    }
-
-    /// Sets the effective rate from its share.
-    fn show_rate(&mut self) {
-        let share = self.rate_share.share();
-        self.rate = self.file_rate.map(|rate| rate.scaled(share));
-        self.changed = true;
+        let known_until = self.paused_for_all();
+        self.paused_until = known_until.max(Some(now + pause));
+        self.paused_key = window.by_key.only_key().filter(|_| known_until.is_none());
+        self.is_paused_elsewhere = false;
+        (self.cuts.retry_after, self.changed) = (true, true);
+        true
     }
 }

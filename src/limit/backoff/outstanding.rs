@@ -10,7 +10,7 @@ use crate::chain::{Chain, Nodes};
 /// The memory is bounded by the largest number of requests that were outstanding at once.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    sent: Nodes<Sent>,
+    sent: Nodes<SentRequest>,
     /// Requests that are not past `slow` yet.
     in_time: Chain,
     /// Requests that are past `slow`.
@@ -18,7 +18,7 @@ pub(super) struct Outstanding {
 }
 
 #[derive(Debug)]
-struct Sent {
+struct SentRequest {
     at: Moment,
     /// Key by which the request shares the gate. `None`: it has no key.
     key: Option<u64>,
@@ -28,7 +28,7 @@ struct Sent {
 impl Outstanding {
     /// Adds a request sent at `at`, which must not be before any other. Returns its slot.
     pub fn add(&mut self, at: Moment, key: Option<u64>) -> u32 {
-        let slot = self.sent.add(Sent {
+        let slot = self.sent.add(SentRequest {
             at,
             key,
             is_overdue: false,

@@ -36,7 +36,7 @@ pub struct SavedBackoff {
 pub struct SavedInFlight {
     /// Current limit, in millionths of a permit.
     pub limit: u64,
-    /// Number up to which the limit grows back.
+    /// Number of permits up to which the limit grows back.
     pub of: u64,
     /// Number of answers in the window of the last cut.
     pub answers: u64,
@@ -47,9 +47,8 @@ pub struct SavedInFlight {
 impl Backoff {
     /// Returns the state to save at `at`. `None`: nothing is lowered.
     pub fn save(&self, at: Moment) -> Option<SavedBackoff> {
-        let paused = self
-            .paused_for_all()
-            .map_or(Duration::ZERO, |until| until.since(at));
+        let paused_until = self.paused_for_all();
+        let paused = paused_until.map_or(Duration::ZERO, |until| until.since(at));
         let (cut, permits) = (self.rate_share.last_cut(), self.in_flight_limit.save());
         if cut.is_none() && paused.is_zero() && permits.is_none() {
             return None;
@@ -67,7 +66,7 @@ impl Backoff {
 
     /// Restores the state that was saved at `at`, within the configured limits.
     pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
-        if self.file_rate.is_some() {
+        if self.configured_rate.is_some() {
             self.rate_share.restore(saved, at, now);
             self.rate_share.raise_to(self.limits.floor);
         }
@@ -77,7 +76,7 @@ impl Backoff {
         let until = at + saved.paused.min(self.limits.max_pause);
         self.paused_key = None;
         self.paused_until = Some(until).filter(|until| *until > now);
-        self.show_rate();
+        self.changed = true;
     }
 }
 

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 
 use crate::Percent;
 
-/// The share 1, in halves of a millionth, so that half of a `trip` is a whole number.
-pub(super) const WHOLE: u64 = 2 * ALL;
-const ALL: u64 = Percent::ALL.millionths() as u64;
+/// The share 1: shares of answers, of the rate and of the limit in flight are in millionths.
+pub(super) const WHOLE: u64 = Percent::ALL.millionths() as u64;
 
 /// Upper bound of the keys that are counted separately in a window.
 ///
@@ -22,7 +21,7 @@ pub(super) struct Tally {
     keys: HashMap<u64, KeyTally>,
     /// Answers to requests without a key. They count as one key.
     keyless: KeyTally,
-    /// Answers to the keys beyond [`MAX_KEYS`].
+    /// Answers to the requests of all keys beyond [`MAX_KEYS`].
     others: KeyTally,
 }
 
@@ -49,7 +48,7 @@ impl KeyTally {
 
 impl Tally {
     /// Returns the counts of `key`; `None`: of requests without a key.
-    pub fn of(&mut self, key: Option<u64>) -> &mut KeyTally {
+    pub fn counts(&mut self, key: Option<u64>) -> &mut KeyTally {
         let Some(key) = key else {
             return &mut self.keyless;
         };
@@ -74,21 +73,21 @@ impl Tally {
     /// `count` returns the number of bad answers of a key, and of all its answers. Keys without
     /// answers are not in the mean. The share is 0 if only one of several keys has bad answers.
     pub fn share(&self, count: impl Fn(&KeyTally) -> (u64, u64)) -> u64 {
-        let (bad, all) = count(&self.others);
-        let of_others = [(all - bad, 0), (bad, WHOLE)];
-        let keys = self.keys.values().chain([&self.keyless]).map(count);
-        let keys = keys.filter(|(_, all)| *all > 0);
-        let shares = keys.map(|(bad, all)| (1, bad * WHOLE / all));
-        let (mut all, mut troubled, mut sum) = (0, 0, 0);
-        for (count, share) in shares.chain(of_others) {
-            all += count;
-            troubled += if share > 0 { count } else { 0 };
-            sum += count * share;
+        // Each answer in `others` counts as a key, either good or bad.
+        let (mut troubled_keys, mut keys) = count(&self.others);
+        let mut sum = troubled_keys * WHOLE;
+        for key in self.keys.values().chain([&self.keyless]) {
+            let (bad, all) = count(key);
+            if let Some(share) = (bad * WHOLE).checked_div(all) {
+                keys += 1;
+                troubled_keys += u64::from(bad > 0);
+                sum += share;
+            }
         }
-        if troubled == 1 && all > 1 {
+        if troubled_keys == 1 && keys > 1 {
             return 0;
         }
-        sum / all.max(1)
+        sum / keys.max(1)
     }
 }
 
@@ -99,22 +98,22 @@ mod tests {
     #[test]
     fn memory_is_bounded_for_any_number_of_keys() {
         let mut tally = Tally::default();
-        let first = tally.of(Some(0));
+        let first = tally.counts(Some(0));
         (first.answers, first.trouble) = (500, 500);
         for key in 1..100_000 {
-            tally.of(Some(key)).answers += 1;
+            tally.counts(Some(key)).answers += 1;
         }
         assert_eq!(tally.keys.len(), MAX_KEYS);
         let found = tally.share(|it| (it.trouble, it.answers));
         assert_eq!(found, 0, "it is one key's");
         for key in 100_000..125_000 {
-            let it = tally.of(Some(key));
+            let it = tally.counts(Some(key));
             (it.answers, it.trouble) = (it.answers + 1, it.trouble + 1);
         }
         // A fifth of the keys are in trouble.
         assert_eq!(tally.share(|it| (it.trouble, it.answers)) * 100 / WHOLE, 20);
         // A key that is counted separately stays separate.
-        tally.of(Some(0)).answers += 1;
-        assert_eq!(tally.of(Some(0)).answers, 501);
+        tally.counts(Some(0)).answers += 1;
+        assert_eq!(tally.counts(Some(0)).answers, 501);
     }
 }

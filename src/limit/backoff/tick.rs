@@ -9,9 +9,23 @@ const NANOS: u64 = 100_000_000;
 /// Time between two ticks.
 pub(super) const TICK: Duration = Duration::from_nanos(NANOS);
 
+/// Upper bound of the ticks that are applied at once.
+///
+/// After a longer silence, older ticks are skipped: all limits have grown back by then.
+const MAX_TICKS: u32 = 1000;
+
 /// Returns the first tick after `now`.
 ///
-/// Ticks are at multiples of their length since the Unix epoch.
+/// Ticks are at multiples of [`TICK`] since the Unix epoch.
 pub(super) fn tick_after(now: Moment) -> Moment {
     Moment::from_nanos((now.as_nanos() / NANOS + 1).saturating_mul(NANOS))
+}
+
+/// Returns the ticks from the tick `first` up to `now`, at most the last [`MAX_TICKS`].
+pub(super) fn ticks_until(first: Moment, now: Moment) -> impl Iterator<Item = Moment> {
+    let first = first.max(tick_after(now.before(TICK * MAX_TICKS)));
+    let ticks = std::iter::successors(Some(first), |tick| Some(*tick + TICK));
+    ticks
+        .take(MAX_TICKS as usize)
+        .take_while(move |tick| *tick <= now)
 }

@@ -42,13 +42,15 @@ pub(super) struct Traffic {
     /// Number of the current generation: grows with each cut.
     ///
     /// Requests of an earlier generation are not judged.
-    generation: u64,
+    pub generation: u64,
     /// First generation of this back-off. Requests of an earlier back-off have a smaller one.
     first_generation: u64,
     /// Requests sent after the last cut and not answered, if `slow` is configured.
     outstanding: Outstanding,
-    /// Number of requests without an answer, except while the client has to send a part of one.
-    unanswered: u64,
+    /// Number of requests without an answer.
+    ///
+    /// A request does not count while its client has to send a part of it.
+    pub unanswered: u64,
     /// Number of other requests at the origin when the last one was sent.
     answering: u64,
 }
@@ -108,7 +110,8 @@ impl Traffic {
 
     /// Records an answer.
     ///
-    /// For a request of an earlier generation, returns that and the answer's duration.
+    /// If the request is of an earlier generation, returns that generation and the duration of the
+    /// answer.
     pub fn answered(
         &mut self,
         sent: &Sent,
@@ -122,12 +125,12 @@ impl Traffic {
         if !answer.trouble {
             self.window.complete(answer);
         }
-        let is_present = sent.generation == self.generation;
-        if is_present {
+        let is_current = sent.generation == self.generation;
+        if is_current {
             self.window.add(sent.key, answer, took, self.slow);
         }
         self.forget(sent);
-        (!is_present).then_some((sent.generation, took))
+        (!is_current).then_some((sent.generation, took))
     }
 
     /// Removes the request from the outstanding ones while the origin waits for its client.
@@ -136,7 +139,7 @@ impl Traffic {
         sent.awaits_client = true;
     }
 
-    /// Adds the request to the outstanding ones again: the origin has all received bytes of it.
+    /// Adds the request to the outstanding ones again: the client has sent what the origin needs.
     pub fn resume(&mut self, sent: &mut Sent, now: Moment) {
         if !std::mem::take(&mut sent.awaits_client) || self.is_foreign(sent) {
             return;
@@ -169,8 +172,8 @@ impl Traffic {
 
     /// Returns whether the request has a slot among the outstanding ones.
     fn is_outstanding(&self, sent: &Sent) -> bool {
-        let is_present = sent.generation == self.generation;
-        self.slow.is_some() && is_present && !sent.awaits_client
+        let is_current = sent.generation == self.generation;
+        self.slow.is_some() && is_current && !sent.awaits_client
     }
 
     /// Returns whether the request was sent under an earlier back-off, which a reload has ended.
@@ -190,7 +193,7 @@ impl Traffic {
         let mut window = std::mem::replace(&mut self.window, Window::new(now));
         if self.slow.is_some() {
             let keys = self.outstanding.overdue_keys();
-            keys.for_each(|key| window.by_key.of(key).overdue += 1);
+            keys.for_each(|key| window.by_key.counts(key).overdue += 1);
         }
         Some(Closed {
             window,
@@ -200,11 +203,6 @@ impl Traffic {
             answering: self.answering,
             generation: self.generation,
         })
-    }
-
-    /// Returns the current generation and the number of requests without an answer.
-    pub fn at_origin(&self) -> (u64, u64) {
-        (self.generation, self.unanswered)
     }
 
     /// Starts a generation: only requests sent from now on are judged.

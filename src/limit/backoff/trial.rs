@@ -1,11 +1,13 @@
 //! Measures whether fewer requests in flight make the answers of an origin faster.
+//!
+//! [`in_flight_limit`](super::in_flight_limit) makes the cuts, and undoes them if they do not help.
 
 use std::time::Duration;
 
 use super::Moment;
 
 /// Lower bound of the measured answers.
-const ENOUGH: u64 = 10;
+const MIN_ANSWERS: u64 = 10;
 
 /// Age from which a measurement is not used: the origin may have changed since.
 const MAX_AGE: Duration = Duration::from_secs(60);
@@ -18,114 +20,124 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     /// Answers to requests that were in flight at the first cut.
-    many: Option<Times>,
+    many: Option<Answers>,
     /// Answers to requests that were in flight at later cuts, with at most half as many in flight.
-    few: Option<Times>,
+    few: Option<Answers>,
 }
 
-/// The cut that ends a generation of requests.
+/// A generation of requests, and the cut that ends it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
+pub(super) struct EndedGeneration {
     pub generation: u64,
-    /// Number of requests of the generation without an answer.
-    pub in_flight: u64,
+    /// Number of requests of the generation without an answer at the cut.
+    pub unanswered: u64,
     /// Limit before the cut, in millionths of a permit.
     pub limit: u64,
     /// Whether the limit cannot be lowered further.
     pub is_lowest: bool,
+    /// Instant of the cut.
     pub at: Moment,
 }
 
-/// Durations of the answers to the requests of consecutive generations.
-#[derive(Debug)]
-struct Times {
-    /// First cut, with the largest number in flight of any of the cuts.
-    cut: Ended,
-    /// Last generation.
-    last: u64,
-    answers: u64,
-    nanos: u128,
+/// Cuts that did not make answers faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unhelpful {
+    /// Limit before the first of the cuts, in millionths of a permit.
+    pub limit: u64,
+    /// Mean duration of answers after the cuts.
+    pub mean: Duration,
 }
 
-impl Times {
-    fn of(cut: &Ended) -> Self {
+/// Answers to the requests of consecutive generations.
+#[derive(Debug)]
+struct Answers {
+    /// First generation, with the largest number of unanswered requests of any generation.
+    first: EndedGeneration,
+    last_generation: u64,
+    count: u64,
+    total_nanos: u128,
+}
+
+impl Answers {
+    fn new(first: &EndedGeneration) -> Self {
         Self {
-            cut: *cut,
-            last: cut.generation,
-            answers: 0,
-            nanos: 0,
+            first: *first,
+            last_generation: first.generation,
+            count: 0,
+            total_nanos: 0,
         }
     }
 
     /// Returns the mean duration of an answer, in nanoseconds.
     fn mean(&self) -> u128 {
-        self.nanos / u128::from(self.answers.max(1))
+        self.total_nanos / u128::from(self.count.max(1))
     }
 }
 
 impl Trial {
-    /// Records a cut.
-    pub fn ended(&mut self, ended: &Ended) {
-        let known = self.many.as_mut();
+    /// Records a cut and the generation that it ends.
+    pub fn end_generation(&mut self, ended: &EndedGeneration) {
         let has_few = self.few.is_some();
-        let Some(many) = known.filter(|many| {
-            let is_recent = ended.at.since(many.cut.at) <= MAX_AGE;
-            ended.in_flight <= many.cut.in_flight && (is_recent || has_few)
-        }) else {
-            self.many = Some(Times::of(ended));
-            self.few = None;
+        let many = self.many.as_mut().filter(|many| {
+            let is_recent = ended.at.since(many.first.at) <= MAX_AGE;
+            ended.unanswered <= many.first.unanswered && (is_recent || has_few)
+        });
+        let Some(many) = many else {
+            (self.many, self.few) = (Some(Answers::new(ended)), None);
             return;
         };
-        let is_fewer = ended.in_flight < many.cut.in_flight;
-        if ended.in_flight * 2 <= many.cut.in_flight || (is_fewer && ended.is_lowest) {
-            let few = self.few.get_or_insert_with(|| Times::of(ended));
-            few.cut.in_flight = few.cut.in_flight.max(ended.in_flight);
-            few.last = ended.generation;
-            few.cut.is_lowest |= ended.is_lowest;
-        } else if self.few.is_none() {
-            many.last = ended.generation;
+        let is_fewer = ended.unanswered < many.first.unanswered;
+        let is_half = ended.unanswered * 2 <= many.first.unanswered;
+        if is_half || (is_fewer && ended.is_lowest) {
+            let few = self.few.get_or_insert_with(|| Answers::new(ended));
+            few.first.unanswered = few.first.unanswered.max(ended.unanswered);
+            few.first.is_lowest |= ended.is_lowest;
+            few.last_generation = ended.generation;
+        } else if !has_few {
+            many.last_generation = ended.generation;
         }
     }
 
     /// Counts an answer without trouble, if its generation has ended.
     pub fn answered(&mut self, generation: u64, took: Duration) {
-        let has = |times: &&mut Times| (times.cut.generation..=times.last).contains(&generation);
-        let times = self.few.iter_mut().chain(&mut self.many);
-        if let Some(times) = times.into_iter().find(has) {
-            times.answers += 1;
-            times.nanos += took.as_nanos();
+        let measured = self.few.iter_mut().chain(&mut self.many);
+        for answers in measured {
+            if (answers.first.generation..=answers.last_generation).contains(&generation) {
+                answers.count += 1;
+                answers.total_nanos += took.as_nanos();
+                return;
+            }
         }
     }
 
-    /// Returns a result if fewer requests in flight did not help.
+    /// Returns the cuts if they did not help, that is if answers are no faster with fewer requests.
     ///
-    /// If they did help, later calls compare with the smaller number.
+    /// If they did help, later calls compare with the smaller number of requests.
     ///
     /// If the number has no effect, answers take as long as before. If only the number matters,
-    /// their duration falls in proportion to it. In the quarter of that range next to "no effect",
-    /// fewer did not help. In the third next to "proportional", they did. Between the two, more
-    /// answers are needed.
-    ///
-    /// The result has the limit before the first cut, and the mean duration of answers with fewer
-    /// requests.
-    pub fn no_faster(&mut self) -> Option<(u64, Duration)> {
+    /// their duration falls in proportion to it. Cuts did not help if the duration is in the
+    /// quarter of this range next to "no effect". They helped if it is in the third next to "in
+    /// proportion". Between the two, more answers are needed.
+    pub fn take_unhelpful(&mut self) -> Option<Unhelpful> {
         let (many, few) = (self.many.as_ref()?, self.few.as_ref()?);
-        let enough = many.answers >= ENOUGH.min(many.cut.in_flight.div_ceil(2));
-        if !enough || few.answers < ENOUGH {
+        let enough = MIN_ANSWERS.min(many.first.unanswered.div_ceil(2));
+        if many.count < enough || few.count < MIN_ANSWERS {
             return None;
         }
-        let (all, part) = (
-            u128::from(many.cut.in_flight),
-            u128::from(few.cut.in_flight),
-        );
-        // Unit: 1/(12 * all) of the duration that answers take if the number has no effect.
-        let took = few.mean().saturating_mul(12 * all) / many.mean().max(1);
-        if took > 9 * all + 3 * part {
-            let mean = u64::try_from(few.mean()).unwrap_or(u64::MAX);
-            return Some((many.cut.limit, Duration::from_nanos(mean)));
+        let (all, part) = (many.first.unanswered, few.first.unanswered);
+        let no_effect = many.mean();
+        let in_proportion = no_effect * u128::from(part) / u128::from(all.max(1));
+        let range = no_effect - in_proportion;
+        let found = few.mean();
+        if found > no_effect - range / 4 {
+            let mean = u64::try_from(found).unwrap_or(u64::MAX);
+            return Some(Unhelpful {
+                limit: many.first.limit,
+                mean: Duration::from_nanos(mean),
+            });
         }
         // At the lowest limit a further comparison with fewer is impossible.
-        if took < 4 * all + 8 * part && !few.cut.is_lowest {
+        if found < in_proportion + range / 3 && !few.first.is_lowest {
             self.many = self.few.take();
         }
         None
@@ -136,10 +148,10 @@ impl Trial {
 mod tests {
     use super::*;
 
-    fn ended(generation: u64, in_flight: u64) -> Ended {
-        Ended {
+    fn ended(generation: u64, in_flight: u64) -> EndedGeneration {
+        EndedGeneration {
             generation,
-            in_flight,
+            unanswered: in_flight,
             limit: in_flight,
             is_lowest: false,
             at: Moment::from_nanos(generation * 1_000_000_000),
@@ -147,21 +159,22 @@ mod tests {
     }
 
     /// Plays cuts, each with a number in flight and the milliseconds that their answers take.
-    fn after(cuts: &[(u64, u64)]) -> Option<(u64, Duration)> {
+    fn after(cuts: &[(u64, u64)]) -> Option<Unhelpful> {
         let mut trial = Trial::default();
         let mut verdict = None;
         for (generation, (in_flight, millis)) in (1..).zip(cuts) {
-            verdict = trial.no_faster();
-            trial.ended(&ended(generation, *in_flight));
+            verdict = trial.take_unhelpful();
+            trial.end_generation(&ended(generation, *in_flight));
             for _ in 0..*in_flight {
                 trial.answered(generation, Duration::from_millis(*millis));
             }
         }
-        trial.no_faster().or(verdict)
+        trial.take_unhelpful().or(verdict)
     }
 
-    fn found(limit: u64, millis: u64) -> (u64, Duration) {
-        (limit, Duration::from_millis(millis))
+    fn found(limit: u64, millis: u64) -> Unhelpful {
+        let mean = Duration::from_millis(millis);
+        Unhelpful { limit, mean }
     }
 
     #[test]
@@ -192,34 +205,34 @@ mod tests {
     #[test]
     fn old_measurements_and_other_generations_are_ignored() {
         let mut trial = Trial::default();
-        trial.ended(&ended(1, 40));
-        trial.ended(&ended(62, 20));
+        trial.end_generation(&ended(1, 40));
+        trial.end_generation(&ended(62, 20));
         for generation in [1, 2, 62, 63] {
             for _ in 0..20 {
                 trial.answered(generation, Duration::from_secs(3));
             }
         }
-        assert_eq!(trial.no_faster(), None, "62 s are too long ago");
-        trial.ended(&ended(70, 10));
+        assert_eq!(trial.take_unhelpful(), None, "62 s are too long ago");
+        trial.end_generation(&ended(70, 10));
         for _ in 0..20 {
             trial.answered(69, Duration::from_secs(3));
         }
-        assert_eq!(trial.no_faster(), None);
+        assert_eq!(trial.take_unhelpful(), None);
         for _ in 0..10 {
             trial.answered(70, Duration::from_secs(3));
         }
-        assert_eq!(trial.no_faster(), Some(found(20, 3000)));
+        assert_eq!(trial.take_unhelpful(), Some(found(20, 3000)));
     }
 
     #[test]
     fn at_the_lowest_limit_a_smaller_cut_is_compared() {
         let mut trial = Trial::default();
-        trial.ended(&ended(1, 3));
+        trial.end_generation(&ended(1, 3));
         for _ in 0..3 {
             trial.answered(1, Duration::from_secs(3));
         }
         for generation in 2..7 {
-            trial.ended(&Ended {
+            trial.end_generation(&EndedGeneration {
                 is_lowest: true,
                 ..ended(generation, 2)
             });
@@ -227,6 +240,6 @@ mod tests {
                 trial.answered(generation, Duration::from_secs(3));
             }
         }
-        assert_eq!(trial.no_faster(), Some(found(3, 3000)));
+        assert_eq!(trial.take_unhelpful(), Some(found(3, 3000)));
     }
 }

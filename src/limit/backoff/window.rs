@@ -12,14 +12,16 @@ const MIN_SPAN: Duration = Duration::from_secs(1);
 const MAX_SPAN: Duration = Duration::from_secs(10);
 
 /// Lower bound of the answers in a window shorter than [`MAX_SPAN`].
-const ENOUGH: u64 = 10;
+const MIN_ANSWERS: u64 = 10;
 
 /// Counts of an origin's answers in a span of time.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// Start of the window.
     pub since: Moment,
-    /// Answers to requests sent after the last cut. The next six fields count the same requests.
+    /// Number of answers to requests sent after the last cut.
+    ///
+    /// The fields up to `retry_after` are about these answers, too.
     pub answers: u64,
     /// Number of answers that are trouble.
     pub trouble: u64,
@@ -30,12 +32,12 @@ pub(super) struct Window {
     /// Total duration, in nanoseconds, of answers that are neither trouble nor slow.
     pub good_nanos: u128,
     /// Total duration, in nanoseconds, of all answers without trouble.
-    pub nanos: u128,
+    pub total_nanos: u128,
     /// Smallest Retry-After of answers that are trouble.
     pub retry_after: Duration,
-    /// Number of answers without trouble, including those to requests sent before the last cut.
+    /// Number of answers without trouble, also to requests sent before the last cut.
     pub completions: u64,
-    /// Total charge of these answers.
+    /// Total charge of the requests counted in `completions`.
     pub cost: u64,
 }
 
@@ -47,12 +49,14 @@ pub(super) struct Closed {
     pub at: Moment,
     /// Number of requests sent after the last cut that are past `slow` without an answer.
     pub overdue: u64,
-    /// Number of requests without an answer, except while the client has to send a part of one.
+    /// Number of requests without an answer.
+    ///
+    /// A request does not count while its client has to send a part of it.
     pub unanswered: u64,
     /// Number of other requests at the origin.
     ///
-    /// Their answer has begun and not ended, they became a WebSocket, or their client still has to
-    /// send a part of them.
+    /// The answer has begun and not ended, the request became a WebSocket, or its client still has
+    /// to send a part of it.
     pub answering: u64,
     /// Generation of the requests sent after the last cut.
     pub generation: u64,
@@ -81,7 +85,7 @@ impl Window {
     /// Returns the mean duration of answers without trouble. `None`: there were none.
     pub fn mean(&self) -> Option<Duration> {
         let answers = u128::from(self.answers - self.trouble);
-        let mean = self.nanos.checked_div(answers)?;
+        let mean = self.total_nanos.checked_div(answers)?;
         u64::try_from(mean).ok().map(Duration::from_nanos)
     }
 
@@ -91,7 +95,7 @@ impl Window {
         self.cost += u64::from(answer.cost);
     }
 
-    /// Counts the answer to a request sent after the last cut. `key` is the key of the request.
+    /// Counts the answer to a request of `key` sent after the last cut.
     pub fn add(
         &mut self,
         key: Option<u64>,
@@ -99,17 +103,17 @@ impl Window {
         took: Duration,
         slow: Option<Duration>,
     ) {
-        let by_key = self.by_key.of(key);
+        let by_key = self.by_key.counts(key);
         by_key.answers += 1;
         by_key.trouble += u64::from(answer.trouble);
         self.answers += 1;
         self.trouble += u64::from(answer.trouble);
         if !answer.trouble {
-            self.nanos += took.as_nanos();
+            self.total_nanos += took.as_nanos();
         }
-        if let Some(span) = answer.retry_after.filter(|_| answer.trouble) {
+        if let Some(retry_after) = answer.retry_after.filter(|_| answer.trouble) {
             by_key.retries += 1;
-            self.retry_after = self.retry_after.min(span);
+            self.retry_after = self.retry_after.min(retry_after);
         }
         match slow {
             Some(slow) if took > slow => {
@@ -126,6 +130,6 @@ impl Window {
     /// `overdue` is the number of requests that are past `slow` without an answer.
     pub fn is_over(&self, overdue: u64, now: Moment) -> bool {
         let age = now.since(self.since);
-        age >= MAX_SPAN || (age >= MIN_SPAN && self.answers + overdue >= ENOUGH)
+        age >= MAX_SPAN || (age >= MIN_SPAN && self.answers + overdue >= MIN_ANSWERS)
     }
 }

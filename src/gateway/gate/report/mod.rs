@@ -220,7 +220,7 @@ pub(crate) fn backing_off(
     let permits = lowered.max_in_flight.as_ref();
     let permits = permits.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
     let in_vain = "fewer at once did not make it faster".to_owned();
-    let kept = lowered.kept.map(|_| (BackoffReason::Slow, in_vain));
+    let kept = lowered.is_kept.then_some((BackoffReason::Slow, in_vain));
     let is_lower = pause.is_some() || rate.is_some() || permits.is_some();
     let reasons = [pause, rate, permits, kept].into_iter().flatten();
     let reasons: Vec<_> = reasons.collect();
@@ -230,7 +230,7 @@ pub(crate) fn backing_off(
         text: Plain::new(&texts.join("; ")),
         shadow: settings.mode == BackoffMode::Shadow,
         kept: !is_lower,
-        in_vain: lowered.kept.is_some(),
+        in_vain: lowered.is_kept,
         grows: lowered.grows,
         usual: lowered.usual.map(|usual| usual.as_secs_f64()),
     })

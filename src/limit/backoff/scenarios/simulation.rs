@@ -8,6 +8,7 @@ use super::super::*;
 use super::origin::{Job, Origin, Outcome};
 use super::record::{Record, Seen};
 use super::scenario::Scenario;
+use crate::backoff::tick::TICK;
 use crate::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
 
 /// Instant at which a simulation begins.

@@ -86,7 +86,7 @@ proptest! {
                     .collect();
                 for (nth, (now, before)) in now.iter().zip(&before).enumerate() {
                     prop_assert!(now.0 <= before.0 + 0.0061, "{nth} grows from {before:?} to {now:?}");
-                    let is_given_back = cluster.gateways[nth].backoff.lowered().kept.is_some();
+                    let is_given_back = cluster.gateways[nth].backoff.lowered().is_kept;
                     prop_assert!(is_given_back || now.1 <= before.1 * 1.0101 + 30_000.0, "{nth}: permits from {before:?} to {now:?}");
                 }
                 before = now;
