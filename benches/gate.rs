@@ -22,7 +22,7 @@ const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 const WAIT: WaitLimits = WaitLimits {
     queue_timeout: Duration::from_secs(5),
     hold: Duration::ZERO,
-    most: None,
+    max_wait: None,
 };
 
 type Key = Arc<[u8]>;

@@ -63,7 +63,7 @@ pub struct PermitSharing {
 /// Returns the pool limits of an origin in the file; `None`: its permits are not shared.
 fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
     Some(PoolLimits {
-        most: origin.shared_permits()?.get(),
+        permits: origin.shared_permits()?.get(),
         orphan: origin.orphan,
         without: origin.on_store_failure,
         gateways: origin.gateways,
@@ -190,7 +190,7 @@ impl OriginGate {
             state.follow_permits(now);
             return Some(task);
         };
-        if permits.terms.limits.most != limits.most {
+        if permits.terms.limits.permits != limits.permits {
             permits.terms.since = since;
         }
         permits.terms.limits = limits;
@@ -300,7 +300,7 @@ impl Dialogue for PermitsLink {
             permits.pool_client.is_out(),
             permits.pool_client.permit_source(),
         );
-        let most = permits.terms.limits.most;
+        let most = permits.terms.limits.permits;
         gate.lease_end.store(permits.lease_end(), Ordering::Relaxed);
         state.follow_permits(now);
         gate.advance(state, now);

@@ -155,7 +155,7 @@ impl Waiting {
             (TimeoutReason::Hold, Some(GateOutage { error: last, .. })) => {
                 WaitError::Outage(OriginError::Outage { last, hold })
             }
-            (TimeoutReason::Most, _) => self.timed_out(GateRejected::MaxWait),
+            (TimeoutReason::MaxWait, _) => self.timed_out(GateRejected::MaxWait),
             // `Hold` without an outage: the outage has just ended, and no time is left for the
             // queue.
             (TimeoutReason::QueueTimeout | TimeoutReason::Hold, _) => {

@@ -136,7 +136,7 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
         let limits = WaitLimits {
             queue_timeout: plan.queue_timeout,
             hold: Duration::ZERO,
-            most: passage.most,
+            max_wait: passage.most,
         };
         let permit = match gate.join(
             plan.is_fair,

@@ -50,7 +50,7 @@ impl ScriptCall for PermitsCall<'_> {
         for number in [call.held, call.in_use] {
             add(count(number));
         }
-        add(call.of_all.map_or(f64::INFINITY, count));
+        add(call.lowered_maximum.map_or(f64::INFINITY, count));
         for number in [call.usable, call.wish] {
             add(count(number));
         }

@@ -24,16 +24,16 @@ const CLAIM_INTERVAL_WAITING: Duration = Duration::from_millis(25);
 const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
 /// Shortest time between two claims.
 const MIN_INTERVAL: Duration = Duration::from_millis(2);
-/// Time between two claims without waiters. Other gateways learn the number of gateways from them.
+/// Time between two claims without waiters. The claims show other gateways that this one exists.
 const CLAIM_INTERVAL_IDLE: Duration = Duration::from_secs(1);
 /// Time for which a gate retries at a store that does not answer.
 ///
 /// A gate that stands alone adds its part of the rate to that of the gateways that reach the store.
-/// So one late answer is no reason to do so.
+/// So one late answer is not enough.
 const STANDALONE_AFTER: Duration = Duration::from_millis(150);
-/// Time for which a gate that reaches the store again waits for the other gateways to do so.
+/// Time for which a gate that reaches the store again waits until other gateways reach it, too.
 const REJOIN_AFTER: Duration = Duration::from_secs(1);
-/// Divisor of the rate for a gate alone that knows no number of gateways: it takes a tenth.
+/// Divisor of the rate for a gate that stands alone and does not know the number of gateways.
 const DEFAULT_PARTS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// Answer to a claim, with instants on the gateway's clock.
@@ -73,7 +73,7 @@ enum Mode {
     Grid,
     /// The store is unreachable. The gate has a schedule of its own.
     Out(NonZeroU32),
-    /// The store is reachable again. The gate waits for the other gateways since this instant.
+    /// The store is reachable again. Since this instant the gate waits for the other gateways.
     Settling(NonZeroU32, Moment),
 }
 
@@ -88,18 +88,18 @@ pub struct Claims {
     reported: Option<NonZeroU32>,
     /// Number of gateways that share the grid, as configured.
     expected: Option<NonZeroU32>,
+    /// Part of the rate that this gateway has, as last reported by the store.
     part: f64,
     is_under_way: bool,
     /// Instant of the first claim that the store did not answer.
-    silent: Option<Moment>,
+    silent_since: Option<Moment>,
     /// Instant at which the last claim was sent.
-    last: Moment,
+    last_claim: Moment,
     /// Instant from which another claim is granted more slots.
     again: Moment,
     /// Whether requests waited at the last claim.
-    ///
-    /// `requested` is the number of slots that it requested.
     waited: bool,
+    /// Number of slots that the last claim requested.
     requested: u64,
     /// Whether all requested slots were granted.
     is_satisfied: bool,
@@ -150,7 +150,7 @@ impl Claims {
         if self.is_under_way {
             return None;
         }
-        let after = |span| Some(self.last + span);
+        let after = |span| Some(self.last_claim + span);
         match self.mode {
             Mode::Out(_) => return None,
             Mode::Settling(..) => return after(CLAIM_INTERVAL_WAITING),
@@ -164,24 +164,20 @@ impl Claims {
                 CLAIM_INTERVAL_IDLE
             });
         }
-        let (soon, least) = if gate.granted_slots(now) > 0 {
-            (MIN_INTERVAL, CLAIM_INTERVAL_BUSY)
-        } else {
-            (Duration::ZERO, MIN_INTERVAL)
-        };
-        if self.is_satisfied {
+        let interval = match (self.is_satisfied, gate.granted_slots(now) > 0) {
             // New waiters came since the last claim. The first one does not wait for further ones.
-            return after(soon);
-        }
-        Some(
-            self.again
-                .clamp(self.last + least, self.last + CLAIM_INTERVAL_WAITING),
-        )
+            (true, true) => return after(MIN_INTERVAL),
+            (true, false) => return after(Duration::ZERO),
+            (false, true) => CLAIM_INTERVAL_BUSY,
+            (false, false) => MIN_INTERVAL,
+        };
+        let latest = self.last_claim + CLAIM_INTERVAL_WAITING;
+        Some(self.again.clamp(self.last_claim + interval, latest))
     }
 
     /// Records that a claim for `requested` slots is sent. `waits`: it reports waiters.
     pub fn sent(&mut self, requested: u64, waits: bool, now: Moment) {
-        (self.is_under_way, self.last) = (true, now);
+        (self.is_under_way, self.last_claim) = (true, now);
         (self.requested, self.waited) = (requested, waits);
     }
 
@@ -192,12 +188,12 @@ impl Claims {
         answer: &GridAnswer,
         now: Moment,
     ) {
-        (self.is_under_way, self.silent) = (false, None);
+        (self.is_under_way, self.silent_since) = (false, None);
         self.reported = Some(answer.gateways);
         (self.part, self.again) = (answer.part, answer.again);
         match self.mode {
             Mode::Out(parts) => self.mode = Mode::Settling(parts, now),
-            // Else one gateway would take the whole rate while others still have their own
+            // Otherwise one gateway would take the whole rate while others still have their own
             // schedules.
             Mode::Settling(parts, since) => {
                 if answer.gateways >= parts || now.since(since) >= REJOIN_AFTER {
@@ -218,13 +214,13 @@ impl Claims {
     /// Records that a claim failed: the gate tries again, and later stands alone.
     pub fn failed<K: Hash + Eq + Clone, W>(&mut self, gate: &mut Gate<K, W>, now: Moment) {
         self.is_under_way = false;
-        let since = *self.silent.get_or_insert(self.last);
+        let since = *self.silent_since.get_or_insert(self.last_claim);
         if self.mode == Mode::Grid && now.since(since) < STANDALONE_AFTER {
             (self.again, self.is_satisfied) = (now, false);
             gate.keys_unanswered();
             return;
         }
-        self.silent = None;
+        self.silent_since = None;
         let parts = match self.mode {
             Mode::Grid => self.gateways().unwrap_or(DEFAULT_PARTS),
             Mode::Out(parts) | Mode::Settling(parts, _) => parts,
@@ -237,7 +233,7 @@ impl Claims {
     pub fn found(&mut self, now: Moment) {
         if let Mode::Out(parts) = self.mode {
             self.mode = Mode::Settling(parts, now);
-            self.last = Moment::default();
+            self.last_claim = Moment::default();
         }
     }
 }

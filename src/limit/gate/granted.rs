@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Moment;
-use super::key_reporting::KeyReporting;
+use super::key_reporting::KeyReport;
 use crate::nanos;
 
 /// Time for which a granted slot may still be used after its instant.
 ///
-/// For answers of the store that arrive late. A slot that is not used by then is lost.
+/// Answers of the store may arrive late. A slot that is not used by then is lost.
 pub(super) const MAX_LATENESS: Duration = Duration::from_millis(5);
 /// Upper bound of the kept slots. No rate needs more: the fastest has 50,000 slots in 50 ms.
 const MAX_SLOTS: usize = 65_536;
@@ -38,8 +38,8 @@ pub(super) struct Granted {
     /// Time between two slots of this gate, by its last reported part of the rate.
     interval: Duration,
     pub(super) counts: SlotCounts,
-    /// Reports of the waiting keys to the store. `None`: they are not reported.
-    pub(super) key_reporting: Option<KeyReporting>,
+    /// Last report of the waiting keys, without its changes. `None`: keys are not reported.
+    pub(super) last_report: Option<KeyReport>,
 }
 
 /// Counts of granted slots by their use.
@@ -54,9 +54,7 @@ pub struct SlotCounts {
 impl Granted {
     /// Creates a gate's record of granted slots, and continues earlier counts.
     ///
-    /// Slots before `from` are unusable.
-    ///
-    /// `interval` is the time between two of its slots, until its part of the rate is reported.
+    /// Slots before `from` are unusable. `interval` is the time between two of its slots, until its part of the rate is reported.
     pub(super) fn new(counts: SlotCounts, from: Moment, interval: Duration) -> Self {
         Self {
             counts,
@@ -81,11 +79,11 @@ impl Granted {
 
     /// Returns the number of slots that it holds and that a request ready at `ready` could use.
     pub(super) fn count(&self, ready: Moment) -> u64 {
-        let passed = self
+        let too_early = self
             .slots
             .iter()
-            .take_while(|slot| **slot + MAX_LATENESS < ready);
-        (self.slots.len() - passed.count()) as u64
+            .take_while(|slot| !is_usable(**slot, ready));
+        (self.slots.len() - too_early.count()) as u64
     }
 
     /// Adds granted slots, with the first free slot and the interval of the same answer.
@@ -95,11 +93,10 @@ impl Granted {
         // A request with an assigned slot must not be overtaken.
         let last = Some(self.last).filter(|last| *last > now);
         let from = self.from.max(last.unwrap_or_default());
-        let in_time = slots
-            .iter()
-            .filter(|slot| **slot >= from && **slot + MAX_LATENESS >= now);
+        let usable = slots.iter();
+        let usable = usable.filter(|slot| **slot >= from && is_usable(**slot, now));
         let before = self.slots.len();
-        self.slots.extend(in_time.take(room));
+        self.slots.extend(usable.take(room));
         self.counts.expired += (before + slots.len() - self.slots.len()) as u64;
         if !self.slots.iter().is_sorted() {
             self.slots.make_contiguous().sort_unstable();
@@ -110,16 +107,14 @@ impl Granted {
     /// Returns when a request that is ready at `ready` leaves. `None`: there is no slot for it.
     pub(super) fn first(&self, ready: Moment) -> Option<Moment> {
         let mut slots = self.slots.iter();
-        let slot = slots.find(|slot| **slot + MAX_LATENESS >= ready)?;
+        let slot = slots.find(|slot| is_usable(**slot, ready))?;
         Some(ready.max(*slot))
     }
 
     /// Drops the slots that are too early for a request that is ready at `ready`.
     pub(super) fn expire(&mut self, ready: Moment) {
-        while self
-            .slots
-            .front()
-            .is_some_and(|slot| *slot + MAX_LATENESS < ready)
+        while let Some(slot) = self.slots.front()
+            && !is_usable(*slot, ready)
         {
             self.slots.pop_front();
             self.counts.expired += 1;
@@ -163,22 +158,21 @@ impl Granted {
     ///
     /// After the held slots, more are expected at this gate's part of the rate.
     pub(super) fn predict(&self, ready: Moment, ahead: u64) -> Moment {
-        let usable = self
-            .slots
-            .iter()
-            .filter(|slot| **slot + MAX_LATENESS >= ready);
-        let ahead = ahead.saturating_add(self.debt);
-        let mut granted = 0;
-        for slot in usable {
-            if granted == ahead {
+        let mut missing = ahead.saturating_add(self.debt);
+        for slot in self.slots.iter().filter(|slot| is_usable(**slot, ready)) {
+            if missing == 0 {
                 return ready.max(*slot);
             }
-            granted += 1;
+            missing -= 1;
         }
         let next = self.free.max(ready);
         let last = self.slots.back();
         let next = last.map_or(next, |last| next.max(*last + self.interval));
-        let behind = nanos(self.interval).saturating_mul(ahead - granted);
-        next + Duration::from_nanos(behind)
+        next + Duration::from_nanos(nanos(self.interval).saturating_mul(missing))
     }
+}
+
+/// Returns whether a request that is ready at `ready` can use this slot.
+fn is_usable(slot: Moment, ready: Moment) -> bool {
+    slot + MAX_LATENESS >= ready
 }

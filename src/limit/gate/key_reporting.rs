@@ -1,7 +1,7 @@
 //! Reports of the keys that wait at a gate, to the store that gateways share.
 //!
-//! A key that waits at `n` gateways counts as one of `n` equal parts at each. So it gets the turns
-//! that one gate would give it. Each claim reports the changes since the last claim.
+//! A key that waits at `n` gateways has an `n`th of its weight at each of them. So it gets as many
+//! slots as at one gate for all. Each claim reports the changes since the last claim.
 
 use std::hash::Hash;
 use std::num::NonZeroU16;
@@ -39,14 +39,6 @@ pub struct KeyNews {
     pub gateways: Vec<(u64, u16)>,
 }
 
-/// State of the reports of a gate's keys.
-#[derive(Debug, Default)]
-pub(super) struct KeyReporting {
-    generation: u64,
-    claim: u64,
-    answered: u64,
-}
-
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Reports keys by this hash, which is the same at all gateways.
     ///
@@ -66,46 +58,41 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             self.stop_key_reporting();
             return KeyReport::default();
         };
-        if granted.key_reporting.is_none() {
+        if granted.last_report.is_none() {
             self.waiting.name_keys(Some(name));
         }
-        let key_reporting = granted.key_reporting.get_or_insert_default();
-        key_reporting.claim += 1;
+        let last_report = granted.last_report.get_or_insert_default();
+        last_report.claim += 1;
         let mut changes = Vec::new();
         for keys in self.waiting.queues().filter_map(FairQueue::named) {
             keys.hide(is_out);
-            if key_reporting.generation > 0 {
+            if last_report.generation > 0 {
                 keys.take_changes(MAX_CHANGES, &mut changes);
             }
         }
         KeyReport {
-            generation: key_reporting.generation,
-            claim: key_reporting.claim,
-            answered: key_reporting.answered,
             changes,
+            ..last_report.clone()
         }
     }
 
     /// Stops the reports: all keys count in full. A later report starts with all keys.
     pub(super) fn stop_key_reporting(&mut self) {
-        let key_reporting = self.granted.as_mut().and_then(|it| it.key_reporting.take());
-        if key_reporting.is_some() {
+        let last_report = self.granted.as_mut().and_then(|it| it.last_report.take());
+        if last_report.is_some() {
             self.waiting.name_keys(None);
         }
     }
 
     /// Applies the store's answer to the last report.
     pub(super) fn receive_key_news(&mut self, news: &KeyNews) {
-        let key_reporting = self
-            .granted
-            .as_mut()
-            .and_then(|it| it.key_reporting.as_mut());
-        let Some(key_reporting) = key_reporting else {
+        let granted = self.granted.as_mut();
+        let Some(last_report) = granted.and_then(|it| it.last_report.as_mut()) else {
             return;
         };
-        key_reporting.answered = key_reporting.claim;
+        last_report.answered = last_report.claim;
         if !news.is_noted {
-            key_reporting.generation = news.generation;
+            last_report.generation = news.generation;
         }
         for queue in self.waiting.queues() {
             if !news.is_noted {

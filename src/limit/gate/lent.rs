@@ -9,24 +9,21 @@ use crate::{LeasedPermits, PermitNeeds};
 
 /// Lower bound of the slot interval at which a gate gets a slot first, and then a permit for it.
 ///
-/// The interval is that of a gate if all gateways have equal parts. With a shorter interval, a
-/// permit and its way to the next gateway take longer than a slot: a gate with a permit claims
-/// slots for it while it has it.
+/// It is the interval of one gate, if all gateways have equal parts of the rate. With a shorter
+/// interval, the transfer of a permit takes longer than the interval. Then a gate gets a permit
+/// first, and claims slots while it has the permit.
 const SLOT_FIRST: Duration = Duration::from_millis(10);
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Sets the permits that it has from a pool. `None`: it has no pool.
+    /// Sets the permits that the gate has from a pool. `None`: it has no pool.
     pub fn set_lent(&mut self, lent: Option<LeasedPermits>, now: Moment) {
-        let was_full = !self.has_permit();
-        self.lent = lent;
-        self.note_free_permit(was_full, now);
+        self.change_permits(now, |gate| gate.lent = lent);
     }
 
     /// Returns how many permits of a pool the gate needs, and when.
     ///
     /// `ahead` is the time before its use at which a permit must be requested.
     pub fn permit_needs(&self, now: Moment, ahead: Duration) -> PermitNeeds {
-        let most = self.max_permits().unwrap_or(usize::MAX);
         let in_use = self.in_flight;
         let depth = self.depth();
         let mut slot = self.first_slot(now).filter(|_| depth > 0);
@@ -36,14 +33,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         } else if self.rate.is_none() {
             depth
         } else if self.takes_slot_first() {
-            let near = slot.filter(|slot| *slot <= now + ahead);
-            looks = match near {
+            let near_slot = slot.filter(|slot| *slot <= now + ahead);
+            looks = match near_slot {
                 None => slot.map(|slot| slot.before(ahead)),
                 // After this instant the permit comes too late for the slot.
-                Some(near) => Some(near + MAX_LATENESS),
+                Some(near_slot) => Some(near_slot + MAX_LATENESS),
             };
-            slot = near;
-            usize::from(near.is_some())
+            slot = near_slot;
+            usize::from(near_slot.is_some())
         } else if depth > 0 && self.lent.is_some_and(|lent| in_use >= lent.permits) {
             // With a rate, only a part of the waiters can use a permit soon.
             depth.min((in_use / 2).max(1))
@@ -60,8 +57,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         PermitNeeds {
             in_use,
             waiting,
-            most,
-            of_all: self.limits.max_in_flight,
+            max_permits: self.max_permits().unwrap_or(usize::MAX),
+            maximum: self.limits.max_in_flight,
             weight,
             slot,
             is_slot_first: self.is_slot_first(),
@@ -72,11 +69,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns the number of permits that it can use within `span`, for slots of the shared grid.
     pub(super) fn permits_within(&self, span: Duration, now: Moment) -> u64 {
         let lent = self.lent.map(|lent| lent.permits);
-        let most = [self.limits.max_in_flight, lent];
-        let Some(most) = most.into_iter().flatten().min() else {
+        let limits = [self.limits.max_in_flight, lent];
+        let Some(limit) = limits.into_iter().flatten().min() else {
             return u64::MAX;
         };
-        let free = most.saturating_sub(self.in_flight) as u64;
+        let free = limit.saturating_sub(self.in_flight) as u64;
         let permits = free.saturating_add(self.turnover.permits_in(span, now));
         if self.takes_slot_first() && self.in_flight == 0 {
             return permits.max(1);
@@ -101,7 +98,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.takes_slot_first() && self.first_slot(now).is_none_or(|slot| slot > now)
     }
 
-    /// Returns whether it gets a slot first, and then borrows its only permit for it.
+    /// Returns whether the gate gets a slot first, and then borrows its only permit for this slot.
     fn takes_slot_first(&self) -> bool {
         self.is_slot_first() && self.lent.is_some_and(|lent| lent.permits <= 1)
     }

@@ -39,6 +39,7 @@ mod wait_timeout;
 use std::hash::Hash;
 use std::num::NonZeroU32;
 
+use super::bucket::{line as ticks, moment};
 use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, LeasedPermits, Moment, Rate, Share};
 pub use claims::{Claims, GridAnswer, Sharing};
@@ -50,7 +51,7 @@ use reserved::Reserved;
 pub use room::{Full, WaitRejection};
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
-use slots::{Paced, Ticks, moment, ticks};
+use slots::{Departed, Ticks};
 use turnover::Turnover;
 pub use wait_timeout::{TimeoutReason, WaitLimits, WaitTimeout};
 
@@ -100,12 +101,12 @@ pub struct Gate<K, W> {
     room: Option<usize>,
     /// Permits borrowed from a pool. `None`: the gate has no pool.
     lent: Option<LeasedPermits>,
-    /// Last departure with a rate.
-    last: Option<Paced>,
-    /// Number of the last departure, and the value of `last` before it.
+    /// Last departure at a rate.
+    last_departed: Option<Departed>,
+    /// Number of the last departure, and the value of `last_departed` before it.
     ///
-    /// `None`: something else has changed `last` since.
-    before: Option<(u64, Option<Paced>)>,
+    /// `None`: something else has changed `last_departed` since.
+    before_last: Option<(u64, Option<Departed>)>,
     /// Number of departures. A request that leaves again is not counted again.
     departures: u64,
     outage: Outage<K, Ready<W>>,
@@ -113,7 +114,6 @@ pub struct Gate<K, W> {
     reserved: Reserved,
     /// Instant of the last opening: a permit became free after all were taken, or a pause ends.
     opens: Moment,
-    /// How often permits become free while requests wait.
     turnover: Turnover,
 }
 
@@ -173,8 +173,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             in_flight: 0,
             room: None,
             lent: None,
-            last: None,
-            before: None,
+            last_departed: None,
+            before_last: None,
             departures: 0,
             outage: Outage::default(),
             reserved: Reserved::default(),
@@ -201,11 +201,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     fn set_rate(&mut self, rate: Option<Rate>) {
         let rate = rate.map(|rate| rate.divided(self.parts));
-        if let (Some((due, cost)), Some(before)) = (self.last, self.rate) {
-            let due = moment(before, due);
-            self.last = rate.map(|rate| (ticks(rate, due), cost));
+        if let (Some(Departed { at, cost }), Some(before)) = (self.last_departed, self.rate) {
+            let due = moment(before, at);
+            self.last_departed = rate.map(|rate| Departed::new(rate, due, cost));
         }
-        self.before = None;
+        self.before_last = None;
         self.rate = rate;
     }
 
@@ -244,10 +244,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn depths(
         &self,
         from: (usize, usize),
-        most: usize,
-        see: impl FnMut(&K, usize),
+        max_steps: usize,
+        visit: impl FnMut(&K, usize),
     ) -> Option<(usize, usize)> {
-        self.waiting.depths(from, most, see)
+        self.waiting.depths(from, max_steps, visit)
     }
 
     /// Lets a request pass if it need not wait. Needs no key, and charges none.
@@ -332,7 +332,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let opens = self.opens.max(self.outage.opens(self.in_flight));
         let (number, Next { key, cost, waiter }) = self.next()?;
         let due = self.depart(number, waiter.since.max(opens), cost.into());
-        self.outage.left(self.waiting.is_empty());
+        self.outage.note_removed(self.waiting.is_empty());
         Some(Release {
             due,
             key,
@@ -344,30 +344,29 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Removes the next waiter. Requests whose sending failed go before the queue.
     fn next(&mut self) -> Option<(u64, Next<K, Ready<W>>)> {
-        let unsent = self.outage.take();
-        if unsent.is_some() {
-            return unsent;
-        }
-        let next = self.waiting.take()?;
-        self.departures += 1;
-        Some((self.departures, next))
+        self.outage.take().or_else(|| {
+            let next = self.waiting.take()?;
+            self.departures += 1;
+            Some((self.departures, next))
+        })
     }
 
     /// Returns when the next request is due. `None`: no request waits, or no permit is free.
     pub fn due(&self) -> Option<Moment> {
-        let is_ready = self.depth() > 0 && self.is_below_limit() && !self.is_out();
-        let opens = || self.opens.max(self.outage.opens(self.in_flight));
-        is_ready.then(|| self.departs(opens())).flatten()
+        if self.depth() == 0 || !self.is_below_limit() || self.is_out() {
+            return None;
+        }
+        self.departs(self.opens.max(self.outage.opens(self.in_flight)))
     }
 
     /// Removes a waiter. The positions behind it move up.
     pub fn leave(&mut self, position: &GatePosition) -> Option<W> {
-        let left = match position {
+        let removed = match position {
             GatePosition::InQueue(position) => self.waiting.leave(position),
             GatePosition::AtHead(number) => self.outage.leave(*number),
         };
-        self.outage.left(self.waiting.is_empty());
-        left.map(|ready| ready.waiter)
+        self.outage.note_removed(self.waiting.is_empty());
+        removed.map(|ready| ready.waiter)
     }
 
     /// Lets no request leave before `until`. A pause that ends later stays.
@@ -383,10 +382,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns the permit of a request that left the gate.
     pub fn give_back(&mut self, now: Moment) {
         self.turnover.permit_came_free(self.depth() > 0, now);
-        let was_full = !self.has_permit();
-        self.in_flight = self.in_flight.saturating_sub(1);
-        self.outage.answered();
-        self.note_free_permit(was_full, now);
+        self.change_permits(now, |gate| {
+            gate.in_flight = gate.in_flight.saturating_sub(1);
+            gate.outage.answered();
+        });
     }
 
     /// Removes and returns all waiters.
@@ -407,12 +406,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// The gate is idle if the slot after the last departure has come and no request waits.
     fn is_idle(&self, now: Moment) -> bool {
-        let is_empty = self.depth() == 0 && self.has_permit();
-        is_empty
-            && match &self.granted {
-                None => self.slot(now).1 <= now,
-                Some(granted) => granted.is_idle(now),
-            }
+        let has_slot = || match &self.granted {
+            None => self.slot(now).1 <= now,
+            Some(granted) => granted.is_idle(now),
+        };
+        self.depth() == 0 && self.has_permit() && has_slot()
     }
 
     /// Returns whether a permit is free.
@@ -422,13 +420,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns whether a permit is free, without the limit for an origin that has just recovered.
     fn is_below_limit(&self) -> bool {
-        let fits = |most: Option<usize>| most.is_none_or(|most| self.in_flight < most);
-        let is_lent = fits(self.lent.map(|lent| lent.permits));
-        is_lent && fits(self.limits.max_in_flight) && fits(self.room)
+        let lent = self.lent.map(|lent| lent.permits);
+        let limits = [self.limits.max_in_flight, self.room, lent];
+        limits
+            .into_iter()
+            .flatten()
+            .all(|limit| self.in_flight < limit)
     }
 
-    /// Records that a permit became free, if none was free before.
-    fn note_free_permit(&mut self, was_full: bool, now: Moment) {
+    /// Applies a change of the permits. The gate opens if a permit becomes free, and none was free.
+    fn change_permits(&mut self, now: Moment, change: impl FnOnce(&mut Self)) {
+        let was_full = !self.has_permit();
+        change(self);
         if was_full && self.has_permit() {
             self.opens = self.opens.max(now);
         }

@@ -70,7 +70,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         self.unsent.len()
     }
 
-    /// Returns whether an outage keeps no new request from leaving at once.
+    /// Returns whether there is no outage, and no unsent request is left.
     pub(super) fn is_over(&self) -> bool {
         !self.is_out && self.unsent.is_empty()
     }
@@ -121,13 +121,13 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
     /// Records that a waiter was removed.
     ///
     /// `queue_is_empty`: the queue behind the unsent requests is empty.
-    pub(super) fn left(&mut self, queue_is_empty: bool) {
+    pub(super) fn note_removed(&mut self, queue_is_empty: bool) {
         if queue_is_empty && self.unsent.is_empty() {
             self.ramp = None;
         }
     }
 
-    /// Records that a request is no longer at the origin: two may take its permit.
+    /// Records that a request is no longer at the origin: two more requests may leave.
     pub(super) fn answered(&mut self) {
         if let Some(ramp) = &mut self.ramp {
             ramp.permits += 1;
@@ -166,18 +166,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Checks that one more request of `key` whose sending failed may wait again.
     ///
-    /// Such a request had a position in the queue, which another one may have taken since. So up to
-    /// `max_queue` of them may wait in addition to the queue. If keys share the gate, a key may
-    /// have as many as are left of `max_queue`. One key alone gets half of it.
+    /// Such a request had a position in the queue, which another request may have taken since. So up
+    /// to `max_queue` unsent requests may wait in addition to the queue. If keys share the gate, a
+    /// key may have no more unsent requests than are still free. So one key alone gets half.
     ///
     /// # Errors
     ///
     /// Returns an error if the request may not wait.
     pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
-        let left = self.limits.max_queue.saturating_sub(self.outage.len());
+        let free = self.limits.max_queue.saturating_sub(self.outage.len());
         let of_key = self.outage.by_key.get(key).copied().unwrap_or_default();
         let is_shared = self.limits.queue.is_some();
-        if left > 0 && (!is_shared || of_key < left) {
+        if free > 0 && (!is_shared || of_key < free) {
             return Ok(());
         }
         Err(self.full(&Share::of(key.clone()), now))
@@ -195,11 +195,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
         waiter: W,
     ) -> GatePosition {
-        let was_full = !self.has_permit();
-        self.in_flight = self.in_flight.saturating_sub(1);
-        self.note_free_permit(was_full, now);
-        if let Some((_, before)) = self.before.take_if(|(last, _)| *last == number) {
-            self.last = before;
+        let in_flight = self.in_flight.saturating_sub(1);
+        self.change_permits(now, |gate| gate.in_flight = in_flight);
+        if let Some((_, before)) = self.before_last.take_if(|(last, _)| *last == number) {
+            self.last_departed = before;
         }
         self.join_at_head(number, key, cost, now, waiter)
     }

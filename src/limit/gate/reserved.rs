@@ -17,7 +17,7 @@ pub(super) struct Reserved {
 
 impl Reserved {
     /// Creates it from spans in any order, which may overlap.
-    pub(super) fn of(mut spans: Vec<(Moment, Moment)>) -> Self {
+    pub(super) fn new(mut spans: Vec<(Moment, Moment)>) -> Self {
         spans.sort_unstable();
         let mut reserved = Self::default();
         for (from, to) in spans {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn reserved(spans: &[(u64, u64)]) -> Reserved {
-        Reserved::of(
+        Reserved::new(
             spans
                 .iter()
                 .map(|(from, to)| (at(*from), at(*to)))

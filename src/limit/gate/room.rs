@@ -20,7 +20,7 @@ pub struct Full {
 pub enum WaitRejection {
     /// The request may not wait.
     Full(Full),
-    /// Its wait would exceed [`WaitLimits::most`] by this duration.
+    /// Its wait would exceed [`WaitLimits::max_wait`] by this duration.
     MaxWait(Duration),
     /// Its wait would exceed [`WaitLimits::queue_timeout`] by this duration.
     QueueTimeout(Duration),
@@ -31,9 +31,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// The limits of the gate apply as well.
     pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
-        let was_full = !self.has_permit();
-        self.room = room;
-        self.note_free_permit(was_full, now);
+        self.change_permits(now, |gate| gate.room = room);
     }
 
     /// Returns this gateway's limit of requests at the origin. `None`: no limit.
@@ -70,7 +68,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
         let ahead = self.outage.costs + self.waiting.ahead_of_new(share);
         let wait = self.wait_behind(ahead, now);
-        // A request beyond the queue of its key is held for a limited time only.
+        // A request above the queue of its key waits for a limited time only.
         if wait > MAX_WAIT_ABOVE_BURST
             && !self.waiting.has_room(&share.key, self.limits.queue, room)
         {
@@ -97,8 +95,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
     ) -> Result<(), WaitRejection> {
         let wait = self.predict(share, now).map_err(WaitRejection::Full)?;
-        if let Some(most) = limits.most.filter(|most| wait > *most) {
-            return Err(WaitRejection::MaxWait(wait.saturating_sub(most)));
+        if let Some(max_wait) = limits.max_wait.filter(|max_wait| wait > *max_wait) {
+            return Err(WaitRejection::MaxWait(wait.saturating_sub(max_wait)));
         }
         let by_pace = self.predict_by_pace(share, now);
         if by_pace > limits.queue_timeout {
@@ -144,9 +142,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns the number of requests of this share's key that may wait.
     pub(super) fn queue(&self, share: &Share<K>) -> Option<usize> {
         let above_queue = usize::try_from(share.above_queue).unwrap_or(usize::MAX);
-        self.limits
-            .queue
-            .map(|queue| queue.saturating_add(above_queue))
+        let queue = self.limits.queue;
+        queue.map(|queue| queue.saturating_add(above_queue))
     }
 
     /// Returns the rejection of a request of this share, with the instant of a retry.

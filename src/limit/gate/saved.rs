@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use super::reserved::Reserved;
-use super::{Gate, Moment, Rate, Ticks, moment, ticks};
+use super::{Departed, Gate, Moment, Rate, Ticks, moment, ticks};
 use crate::ExpectedRequest;
 
 /// State of a gate that is saved for the next process. Durations count from the time of saving.
@@ -34,18 +34,21 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// in any order.
     pub fn save(&self, at: Moment, to_come: &[ExpectedRequest]) -> SavedGate {
         let opens = self.opens.max(at);
-        let rest = SavedGate {
+        let without_rate = SavedGate {
             opens: opens.since(at),
             ..SavedGate::default()
         };
         let Some(rate) = self.rate else {
-            return rest;
+            return without_rate;
         };
         let costs = self.outage.costs + self.waiting.costs();
         if self.shares_grid() {
             // Requests that come later claim their own slots of the grid.
             let next = self.leaves_behind(costs, opens).since(at);
-            return SavedGate { next, ..rest };
+            return SavedGate {
+                next,
+                ..without_rate
+            };
         }
         let (first, _) = self.slot(opens);
         let next = self.reserved.after(rate, first, costs);
@@ -57,31 +60,32 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             let ready = free.max(ticks(rate, due.max(opens)));
             let due = self.reserved.fit(rate, ready);
             free = self.reserved.after(rate, due, cost.get().into());
-            spans.push((since(rate, due), moment(rate, free)));
+            spans.push((moment_before(rate, due), moment(rate, free)));
         }
-        let mut reserved = Reserved::of(spans);
+        let mut reserved = Reserved::new(spans);
         let next = moment(rate, next);
         reserved.forget(next);
         let span = |(from, to): (Moment, Moment)| (from.since(at), to.since(at));
         SavedGate {
             next: next.since(at),
             reserved: reserved.spans().map(span).collect(),
-            ..rest
+            ..without_rate
         }
     }
 
     /// Restores the state that was saved at `at`, into a gate without departures.
     pub fn restore(&mut self, saved: &SavedGate, at: Moment) {
-        self.before = None;
-        self.last = self.rate.map(|rate| (ticks(rate, at + saved.next), 0));
+        self.before_last = None;
+        let next = at + saved.next;
+        self.last_departed = self.rate.map(|rate| Departed::new(rate, next, 0));
         self.opens = self.opens.max(at + saved.opens);
         let spans = saved.reserved.iter();
-        self.reserved = Reserved::of(spans.map(|(from, to)| (at + *from, at + *to)).collect());
+        self.reserved = Reserved::new(spans.map(|(from, to)| (at + *from, at + *to)).collect());
     }
 }
 
 /// Returns the last nanosecond at which at most `ticks` have passed.
-fn since(rate: Rate, ticks: Ticks) -> Moment {
+fn moment_before(rate: Rate, ticks: Ticks) -> Moment {
     let nanos = ticks.div_euclid(rate.ticks_per_nano());
     Moment::from_nanos(u64::try_from(nanos).unwrap_or_default())
 }
@@ -248,7 +252,7 @@ mod tests {
             let mut to_come: Vec<_> = coming.iter().map(to_come).collect();
             let saved = gate.save(START, &to_come);
             let spans = saved.reserved.iter().map(|(from, to)| (START + *from, START + *to));
-            let known = Reserved::of(spans.collect());
+            let known = Reserved::new(spans.collect());
             to_come.sort_unstable_by_key(|it| it.due);
             let mut left = Vec::new();
             for ExpectedRequest { due, cost } in to_come {

@@ -7,10 +7,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::granted::{Granted, SlotCounts};
-use super::{Gate, KeyReport, Moment, Rate, ticks};
+use super::{Departed, Gate, KeyReport, Moment, Rate};
 
 /// Time by which slots are granted ahead.
-const SPAN: Duration = Duration::from_millis(50);
+const GRANT_AHEAD: Duration = Duration::from_millis(50);
 /// Upper bound of the reported classes.
 const MAX_CLASSES: usize = 16;
 
@@ -64,8 +64,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
                 expired: counts.expired + granted.slots.len() as u64,
                 ..counts
             };
-            if let Some((_, cost)) = &mut self.last {
-                *cost += granted.debt;
+            if let Some(last) = &mut self.last_departed {
+                last.cost += granted.debt;
             }
         }
         self.waiting.set_parts(&[]);
@@ -99,17 +99,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns the counts of the slots that it was granted.
     pub fn slot_counts(&self) -> SlotCounts {
-        self.granted
-            .as_ref()
-            .map_or(self.slot_counts, |granted| granted.counts)
+        let granted = self.granted.as_ref();
+        granted.map_or(self.slot_counts, |granted| granted.counts)
     }
 
     /// Returns the number of slots that it holds and could use from `now` on.
     pub fn granted_slots(&self, now: Moment) -> u64 {
         let ready = self.opens.max(now);
-        self.granted
-            .as_ref()
-            .map_or(0, |granted| granted.count(ready))
+        let granted = self.granted.as_ref();
+        granted.map_or(0, |granted| granted.count(ready))
     }
 
     /// Counts only these parts of the classes' weights: see [`ClassQueue::set_parts`].
@@ -147,7 +145,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         });
         let mut classes: Vec<ClassDemand> = waiting.collect();
         if classes.is_empty() {
-            // Only requests whose sending failed, or owed costs.
+            // Slots are needed only for requests whose sending failed, or for owed costs.
             classes.push(ClassDemand {
                 class: 0,
                 weight: 1,
@@ -161,7 +159,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Returns the cost of the waiters that could leave within [`SPAN`].
+    /// Returns the cost of the waiters that could leave within [`GRANT_AHEAD`].
     ///
     /// The bound is the number of permits that become free.
     fn usable_costs(&self, now: Moment) -> u64 {
@@ -170,7 +168,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         }
         let costs = self.outage.costs + self.waiting.costs();
-        let permits = self.permits_within(SPAN, now);
+        let permits = self.permits_within(GRANT_AHEAD, now);
         let requests = (self.depth() as u64).max(1);
         costs.min(permits.saturating_mul(costs.div_ceil(requests)))
     }
@@ -180,8 +178,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns its instant. `None`: the gate has its own schedule.
     pub(super) fn depart_granted(&mut self, ready: Moment, cost: u64) -> Option<Moment> {
         let due = self.granted.as_mut()?.depart(ready, cost);
-        self.before = None;
-        self.last = self.rate.map(|rate| (ticks(rate, due), cost));
+        self.before_last = None;
+        self.last_departed = self.rate.map(|rate| Departed::new(rate, due, cost));
         Some(due)
     }
 }

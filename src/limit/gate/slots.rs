@@ -2,13 +2,25 @@
 
 use std::hash::Hash;
 
-use super::{Gate, Moment, Rate};
+use super::{Gate, Moment, Rate, moment, ticks};
 
 /// An instant at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
 pub(super) type Ticks = i128;
 
-/// A departure with a rate: its instant, and its cost with later bills.
-pub(super) type Paced = (Ticks, u64);
+/// A departure at a rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departed {
+    pub at: Ticks,
+    /// Charged cost, with later bills and credits.
+    pub cost: u64,
+}
+
+impl Departed {
+    pub fn new(rate: Rate, due: Moment, cost: u64) -> Self {
+        let at = ticks(rate, due);
+        Self { at, cost }
+    }
+}
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Adds a charge for a request that has left and cost more than it was charged.
@@ -22,11 +34,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return granted.bill(extra.into());
         }
         let next = self.next_slot(rate);
-        self.before = None;
+        self.before_last = None;
         let now = ticks(rate, now);
-        let charged = self.last.filter(|_| next.is_some_and(|it| it > now));
-        let (due, cost) = charged.unwrap_or((now, 0));
-        self.last = Some((due, cost + u64::from(extra)));
+        let last = self
+            .last_departed
+            .filter(|_| next.is_some_and(|next| next > now));
+        let Departed { at, cost } = last.unwrap_or(Departed { at: now, cost: 0 });
+        let cost = cost + u64::from(extra);
+        self.last_departed = Some(Departed { at, cost });
     }
 
     /// Removes a charge for a request that has left and cost less than it was charged.
@@ -36,9 +51,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if let Some(granted) = &mut self.granted {
             return granted.credit(less.into());
         }
-        self.before = None;
-        if let Some((_, cost)) = &mut self.last {
-            *cost = cost.saturating_sub(less.into());
+        self.before_last = None;
+        if let Some(last) = &mut self.last_departed {
+            last.cost = last.cost.saturating_sub(less.into());
         }
         self.opens = self.opens.max(now);
     }
@@ -59,6 +74,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Returns the next slot of its own schedule for a request that is ready at `ready`.
+    ///
+    /// The ticks are zero without a rate.
     pub(super) fn slot(&self, ready: Moment) -> (Ticks, Moment) {
         let Some(rate) = self.rate else {
             return (0, ready);
@@ -71,8 +88,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns the slot after the last departure.
     pub(super) fn next_slot(&self, rate: Rate) -> Option<Ticks> {
-        let (due, cost) = self.last?;
-        Some(self.reserved.after(rate, due, cost))
+        let Departed { at, cost } = self.last_departed?;
+        Some(self.reserved.after(rate, at, cost))
     }
 
     /// Records that request `number`, which was ready at `ready`, leaves. Returns when it was due.
@@ -81,22 +98,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if let Some(due) = self.depart_granted(ready, cost) {
             return due;
         }
-        let (ticks, due) = self.slot(ready);
-        self.before = Some((number, self.last));
-        self.last = self.rate.map(|_| (ticks, cost));
+        let (at, due) = self.slot(ready);
+        self.before_last = Some((number, self.last_departed));
+        self.last_departed = self.rate.map(|_| Departed { at, cost });
         self.reserved.forget(due);
         due
     }
-}
-
-/// Converts an instant to ticks of a rate.
-pub(super) fn ticks(rate: Rate, moment: Moment) -> Ticks {
-    Ticks::from(moment.as_nanos()) * rate.ticks_per_nano()
-}
-
-/// Returns the first nanosecond at which `ticks` have passed.
-pub(super) fn moment(rate: Rate, ticks: Ticks) -> Moment {
-    let per_nano = rate.ticks_per_nano();
-    let nanos = (ticks + per_nano - 1).div_euclid(per_nano);
-    Moment::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

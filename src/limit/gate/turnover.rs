@@ -15,11 +15,10 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
 /// How often permits become free while requests wait.
 ///
-/// A smoothed mean of the time between two of them. For a request without a rate, it is the only
-/// base of a prediction.
+/// Predictions of waits for permits are based on it.
 #[derive(Debug, Default)]
 pub(super) struct Turnover {
-    /// Smoothed mean of the time between two free permits.
+    /// Smoothed mean of the time between two instants at which a permit became free.
     gap: Option<Duration>,
     /// Instant of the last measurement.
     measured: Moment,

@@ -12,7 +12,7 @@ pub struct WaitLimits {
     /// Longest wait for an unreachable origin. Zero: outages change nothing.
     pub hold: Duration,
     /// Longest total wait, if an outage makes it longer than predicted. `None`: no limit.
-    pub most: Option<Duration>,
+    pub max_wait: Option<Duration>,
 }
 
 /// Timeout of one waiter at a gate.
@@ -27,7 +27,8 @@ pub struct WaitTimeout {
     since: Moment,
     /// Time waited before `noted` while the origin was reachable.
     spent: Duration,
-    /// Instant of the last [`note`](Self::note), or of the start of its outage.
+    /// Instant up to which the wait is recorded: the last [`note`](Self::note), or the start of the
+    /// outage that it recorded.
     noted: Moment,
     is_out: bool,
     /// Start of `hold`: the first failed attempt to send it, or the first outage in its wait.
@@ -41,8 +42,8 @@ pub enum TimeoutReason {
     QueueTimeout,
     /// The request has waited for `hold`, and the origin is still unreachable.
     Hold,
-    /// The request has waited for `most` in total, because of an outage.
-    Most,
+    /// The request has waited for `max_wait` in total, because of an outage.
+    MaxWait,
 }
 
 impl WaitTimeout {
@@ -75,19 +76,14 @@ impl WaitTimeout {
 
     /// Returns instant and reason of the timeout, if the origin stays in its last recorded state.
     pub fn timeout_at(&self) -> (Moment, TimeoutReason) {
-        let WaitLimits {
-            queue_timeout,
-            hold,
-            most,
-        } = self.limits;
         if !self.is_out {
-            let left = queue_timeout.saturating_sub(self.spent);
-            return (self.noted + left, TimeoutReason::QueueTimeout);
+            let rest = self.limits.queue_timeout.saturating_sub(self.spent);
+            return (self.noted + rest, TimeoutReason::QueueTimeout);
         }
-        let held = self.held_since.unwrap_or(self.noted) + hold;
-        match most.map(|most| self.since + most) {
-            Some(most) if most < held => (most, TimeoutReason::Most),
-            _ => (held, TimeoutReason::Hold),
+        let hold_ends = self.held_since.unwrap_or(self.noted) + self.limits.hold;
+        match self.limits.max_wait.map(|max_wait| self.since + max_wait) {
+            Some(ends) if ends < hold_ends => (ends, TimeoutReason::MaxWait),
+            _ => (hold_ends, TimeoutReason::Hold),
         }
     }
 }
@@ -99,7 +95,7 @@ mod tests {
     const LIMITS: WaitLimits = WaitLimits {
         queue_timeout: Duration::from_secs(3),
         hold: Duration::from_secs(5),
-        most: None,
+        max_wait: None,
     };
 
     fn at(seconds: u64) -> Moment {
@@ -131,10 +127,10 @@ mod tests {
 
     #[test]
     fn the_longest_total_wait_applies_in_an_outage_only() {
-        let most = Some(Duration::from_secs(2));
-        let mut it = WaitTimeout::new(WaitLimits { most, ..LIMITS }, at(0), None);
+        let max_wait = Some(Duration::from_secs(2));
+        let mut it = WaitTimeout::new(WaitLimits { max_wait, ..LIMITS }, at(0), None);
         assert_eq!(it.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
         it.note(Some(at(1)), at(1));
-        assert_eq!(it.timeout_at(), (at(2), TimeoutReason::Most));
+        assert_eq!(it.timeout_at(), (at(2), TimeoutReason::MaxWait));
     }
 }

@@ -6,11 +6,15 @@ use std::time::Duration;
 use super::{Moment, PermitNeeds, PoolClient};
 
 /// Duration between two calls of a gateway that needs nothing.
-const RENEWED: Duration = Duration::from_millis(800);
+const RENEWAL: Duration = Duration::from_millis(800);
 /// Duration between two calls of a gateway that has waiters but no permit.
 const POLL_STARVED: Duration = Duration::from_millis(10);
-/// Duration between two calls of a gateway that gets the next free permit.
+/// Lower bound of the duration between two calls of a gateway that gets the next free permit.
+///
+/// Up to [`POLL_STARVED`], the duration is the time since it waits for this permit, divided by
+/// [`POLL_NEXT_DIVISOR`]. A permit that was not free for long need not be taken at once.
 const POLL_NEXT: Duration = Duration::from_millis(1);
+const POLL_NEXT_DIVISOR: u32 = 50;
 /// Duration between two calls while permits are scarce, here or at other gateways.
 const POLL_SCARCE: Duration = Duration::from_millis(25);
 /// Duration between two calls of a gateway that has unused permits.
@@ -27,71 +31,77 @@ impl PoolClient {
             return None;
         }
         if self.number == 0 {
-            return Some(self.last);
+            return Some(self.last_call);
         }
         if self.is_leaving && needs.in_use == 0 && needs.waiting == 0 {
-            return (self.reported_held > 0).then(|| self.last + MIN_INTERVAL);
+            return (self.leased > 0).then(|| self.last_call + MIN_INTERVAL);
         }
         let is_idle = self.held > 0 && self.keeps == 0 && needs.in_use == 0;
         let turn = self.turn.filter(|_| is_idle);
-        let ends = turn.map(|turn| turn.ends(needs.slot));
-        let first = [needs.looks, ends].into_iter().flatten();
-        let first = first.fold(self.last + self.pause(needs), Moment::min);
-        Some(first.max(self.last + MIN_INTERVAL))
+        let turn_ends = turn.map(|turn| turn.ends(needs.slot));
+        let events = [needs.looks, turn_ends].into_iter().flatten();
+        let due = events.fold(self.last_call + self.interval(needs), Moment::min);
+        Some(due.max(self.last_call + MIN_INTERVAL))
     }
 
     /// Returns whether the gateway leaves, and the pool knows that it holds only permits in use.
     pub fn has_returned_all(&self, needs: PermitNeeds) -> bool {
-        let reported = self.reported_held.max(self.held);
-        self.is_leaving && self.under_way.is_none() && reported <= needs.in_use
+        let known = self.leased.max(self.held);
+        self.is_leaving && self.under_way.is_none() && known <= needs.in_use
     }
 
-    fn pause(&self, needs: PermitNeeds) -> Duration {
+    /// Returns the duration between the last call and the next one, if nothing changes.
+    fn interval(&self, needs: PermitNeeds) -> Duration {
         let usable = needs.usable();
+        // The pool does not know yet that these permits went back.
+        let has_unreported = self.leased > self.held;
         if self.has_failed {
             return RETRY;
         }
-        if self.others_wait && self.reported_held > self.held {
+        if self.others_wait && has_unreported {
             return MIN_INTERVAL;
         }
         if usable > self.held {
-            // The first waiter must not wait for this call.
-            return if self.reported.0 <= self.held {
-                MIN_INTERVAL
-            } else if let Some(since) = self.next_since {
-                // A permit that was not free for long need not be taken at once.
-                (self.last.since(since) / 50).clamp(POLL_NEXT, POLL_STARVED)
-            } else if self.held == 0 {
-                POLL_STARVED
-            } else {
-                POLL_SCARCE
-            };
+            return self.interval_while_lacking();
         }
         // Other gateways have more use for a permit that is not usable at once.
         let gives_back = self.held > usable && needs.is_slot_first;
-        if gives_back || self.held == 0 && self.reported.0 > usable {
-            return MIN_INTERVAL;
-        }
+        let needs_none_now = self.held == 0 && self.reported_usable > usable;
+        let has_surplus = self.held > self.keeps.max(needs.in_use);
         let has_turn = self.turn.is_some() && self.held == 1;
-        if self.held > self.keeps.max(needs.in_use) && !has_turn && self.others_wait {
+        let is_surplus_requested = has_surplus && self.others_wait && !has_turn;
+        if gives_back || needs_none_now || is_surplus_requested {
             return MIN_INTERVAL;
         }
-        if self.reported_held > self.held || self.held > self.keeps.max(needs.in_use) {
-            return POLL_SCARCE;
-        }
-        if self.others_wait {
-            return POLL_SCARCE;
-        }
+        let all_in_use = needs.in_use >= self.held;
         let wish = self.wish(needs);
-        if wish > self.reported.1 && needs.in_use >= self.held || self.reported.1 == usize::MAX {
+        let must_report = |reported| wish > reported && all_in_use;
+        let must_report = self.reported_wish.is_none_or(must_report);
+        if has_unreported || has_surplus || self.others_wait || must_report {
             return POLL_SCARCE;
         }
-        match self.held > needs.in_use {
-            true if self.is_scarce => POLL_SCARCE,
-            true => POLL_IDLE,
-            false if needs.in_use > 0 && self.contenders().is_some() => POLL_SCARCE,
-            false if needs.in_use > 0 && self.is_scarce => POLL_IDLE,
-            false => RENEWED,
+        let has_contenders = needs.in_use > 0 && self.contenders().is_some();
+        match (all_in_use, self.is_scarce) {
+            (false, true) => POLL_SCARCE,
+            (false, false) => POLL_IDLE,
+            (true, _) if has_contenders => POLL_SCARCE,
+            (true, true) if needs.in_use > 0 => POLL_IDLE,
+            (true, _) => RENEWAL,
+        }
+    }
+
+    /// Returns the same for a gateway that could use more permits than it holds.
+    fn interval_while_lacking(&self) -> Duration {
+        if self.reported_usable <= self.held {
+            // The first waiter must not wait for this call.
+            return MIN_INTERVAL;
+        }
+        match self.next_since {
+            Some(since) => {
+                (self.last_call.since(since) / POLL_NEXT_DIVISOR).clamp(POLL_NEXT, POLL_STARVED)
+            }
+            None if self.held == 0 => POLL_STARVED,
+            None => POLL_SCARCE,
         }
     }
 
@@ -104,6 +114,7 @@ impl PoolClient {
         NonZeroU32::new(counts.gateways).filter(|_| is_more)
     }
 
+    /// Returns the number of permits that the gateway would like to hold.
     pub(super) fn wish(&self, needs: PermitNeeds) -> usize {
         let usable = needs.usable();
         if self.is_leaving || needs.is_slot_first {
@@ -112,6 +123,6 @@ impl PoolClient {
         let peak = self.peaks[0].max(self.peaks[1]);
         let spare = (peak / 4).max(2);
         let wish = usable.max(peak).saturating_add(spare);
-        wish.min(needs.most.max(usable))
+        wish.min(needs.max_permits.max(usable))
     }
 }

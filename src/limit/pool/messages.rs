@@ -12,24 +12,24 @@ pub struct PermitNeeds {
     /// Additional permits that could be used at once: for waiters that wait for nothing else.
     pub waiting: usize,
     /// Upper bound of the permits by the gateway's other limits.
-    pub most: usize,
-    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
-    pub of_all: Option<usize>,
+    pub max_permits: usize,
+    /// Effective maximum of all gateways together; `None`: no limit.
+    pub maximum: Option<usize>,
     /// Weight of this gateway against other gateways.
     pub weight: u64,
-    /// Slot in which the next permit is used, if one is needed for it or soon.
+    /// First slot that was granted for waiters; with `is_slot_first`, only if it is near.
     pub slot: Option<Moment>,
     /// Whether permits rotate between gateways, and one is needed only for a slot that is near.
     pub is_slot_first: bool,
-    /// Instant at which these needs change by themselves.
+    /// Instant at which these needs change without an event.
     pub looks: Option<Moment>,
 }
 
 impl PermitNeeds {
     /// Returns the number of permits that could be used at once, including those in use.
     pub(super) fn usable(&self) -> usize {
-        let most = self.most.max(self.in_use);
-        self.in_use.saturating_add(self.waiting).min(most)
+        let max_permits = self.max_permits.max(self.in_use);
+        self.in_use.saturating_add(self.waiting).min(max_permits)
     }
 }
 
@@ -38,7 +38,7 @@ impl PermitNeeds {
 pub struct LeasedPermits {
     /// Number of requests that may be at the origin at once.
     pub permits: usize,
-    /// Instant at which the last of them goes back, if others wait for it; `None`: not known.
+    /// Instant at which the last permit goes back, if other gateways wait for it; `None`: unknown.
     pub until: Option<Moment>,
     /// Number of gateways between which the permits rotate; `None`: there is a permit for each.
     pub among: Option<NonZeroU32>,
@@ -49,12 +49,12 @@ pub struct LeasedPermits {
 pub struct PoolCall {
     /// Number that increases with each call.
     pub number: u64,
-    /// Permits that it holds, without the ones that it gives back.
+    /// Permits that it holds. Permits that it gives back with this call are not counted.
     pub held: usize,
     /// Permits in use.
     pub in_use: usize,
     /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
-    pub of_all: Option<usize>,
+    pub lowered_maximum: Option<usize>,
     /// Permits that it could use now.
     pub usable: usize,
     /// Permits that it would like to hold, so that the next request need not wait for a call.
@@ -83,7 +83,7 @@ pub struct KnownMembers {
 pub struct PoolReply {
     /// Permits that are leased to this gateway from now on.
     pub lent: usize,
-    /// Number of them that it may keep, because other gateways request the rest.
+    /// Number of permits that it may keep: other gateways request the rest.
     pub keeps: usize,
     /// Whether other gateways wait for permits.
     pub others_wait: bool,
@@ -102,9 +102,9 @@ pub struct PoolCounts {
     pub of: usize,
     /// Gateways whose lease has not ended.
     pub gateways: u32,
-    /// Permits that they hold.
+    /// Permits that these gateways hold.
     pub held: usize,
-    /// Permits that they use, as last reported.
+    /// Permits that these gateways use, as last reported.
     pub in_use: usize,
     /// Permits that vanished gateways may still use.
     pub withheld: usize,
@@ -117,7 +117,7 @@ pub struct PoolCounts {
 }
 
 impl PoolCounts {
-    /// Returns the permits withheld for vanished gateways, and the ones whose holder is unknown.
+    /// Returns the permits withheld for vanished gateways, and the permits of unknown holders.
     pub fn withheld_and_unknown(&self) -> (usize, usize) {
         if self.is_recovering {
             (0, self.withheld)

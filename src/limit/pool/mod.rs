@@ -23,11 +23,11 @@ use turn::{RoundTrip, Turn};
 pub use without::{PermitSource, PoolLimits, WithoutPool};
 
 /// Length of a lease by a gateway's clock. Shorter than at the pool: clocks may be 2 % off.
-const TERM: Duration = Duration::from_millis(2350);
+const LEASE_LENGTH: Duration = Duration::from_millis(2350);
 /// Minimum duration for which the largest number of concurrent requests is remembered.
-const PEAK: Duration = Duration::from_secs(1);
-/// Assumed number of gateways if it is unknown: a gateway takes a tenth alone.
-const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
+const PEAK_SPAN: Duration = Duration::from_secs(1);
+/// Assumed number of gateways if it is unknown: without the pool, a gateway takes a tenth.
+const DEFAULT_GATEWAYS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// Permits that a gateway has leased from a pool, and its next call.
 ///
@@ -39,29 +39,34 @@ const UNKNOWN: NonZeroU32 = NonZeroU32::new(10).unwrap();
 )]
 pub struct PoolClient {
     limits: PoolLimits,
+    /// Number of permits held.
     held: usize,
-    /// Permits held as the pool knows it, unless a reply was lost.
-    reported_held: usize,
+    /// Number of permits that the pool has leased to this gateway, as of the last reply.
+    leased: usize,
     /// Number of permits that it may keep, as of the last reply.
     keeps: usize,
     /// End of the lease, by this gateway's clock.
-    until: Moment,
+    lease_end: Moment,
     /// Whether another gateway waits, as of the last reply.
     others_wait: bool,
     /// Whether few permits are free, as of the last reply.
     is_scarce: bool,
-    is_alone: bool,
+    /// Whether the lease has ended and the pool cannot be reached.
+    is_out: bool,
+    /// Number of the last call.
     number: u64,
     /// Instant at which the call that is under way was sent.
     under_way: Option<Moment>,
     /// Instant at which the last call was sent.
-    last: Moment,
+    last_call: Moment,
     /// Whether the last call failed.
     has_failed: bool,
-    /// Maximum of all gateways together, as of the last call.
-    of_all: Option<usize>,
-    /// Usable permits and the wish, as of the last call.
-    reported: (usize, usize),
+    /// Maximum of all gateways together that the last call reported.
+    lowered_maximum: Option<usize>,
+    /// Number of usable permits that the last call reported.
+    reported_usable: usize,
+    /// Wish that the last call reported; `None`: the pool must receive new settings soon.
+    reported_wish: Option<usize>,
     /// Largest numbers of concurrent requests, of the current span and of the previous one.
     peaks: [usize; 2],
     peak_since: Moment,
@@ -88,8 +93,7 @@ impl PoolClient {
     /// Applies new settings.
     pub fn set(&mut self, limits: PoolLimits) {
         self.limits = limits;
-        // The pool must know soon.
-        self.reported.1 = usize::MAX;
+        self.reported_wish = None;
     }
 
     /// Keeps no unused permit from now on.
@@ -101,31 +105,34 @@ impl PoolClient {
     pub fn bound(&self, now: Moment) -> usize {
         match self.permit_source() {
             PermitSource::Alone(part) => part,
-            PermitSource::Pool if now < self.until => self.held,
+            PermitSource::Pool if now < self.lease_end => self.held,
             PermitSource::Pool => 0,
         }
     }
 
     /// Returns the source of its permits.
     pub fn permit_source(&self) -> PermitSource {
-        if !self.is_alone || self.limits.without == WithoutPool::Closed {
+        if !self.is_out || self.limits.without == WithoutPool::Closed {
             return PermitSource::Pool;
         }
         let known = self.counts.and_then(|it| NonZeroU32::new(it.gateways));
-        let gateways = known.or(self.limits.gateways).unwrap_or(UNKNOWN).get();
-        let all = self.of_all.unwrap_or(self.limits.most);
-        let part = all / usize::try_from(gateways).unwrap_or(usize::MAX);
+        let gateways = known
+            .or(self.limits.gateways)
+            .unwrap_or(DEFAULT_GATEWAYS)
+            .get();
+        let maximum = self.lowered_maximum.unwrap_or(self.limits.permits);
+        let part = maximum / usize::try_from(gateways).unwrap_or(usize::MAX);
         PermitSource::Alone(part.max(1))
     }
 
     /// Returns whether its lease has ended and the pool cannot be reached.
     pub fn is_out(&self) -> bool {
-        self.is_alone
+        self.is_out
     }
 
     /// Returns the end of its lease.
     pub fn until(&self) -> Moment {
-        self.until
+        self.lease_end
     }
 
     /// Returns the permits that a gate may use now.
@@ -158,7 +165,9 @@ impl PoolClient {
         self.peaks[0] = self.peaks[0].max(in_use);
     }
 
-    /// Records that a request has ended. Returns its permit if the gateway may not keep it.
+    /// Records that a request has ended. Its permit goes back if the gateway may not keep it.
+    ///
+    /// `in_use` permits are still in use.
     pub fn ended(&mut self, in_use: usize, now: Moment) {
         if in_use == 0
             && let Some(turn) = &mut self.turn
@@ -168,9 +177,9 @@ impl PoolClient {
         self.held = self.held.min(self.may_keep(in_use, None, now));
     }
 
-    /// Returns how many of its permits it may keep.
+    /// Returns the number of permits that the gateway may keep.
     ///
-    /// While other gateways wait for its only permit, it may keep that until its turn ends.
+    /// While other gateways wait for its only permit, it may keep this permit until its turn ends.
     fn may_keep(&self, in_use: usize, slot: Option<Moment>, now: Moment) -> usize {
         let keeps = self.keeps.max(in_use);
         if keeps == 0 && self.turn.is_some_and(|turn| now < turn.ends(slot)) {
@@ -179,20 +188,20 @@ impl PoolClient {
         keeps
     }
 
-    /// Returns how long after the lease the pool certainly withholds the permits, by its own clock.
-    fn withheld(&self) -> Duration {
+    /// Returns until when the pool certainly lends the permits of the last lease to nobody else.
+    fn withheld_until(&self) -> Moment {
         // Clocks may be 2 % too fast or too slow.
-        self.limits.orphan.saturating_sub(self.limits.orphan / 50)
+        self.lease_end + self.limits.orphan.saturating_sub(self.limits.orphan / 50)
     }
 
     /// Returns the next call, to be sent now. Permits that it gives back are unused from now on.
     pub fn call(&mut self, needs: PermitNeeds, now: Moment) -> PoolCall {
-        if now.since(self.peak_since) >= PEAK {
+        if now.since(self.peak_since) >= PEAK_SPAN {
             self.peaks = [needs.in_use, self.peaks[0]];
             self.peak_since = now;
         }
-        if now >= self.until + self.withheld() {
-            // Other gateways have leased these permits meanwhile. A pool that has lost its state
+        if now >= self.withheld_until() {
+            // Other gateways may have leased these permits meanwhile. A pool that has lost its state
             // would trust this call.
             self.held = self.held.min(needs.in_use);
         }
@@ -200,17 +209,17 @@ impl PoolClient {
         let may_keep = self.may_keep(needs.in_use, needs.slot, now);
         let keeps = wish.min(may_keep).max(needs.in_use);
         self.held = self.held.min(keeps);
-        let is_member = now < self.until || (self.held > 0 && now < self.until + self.withheld());
+        let is_member = now < self.lease_end || (self.held > 0 && now < self.withheld_until());
         self.number += 1;
-        (self.under_way, self.last) = (Some(now), now);
-        self.reported = (usable, wish);
-        // A lower maximum than in the file is reported as such.
-        self.of_all = needs.of_all.filter(|of_all| *of_all < self.limits.most);
+        (self.under_way, self.last_call) = (Some(now), now);
+        (self.reported_usable, self.reported_wish) = (usable, Some(wish));
+        let configured = self.limits.permits;
+        self.lowered_maximum = needs.maximum.filter(|maximum| *maximum < configured);
         PoolCall {
             number: self.number,
             held: self.held,
             in_use: needs.in_use,
-            of_all: self.of_all,
+            lowered_maximum: self.lowered_maximum,
             usable,
             wish,
             weight: needs.weight.max(1),
@@ -231,20 +240,20 @@ impl PoolClient {
         self.round_trip.note(now.since(sent));
         if reply.lent != 1 {
             self.turn = None;
-        } else if self.reported_held == 0 {
+        } else if self.leased == 0 {
             self.turn = Some(Turn::new(now, self.round_trip.usual));
         }
-        (self.reported_held, self.keeps) = (reply.lent, reply.keeps);
-        // A permit that others request, or that is leased twice, is not used again.
+        (self.leased, self.keeps) = (reply.lent, reply.keeps);
+        // A permit that other gateways request, or that is leased twice, is not used again.
         self.held = reply.lent.min(self.may_keep(needs.in_use, needs.slot, now));
-        self.until = self.until.max(sent + TERM);
+        self.lease_end = self.lease_end.max(sent + LEASE_LENGTH);
         let is_next = reply.lent == 0 && reply.keeps > 0;
         self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));
         self.others_wait = reply.others_wait;
         // A pool that is recovering is called at short intervals, to get a lease soon.
         self.is_scarce = reply.is_scarce || reply.counts.is_recovering;
         (self.members, self.counts) = (reply.members, Some(reply.counts));
-        (self.has_failed, self.is_alone) = (false, false);
+        (self.has_failed, self.is_out) = (false, false);
     }
 
     /// Switches to another connection to the pool. A call that is under way gets no reply.
@@ -252,7 +261,7 @@ impl PoolClient {
     /// The lease continues: the next call reports the permits held, and has the next number.
     pub fn reconnect(&mut self) {
         self.under_way = None;
-        (self.has_failed, self.last) = (true, Moment::default());
+        (self.has_failed, self.last_call) = (true, Moment::default());
     }
 
     /// Records that the call under way failed. Permits that it might have leased are not held.
@@ -261,8 +270,8 @@ impl PoolClient {
             return;
         };
         self.has_failed = true;
-        // Only a gateway that has called since its lease ended knows that the pool is unreachable:
-        // it may have been suspended.
-        self.is_alone = sent >= self.until;
+        // A call that was sent before the lease ended does not show that the pool is unreachable:
+        // the gateway may have been suspended since.
+        self.is_out = sent >= self.lease_end;
     }
 }

@@ -13,7 +13,7 @@ fn at(millis: u64) -> Moment {
 
 fn pool_client(without: WithoutPool) -> PoolClient {
     PoolClient::new(PoolLimits {
-        most: 40,
+        permits: 40,
         orphan: ORPHAN,
         without,
         gateways: NonZeroU32::new(4),
@@ -24,7 +24,7 @@ fn needs(in_use: usize, waiting: usize) -> PermitNeeds {
     PermitNeeds {
         in_use,
         waiting,
-        most: 40,
+        max_permits: 40,
         weight: 1,
         ..PermitNeeds::default()
     }
@@ -203,18 +203,18 @@ fn permits_that_are_no_longer_withheld_are_not_claimed() {
 fn a_maximum_lowered_by_backoff_is_reported_and_divided_without_the_pool() {
     let mut it = pool_client(WithoutPool::Local);
     let left = |of_all| PermitNeeds {
-        of_all: Some(of_all),
+        maximum: Some(of_all),
         ..needs(0, 9)
     };
-    assert_eq!(it.call(left(12), at(0)).of_all, Some(12));
+    assert_eq!(it.call(left(12), at(0)).lowered_maximum, Some(12));
     it.failed();
     assert_eq!(it.permit_source(), PermitSource::Alone(3));
-    assert_eq!(it.call(left(2), at(50)).of_all, Some(2));
+    assert_eq!(it.call(left(2), at(50)).lowered_maximum, Some(2));
     it.failed();
     assert_eq!(it.permit_source(), PermitSource::Alone(1));
     // The configured number, or a higher one in a file that others have not read yet, is no bound.
     for all in [40, 80] {
-        assert_eq!(it.call(left(all), at(100)).of_all, None);
+        assert_eq!(it.call(left(all), at(100)).lowered_maximum, None);
         it.failed();
         assert_eq!(it.permit_source(), PermitSource::Alone(10));
     }

@@ -25,14 +25,14 @@ const LINGER: Duration = Duration::from_millis(2);
 
 /// Duration before its use at which a permit is requested, in addition to two round trips.
 ///
-/// It allows for a busy machine that wakes late.
-const SETTLED: Duration = Duration::from_millis(5);
+/// A busy machine may wake the gateway late.
+const AHEAD: Duration = Duration::from_millis(5);
 /// Maximum duration before its use at which a permit is requested.
 const MAX_AHEAD: Duration = Duration::from_millis(40);
 
-/// Duration before its time at which a slot is granted.
+/// Time by which slots are granted ahead.
 ///
-/// A slot that was granted during a turn is still used.
+/// A turn is prolonged by it, for slots that were granted during the turn.
 const SLOT_AHEAD: Duration = Duration::from_millis(50);
 
 /// Period for which a gateway keeps its only permit while other gateways wait.
@@ -49,9 +49,9 @@ pub(super) struct Turn {
 impl Turn {
     /// Begins a turn now. `round_trip` is the usual duration until the pool's reply.
     pub(super) fn new(now: Moment, round_trip: Duration) -> Self {
-        let lasts = (round_trip * ROUND_TRIPS).clamp(MIN_TURN, MAX_TURN);
+        let length = (round_trip * ROUND_TRIPS).clamp(MIN_TURN, MAX_TURN);
         Self {
-            until: now + lasts,
+            until: now + length,
             free_since: now,
         }
     }
@@ -74,14 +74,16 @@ impl Turn {
 /// Duration until the pool's reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrip {
-    /// Shortest recent duration. The others include delays of a busy machine.
+    /// Shortest recent duration. Longer ones include delays of a busy machine.
     shortest: Option<Duration>,
     /// Smoothed mean of recent durations, because they may vary much.
     pub(super) usual: Duration,
 }
 
 impl RoundTrip {
+    /// Records the duration of a call.
     pub(super) fn note(&mut self, took: Duration) {
+        // The known shortest duration grows slowly, so that it follows a slower connection.
         let known = self.shortest.map(|known| known + known / 16);
         let shortest = known.map_or(took, |known| took.min(known));
         // A much longer duration shows a busy machine rather than the connection.
@@ -97,6 +99,6 @@ impl RoundTrip {
     ///
     /// If a reply says that none is free, there is time for another attempt.
     pub(super) fn ahead(self) -> Duration {
-        (SETTLED + 2 * self.shortest.unwrap_or_default()).min(MAX_AHEAD)
+        (AHEAD + 2 * self.shortest.unwrap_or_default()).min(MAX_AHEAD)
     }
 }

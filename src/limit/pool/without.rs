@@ -6,8 +6,8 @@ use std::time::Duration;
 /// Settings of a pool, from the file of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Permits of all gateways.
-    pub most: usize,
+    /// Configured number of permits of all gateways.
+    pub permits: usize,
     /// Duration for which permits of a vanished gateway stay withheld.
     pub orphan: Duration,
     /// Behaviour without the pool.

@@ -48,7 +48,7 @@ impl PermitsLink {
         let call = PermitsCall {
             pool: &self.key.name,
             gateway: self.key.gateway,
-            most: (terms.limits.most, terms.since),
+            most: (terms.limits.permits, terms.since),
             orphan: terms.limits.orphan,
             call: *call,
             at: None,
@@ -68,7 +68,7 @@ impl PermitsLink {
                 number: call.number + 1,
                 members: call.members,
                 in_use,
-                of_all: call.of_all,
+                lowered_maximum: call.lowered_maximum,
                 leaves: true,
                 weight: 1,
                 ..PoolCall::default()

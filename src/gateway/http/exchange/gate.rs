@@ -260,8 +260,8 @@ impl<'a> GateRequest<'a> {
     /// Returns the maximum waits of a request that has waited so far for `waited`.
     fn wait_limits(&self, waited: Duration) -> WaitLimits {
         let (origin, route) = (self.settings(), self.to.route);
-        let most = route.max_wait.or_else(|| self.info.call_timeout());
-        let most = most.filter(|_| !route.dry_run);
+        let max_wait = route.max_wait.or_else(|| self.info.call_timeout());
+        let max_wait = max_wait.filter(|_| !route.dry_run);
         let hold = origin.hold.saturating_sub(self.followed);
         let queued_before = if self.followed_in_queue {
             self.followed
@@ -272,7 +272,7 @@ impl<'a> GateRequest<'a> {
             queue_timeout: origin.queue_timeout.saturating_sub(queued_before),
             // A hold that is used up is not zero: zero means that the origin has no `hold`.
             hold: hold.max(origin.hold.min(Duration::from_millis(1))),
-            most: most.map(|most| most.saturating_sub(waited + queued_before)),
+            max_wait: max_wait.map(|max_wait| max_wait.saturating_sub(waited + queued_before)),
         }
     }
 

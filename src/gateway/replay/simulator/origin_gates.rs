@@ -77,7 +77,7 @@ impl<'a> OriginGates<'a> {
         let limits = WaitLimits {
             queue_timeout: self.origins[origin].queue_timeout,
             hold: Duration::ZERO,
-            most,
+            max_wait: most,
         };
         let checked = gate.check_wait(share, &limits, now);
         checked.map_err(|in_vain| match in_vain {

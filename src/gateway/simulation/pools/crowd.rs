@@ -50,7 +50,7 @@ impl Pool {
         let limits = WaitLimits {
             queue_timeout: Duration::from_mins(60),
             hold: Duration::ZERO,
-            most: None,
+            max_wait: None,
         };
         let share = || Share::of(KeyAtGate::default());
         let permit = match gate.join(false, share, Cost::ONE, &limits, true, Duration::ZERO) {

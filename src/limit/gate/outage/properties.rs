@@ -241,7 +241,7 @@ proptest! {
         let waits = WaitLimits {
             queue_timeout: Duration::from_millis(queue_timeout),
             hold: Duration::from_millis(hold),
-            most: None,
+            max_wait: None,
         };
         let mut changes = Vec::new();
         let mut end = 0;

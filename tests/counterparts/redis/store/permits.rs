@@ -113,7 +113,7 @@ impl Pool<'_> {
             wish: usable + if leaves { 0 } else { self.up_to(3) },
             weight: self.rng.within(1, 9),
             members: it.members,
-            of_all: None,
+            lowered_maximum: None,
             leaves,
         };
         let reply = self.ask(id, call).await.expect("it answers");
@@ -308,7 +308,7 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
                         number: now,
                         held: held[nth],
                         in_use: held[nth].min(usable),
-                        of_all: of_all[nth],
+                        lowered_maximum: of_all[nth],
                         usable,
                         wish: usable,
                         weight: 1,
@@ -338,7 +338,7 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
             number: now,
             held: 6,
             in_use: 6,
-            of_all: Some(5),
+            lowered_maximum: Some(5),
             usable: 12,
             wish: 12,
             weight: 1,
