@@ -88,7 +88,7 @@ impl InFlightCalls<'_> {
                 add(double(permits as u64));
             }
             add(f64::from(u8::from(call.waits)));
-            add(f64::from(call.most.get()));
+            add(f64::from(call.maximum.get()));
         }
         packed
     }

@@ -8,16 +8,17 @@ pub struct KeyPermitsCall {
     /// Number that increases over all calls of a gateway. The store ignores a late call.
     pub number: u64,
     /// Permits that the gateway uses, or was granted and keeps.
-    /// They count whatever the store knows.
+    ///
+    /// The store counts them even if it has not granted them.
     pub has: usize,
-    /// Permits that the gateway would use.
+    /// Permits that the gateway could use now or soon.
     pub requested: usize,
     /// Granted permits that go back, because other gateways wait.
     pub yields: usize,
     /// Whether requests wait for permits now, so that the gateway queues at the store.
     pub waits: bool,
     /// Maximum of all gateways together.
-    pub most: NonZeroU32,
+    pub maximum: NonZeroU32,
 }
 
 /// Reply of the store.

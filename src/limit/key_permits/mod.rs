@@ -15,18 +15,20 @@ pub use call::{KeyPermitsCall, KeyPermitsReply};
 ///
 /// The store confirms the permits with each reply.
 pub const KEY_PERMITS_LEASE: Duration = Duration::from_secs(3);
-/// `KEY_PERMITS_LEASE` by the clock of a gateway, which may be slower than that of the store.
-const LEASE_HERE: Duration = Duration::from_millis(2940);
+/// [`KEY_PERMITS_LEASE`] by the clock of a gateway, which may be slower than that of the store.
+const LEASE_BY_OWN_CLOCK: Duration = Duration::from_millis(2940);
 /// Period at whose multiples permits in use are confirmed, so that all keys are sent together.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// Minimum duration between the last call and a renewal.
 const MIN_RENEWAL: Duration = Duration::from_millis(250);
 /// Duration between a call that failed and the next attempt.
-const TRY_EVERY: Duration = Duration::from_millis(250);
+const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// Lower bound of the duration between two calls of a gateway that lacks permits.
 ///
-/// The duration is a sixteenth of the time for which the gateway has lacked them.
+/// Within the bounds, the duration is the time for which it has lacked them, divided by
+/// [`POLL_DIVISOR`].
 const MIN_POLL: Duration = Duration::from_millis(3);
+const POLL_DIVISOR: u32 = 16;
 const MAX_POLL: Duration = Duration::from_millis(50);
 /// Upper bound of the calls under way for a key. Then the next call waits for a reply.
 const MAX_CALLS: usize = 16;
@@ -56,18 +58,22 @@ pub struct KeyPermits {
     /// Permits to give back with the next call.
     yields: usize,
     under_way: VecDeque<UnderWay>,
-    /// Maximum that the next call names.
-    most: NonZeroU32,
-    /// Whether requests with several maxima came recently: then no permit is used twice.
+    /// Maximum that the last call named.
+    maximum: NonZeroU32,
+    /// Whether requests that began under another maximum may still run.
+    ///
+    /// Then a permit that becomes free goes back to the store.
     is_mixed: bool,
     /// Last reply, which counts the permits of other gateways.
     reply: KeyPermitsReply,
     /// Whether the last call failed.
     is_lost: bool,
+    /// Instant until which requests may start on the permits.
     used_until: Moment,
-    /// Instant at which the store has forgotten everything that it may count.
+    /// Instant from which the store counts nothing for this gateway, without further calls.
     forgotten_at: Moment,
     last_call: Moment,
+    /// Instant since which the gateway needs more permits than it holds.
     lacks_since: Option<Moment>,
 }
 
@@ -87,10 +93,10 @@ pub struct KeyPermitNeeds {
     pub running: usize,
     /// Requests that wait for nothing but a permit.
     pub waiting: usize,
-    /// Requests that may run soon, or are being decided on.
+    /// Requests that may run soon, or are still decided on.
     pub coming: usize,
     /// Maximum under which they would run.
-    pub most: NonZeroU32,
+    pub maximum: NonZeroU32,
 }
 
 impl KeyPermitNeeds {
@@ -101,7 +107,7 @@ impl KeyPermitNeeds {
 
 impl KeyPermits {
     /// Returns a gateway without permits, under this maximum.
-    pub fn new(most: NonZeroU32) -> Self {
+    pub fn new(maximum: NonZeroU32) -> Self {
         Self {
             granted: 0,
             stored: 0,
@@ -109,7 +115,7 @@ impl KeyPermits {
             stands_in_line: false,
             yields: 0,
             under_way: VecDeque::new(),
-            most,
+            maximum,
             is_mixed: false,
             reply: KeyPermitsReply::default(),
             is_lost: false,
@@ -120,12 +126,13 @@ impl KeyPermits {
         }
     }
 
-    /// Returns whether one more request may run under the maximum `most`.
-    /// `running` already run here.
-    pub fn is_free(&self, most: NonZeroU32, running: usize, now: Moment) -> bool {
+    /// Returns whether one more request may run under this maximum.
+    ///
+    /// `running` requests already run here.
+    pub fn is_free(&self, maximum: NonZeroU32, running: usize, now: Moment) -> bool {
         running < self.granted
-            && running < most.get() as usize
-            && most >= self.most
+            && running < maximum.get() as usize
+            && maximum >= self.maximum
             && now < self.used_until
     }
 
@@ -151,8 +158,8 @@ impl KeyPermits {
     }
 
     /// Returns the maximum that the last call named.
-    pub fn most(&self) -> NonZeroU32 {
-        self.most
+    pub fn maximum(&self) -> NonZeroU32 {
+        self.maximum
     }
 
     /// Returns whether the store counts nothing for this gateway, and no reply is missing.
@@ -162,8 +169,8 @@ impl KeyPermits {
 
     /// Records that a request has ended. `running` requests still run.
     pub fn freed(&mut self, running: usize) {
-        // Without the store, or if it has forgotten, more permits may be in use than exist.
-        let are_too_many = self.reply.others + self.granted > self.most.get() as usize;
+        // Without the store, or after it has lost its counts, more permits may be in use than exist.
+        let are_too_many = self.reply.others + self.granted > self.maximum.get() as usize;
         let goes_back = self.reply.others_wait || self.is_mixed || are_too_many;
         if goes_back && self.granted > running {
             self.granted -= 1;
@@ -190,11 +197,11 @@ impl KeyPermits {
         if !self.is_due(needs, now) {
             return None;
         }
-        if needs.most != self.most {
+        if needs.maximum != self.maximum {
             self.yields += self.granted.saturating_sub(needs.running);
             self.granted = self.granted.min(needs.running);
             self.is_mixed = needs.running > 0;
-            self.most = needs.most;
+            self.maximum = needs.maximum;
         } else if needs.running == 0 {
             self.is_mixed = false;
         }
@@ -217,25 +224,24 @@ impl KeyPermits {
             requested,
             yields,
             waits,
-            most: needs.most,
+            maximum: needs.maximum,
         })
     }
 
     fn is_due(&self, needs: KeyPermitNeeds, now: Moment) -> bool {
-        let is_other = needs.most != self.most;
+        let is_other = needs.maximum != self.maximum;
         if self.under_way.len() >= MAX_CALLS || (is_other && !self.under_way.is_empty()) {
             return false;
         }
-        let Some(claimed) = self.claimed else {
-            return self.calls_at(needs).is_some_and(|at| at <= now);
-        };
         let requested = needs.requested();
-        let lacks_more = requested > claimed.max(self.granted);
-        let has_too_many = requested < claimed.min(self.stored);
-        let leaves_line = self.stands_in_line && requested <= self.granted;
-        let gives_back = self.yields > 0 && self.stored > 0;
-        let is_time = || self.calls_at(needs).is_some_and(|at| at <= now);
-        lacks_more || has_too_many || leaves_line || gives_back || is_time()
+        let have_needs_changed = self.claimed.is_some_and(|claimed| {
+            let lacks_more = requested > claimed.max(self.granted);
+            let has_too_many = requested < claimed.min(self.stored);
+            let leaves_line = self.stands_in_line && requested <= self.granted;
+            let gives_back = self.yields > 0 && self.stored > 0;
+            lacks_more || has_too_many || leaves_line || gives_back
+        });
+        have_needs_changed || self.calls_at(needs).is_some_and(|at| at <= now)
     }
 
     /// Returns the instant at which a call is due if nothing happens; `None`: never.
@@ -245,12 +251,12 @@ impl KeyPermits {
         }
         if self.is_lost || self.claimed.is_none() {
             let is_idle = needs.requested() == 0 && self.stored == 0;
-            return (!is_idle).then(|| self.last_call + TRY_EVERY);
+            return (!is_idle).then(|| self.last_call + RETRY_AFTER);
         }
-        if needs.requested() > self.granted || needs.most != self.most {
+        if needs.requested() > self.granted || needs.maximum != self.maximum {
             let lacks_since = self.lacks_since.unwrap_or(self.last_call);
             let waited = self.last_call.since(lacks_since);
-            return Some(self.last_call + (waited / 16).clamp(MIN_POLL, MAX_POLL));
+            return Some(self.last_call + (waited / POLL_DIVISOR).clamp(MIN_POLL, MAX_POLL));
         }
         (self.stored > 0 || needs.running > 0).then(|| {
             let earliest = (self.last_call + MIN_RENEWAL).as_nanos();
@@ -267,31 +273,34 @@ impl KeyPermits {
             return;
         };
         self.under_way.retain(|call| call.number > number);
-        let later = self.under_way.iter();
-        let requested = later.clone().map(|call| call.requested);
-        let least = requested.clone().min().unwrap_or(usize::MAX);
-        let yields: usize = later.map(|call| call.yields).sum();
+        let later_calls = self.under_way.iter();
+        let requested = later_calls.clone().map(|call| call.requested);
+        let least_requested = requested.clone().min().unwrap_or(usize::MAX);
+        let yields: usize = later_calls.map(|call| call.yields).sum();
         let granted = reply.granted.saturating_sub(yields + self.yields);
         if granted > self.granted {
             // The gateway queues again.
             self.lacks_since = None;
         }
-        self.granted = granted.min(least);
+        self.granted = granted.min(least_requested);
         self.stored = requested.max().unwrap_or(0).max(reply.granted);
-        self.used_until = sent + LEASE_HERE;
+        self.used_until = sent + LEASE_BY_OWN_CLOCK;
         self.reply = reply;
         self.is_lost = false;
     }
 
     /// Records that the call with this number failed.
+    ///
     /// The store may have received it, or receive it later.
     pub fn fail(&mut self, number: u64) {
-        let Some(at) = self.under_way.iter().position(|call| call.number == number) else {
+        let mut calls = self.under_way.iter();
+        let Some(index) = calls.position(|call| call.number == number) else {
             return;
         };
-        // The call may have given back permits that the reply to an earlier call grants: ignore
-        // such replies.
-        let requested = self.under_way.drain(..=at).map(|call| call.requested).max();
+        // The call may have given back permits that the reply to an earlier call grants. So replies
+        // to earlier calls are ignored.
+        let failed = self.under_way.drain(..=index);
+        let requested = failed.map(|call| call.requested).max();
         self.stored = self.stored.max(requested.unwrap_or(0));
         self.claimed = None;
         self.is_lost = true;

@@ -17,7 +17,7 @@ fn needs(running: usize, waiting: usize) -> KeyPermitNeeds {
         running,
         waiting,
         coming: 0,
-        most: most(4),
+        maximum: most(4),
     }
 }
 

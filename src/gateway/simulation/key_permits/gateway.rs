@@ -55,7 +55,7 @@ impl Gateway {
             running: self.running.len(),
             waiting: self.waiting.len(),
             coming: 0,
-            most: self.most,
+            maximum: self.most,
         }
     }
 

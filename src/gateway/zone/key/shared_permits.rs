@@ -341,8 +341,8 @@ impl KeyActor {
         shared: &SharedPermits,
         soon: impl Iterator<Item = NonZeroU32>,
     ) -> KeyPermitNeeds {
-        let most = next_lane(&self.permits, shared);
-        let is_of = |in_flight: &NonZeroU32| *in_flight >= most;
+        let maximum = next_lane(&self.permits, shared);
+        let is_of = |in_flight: &NonZeroU32| *in_flight >= maximum;
         let waiting = self
             .permits
             .waiting()
@@ -351,12 +351,12 @@ impl KeyActor {
             .coming
             .iter()
             .filter(|(_, in_flight)| is_of(in_flight));
-        let soon = soon.filter(is_of).take(super::permits::most(most));
+        let soon = soon.filter(is_of).take(super::permits::most(maximum));
         KeyPermitNeeds {
             running: self.permits.running(),
             waiting: waiting.map(|(_, count)| count).sum(),
             coming: coming.count() + soon.count(),
-            most,
+            maximum,
         }
     }
 }
@@ -381,8 +381,8 @@ fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> Non
     lanes.sort_unstable();
     lanes.dedup();
     let lane = shared.call_count % lanes.len().max(1);
-    let most = lanes.get(lane).copied();
-    most.unwrap_or(shared.permits.most())
+    let maximum = lanes.get(lane).copied();
+    maximum.unwrap_or(shared.permits.maximum())
 }
 
 /// Returns whether a permit under `in_flight` is free, if `running` requests of the key run here.
