@@ -18,8 +18,11 @@ pub(super) struct Nodes<T> {
 
 #[derive(Debug)]
 struct Node<T> {
+    /// Index of the node before it in its chain.
     before: u32,
+    /// Index of the node after it in its chain.
     after: u32,
+    /// `None`: the slot is free.
     value: Option<T>,
 }
 
@@ -73,8 +76,8 @@ impl<T> Nodes<T> {
         self.slots.iter().filter(|it| it.value.is_some()).count()
     }
 
-    /// Upper bound (exclusive) of all indices.
-    pub fn slots(&self) -> usize {
+    /// Returns the upper bound (exclusive) of all indices.
+    pub fn index_bound(&self) -> usize {
         self.slots.capacity()
     }
 

@@ -8,7 +8,7 @@ use super::{Cost, Departure, Moment, Ticket};
 ///
 /// Waiters with the same `delay` are in one lane, in order of arrival. A lane has as many times as
 /// waiters, in order: the first waiter takes the first time. So when a waiter leaves early, each
-/// waiter behind it takes the time before its own, and the last time is left over. `C` is the
+/// waiter behind it takes the time before its own, and the last time is no longer used. `C` is the
 /// charge of a time, which is needed to refund it.
 #[derive(Clone, Debug)]
 pub struct ExternalSchedule<W, C> {
@@ -16,7 +16,7 @@ pub struct ExternalSchedule<W, C> {
     /// Lane (`delay`) and position of each waiter.
     seats: HashMap<Ticket, (u32, u64)>,
     /// Position of the next waiter. Positions count up.
-    next: u64,
+    next_position: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl<W, C> Default for ExternalSchedule<W, C> {
         Self {
             lanes: Vec::new(),
             seats: HashMap::new(),
-            next: 0,
+            next_position: 0,
         }
     }
 }
@@ -89,16 +89,16 @@ impl<W, C> ExternalSchedule<W, C> {
         waiter: W,
         (due, charge): (Moment, C),
     ) {
-        let position = self.next;
-        self.next += 1;
+        let position = self.next_position;
+        self.next_position += 1;
         self.seats.insert(ticket, (delay, position));
         let lane = self.lane(delay);
-        let waiting = ScheduledWaiter {
+        let scheduled = ScheduledWaiter {
             ticket,
             since,
             waiter,
         };
-        lane.waiters.insert(position, waiting);
+        lane.waiters.insert(position, scheduled);
         lane.add(due, charge);
     }
 
@@ -126,20 +126,20 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Removes a waiter that disconnected or expired; `None` if it does not wait any more.
     ///
-    /// The waiters behind it move up. Returns the charge of the last time whose charge `is_of`
-    /// accepts for this waiter, so that the caller refunds it.
-    pub fn leave(&mut self, ticket: Ticket, is_of: impl Fn(&W, &C) -> bool) -> Option<C> {
+    /// The waiters behind it move up. Returns the charge of the last time whose charge `fits` this
+    /// waiter. The caller refunds it.
+    pub fn leave(&mut self, ticket: Ticket, fits: impl Fn(&W, &C) -> bool) -> Option<C> {
         let (delay, position) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
         let lane = &mut self.lanes[found];
-        let left = lane.waiters.remove(&position)?;
+        let ScheduledWaiter { waiter, .. } = lane.waiters.remove(&position)?;
         let mut times = lane.times.iter();
-        let last = times.rposition(|(_, charge)| is_of(&left.waiter, charge));
-        let last = last.and_then(|last| lane.times.remove(last));
+        let last = times.rposition(|(_, charge)| fits(&waiter, charge));
+        let unused = last.and_then(|last| lane.times.remove(last));
         if lane.waiters.is_empty() {
             self.lanes.swap_remove(found);
         }
-        last.map(|(_, charge)| charge)
+        unused.map(|(_, charge)| charge)
     }
 
     /// Returns the departures of all waiters if nobody leaves early, lane by lane.
@@ -152,11 +152,8 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Returns the waiters that are due by this instant.
     pub fn due_by(&self, moment: Moment) -> impl Iterator<Item = &W> {
-        self.lanes.iter().flat_map(move |lane| {
-            let due = lane.times.iter().take_while(move |(due, _)| *due <= moment);
-            let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
-            due.zip(waiters).map(|(_, waiter)| waiter)
-        })
+        let due = self.schedule().filter(move |(due, _)| *due <= moment);
+        due.map(|(_, waiter)| waiter)
     }
 
     /// Returns all waiters, in any order.
@@ -197,43 +194,44 @@ impl<W, C> ExternalSchedule<W, C> {
         Ok(())
     }
 
-    /// Moves waiters with this `delay` back: leaves first times unused, and adds later ones.
+    /// Moves waiters with this `delay` back: replaces the first times by later ones.
     ///
-    /// The number of times stays the same. The unused times cost `most` together, or as much below
-    /// it as whole times allow. `cost_of` returns the cost of a charge, or `None` if its time
-    /// stays. `later` returns a time for a cost, and takes the index of the part of `most` at which
-    /// it begins; what is left of `most` comes first.
+    /// Replaces as many times as their costs fit in `total`. `cost_of` returns the cost of a
+    /// charge, or `None` if its time stays. `later` returns a new time of a cost. Its first
+    /// argument is the cost that comes before: the rest of `total` that no replaced time used, and
+    /// the costs of the new times before it.
     pub fn postpone(
         &mut self,
         delay: u32,
-        most: Cost,
+        total: Cost,
         cost_of: impl Fn(&C) -> Option<Cost>,
         later: impl Fn(u32, Cost) -> (Moment, C),
     ) {
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.delay == delay) else {
             return;
         };
-        let (mut left, mut unused, mut index) = (most.get(), Vec::new(), 0);
+        let (mut rest, mut replaced, mut index) = (total.get(), Vec::new(), 0);
         while let Some((_, charge)) = lane.times.get(index) {
             let Some(cost) = cost_of(charge) else {
                 index += 1;
                 continue;
             };
-            let Some(less) = left.checked_sub(cost.get()) else {
+            let Some(less) = rest.checked_sub(cost.get()) else {
                 break;
             };
-            left = less;
-            unused.push(cost);
+            rest = less;
+            replaced.push(cost);
             lane.times.remove(index);
         }
-        for cost in unused {
-            let (due, charge) = later(left, cost);
+        let mut before = rest;
+        for cost in replaced {
+            let (due, charge) = later(before, cost);
             lane.add(due, charge);
-            left += cost.get();
+            before += cost.get();
         }
     }
 
-    /// Replaces each time for which `change` returns another one, in the order of each lane.
+    /// Replaces each time for which `change` returns another one. Calls it in order of each lane.
     pub fn exchange_some(&mut self, mut change: impl FnMut(Moment, &C) -> Option<(Moment, C)>) {
         for lane in &mut self.lanes {
             for time in &mut lane.times {
@@ -260,10 +258,8 @@ impl<W, C> ExternalSchedule<W, C> {
             times.extend(lane.times);
         }
         times.sort_by_key(|(due, _)| std::cmp::Reverse(*due));
-        (
-            removed,
-            times.into_iter().map(|(_, charge)| charge).collect(),
-        )
+        let charges = times.into_iter().map(|(_, charge)| charge);
+        (removed, charges.collect())
     }
 
     /// Returns the earliest first time of any lane, and that lane's index.

@@ -2,7 +2,7 @@
 
 /// Returns the number of entries by which a full list grows: a quarter of its length.
 ///
-/// Many entries take much memory: doubling it might waste half of it.
+/// A doubled capacity might waste half of the memory of a large list.
 pub fn more_room(length: usize) -> usize {
     length / 4 + 4
 }

@@ -118,11 +118,11 @@ impl<W> Permits<W> {
     /// Removes a waiter that disconnected or expired; `None` if it does not wait.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let state = self.0.as_mut()?;
-        let at = (state.joined.remove(&ticket)?, ticket);
+        let entry = (state.joined.remove(&ticket)?, ticket);
         let mut lanes = state.lanes.iter_mut();
-        let left = lanes.find_map(|lane| lane.waiters.remove(&at));
+        let waiter = lanes.find_map(|lane| lane.waiters.remove(&entry));
         self.shrink();
-        left
+        waiter
     }
 
     /// Removes and returns the next waiter for which a permit is free. It does not run yet.
@@ -131,13 +131,10 @@ impl<W> Permits<W> {
         self.take_next_where(|in_flight| running < in_flight.get() as usize)
     }
 
-    /// Removes and returns the next waiter whose `in_flight` satisfies `is_free`.
-    /// It does not run yet.
+    /// Removes and returns the next waiter whose `in_flight` satisfies `is_free`. It does not run
+    /// yet.
     pub fn take_next_where(&mut self, is_free: impl Fn(NonZeroU32) -> bool) -> Option<W> {
-        self.first(|lane| {
-            let (at, _) = lane.waiters.first_key_value()?;
-            is_free(lane.terms.in_flight).then_some(*at)
-        })
+        self.take_first(|lane| is_free(lane.terms.in_flight))
     }
 
     /// Returns the `in_flight` of each lane, and its number of waiters.
@@ -148,10 +145,7 @@ impl<W> Permits<W> {
 
     /// Removes and returns a waiter that has waited for its `max_wait` at `now`.
     pub fn take_expired(&mut self, now: Moment) -> Option<W> {
-        self.first(|lane| {
-            let at = lane.waiters.first_key_value()?.0;
-            (lane.expires()? <= now).then_some(*at)
-        })
+        self.take_first(|lane| lane.expires().is_some_and(|expires| expires <= now))
     }
 
     /// Changes the `in_flight` of waiters: each pair is the old and the new value.
@@ -200,18 +194,15 @@ impl<W> Permits<W> {
         self
     }
 
-    /// Removes the first of the waiters that `at` selects, at most one of each lane.
-    fn first(&mut self, at: impl Fn(&Lane<W>) -> Option<(Moment, Ticket)>) -> Option<W> {
+    /// Removes and returns the waiter that joined first, of the lanes that `accepts` accepts.
+    fn take_first(&mut self, accepts: impl Fn(&Lane<W>) -> bool) -> Option<W> {
         let state = self.0.as_mut()?;
-        let found = state
-            .lanes
-            .iter_mut()
-            .filter_map(|lane| Some((at(lane)?, lane)));
-        let (at, lane) = found.min_by_key(|(at, _)| *at)?;
-        let waiter = lane.waiters.remove(&at);
-        state.joined.remove(&at.1);
+        let lanes = state.lanes.iter_mut().filter(|lane| accepts(lane));
+        let lane = lanes.min_by_key(|lane| lane.waiters.keys().next().copied())?;
+        let ((_, ticket), waiter) = lane.waiters.pop_first()?;
+        state.joined.remove(&ticket);
         self.shrink();
-        waiter
+        Some(waiter)
     }
 
     fn lanes(&self) -> impl Iterator<Item = &Lane<W>> {

@@ -69,12 +69,14 @@ pub struct ClassQueue<K, W> {
     /// One lane per class. There is always a first lane; it serves all unknown classes too.
     lanes: Vec<Lane<K, W>>,
     /// Number of lanes whose class is in the file.
-    /// The lanes after them were removed from the file, and are dropped when they have no waiters.
+    ///
+    /// Classes of the lanes behind were removed from the file. These lanes are dropped when they
+    /// have no waiters.
     named: usize,
     /// Tag of the last departure.
     now: Tag,
     /// Number of times that a tag was set.
-    sets: u64,
+    tag_count: u64,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,7 @@ struct Lane<K, W> {
     /// Effective weight, in [`STEPS`]: all of it, or the part that other gateways leave.
     weight: Tag,
     queue: FairQueue<K, W>,
-    /// Tag of the first waiter, and the value of `sets` when it was set.
+    /// Tag of the first waiter, and the value of `tag_count` when the tag was set.
     first: (Tag, u64),
     /// End of the last departure.
     end: Tag,
@@ -124,7 +126,7 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
 }
 
 /// Returns the only class of a gate without classes in the file.
-fn only() -> Class {
+fn only_class() -> Class {
     Class {
         name: Arc::from(""),
         weight: 1,
@@ -134,10 +136,10 @@ fn only() -> Class {
 impl<K: Hash + Eq + Clone, W> Default for ClassQueue<K, W> {
     fn default() -> Self {
         Self {
-            lanes: vec![Lane::new(only())],
+            lanes: vec![Lane::new(only_class())],
             named: 1,
             now: 0,
-            sets: 0,
+            tag_count: 0,
         }
     }
 }
@@ -148,21 +150,20 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     /// Waiters of a class that is removed stay in it, with its weight.
     pub fn set_classes(&mut self, classes: &[Class]) {
         let mut before = std::mem::take(&mut self.lanes);
-        let only = [only()];
+        let only = [only_class()];
         let classes = if classes.is_empty() { &only } else { classes };
         for class in classes {
             let known = before.iter().position(|lane| lane.class.name == class.name);
-            let mut lane = match known {
-                Some(known) => before.swap_remove(known),
-                None => Lane::new(class.clone()),
-            };
-            lane.class.weight = class.weight;
-            lane.weight = Tag::from(class.weight) * Tag::from(STEPS);
+            let mut lane = Lane::new(class.clone());
+            if let Some(known) = known {
+                let known = before.swap_remove(known);
+                (lane.queue, lane.first, lane.end) = (known.queue, known.first, known.end);
+            }
             self.lanes.push(lane);
         }
         self.named = self.lanes.len();
         self.lanes.append(&mut before);
-        self.forget();
+        self.drop_removed_classes();
     }
 
     /// Returns the number of waiters.
@@ -201,19 +202,19 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
 
     /// Returns whether one more request of a key may wait.
     ///
-    /// The key must have fewer waiters than `queue`, and fewer than are left of `max_queue`. So one
+    /// The key must have fewer waiters than `queue`, and fewer than are free of `max_queue`. So one
     /// key alone takes at most half of `max_queue`, and leaves room for others. If `queue` is
     /// `None`, only `max_queue` counts.
     pub fn has_room(&self, key: &K, queue: Option<usize>, max_queue: usize) -> bool {
-        let left = max_queue.saturating_sub(self.len());
-        queue.map_or(left > 0, |queue| self.depth(key) < queue.min(left))
+        let free = max_queue.saturating_sub(self.len());
+        queue.map_or(free > 0, |queue| self.depth(key) < queue.min(free))
     }
 
     /// Adds a waiter. `cost` is at least 1.
     pub fn join(&mut self, share: &Share<K>, cost: u32, waiter: W) -> ClassPosition {
-        let index = self.index(&share.class);
+        let index = self.lane_index(&share.class);
         if self.lanes[index].queue.is_empty() {
-            let tag = self.begin(index);
+            let tag = self.first_tag(index);
             self.set_tag(index, tag);
         }
         let lane = &mut self.lanes[index];
@@ -233,8 +234,8 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
 
     /// Charges a class and a key for a request that departs at once. There must be no waiters.
     pub fn depart(&mut self, share: &Share<K>, cost: u32) {
-        let index = self.index(&share.class);
-        self.now = self.begin(index);
+        let index = self.lane_index(&share.class);
+        self.now = self.first_tag(index);
         let lane = &mut self.lanes[index];
         lane.end = self.now + lane.span(cost.into());
         lane.queue.depart(&share.key, share.weight, cost);
@@ -260,7 +261,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         lane.end = self.now + lane.span(next.cost.into());
         let end = lane.end;
         self.set_tag(index, end);
-        self.forget();
+        self.drop_removed_classes();
         Some(next)
     }
 
@@ -268,16 +269,16 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     pub fn leave(&mut self, at: &ClassPosition) -> Option<W> {
         let mut lanes = self.lanes.iter_mut();
         let lane = lanes.find(|lane| lane.class.name == at.class)?;
-        let left = lane.queue.leave(at.position);
-        self.forget();
-        left
+        let waiter = lane.queue.leave(at.position);
+        self.drop_removed_classes();
+        waiter
     }
 
     /// Returns the whole costs that depart before a new request of `share`, if no other joins.
     ///
     /// Where tags are equal, all others are assumed to depart first.
     pub fn ahead_of_new(&self, share: &Share<K>) -> u64 {
-        let index = self.index(&share.class);
+        let index = self.lane_index(&share.class);
         self.ahead(index, self.lanes[index].queue.ahead_of_new(&share.key))
     }
 
@@ -285,43 +286,44 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     ///
     /// Each waiter ahead is assumed to cost 1. `None` if `share` has no waiters.
     pub fn ahead_of_nth(&self, share: &Share<K>, nth: u32) -> Option<u64> {
-        let index = self.index(&share.class);
+        let index = self.lane_index(&share.class);
         let own = self.lanes[index].queue.ahead_of_nth(&share.key, nth)?;
         Some(self.ahead(index, own))
     }
 
-    /// Calls `see` for a part of the keys that have waiters, with their number, in any order.
+    /// Calls `visit` for a part of the keys that have waiters, with their number of waiters.
     ///
-    /// The part begins at `from`, a class and a position in it, and takes at most `most` steps.
-    /// Returns the beginning of the next part, or `None` after the last one.
+    /// The part begins at a position `from` of a class, and takes at most `max_steps` steps. Keys
+    /// are in any order. Returns the beginning of the next part, or `None` after the last one.
     pub fn depths(
         &self,
         (class, from): (usize, usize),
-        most: usize,
-        see: impl FnMut(&K, usize),
+        max_steps: usize,
+        visit: impl FnMut(&K, usize),
     ) -> Option<(usize, usize)> {
-        let next = self.lanes.get(class)?.queue.depths(from, most, see);
+        let next = self.lanes.get(class)?.queue.depths(from, max_steps, visit);
         let next_class = (class + 1 < self.lanes.len()).then_some((class + 1, 0));
         next.map(|next| (class, next)).or(next_class)
     }
 
-    /// Removes all waiters. Those of one class are returned in their order.
+    /// Removes and returns all waiters. Waiters of one class are in their order.
     pub fn clear(&mut self) -> Vec<W> {
         let lanes = self.lanes.iter_mut();
         let waiters = lanes.flat_map(|lane| lane.queue.clear()).collect();
-        self.forget();
+        self.drop_removed_classes();
         self.restart();
         waiters
     }
 
-    fn index(&self, class: &str) -> usize {
+    /// Returns the index of the lane of a class: the first one for an unknown class.
+    fn lane_index(&self, class: &str) -> usize {
         let mut named = self.lanes.iter().take(self.named);
         let found = named.position(|lane| *lane.class.name == *class);
         found.unwrap_or_default()
     }
 
-    /// Returns the tag of a class without waiters that gets one now.
-    fn begin(&mut self, index: usize) -> Tag {
+    /// Returns the tag of the first waiter of a class that had no waiters.
+    fn first_tag(&mut self, index: usize) -> Tag {
         let lane = &mut self.lanes[index];
         if lane.end <= self.now {
             // The class was idle: its keys begin anew, as all keys do at an idle gate.
@@ -331,13 +333,13 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     }
 
     fn set_tag(&mut self, index: usize, tag: Tag) {
-        self.sets += 1;
-        self.lanes[index].first = (tag, self.sets);
+        self.tag_count += 1;
+        self.lanes[index].first = (tag, self.tag_count);
     }
 
     /// Returns the whole costs of all classes that depart before a request of one class.
     ///
-    /// `own` is the part of that class.
+    /// `own` are the costs of this class that depart before it.
     fn ahead(&self, index: usize, own: u64) -> u64 {
         let lane = &self.lanes[index];
         let first = if lane.queue.is_empty() {
@@ -352,7 +354,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     }
 
     /// Drops classes that were removed from the file and have no waiters.
-    fn forget(&mut self) {
+    fn drop_removed_classes(&mut self) {
         let named = self.named;
         let mut index = 0;
         self.lanes.retain(|lane| {

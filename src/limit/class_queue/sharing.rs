@@ -20,9 +20,10 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         for lane in &mut self.lanes {
             let hash = lane.class.hash();
             let part = parts.iter().find(|(class, _)| *class == hash);
-            let all = u64::from(STEPS);
-            let steps = part.map_or(all, |(_, part)| to_whole((part * f64::from(STEPS)).round()));
-            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps.clamp(1, all));
+            let part = part.map_or(1.0, |(_, part)| *part);
+            let steps = to_whole((part * f64::from(STEPS)).round());
+            let steps = steps.clamp(1, STEPS.into());
+            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps);
         }
     }
 
@@ -31,14 +32,14 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     /// `name` hashes a key, at all gateways alike. At first all keys count in full, and each
     /// waiting key is a change.
     pub fn name_keys(&mut self, name: Option<fn(&K) -> u64>) {
-        let most = MAX_NAMED.div_ceil(self.named);
+        let max_keys = MAX_NAMED.div_ceil(self.named);
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             // Classes that were removed from the file end soon.
             let naming = name.filter(|_| index < self.named);
             lane.queue.name_keys(naming.map(|name| Naming {
                 name,
                 class: lane.class.hash(),
-                most,
+                max_keys,
             }));
         }
     }

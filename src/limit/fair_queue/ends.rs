@@ -1,4 +1,4 @@
-//! Ends of the flows of a queue, to subtract the departures that flows no longer have.
+//! Ends of the flows of a queue: from its end on, a flow has no departures.
 
 use std::collections::BTreeMap;
 
@@ -37,15 +37,15 @@ impl Ends {
         }
     }
 
-    /// Returns the whole costs that ended flows would have had until `tag`, in [`ROUGH_UNIT`].
+    /// Returns the whole costs from the ends of these flows through `tag`, in [`ROUGH_UNIT`].
     ///
-    /// It counts the flows whose end is at most `tag`, from their end through `tag`, including the
-    /// cost at `tag` itself.
+    /// [`Lines::begun`](super::lines::Lines::begun) counts these costs, although the flows have no
+    /// waiters for them.
     pub(super) fn through(&self, tag: Tag) -> u128 {
-        let of = |(end, flows): (&Tag, &Flows)| {
+        let costs = |(end, flows): (&Tag, &Flows)| {
             let span = rough(tag) - rough(*end);
             u128::from(flows.weight) * span + u128::from(flows.count) * ROUGH_UNIT
         };
-        self.0.range(..=tag).map(of).sum()
+        self.0.range(..=tag).map(costs).sum()
     }
 }

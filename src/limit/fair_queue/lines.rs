@@ -22,9 +22,9 @@ pub(super) struct Lines {
 struct Line {
     /// Flows that were added in the order in which their tags were set.
     flows: Chain,
-    /// Flows that were added after a flow whose tag was set later, by the value of `sets`.
+    /// Flows that were added after a flow whose tag was set later, by the value of `tag_count`.
     late: BTreeMap<u64, u32>,
-    /// Sum of the weights of these flows.
+    /// Sum of the counted weights of these flows.
     weight: u64,
 }
 
@@ -35,7 +35,7 @@ impl Line {
 }
 
 impl Lines {
-    /// Number of flows.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.flows
     }
@@ -50,7 +50,8 @@ impl Lines {
         let line = self.by_tag.first_key_value()?.1;
         let first = line.flows.first();
         let late = line.late.first_key_value();
-        let late = late.filter(|(set, _)| first.is_none_or(|first| **set < flows[first].set));
+        let late =
+            late.filter(|(number, _)| first.is_none_or(|first| **number < flows[first].tag_number));
         late.map(|(_, index)| *index).or(first)
     }
 
@@ -62,10 +63,18 @@ impl Lines {
 
     /// Adds a flow to the line of its tag. It must be in no line.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let (tag, set, weight) = (flows[index].tag, flows[index].set, flows[index].counted());
+        let (tag, number, weight) = (
+            flows[index].tag,
+            flows[index].tag_number,
+            flows[index].counted(),
+        );
         let line = self.by_tag.entry(tag).or_default();
-        if line.flows.last().is_some_and(|last| set < flows[last].set) {
-            line.late.insert(set, index);
+        if line
+            .flows
+            .last()
+            .is_some_and(|last| number < flows[last].tag_number)
+        {
+            line.late.insert(number, index);
         } else {
             line.flows.push(flows, index);
         }
@@ -80,7 +89,7 @@ impl Lines {
         let Some(line) = self.by_tag.get_mut(&tag) else {
             return;
         };
-        if line.late.remove(&flows[index].set).is_none() {
+        if line.late.remove(&flows[index].tag_number).is_none() {
             line.flows.unlink(flows, index);
         }
         line.weight -= u64::from(weight);
@@ -95,10 +104,10 @@ impl Lines {
     ///
     /// Assumes that no flow ever runs out of waiters.
     pub fn begun(&self, tag: Tag) -> u128 {
-        let of = |(start, line): (&Tag, &Line)| {
+        let costs = |(start, line): (&Tag, &Line)| {
             let span = rough(tag) - rough(*start);
             u128::from(line.weight) * span + line.len() as u128 * ROUGH_UNIT
         };
-        self.by_tag.range(..=tag).map(of).sum()
+        self.by_tag.range(..=tag).map(costs).sum()
     }
 }

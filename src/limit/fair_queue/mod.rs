@@ -87,7 +87,7 @@ pub struct FairQueue<K, W> {
     newcomers: Tag,
     work_time: WorkTime,
     /// Number of times that a tag was set.
-    sets: u64,
+    tag_count: u64,
     waiting: usize,
     /// Sum of the costs of all waiters.
     costs: u64,
@@ -112,10 +112,10 @@ struct Flow<K> {
     is_costly: bool,
     /// Tag of the first waiter; without waiters, the end of the last departure.
     tag: Tag,
-    /// Value of `sets` when the tag was set; 0: never set.
+    /// Value of `tag_count` when the tag was set; 0: never set.
     ///
     /// Of equal tags, the one that was set first departs first.
-    set: u64,
+    tag_number: u64,
     /// Tag behind the last waiter.
     end: Tag,
     /// Tag behind the first waiter, as in [`Heads`]; 0 without waiters.
@@ -161,7 +161,7 @@ impl<K, W> Default for FairQueue<K, W> {
             now: 0,
             newcomers: 0,
             work_time: WorkTime::default(),
-            sets: 0,
+            tag_count: 0,
             waiting: 0,
             costs: 0,
             weights: 0,
@@ -202,11 +202,11 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     ///
     /// The weight of a key is that of its last request.
     pub fn join(&mut self, key: &K, weight: u32, cost: u32, waiter: W) -> Position {
-        let index = self.index(key, weight);
+        let index = self.flow_index(key, weight);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         if self.flows[index].waiters.is_empty() {
-            self.begin(index, cost);
+            self.begin_waiting(index, cost);
         }
         let slot = self.waiters.add(QueuedWaiter {
             ticket,
@@ -220,7 +220,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let before = std::mem::replace(&mut flow.end, end);
         self.ends.remove(flow.counted(), before);
         self.ends.add(flow.counted(), end);
-        self.note_head(index);
+        self.update_head(index);
         self.waiting += 1;
         self.costs += u64::from(cost);
         Position { slot, ticket }
@@ -245,15 +245,15 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let chain = &mut self.flows[flow].waiters;
         chain.unlink(&mut self.waiters, at.slot);
         chain.insert_before(&mut self.waiters, at.slot, ahead_of);
-        self.note_head(flow);
+        self.update_head(flow);
     }
 
     /// Charges a key for a request that departs at once. There must be no waiters.
     pub fn depart(&mut self, key: &K, weight: u32, cost: u32) {
-        debug_assert!(self.is_empty(), "nobody overtakes those who wait");
-        let index = self.index(key, weight);
+        debug_assert!(self.is_empty(), "no request overtakes waiters");
+        let index = self.flow_index(key, weight);
         self.resting.remove(&mut self.flows, index);
-        self.come_back(index, cost);
+        self.tag_newcomer(index, cost);
         let flow = &mut self.flows[index];
         self.now = flow.tag;
         self.newcomers = self.newcomers.max(self.now);
@@ -269,7 +269,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// The tag of the last departure passes all other tags. Later calls forget the keys, a few in
     /// each call.
     pub fn restart(&mut self) {
-        debug_assert!(self.is_empty(), "those who wait have tags");
+        debug_assert!(self.is_empty(), "waiters have tags");
         if self.resting.len() > 0 {
             self.now = next_step(self.now.max(self.resting.last_tag() + 1));
             self.newcomers = self.newcomers.max(self.now);
@@ -286,36 +286,36 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let flow = &mut self.flows[index];
         let (tag, key, slot) = (flow.tag, flow.key.clone(), flow.waiters.first()?);
         flow.waiters.unlink(&mut self.waiters, slot);
-        let left = self.waiters.remove(slot)?;
-        let end = tag + flow.span(left.cost);
-        let is_over = flow.waiters.is_empty();
+        let departed = self.waiters.remove(slot)?;
+        let end = tag + flow.span(departed.cost);
+        let is_last = flow.waiters.is_empty();
         self.set_tag(index, end);
         self.now = tag;
         self.waiting -= 1;
-        self.costs -= u64::from(left.cost);
+        self.costs -= u64::from(departed.cost);
         self.set_head(index, 0);
         let reached = self.heads.first().map_or(tag, |first| end.min(first));
         self.newcomers = self.newcomers.max(reached);
-        self.is_costly_no_more(index);
+        self.clear_costly(index);
         if self.waiting == 0 {
             self.work_time.restart(tag);
         } else {
-            self.work_time.advance(left.cost, weights, tag);
+            self.work_time.advance(departed.cost, weights, tag);
         }
-        if is_over {
+        if is_last {
             let flow = &self.flows[index];
             self.ends.remove(flow.counted(), flow.end);
-            self.end(index);
+            self.end_waiting(index);
             self.resting.push(&mut self.flows, index);
         } else {
             self.ready.push(&mut self.flows, index);
         }
-        self.note_head(index);
+        self.update_head(index);
         self.forget();
         Some(Next {
             key,
-            cost: left.cost,
-            waiter: left.waiter,
+            cost: departed.cost,
+            waiter: departed.waiter,
         })
     }
 
@@ -324,24 +324,24 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let index = self.flow_at(at)?;
         let flow = &mut self.flows[index];
         flow.waiters.unlink(&mut self.waiters, at.slot);
-        let left = self.waiters.remove(at.slot)?;
-        let end = flow.end;
-        flow.end = end - flow.span(left.cost);
-        let (counted, sooner, is_over) = (flow.counted(), flow.end, flow.waiters.is_empty());
+        let removed = self.waiters.remove(at.slot)?;
+        let old_end = flow.end;
+        flow.end = old_end - flow.span(removed.cost);
+        let (counted, new_end, is_last) = (flow.counted(), flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
-        self.costs -= u64::from(left.cost);
-        self.ends.remove(counted, end);
-        if is_over {
+        self.costs -= u64::from(removed.cost);
+        self.ends.remove(counted, old_end);
+        if is_last {
             // A key that soon waits again has the same tag as before.
             self.ready.remove(&mut self.flows, index);
-            self.end(index);
+            self.end_waiting(index);
             self.resting.push(&mut self.flows, index);
         } else {
-            self.ends.add(counted, sooner);
+            self.ends.add(counted, new_end);
         }
-        self.note_head(index);
+        self.update_head(index);
         self.forget();
-        Some(left.waiter)
+        Some(removed.waiter)
     }
 
     /// Removes all waiters, and returns them in the order in which they joined.
@@ -357,7 +357,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         waiters.into_iter().map(|waiter| waiter.waiter).collect()
     }
 
-    /// Returns the flow of a waiter, or `None` if it does not wait any more.
+    /// Returns the flow of a waiter, or `None` if the waiter has left.
     fn flow_at(&self, at: Position) -> Option<u32> {
         let waiting = self.waiters.get(at.slot)?;
         (waiting.ticket == at.ticket).then_some(waiting.flow)
@@ -369,7 +369,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Returns the index of a key's flow. An unknown key gets a new flow.
-    fn index(&mut self, key: &K, weight: u32) -> u32 {
+    fn flow_index(&mut self, key: &K, weight: u32) -> u32 {
         let weight = u16::try_from(weight.clamp(1, MAX_WEIGHT)).unwrap_or(1);
         if let Some(&known) = self.by_key.get(key) {
             self.set_weight(known, weight);
@@ -381,7 +381,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             gateways: NonZeroU16::MIN,
             is_costly: false,
             tag: self.now,
-            set: 0,
+            tag_number: 0,
             end: self.now,
             head: 0,
             waiters: Chain::default(),
@@ -392,9 +392,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Prepares a key without waiters for its first waiter.
-    fn begin(&mut self, index: u32, cost: u32) {
+    fn begin_waiting(&mut self, index: u32, cost: u32) {
         self.resting.remove(&mut self.flows, index);
-        self.come_back(index, cost);
+        self.tag_newcomer(index, cost);
         let flow = &mut self.flows[index];
         flow.end = flow.tag;
         if let Some(named) = &mut self.named {
@@ -406,9 +406,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Sets the tag of a key that waits again, if it is a newcomer. The key must be in no line.
-    fn come_back(&mut self, index: u32, cost: u32) {
+    fn tag_newcomer(&mut self, index: u32, cost: u32) {
         let flow = &self.flows[index];
-        if flow.set > 0 && flow.tag >= self.now {
+        if flow.tag_number > 0 && flow.tag >= self.now {
             return;
         }
         let is_costly = cost > 1 && self.waiting > 0;
@@ -423,31 +423,31 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.set_tag(index, tag);
     }
 
-    fn is_costly_no_more(&mut self, index: u32) {
+    fn clear_costly(&mut self, index: u32) {
         if std::mem::take(&mut self.flows[index].is_costly) {
             self.work_time.costly -= 1;
         }
     }
 
     fn set_tag(&mut self, index: u32, tag: Tag) {
-        self.sets += 1;
+        self.tag_count += 1;
         let flow = &mut self.flows[index];
-        (flow.tag, flow.set) = (tag, self.sets);
+        (flow.tag, flow.tag_number) = (tag, self.tag_count);
     }
 
     /// Removes a key from the sums after its last waiter. The key must be in no line.
-    fn end(&mut self, index: u32) {
+    fn end_waiting(&mut self, index: u32) {
         let flow = &mut self.flows[index];
         flow.gateways = NonZeroU16::MIN;
         self.weights -= u64::from(flow.weight);
         if let Some(named) = &mut self.named {
             named.ended(index);
         }
-        self.is_costly_no_more(index);
+        self.clear_costly(index);
     }
 
     /// Updates the tag behind the first waiter of a key.
-    fn note_head(&mut self, index: u32) {
+    fn update_head(&mut self, index: u32) {
         let flow = &self.flows[index];
         let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
         let head = first.map_or(0, |first| flow.tag + flow.span(first.cost));
@@ -482,7 +482,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             if self.by_key.capacity() > FEW {
                 self.by_key = HashMap::new();
             }
-            (self.now, self.newcomers, self.sets) = (0, 0, 0);
+            (self.now, self.newcomers, self.tag_count) = (0, 0, 0);
             self.work_time.restart(0);
         }
     }

@@ -22,25 +22,29 @@ pub(crate) struct Naming<K> {
     /// Hash of the queue's class.
     pub(crate) class: u32,
     /// Upper bound of the keys that are named.
-    pub(crate) most: usize,
+    pub(crate) max_keys: usize,
 }
 
-/// Waiting keys, the part of them that is named, and what the store knows of it.
+/// Waiting keys of a queue, the named keys, and the weights that the store knows.
 ///
-/// The heaviest keys are named. Of equal weight, the keys with the highest hashes are named, so
-/// that all gateways name the same ones.
+/// The heaviest waiting keys are named. Of equal weight, the keys with the highest names are named,
+/// so that all gateways name the same keys.
 #[derive(Debug)]
 pub(crate) struct NamedKeys<K> {
     naming: Naming<K>,
     /// Weight and name of each waiting key, by its flow.
     waiting: HashMap<u32, (u32, u64)>,
+    /// Flow of each waiting key, by name.
     flows: HashMap<u64, u32>,
+    /// Weight and name of the named keys.
     named: BTreeSet<(u32, u64)>,
+    /// Weight and name of the other waiting keys.
     others: BTreeSet<(u32, u64)>,
+    /// Keys that were reported to the store, by name.
     reported: BTreeMap<u64, KnownKey>,
     /// Keys of which the store may have another weight.
     changed: BTreeSet<u64>,
-    /// Changes in the claim that is under way.
+    /// Name and weight of each change in the claim that is under way.
     sent: Vec<(u64, u32)>,
     /// Name from which the next changes are taken, so that all keys are reported in rotation.
     next: u64,
@@ -74,6 +78,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Records that a key begins to wait.
+    ///
     /// Returns the last known number of gateways at which it waits.
     pub(super) fn began(&mut self, flow: u32, key: &K, weight: u32) -> NonZeroU16 {
         let class = u64::from(self.naming.class).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -86,7 +91,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Changes the weight of a waiting key.
-    pub(super) fn weighs(&mut self, flow: u32, weight: u32) {
+    pub(super) fn set_weight(&mut self, flow: u32, weight: u32) {
         if let Some((known, name)) = self.waiting.get_mut(&flow) {
             let (before, name) = (std::mem::replace(known, weight), *name);
             self.remove(before, name);
@@ -114,7 +119,7 @@ impl<K> NamedKeys<K> {
     fn add(&mut self, weight: u32, name: u64) {
         self.named.insert((weight, name));
         self.changed.insert(name);
-        if self.named.len() > self.naming.most
+        if self.named.len() > self.naming.max_keys
             && let Some((weight, lightest)) = self.named.pop_first()
         {
             self.others.insert((weight, lightest));
@@ -151,9 +156,9 @@ impl<K> NamedKeys<K> {
         })
     }
 
-    /// Adds changes that the store does not know to the next claim, up to `most` in all.
-    pub(crate) fn take_changes(&mut self, most: usize, changes: &mut Vec<KeyChange>) {
-        while changes.len() < most {
+    /// Adds changes that the store does not know to the next claim, up to `limit` in all.
+    pub(crate) fn take_changes(&mut self, limit: usize, changes: &mut Vec<KeyChange>) {
+        while changes.len() < limit {
             let behind = self.changed.range(self.next..).next();
             let Some(name) = behind.or(self.changed.first()).copied() else {
                 return;
@@ -161,20 +166,16 @@ impl<K> NamedKeys<K> {
             self.changed.remove(&name);
             self.next = name.wrapping_add(1);
             let weight = self.weight(name);
-            let reported = self.reported.get_mut(&name);
-            let known = reported
-                .as_ref()
-                .map_or(Some(0), |reported| reported.weight);
+            // A key that was not reported has the weight 0 at the store.
+            let known = self.reported.get(&name).map_or(Some(0), |key| key.weight);
             if known == Some(weight) {
                 continue;
             }
-            if let Some(reported) = reported {
-                reported.weight = None;
-            } else {
-                let gateways = NonZeroU16::MIN;
-                let weight = None;
-                self.reported.insert(name, KnownKey { weight, gateways });
-            }
+            let reported = self.reported.entry(name).or_insert(KnownKey {
+                weight: None,
+                gateways: NonZeroU16::MIN,
+            });
+            reported.weight = None;
             self.sent.push((name, weight));
             changes.push(KeyChange {
                 key: name,

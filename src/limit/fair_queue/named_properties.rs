@@ -68,7 +68,7 @@ proptest! {
     fn the_store_learns_the_heaviest_keys(
         steps in prop::collection::vec(step(), 1..200),
     ) {
-        let naming = Naming { name: |key: &u8| u64::from(*key), class: 0, most: MAX_NAMED };
+        let naming = Naming { name: |key: &u8| u64::from(*key), class: 0, max_keys: MAX_NAMED };
         let mut keys = NamedKeys::new(naming);
         let (mut waiting, mut store) = (BTreeMap::new(), BTreeMap::<u64, u32>::new());
         let mut is_hidden = false;
@@ -81,7 +81,7 @@ proptest! {
                 }
                 Step::Weigh { key, weight } if waiting.contains_key(&key) => {
                     waiting.insert(key, weight);
-                    keys.weighs(key.into(), weight);
+                    keys.set_weight(key.into(), weight);
                 }
                 Step::End { key } => {
                     waiting.remove(&key);
@@ -132,7 +132,7 @@ proptest! {
         keys in prop::collection::vec((1..=8_u32, 1..=20_u16), 2..6),
     ) {
         let mut queue = FairQueue::<u8, ()>::default();
-        queue.name_keys(Some(Naming { name: |key: &u8| u64::from(*key), class: 0, most: 100 }));
+        queue.name_keys(Some(Naming { name: |key: &u8| u64::from(*key), class: 0, max_keys: 100 }));
         for (key, (weight, _)) in (0..).zip(&keys) {
             for _ in 0..2000 {
                 queue.join(&key, *weight, 1, ());

@@ -29,31 +29,31 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Some(self.through(tag).saturating_sub(1))
     }
 
-    /// Calls `see` for a part of the keys that have waiters, with their number, in any order.
+    /// Calls `visit` for a part of the keys that have waiters, with their number of waiters.
     ///
-    /// The part begins at the position `from`, and takes at most `most` steps. Returns the
-    /// beginning of the next part, or `None` after the last one.
+    /// The part begins at the position `from`, and takes at most `max_steps` steps. Keys are in any
+    /// order. Returns the beginning of the next part, or `None` after the last one.
     pub fn depths(
         &self,
         from: usize,
-        most: usize,
-        mut see: impl FnMut(&K, usize),
+        max_steps: usize,
+        mut visit: impl FnMut(&K, usize),
     ) -> Option<usize> {
-        let (end, slots) = (from.saturating_add(most), self.flows.slots());
-        for index in from..end.min(slots) {
+        let (end, bound) = (from.saturating_add(max_steps), self.flows.index_bound());
+        for index in from..end.min(bound) {
             let flow = self.flows.get(u32::try_from(index).ok()?);
             if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
-                see(&flow.key, flow.waiters.len() as usize);
+                visit(&flow.key, flow.waiters.len() as usize);
             }
         }
-        (end < slots).then_some(end)
+        (end < bound).then_some(end)
     }
 
     /// Returns the whole costs of the waiters whose tag is at most `tag`.
     fn through(&self, tag: Tag) -> u64 {
         let begun = self.ready.begun(tag);
         let ended = self.ends.through(tag);
-        // The sums are a little too low.
+        // The sums are a little too low, because rough tags are rounded down.
         let costs = (begun.saturating_sub(ended) + ROUGH_UNIT / 1024) / ROUGH_UNIT;
         u64::try_from(costs).unwrap_or(u64::MAX)
     }

@@ -14,10 +14,11 @@ pub(crate) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
 /// Instant in the order of departures.
 pub(crate) type Tag = u128;
 
-const fn least_common_multiple(most: u32) -> u128 {
+/// Returns the least common multiple of all numbers from 1 to `highest`.
+const fn least_common_multiple(highest: u32) -> u128 {
     let mut multiple = 1;
     let mut next = 2;
-    while next <= most as u128 {
+    while next <= highest as u128 {
         let (mut a, mut b) = (multiple, next);
         while b != 0 {
             (a, b) = (b, a % b);

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use super::named_keys::{NamedKeys, Naming};
 use super::{FairQueue, Flow, Tag, UNIT};
 
-/// Weight of 1, in the parts that are summed. Each number up to 16 gateways divides it.
+/// Weight of 1, in the unit of sums of weights. Each number up to 16 gateways divides it.
 pub(super) const PARTS: u32 = 720_720;
 
 /// Number of low bits of a tag that sums leave out, so that sums fit.
@@ -44,12 +44,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if !flow.waiters.is_empty() {
             self.weights = self.weights - u64::from(flow.weight) + u64::from(weight);
             if let Some(named) = &mut self.named {
-                named.weighs(index, weight.into());
+                named.set_weight(index, weight.into());
             }
         }
         self.change(index, |flow| {
             flow.weight = weight;
-            // Its waiters keep their costs, which are whole.
+            // The waiters keep their costs, which are whole.
             flow.end = flow.tag + (flow.end - flow.tag) * before / u128::from(weight);
         });
     }
@@ -86,7 +86,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.ends.add(flow.counted(), flow.end);
         }
         lines.push(&mut self.flows, index);
-        self.note_head(index);
+        self.update_head(index);
     }
 
     /// Starts to name the waiting keys to other gateways; `None` stops it.
@@ -100,7 +100,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             return;
         };
         let mut named = NamedKeys::new(naming);
-        for index in 0..u32::try_from(self.flows.slots()).unwrap_or(u32::MAX) {
+        for index in 0..u32::try_from(self.flows.index_bound()).unwrap_or(u32::MAX) {
             let flow = self.flows.get(index);
             if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
                 named.began(index, &flow.key, flow.weight.into());
@@ -143,7 +143,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// Sets the number of gateways at which a key waits. The key then counts as one such part here.
+    /// Sets the number of gateways at which a key waits: here it counts as one of as many parts.
     pub(crate) fn waits_at(&mut self, key: u64, gateways: NonZeroU16) {
         let named = self.named.as_mut();
         if let Some(index) = named.and_then(|named| named.waits_at(key, gateways)) {

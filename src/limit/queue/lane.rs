@@ -15,7 +15,7 @@ use crate::{Cost, Moment, Rate, more_room};
 /// lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
-    delay: u32,
+    pub delay: u32,
     /// Position on the tick line from which the first entry's distance is counted.
     start: i128,
     /// Sum of all distances: the last entry's tail is `start + length`.
@@ -27,7 +27,7 @@ pub(super) struct Lane<W> {
 
 #[derive(Clone, Debug)]
 struct Entry<W> {
-    // The fields of the request's charge, separate so that `step` leaves no gap in memory.
+    // These three are the request's charge: as a struct, they would leave a gap before `step`.
     arrival: u64,
     at: Moment,
     cost: Cost,
@@ -57,10 +57,6 @@ impl<W> Lane<W> {
             entries: VecDeque::new(),
             removed: 0,
         }
-    }
-
-    pub(super) fn delay(&self) -> u32 {
-        self.delay
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -129,10 +125,9 @@ impl<W> Lane<W> {
     }
 
     /// Returns whether a request that joined before `arrival` still waits here.
-    pub(super) fn waits_before(&self, arrival: u64) -> bool {
-        self.entries
-            .front()
-            .is_some_and(|head| head.arrival < arrival)
+    pub(super) fn has_waiter_before(&self, arrival: u64) -> bool {
+        let head = self.entries.front();
+        head.is_some_and(|head| head.arrival < arrival)
     }
 
     /// Adds a waiter that leaves once the level has leaked from `tail` down to the lane's delay.
@@ -146,7 +141,7 @@ impl<W> Lane<W> {
     ) {
         debug_assert_eq!((tail - self.start) % request, 0, "whole requests apart");
         let step = (tail - self.start) / request - i128::from(self.length);
-        debug_assert!(step > 0, "one request behind the one ahead at least");
+        debug_assert!(step > 0, "at least one request behind the last entry");
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         self.length += u64::from(step);
         if self.entries.len() == self.entries.capacity() {
@@ -192,47 +187,24 @@ impl<W> Lane<W> {
         Some(waiter)
     }
 
-    /// Moves up the waiters behind `arrival`, by a refunded part of that charge.
-    pub(super) fn move_up_behind(&mut self, arrival: u64, cost: Cost, request: i128) {
-        match self.behind(arrival) {
-            0 => self.move_up(i128::from(cost.get()) * request),
-            behind => {
-                if let Some(entry) = self.entries.get_mut(behind) {
-                    let cost = cost.get().min(entry.step);
-                    entry.step -= cost;
-                    self.length -= u64::from(cost);
-                }
-            }
+    /// Moves back the waiters that joined after `arrival`, by a number of requests.
+    ///
+    /// A negative number moves them up, at most to the entry ahead.
+    pub(super) fn shift_behind(&mut self, arrival: u64, requests: i64, request: i128) {
+        let behind = self.entries.partition_point(|it| it.arrival <= arrival);
+        if behind == 0 {
+            self.shift(i128::from(requests) * request);
+        } else if let Some(entry) = self.entries.get_mut(behind) {
+            let step = i64::from(entry.step).saturating_add(requests);
+            let step = u32::try_from(step.max(0)).unwrap_or(u32::MAX);
+            self.length = self.length - u64::from(entry.step) + u64::from(step);
+            entry.step = step;
         }
     }
 
-    /// Moves back the waiters behind `arrival`, by a cost that was added to that charge.
-    pub(super) fn move_back_behind(&mut self, arrival: u64, cost: Cost, request: i128) {
-        match self.behind(arrival) {
-            0 => self.move_back(cost, request),
-            behind => {
-                if let Some(entry) = self.entries.get_mut(behind) {
-                    entry.step += cost.get();
-                    self.length += u64::from(cost.get());
-                }
-            }
-        }
-    }
-
-    /// Moves all waiters back by a cost.
-    pub(super) fn move_back(&mut self, cost: Cost, request: i128) {
-        self.start += i128::from(cost.get()) * request;
-    }
-
-    /// Returns the index of the first entry that joined after `arrival`.
-    fn behind(&self, arrival: u64) -> usize {
-        self.entries
-            .partition_point(|entry| entry.arrival <= arrival)
-    }
-
-    /// Moves all waiters up by a number of ticks.
-    pub(super) fn move_up(&mut self, ticks: i128) {
-        self.start -= ticks;
+    /// Moves all waiters back by a number of ticks. A negative number moves them up.
+    pub(super) fn shift(&mut self, ticks: i128) {
+        self.start += ticks;
     }
 
     /// Converts the start of the lane to another rate.
@@ -256,24 +228,27 @@ impl<W> Lane<W> {
     ///
     /// So the head always has a waiter, and the number of waiters bounds the lane's memory.
     fn trim(&mut self, request: i128) {
-        let left = |entry: Option<&Entry<W>>| entry.is_some_and(|entry| entry.waiter.is_none());
-        while left(self.entries.front()) {
-            let step = self.entries.pop_front().map_or(0, |entry| entry.step);
+        let is_removed = |entry: &Entry<W>| entry.waiter.is_none();
+        while self.entries.front().is_some_and(is_removed)
+            && let Some(first) = self.entries.pop_front()
+        {
             self.removed -= 1;
-            self.advance(step, request);
+            self.advance(first.step, request);
         }
-        while left(self.entries.back()) {
-            let step = self.entries.pop_back().map_or(0, |entry| entry.step);
+        while self.entries.back().is_some_and(is_removed)
+            && let Some(last) = self.entries.pop_back()
+        {
             self.removed -= 1;
-            self.length -= u64::from(step);
+            self.length -= u64::from(last.step);
         }
         if self.removed > self.entries.len() / 2 {
-            let mut carried = 0;
+            // The steps of removed entries are added to the next entry.
+            let mut steps = 0;
             self.entries.retain_mut(|entry| {
-                carried += entry.step;
+                steps += entry.step;
                 let waits = entry.waiter.is_some();
                 if waits {
-                    entry.step = std::mem::take(&mut carried);
+                    entry.step = std::mem::take(&mut steps);
                 }
                 waits
             });

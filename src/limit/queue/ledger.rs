@@ -11,16 +11,16 @@ use crate::Cost;
 /// level of at least its cost. A later request counts even if its own charge was refunded: the
 /// ledger keeps no record of the level without it.
 ///
-/// The n-th mark is the arrival number of the last request that found a level below n (counted from
-/// one). Marks beyond the last one would equal the last one. So a charge of cost n is whole if the
-/// n-th mark is not after it.
+/// The n-th mark is the arrival number of the last request that found a level below n. `marks[0]`
+/// is the first mark. Marks beyond the last one would equal the last one. So a charge of cost n is
+/// whole if the n-th mark is not after it.
 ///
 /// A refund lowers the later levels by n. Each mark after the charge moves to an index n lower, and
 /// the last n marks that are not after it are removed. There are at most as many marks as the level
 /// has requests, plus one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    /// The n-th mark, as above: arrival numbers that never decrease.
+    /// Arrival numbers that never decrease.
     marks: VecDeque<u64>,
 }
 
@@ -35,8 +35,8 @@ impl Ledger {
     /// Returns whether this cost of the charge of `arrival` can be refunded in full.
     pub(super) fn is_whole(&self, arrival: u64, cost: Cost) -> bool {
         let mark = self.marks.get(cost.above_one() as usize);
-        mark.or(self.marks.back())
-            .is_some_and(|mark| *mark <= arrival)
+        let mark = mark.or(self.marks.back());
+        mark.is_some_and(|mark| *mark <= arrival)
     }
 
     /// Records that this cost of the charge of `arrival` was refunded, in full or in part.
@@ -46,12 +46,17 @@ impl Ledger {
     pub(super) fn release(&mut self, arrival: u64, cost: Cost) {
         let behind = self.marks.partition_point(|mark| *mark <= arrival);
         // If no request came after it, no level has changed.
-        let Some(after) = self.marks.len().checked_sub(behind + 1) else {
+        let Some(last) = self
+            .marks
+            .len()
+            .checked_sub(1)
+            .filter(|last| *last >= behind)
+        else {
             return;
         };
         let cost = cost.get() as usize;
         let from = behind.saturating_sub(cost);
-        self.marks.drain(from..(from + cost).min(behind + after));
+        self.marks.drain(from..(from + cost).min(last));
     }
 
     /// Records that the charge of `arrival` rose by a cost.

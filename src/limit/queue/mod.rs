@@ -61,14 +61,14 @@ pub struct Queue<W> {
     /// Arrival number of each waiter. Clients cannot choose tickets, so a mixing hash is enough.
     arrivals: HashMap<Ticket, u64, BuildHasherDefault<MixingHasher>>,
     /// Arrival number of the next accepted request. Numbers increase in order of arrival.
-    next: u64,
+    next_arrival: u64,
     /// Total charge of the waiters.
     costs: u64,
     /// Knows which charges can be refunded in full.
     ledger: Ledger,
     /// Instant at which the last accepted request joined.
-    last: Moment,
-    /// Instant at which this queue began. It has no arrival number of an earlier charge.
+    last_joined: Moment,
+    /// Instant at which this queue began. Earlier charges have no arrival number here.
     opened: Moment,
     /// Instant of the last change of the rate.
     retuned: Moment,
@@ -86,10 +86,10 @@ impl<W> Queue<W> {
             bucket,
             lanes: Vec::new(),
             arrivals: HashMap::default(),
-            next: 0,
+            next_arrival: 0,
             costs: 0,
             ledger: Ledger::default(),
-            last: now,
+            last_joined: now,
             opened: now,
             retuned: now,
             forgiven: 0,
@@ -106,9 +106,9 @@ impl<W> Queue<W> {
         let mut queue = Self::new(rate, bucket, now);
         // After a change of the rate since then, the bucket ends elsewhere.
         if bucket.tail() == line(rate, last) {
-            (queue.opened, queue.last, queue.retuned) = (last, last, last);
-            queue.ledger.charge(queue.next, 0);
-            queue.next += 1;
+            (queue.opened, queue.last_joined, queue.retuned) = (last, last, last);
+            queue.ledger.charge(queue.next_arrival, 0);
+            queue.next_arrival += 1;
         }
         queue
     }
@@ -168,19 +168,19 @@ impl<W> Queue<W> {
     pub fn charge(&mut self, limit: Limit, now: Moment) -> (Verdict, Option<Charge>) {
         debug_assert!(
             self.due().is_none_or(|due| due > now),
-            "those who are due leave before others join"
+            "due waiters are taken before others join"
         );
         let verdict = self.bucket.decide(self.rate, limit, now);
         if let Verdict::Reject(_) = verdict {
             return (verdict, None);
         }
         let charge = Charge {
-            arrival: self.next,
+            arrival: self.next_arrival,
             at: now,
             cost: limit.cost,
         };
-        self.next += 1;
-        self.last = now;
+        self.next_arrival += 1;
+        self.last_joined = now;
         let request = self.rate.ticks_per_request();
         let level = self.tail_before(limit.cost) - line(self.rate, now);
         // At an unlimited rate no request has ticks, and the level never rises.
@@ -240,7 +240,7 @@ impl<W> Queue<W> {
         })
     }
 
-    /// Removes a waiter before it is due. `None`: it does not wait (any more).
+    /// Removes a waiter before it is due. `None`: no such waiter, or it has left.
     ///
     /// Its charge is refunded and the waiters behind it move up, as if it had never joined.
     ///
@@ -251,21 +251,21 @@ impl<W> Queue<W> {
         self.arrivals.remove(&ticket);
         let charge = self.lanes[nth].charge(index);
         self.costs -= u64::from(charge.cost.get());
-        let rest = self.rest(charge, charge.cost, self.last);
-        let left = self.lanes[nth].leave(index, self.rate.ticks_per_request());
+        let rest = self.rest(charge, charge.cost, self.last_joined);
+        let waiter = self.lanes[nth].leave(index, self.rate.ticks_per_request());
         self.lanes.retain(|lane| !lane.is_empty());
         self.give_back(charge.arrival, charge.cost, rest);
-        left
+        waiter
     }
 
-    /// Returns the lane of a waiter and its index there. `None`: it does not wait (any more).
+    /// Returns the lane of a waiter and its index there. `None`: no such waiter, or it has left.
     fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
         let arrival = *self.arrivals.get(&ticket)?;
         let mut lanes = self.lanes.iter().enumerate();
         lanes.find_map(|(nth, lane)| Some((nth, lane.index(arrival)?)))
     }
 
-    /// Returns the bucket's tail before the last request, of this cost, raised it by more than 1.
+    /// Returns the tail of the bucket if the last request, which has this cost, had the cost 1.
     fn tail_before(&self, cost: Cost) -> i128 {
         self.bucket.tail() - i128::from(cost.above_one()) * self.rate.ticks_per_request()
     }
@@ -282,7 +282,7 @@ impl<W> Queue<W> {
         self.retuned = now;
     }
 
-    /// Forgives all charges except those of the waiters.
+    /// Forgives all charges except the charges of the waiters.
     ///
     /// The waiters move up as if no other request had come, but stay an interval apart. The first
     /// leaves within one interval, the others after it in their order. A request that joins later
@@ -291,7 +291,7 @@ impl<W> Queue<W> {
     ///
     /// All waiters that are due by `now` must have been [taken](Self::take_due) before.
     pub fn forget(&mut self, now: Moment) {
-        self.forgiven = self.next;
+        self.forgiven = self.next_arrival;
         self.ledger = Ledger::default();
         let mut charges: Vec<Charge> = self.lanes.iter().flat_map(Lane::charges).collect();
         charges.sort_unstable_by_key(|charge| charge.arrival);
@@ -322,7 +322,7 @@ impl<W> Queue<W> {
         let early = (first - line(self.rate, now) - 1).div_euclid(request);
         let early = early.max(0) * request;
         for lane in &mut self.lanes {
-            lane.move_up(early);
+            lane.shift(-early);
         }
         base -= early;
         self.bucket = Bucket::until(base + i128::from(total) * request);
@@ -358,7 +358,7 @@ impl<W> Queue<W> {
 
     /// Returns the lane of a delay. Creates it at `tail` if there is none.
     fn lane(&mut self, delay: u32, tail: i128) -> &mut Lane<W> {
-        let found = self.lanes.iter().position(|lane| lane.delay() == delay);
+        let found = self.lanes.iter().position(|lane| lane.delay == delay);
         let found = found.unwrap_or_else(|| {
             self.lanes.push(Lane::new(delay, tail));
             self.lanes.len() - 1

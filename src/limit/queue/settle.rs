@@ -61,9 +61,9 @@ impl<W> Queue<W> {
             .bill(if is_older { 0 } else { charge.arrival }, more);
         for lane in &mut self.lanes {
             if is_older {
-                lane.move_back(more, request);
+                lane.shift(i128::from(more.get()) * request);
             } else {
-                lane.move_back_behind(charge.arrival, more, request);
+                lane.shift_behind(charge.arrival, more.get().into(), request);
             }
         }
     }
@@ -77,15 +77,18 @@ impl<W> Queue<W> {
         }
         // The bucket is never empty while a request waits, unless a refund moved its due instant
         // into the past.
-        let seen = line(self.rate, self.last.max(self.retuned));
-        let is_behind = |(position, head)| head <= charge.arrival && position > seen;
-        let waits = |lane: &Lane<W>| lane.head(request).is_some_and(is_behind);
-        if self.ledger.is_whole(charge.arrival, part) || self.lanes.iter().any(waits) {
+        let last_change = line(self.rate, self.last_joined.max(self.retuned));
+        let has_waited_since = |lane: &Lane<W>| {
+            let head = lane.head(request);
+            head.is_some_and(|(due, arrival)| arrival <= charge.arrival && due > last_change)
+        };
+        let is_whole = self.ledger.is_whole(charge.arrival, part);
+        if is_whole || self.lanes.iter().any(has_waited_since) {
             return in_ticks(part);
         }
         // A refund in part moves all waiters, so no waiter may be older than the charge.
         let mut lanes = self.lanes.iter();
-        if charge.at < self.retuned || lanes.any(|lane| lane.waits_before(charge.arrival)) {
+        if charge.at < self.retuned || lanes.any(|lane| lane.has_waiter_before(charge.arrival)) {
             return 0;
         }
         let leaked = line(self.rate, now) - line(self.rate, charge.at);
@@ -102,9 +105,9 @@ impl<W> Queue<W> {
         self.ledger.release(arrival, part);
         for lane in &mut self.lanes {
             if ticks == i128::from(part.get()) * request {
-                lane.move_up_behind(arrival, part, request);
+                lane.shift_behind(arrival, -i64::from(part.get()), request);
             } else {
-                lane.move_up(ticks);
+                lane.shift(-ticks);
             }
         }
     }
