@@ -42,6 +42,7 @@ pub enum AnswerEvent {
         /// Whether the head had arrived.
         had_head: bool,
         /// Duration at the origin.
+        ///
         /// If it is longer than the objective allows, the client has seen a slow response.
         took: Duration,
     },

@@ -12,8 +12,11 @@ use crate::Moment;
 /// Minimum duration of a block; it ends at the first tick after that.
 const BLOCK: Duration = Duration::from_secs(1);
 
-/// Upper bound of the blocks that are kept: four hours. A trial ends or starts anew before.
+/// Upper bound of the blocks that are kept: four hours. A trial takes no longer.
 const MAX_BLOCKS: usize = 4 * 3600;
+
+/// Upper bound of the time in which earlier requests have an effect on the responses.
+const MAX_SETTLING: Duration = Duration::from_secs(10);
 
 /// Demand at the gate during a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +34,11 @@ pub(super) struct Block {
     start: Moment,
     end: Moment,
     departed: u64,
-    /// Responses with no later event: by head, and as a whole.
+    /// Number of requests for which a [`Part`] of the response has no later event, by part.
     ended: [u64; 2],
+    /// Number of good responses, by condition.
     good: [u32; MAX_CONDITIONS],
+    /// Number of bad responses, by condition.
     bad: [u32; MAX_CONDITIONS],
     /// Duration that requests waited, by limit.
     waited: Waited,
@@ -48,9 +53,11 @@ pub(super) struct Blocks {
     all: Vec<Block>,
     /// Departures before the open block.
     departed: u64,
+    /// Instant from which requests sent before the first block have no effect.
     settled: Moment,
-    /// Longest duration that a request may be without a response.
+    /// Duration after which a request without a response counts as slow.
     pub longest: Duration,
+    /// Part of the response that each condition needs; `None`: a missing response does not count.
     parts: Vec<Option<Part>>,
 }
 
@@ -58,11 +65,11 @@ impl Blocks {
     pub fn new(objective: &Objective, departed: u64, now: Moment) -> Self {
         let (longest, has_times) = (objective.longest(), objective.has_times());
         let conditions = objective.conditions().iter();
-        let parts = conditions.map(|it| it.counts_missing(has_times).then_some(it.part()));
+        let parts = conditions.map(|it| it.needed_part(has_times));
         Self {
             all: vec![Block::new(now, true)],
             departed,
-            settled: now + longest.clamp(BLOCK, Duration::from_secs(10)),
+            settled: now + longest.clamp(BLOCK, MAX_SETTLING),
             longest,
             parts: parts.collect(),
         }
@@ -78,8 +85,8 @@ impl Blocks {
         let Some(block) = index.checked_sub(1).and_then(|it| self.all.get_mut(it)) else {
             return false;
         };
-        for (ended, part) in block.ended.iter_mut().zip([Part::Head, Part::Whole]) {
-            *ended += u64::from(event.ends(part));
+        for part in [Part::Head, Part::Whole] {
+            block.ended[part as usize] += u64::from(event.ends(part));
         }
         for (nth, condition) in objective.conditions().iter().enumerate() {
             match condition.verdict(event) {
@@ -118,14 +125,14 @@ impl Blocks {
         self.all.push(Block::new(now, is_settling));
     }
 
-    /// Returns the number of closed blocks: a response that is still missing counts as slow.
+    /// Returns the number of closed blocks. A response that is still missing there counts as slow.
     pub fn closed(&self, now: Moment) -> usize {
         let ended = self.all.len().saturating_sub(1);
         let old = self.all[..ended].partition_point(|it| now.since(it.end) >= self.longest);
         // A younger block is closed, too, if all its responses have arrived.
         let is_whole = |block: &&Block| {
-            let of = |part: &Option<Part>| part.map_or(block.departed, |it| block.ended[index(it)]);
-            self.parts.iter().all(|part| of(part) >= block.departed)
+            let mut needed = self.parts.iter().flatten();
+            needed.all(|part| block.ended[*part as usize] >= block.departed)
         };
         old + self.all[old..ended].iter().take_while(is_whole).count()
     }
@@ -142,9 +149,9 @@ impl Blocks {
         for block in &self.all[..closed] {
             let (good, mut bad) = (f64::from(block.good[nth]), f64::from(block.bad[nth]));
             if let Some(part) = part {
-                // A request may be counted in the block beside that of its response.
+                // A request and its response may be counted in neighboring blocks.
                 let before = unanswered.max(0);
-                unanswered += signed(block.departed) - signed(block.ended[index(part)]);
+                unanswered += signed(block.departed) - signed(block.ended[part as usize]);
                 let more = u32::try_from(unanswered.max(0) - before).unwrap_or(0);
                 bad += f64::from(more);
             }
@@ -159,7 +166,7 @@ impl Blocks {
     }
 
     /// Returns the duration of the closed blocks that count towards a good level.
-    pub fn busy(&self, closed: usize) -> Duration {
+    pub fn proven(&self, closed: usize) -> Duration {
         duration(&self.all[..closed], Block::is_proof)
     }
 
@@ -205,13 +212,6 @@ impl Block {
 fn duration(blocks: &[Block], counts: impl Fn(&Block) -> bool) -> Duration {
     let counted = blocks.iter().filter(|it| counts(it));
     counted.map(|it| it.end.since(it.start)).sum()
-}
-
-fn index(part: Part) -> usize {
-    match part {
-        Part::Head => 0,
-        Part::Whole => 1,
-    }
 }
 
 fn signed(count: u64) -> i64 {

@@ -20,11 +20,17 @@ const ERROR: f64 = 0.05;
 /// Minimum number of blocks before the ratio can call a level bad.
 const MIN_BLOCKS: usize = 5;
 
-/// Minimum number of bad responses that must be allowed before the figures alone decide.
+/// Minimum number of allowed bad responses before the measured share alone may decide.
 const MIN_ALLOWED: f64 = 20.0;
 
 /// Minimum number of groups from which the variance can be estimated.
 const MIN_GROUPS: usize = 5;
+
+/// Minimum number of consecutive bad blocks that decide at once.
+const SPELL_BLOCKS: usize = 3;
+
+/// Minimum number of responses in these blocks.
+const SPELL_ANSWERS: f64 = 5.0;
 
 /// Responses to the requests that were sent within a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,9 +50,11 @@ pub(super) enum TestVerdict {
 /// Sequential test of one condition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequentialTest {
+    /// Share of responses that may be bad.
     allowed: f64,
-    /// Logarithm of the odds from which the level is bad, corrected for the number of conditions.
+    /// Logarithm of the ratio from which the level is bad, corrected for the number of conditions.
     bad_above: f64,
+    /// Logarithm of the ratio up to which the level is good.
     good_below: f64,
 }
 
@@ -91,18 +99,18 @@ impl SequentialTest {
 
     /// Returns whether the last blocks are so bad that no more are needed.
     ///
-    /// These are at least three blocks with at least five responses in all. In each, the bad share
-    /// is at least the middle between the allowed share and 1 (limited to 0.5 to 0.75).
+    /// These are at least [`SPELL_BLOCKS`] with at least [`SPELL_ANSWERS`] in all. In each, the bad
+    /// share is at least the middle between the allowed share and 1 (limited to 0.5 to 0.75).
     pub fn is_spell(&self, blocks: &[Sample]) -> bool {
         let limit = f64::midpoint(self.allowed, 1.0).clamp(0.5, 0.75);
-        let (mut seen, mut answers) = (0, 0.0);
+        let (mut bad_blocks, mut answers) = (0, 0.0);
         for block in blocks.iter().rev() {
             if block.bad < limit * block.count {
                 return false;
             }
-            seen += 1;
+            bad_blocks += 1;
             answers += block.count;
-            if seen >= 3 && answers >= 5.0 {
+            if bad_blocks >= SPELL_BLOCKS && answers >= SPELL_ANSWERS {
                 return true;
             }
         }
@@ -121,6 +129,7 @@ impl SequentialTest {
     }
 }
 
+/// Returns the sum of the samples.
 pub(super) fn sum(blocks: &[Sample]) -> Sample {
     let mut all = Sample::default();
     for block in blocks {
@@ -138,10 +147,10 @@ fn dispersion(blocks: &[Sample]) -> f64 {
     if spread <= 0.0 {
         return 1.0;
     }
-    let of = |size: usize| {
-        let groups: Vec<Sample> = blocks.chunks_exact(size).map(sum).collect();
+    let by_group_size = |size: usize| {
+        let groups = blocks.chunks_exact(size).map(sum);
         let (mut statistic, mut counted) = (0.0, 0.0);
-        for group in groups.iter().filter(|it| it.count > 0.0) {
+        for group in groups.filter(|group| group.count > 0.0) {
             let off = group.bad - group.count * share;
             statistic += off * off / (group.count * spread);
             counted += 1.0;
@@ -151,7 +160,7 @@ fn dispersion(blocks: &[Sample]) -> f64 {
     };
     let sizes = [1, 2, 4].into_iter();
     let sizes = sizes.filter(|size| *size == 1 || blocks.len() / size >= MIN_GROUPS);
-    sizes.map(of).fold(1.0, f64::max)
+    sizes.map(by_group_size).fold(1.0, f64::max)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::scale;
 use super::search::{Next, Search};
 use super::settings::{FindSettings, MAX_STEP, MIN_STEP, Target};
 use super::silence::Silence;
-use super::trial::{Length, Trial};
+use super::trial::Trial;
 use crate::Moment;
 
 /// Upper bound of an experiment's steps.
@@ -57,7 +57,7 @@ pub struct Experiment {
     search: Search,
     trial: Trial,
     silence: Silence,
-    /// Shortest percentiles of good levels, in seconds.
+    /// Shortest percentiles of good levels, in seconds, one for each percentile of the objective.
     fastest: Vec<f64>,
     /// Closeness of the last step to the edge.
     closeness: f64,
@@ -77,7 +77,7 @@ impl Experiment {
             last: first,
             began: now,
             search: Search::new(settings.target, step),
-            trial: Trial::new(&settings, Length::Decided, first.departed, now),
+            trial: Trial::new(&settings, (Purpose::Climb, false), first.departed, now),
             silence: Silence::new(first.departed, now),
             fastest: Vec::new(),
             closeness: 0.0,
@@ -105,23 +105,22 @@ impl Experiment {
         if let Some(reason) = self.reason_to_abort(seen) {
             return self.abort(reason, now);
         }
-        let (timing, target) = (self.settings.timing, self.settings.target);
         let silent = self.silence.tick(seen, now);
-        let verdict = (self.trial).tick(&timing, (target, seen, silent), now)?;
+        let verdict = self.trial.tick(&self.settings, seen, silent, now)?;
         if verdict == StepVerdict::Broke && self.search.purpose != Purpose::Recover {
             self.at_edge = self.at_edge.max(Some(self.trial.measurements.at_once));
         }
         let mut record = self.describe(verdict, now);
         self.closeness = self.trial.closeness(&self.fastest, now);
         if verdict == StepVerdict::Good {
-            self.note_times();
+            self.note_percentiles();
         }
         let next = self.search.next(verdict, self.closeness);
         if let (Next::Try(level, _), StepVerdict::Broke) = (next, verdict) {
             record.back_to = Some(self.settings.target.level(level));
         }
         self.steps.push(record.clone());
-        self.go_on(next, verdict, now);
+        self.follow(next, verdict, now);
         Some(record)
     }
 
@@ -146,7 +145,7 @@ impl Experiment {
         if self.ended.is_some() {
             return Levels::default();
         }
-        let (rate, permits) = match self.settings.target.level(self.search.level) {
+        let (rate, permits) = match self.level() {
             Level::Rate(rate) => (Some(rate), None),
             Level::Permits(permits) => (None, Some(permits)),
         };
@@ -155,10 +154,7 @@ impl Experiment {
 
     /// Returns the current level and its purpose.
     pub fn current(&self) -> (Level, Purpose) {
-        (
-            self.settings.target.level(self.search.level),
-            self.search.purpose,
-        )
+        (self.level(), self.search.purpose)
     }
 
     /// Returns the report so far. It is complete once the experiment is over.
@@ -183,7 +179,8 @@ impl Experiment {
         }
     }
 
-    fn note_times(&mut self) {
+    /// Records the percentiles of a good level.
+    fn note_percentiles(&mut self) {
         let percentiles = self.trial.percentiles();
         self.fastest.resize(percentiles.len(), f64::MAX);
         for (fastest, (percentile, _)) in self.fastest.iter_mut().zip(percentiles) {
@@ -191,49 +188,48 @@ impl Experiment {
         }
     }
 
-    fn go_on(&mut self, next: Next, verdict: StepVerdict, now: Moment) {
+    /// Begins the next trial, or ends the experiment.
+    fn follow(&mut self, next: Next, verdict: StepVerdict, now: Moment) {
         let outcome = match next {
-            Next::Try(_, purpose) => return self.begin_trial(purpose, now),
+            Next::Try(_, purpose) => {
+                let rule = (purpose, Search::is_near(self.closeness));
+                self.trial = Trial::new(&self.settings, rule, self.last.departed, now);
+                return;
+            }
             Next::Found => Outcome::Found(self.found()),
             Next::AtLeast if verdict == StepVerdict::HeldBack => Outcome::HeldBack(HeldBack {
-                level: self.what_left(now),
+                level: self.highest_reached(now),
                 by: self.other_limit(),
             }),
-            Next::AtLeast => self.without_demand(now),
+            Next::AtLeast => self.outcome_without_demand(now),
             Next::Abort(reason) => Outcome::Aborted(reason, self.good()),
         };
         self.ended = Some((outcome, now));
     }
 
-    fn begin_trial(&mut self, purpose: Purpose, now: Moment) {
-        let length = match purpose {
-            Purpose::Confirm => Length::Confirm,
-            Purpose::Recover => Length::Recover,
-            Purpose::Climb if !Search::is_near(self.closeness) => Length::Decided,
-            Purpose::Climb => Length::DecidedNear,
-        };
-        let departed = self.last.departed;
-        self.trial = Trial::new(&self.settings, length, departed, now);
-    }
-
+    /// Returns the highest level that held.
     fn good(&self) -> Option<Level> {
-        self.search
-            .good
-            .map(|number| self.settings.target.level(number))
+        let good = self.search.good;
+        good.map(|number| self.settings.target.level(number))
     }
 
-    fn without_demand(&self, now: Moment) -> Outcome {
+    /// Returns the current level.
+    fn level(&self) -> Level {
+        self.settings.target.level(self.search.level)
+    }
+
+    fn outcome_without_demand(&self, now: Moment) -> Outcome {
         match self.good() {
             Some(level) => Outcome::AtLeast(level),
-            None if self.trial.holds_so_far(now) => Outcome::AtLeast(self.what_came(now)),
-            None => Outcome::Unknown(self.settings.target.level(self.search.level)),
+            None if self.trial.holds_so_far(now) => Outcome::AtLeast(self.demand(now)),
+            None => Outcome::Unknown(self.level()),
         }
     }
 
-    /// Returns the actual demand at the first level, where demand did not exceed the level.
-    fn what_came(&self, now: Moment) -> Level {
+    /// Returns the actual demand at the current level, at most the level.
+    fn demand(&self, now: Moment) -> Level {
         let rate = self.trial.departures_a_second(self.last.departed, now);
-        match self.settings.target.level(self.search.level) {
+        match self.level() {
             Level::Rate(level) if rate < level.per_second() => {
                 Level::Rate(scale::rate((rate * 100.0).round() / 100.0).unwrap_or(level))
             }
@@ -242,15 +238,14 @@ impl Experiment {
         }
     }
 
-    /// Returns the highest level that was reached, where the other limit held requests back.
-    fn what_left(&self, now: Moment) -> Level {
-        let came = self.what_came(now);
-        match (self.good(), came) {
-            (Some(Level::Rate(good)), Level::Rate(it)) if good.per_second() > it.per_second() => {
-                Level::Rate(good)
-            }
-            (Some(Level::Permits(good)), Level::Permits(it)) => Level::Permits(good.max(it)),
-            _ => came,
+    /// Returns the highest level that was reached, if the other limit held requests back.
+    fn highest_reached(&self, now: Moment) -> Level {
+        let demand = self.demand(now);
+        let good = self.good().unwrap_or(demand);
+        if good.number() > demand.number() {
+            good
+        } else {
+            demand
         }
     }
 
@@ -264,9 +259,9 @@ impl Experiment {
 
     fn found(&self) -> Found {
         let (low, high) = self.search.range();
-        let level = |it| self.settings.target.level(it);
+        let level = |number| self.settings.target.level(number);
         Found {
-            level: level(self.search.level),
+            level: self.level(),
             low: level(low),
             high: level(high),
             at_once: self.trial.measurements.at_once,
@@ -277,14 +272,14 @@ impl Experiment {
 
     fn describe(&self, verdict: StepVerdict, now: Moment) -> StepRecord {
         let took = now.since(self.trial.began);
+        let has_broken = verdict == StepVerdict::Broke;
+        let broken = has_broken.then(|| self.trial.broken(now)).flatten();
         StepRecord {
-            level: self.settings.target.level(self.search.level),
+            level: self.level(),
             purpose: self.search.purpose,
             verdict,
-            broken: (verdict == StepVerdict::Broke)
-                .then(|| self.trial.broken(now))
-                .flatten(),
-            hung: verdict == StepVerdict::Broke && self.trial.hangs(),
+            broken,
+            hung: has_broken && self.trial.hangs(),
             figures: self.trial.figures(now),
             waited: self.trial.measurements.waited(),
             at_once: self.trial.measurements.at_once,

@@ -9,8 +9,11 @@ use super::observed::Observed;
 use super::report::{Figure, Measured};
 use super::times::Times;
 
-/// Share of its bound below which a percentile is far from it, whatever it was before.
+/// Share of its bound below which a percentile is far from the bound, however fast it was before.
 const MIN_QUEUEING: f64 = 0.15;
+
+/// Multiple of its fastest value at which a percentile is at the edge.
+const EDGE_FACTOR: f64 = 3.0;
 
 /// Durations of responses, and observations at the gate.
 #[derive(Debug, Default)]
@@ -19,7 +22,10 @@ pub(super) struct Measurements {
     wholes: Times,
     /// Number of responses.
     pub answers: u64,
-    waits: (Duration, u32),
+    /// Sum of the observed waits at the gate.
+    wait_sum: Duration,
+    /// Number of observed waits.
+    wait_count: u32,
     /// Largest number of requests in flight.
     pub at_once: u32,
 }
@@ -40,14 +46,18 @@ impl Measurements {
 
     pub fn note(&mut self, seen: &Observed) {
         if let Some(wait) = seen.wait {
-            self.waits = (self.waits.0.saturating_add(wait), self.waits.1 + 1);
+            self.wait_sum = self.wait_sum.saturating_add(wait);
+            self.wait_count += 1;
         }
         self.at_once = self.at_once.max(seen.in_flight);
     }
 
-    /// Returns each percentile of the objective and its bound in seconds; 0 without a response.
+    /// Returns each percentile of the objective and its bound, in seconds.
+    ///
+    /// A percentile is zero without a response.
     pub fn percentiles(&self, objective: &Objective) -> Vec<(f64, f64)> {
-        let of = |condition: &Criterion| match condition {
+        let conditions = objective.conditions().iter();
+        let percentiles = conditions.filter_map(|condition| match condition {
             Criterion::Percentile {
                 quantile,
                 part,
@@ -58,28 +68,28 @@ impl Measurements {
                 Some((found.as_secs_f64(), below.as_secs_f64()))
             }
             Criterion::Errors { .. } => None,
-        };
-        objective.conditions().iter().filter_map(of).collect()
+        });
+        percentiles.collect()
     }
 
     /// Returns how close the percentiles are to the edge, which is 1.
     ///
-    /// A percentile is at the edge at its bound, or at three times its `fastest` so far.
+    /// A percentile is at the edge at its bound, or at [`EDGE_FACTOR`] times its `fastest` so far.
     ///
     /// Durations that responses take at any rate do not indicate the edge. So a percentile counts
     /// in full only from a third of the distance between `fastest` and its bound. With many
     /// servers, responses take little longer until shortly before the edge.
     pub fn closeness(&self, objective: &Objective, fastest: &[f64]) -> f64 {
-        let mut most = 0.0_f64;
+        let mut closest = 0.0_f64;
         for ((percentile, below), fastest) in self.percentiles(objective).into_iter().zip(fastest) {
-            let part = percentile / below;
+            let share = percentile / below;
             let way = (percentile - fastest) / (below - fastest).max(f64::MIN_POSITIVE);
-            most = most.max(part.min(3.0 * way));
-            if part > MIN_QUEUEING {
-                most = most.max(percentile / fastest / 3.0);
+            closest = closest.max(share.min(3.0 * way));
+            if share > MIN_QUEUEING {
+                closest = closest.max(percentile / fastest / EDGE_FACTOR);
             }
         }
-        most
+        closest
     }
 
     fn times(&self, part: Part) -> &Times {
@@ -95,12 +105,12 @@ impl Measurements {
         objective: &Objective,
         samples: impl Fn(usize) -> Vec<Sample>,
     ) -> Vec<Measured> {
-        let of = |(nth, condition): (usize, &Criterion)| {
+        let measure = |(nth, condition): (usize, &Criterion)| {
             let value = match condition {
-                Criterion::Percentile { quantile, part, .. } => self
-                    .times(*part)
-                    .quantile(quantile.part())
-                    .map(Figure::Time),
+                Criterion::Percentile { quantile, part, .. } => {
+                    let found = self.times(*part).quantile(quantile.part());
+                    found.map(Figure::Time)
+                }
                 Criterion::Errors { .. } => {
                     let all = sum(&samples(nth));
                     (all.count > 0.0).then(|| Figure::Share(all.bad / all.count))
@@ -111,11 +121,11 @@ impl Measurements {
                 value,
             }
         };
-        (0..).zip(objective.conditions()).map(of).collect()
+        (0..).zip(objective.conditions()).map(measure).collect()
     }
 
     /// Returns the mean of the observed waits at the gate.
     pub fn waited(&self) -> Option<Duration> {
-        self.waits.0.checked_div(self.waits.1)
+        self.wait_sum.checked_div(self.wait_count)
     }
 }

@@ -13,7 +13,7 @@ pub use parse::ObjectiveError;
 /// Upper bound of the conditions of an objective.
 pub const MAX_CONDITIONS: usize = 8;
 
-/// Longest duration of a request without a response, if the objective has no percentile.
+/// Duration after which a request without a response is bad, if the objective has no percentile.
 const MAX_ANSWER: Duration = Duration::from_secs(10);
 
 /// Objective that responses of an origin must keep: `p95<400ms, errors<0.5%`.
@@ -28,6 +28,7 @@ pub struct Objective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
     /// A share `quantile` of responses takes less than `below`.
+    ///
     /// `p95<400ms` has a `quantile` of 95 %.
     Percentile {
         /// Share of responses that must be faster: above 0 %, below 100 %.
@@ -80,9 +81,9 @@ impl Objective {
         conditions.any(|it| matches!(it, Criterion::Percentile { .. }))
     }
 
-    /// Returns the longest duration of a request without a response before it counts as slow.
+    /// Returns the duration after which a request without a response counts as slow.
     ///
-    /// This is the longest duration of its conditions, or 10 s without any.
+    /// This is the longest duration of the percentiles, or 10 s without a percentile.
     pub fn longest(&self) -> Duration {
         let times = self.conditions.iter().filter_map(|it| match it {
             Criterion::Percentile { below, .. } => Some(*below),
@@ -121,14 +122,6 @@ impl Criterion {
         }
     }
 
-    /// Returns the part of a response that the condition concerns.
-    pub fn part(&self) -> Part {
-        match self {
-            Self::Percentile { part, .. } => *part,
-            Self::Errors { .. } => Part::Head,
-        }
-    }
-
     pub(super) fn verdict(&self, event: AnswerEvent) -> ResponseVerdict {
         match self {
             Self::Percentile { part, below, .. } => verdict_by_time(event, *part, *below),
@@ -136,16 +129,21 @@ impl Criterion {
         }
     }
 
-    /// Returns whether a request without a response after [`Objective::longest`] is bad.
-    pub(super) fn counts_missing(&self, has_times: bool) -> bool {
+    /// Returns the part of a response without which a request is bad after [`Objective::longest`].
+    ///
+    /// `None`: a request without a response does not count. `has_times`: the objective has a
+    /// percentile.
+    pub(super) fn needed_part(&self, has_times: bool) -> Option<Part> {
         match self {
-            Self::Percentile { .. } => true,
-            Self::Errors { kind, .. } => !has_times && *kind == ErrorKind::Failures,
+            Self::Percentile { part, .. } => Some(*part),
+            Self::Errors { kind, .. } => {
+                (!has_times && *kind == ErrorKind::Failures).then_some(Part::Head)
+            }
         }
     }
 }
 
-fn of(is_bad: bool) -> ResponseVerdict {
+fn bad_if(is_bad: bool) -> ResponseVerdict {
     if is_bad {
         ResponseVerdict::Bad
     } else {
@@ -155,28 +153,26 @@ fn of(is_bad: bool) -> ResponseVerdict {
 
 /// Decides by duration. An error response is bad: an origin must not look fast by failing.
 fn verdict_by_time(event: AnswerEvent, part: Part, below: Duration) -> ResponseVerdict {
-    match (event, part) {
-        (AnswerEvent::Head { took, status }, Part::Head)
-        | (AnswerEvent::Whole { took, status }, Part::Whole) => of(took >= below || status >= 500),
-        (AnswerEvent::Failed { had_head }, _) if !had_head || part == Part::Whole => {
-            ResponseVerdict::Bad
+    if !event.ends(part) {
+        return ResponseVerdict::Nothing;
+    }
+    match event {
+        AnswerEvent::Head { took, status } | AnswerEvent::Whole { took, status } => {
+            bad_if(took >= below || status >= 500)
         }
-        (AnswerEvent::Abandoned { had_head, took }, _)
-            if (!had_head || part == Part::Whole) && took >= below =>
-        {
-            ResponseVerdict::Bad
-        }
-        _ => ResponseVerdict::Nothing,
+        AnswerEvent::Failed { .. } => ResponseVerdict::Bad,
+        AnswerEvent::Abandoned { took, .. } if took >= below => ResponseVerdict::Bad,
+        AnswerEvent::Abandoned { .. } => ResponseVerdict::Nothing,
     }
 }
 
 fn verdict_by_status(event: AnswerEvent, kind: ErrorKind) -> ResponseVerdict {
     match (event, kind) {
         (AnswerEvent::Head { status, .. }, ErrorKind::Status4xx) => {
-            of((400..500).contains(&status))
+            bad_if((400..500).contains(&status))
         }
-        (AnswerEvent::Head { status, .. }, _) => of(status >= 500),
-        (AnswerEvent::Failed { had_head: false }, _) => of(kind == ErrorKind::Failures),
+        (AnswerEvent::Head { status, .. }, _) => bad_if(status >= 500),
+        (AnswerEvent::Failed { had_head: false }, _) => bad_if(kind == ErrorKind::Failures),
         (AnswerEvent::Failed { had_head: true }, ErrorKind::Failures) => ResponseVerdict::TurnedBad,
         _ => ResponseVerdict::Nothing,
     }

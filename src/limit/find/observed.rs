@@ -31,14 +31,14 @@ pub struct Observed {
 /// Duration that the first request of a gate's queue waited, by the limit that held it back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Waited for its slot, by the rate.
+    /// Duration that it waited for its slot, because of the rate.
     pub for_pace: Duration,
-    /// Waited for a free permit of the origin, by `max_in_flight`.
+    /// Duration that it waited for a free permit of the origin, because of `max_in_flight`.
     pub for_permits: Duration,
 }
 
 impl Waited {
-    /// Returns the sum of both.
+    /// Returns the sum of both durations.
     pub fn sum(self) -> Duration {
         self.for_pace.saturating_add(self.for_permits)
     }

@@ -15,6 +15,16 @@ pub enum Level {
     Permits(u32),
 }
 
+impl Level {
+    /// Returns the level as a number: requests per second, or concurrent requests.
+    pub(super) fn number(self) -> f64 {
+        match self {
+            Self::Rate(rate) => rate.per_second(),
+            Self::Permits(permits) => permits.into(),
+        }
+    }
+}
+
 impl fmt::Display for Level {
     /// Formats the level as in the file: `212r/s`, or a number of permits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,20 +6,22 @@ use crate::{Rate, to_whole};
 
 /// Levels as numbers: requests per second, or concurrent requests.
 impl Target {
+    /// Returns the lower and the upper bound.
+    fn bounds(self) -> (Level, Level) {
+        match self {
+            Target::Rate { from, to } => (Level::Rate(from), Level::Rate(to)),
+            Target::Permits { from, to } => (Level::Permits(from), Level::Permits(to)),
+        }
+    }
+
     /// Returns the lower bound.
     pub(super) fn bottom(self) -> f64 {
-        match self {
-            Target::Rate { from, .. } => from.per_second(),
-            Target::Permits { from, .. } => from.into(),
-        }
+        self.bounds().0.number()
     }
 
     /// Returns the upper bound.
     pub(super) fn top(self) -> f64 {
-        match self {
-            Target::Rate { to, .. } => to.per_second(),
-            Target::Permits { to, .. } => to.into(),
-        }
+        self.bounds().1.number()
     }
 
     /// Returns a level that is `part` higher, at most the upper bound.

@@ -1,7 +1,7 @@
 //! Search for the next level to try.
 //!
-//! Steps up while the objective holds, smaller ones near its edge; down at once after a breach.
-//! Once the origin has recovered, the last level that held must hold for a minute.
+//! Steps go up while the objective holds, and are smaller near its edge. After a breach the level
+//! falls at once. Once the origin has recovered, the last level that held must hold for a minute.
 
 use super::report::{AbortReason, Purpose, StepVerdict};
 use super::settings::Target;
@@ -30,14 +30,16 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Search {
     target: Target,
+    /// Largest step, as a part of the level.
     step: f64,
     /// Highest level that held.
     pub good: Option<f64>,
-    /// Lowest level that broke since the last one above it held.
-    broke: Option<f64>,
+    /// Last level that broke. Levels that broke while the origin recovered do not count.
+    broken: Option<f64>,
     /// Highest level that ever held.
     highest: f64,
-    confirmations: u32,
+    /// Number of confirmations that broke.
+    broken_confirmations: u32,
     pub level: f64,
     pub purpose: Purpose,
 }
@@ -48,9 +50,9 @@ impl Search {
             target,
             step,
             good: None,
-            broke: None,
+            broken: None,
             highest: 0.0,
-            confirmations: 0,
+            broken_confirmations: 0,
             level: target.bottom(),
             purpose: Purpose::Climb,
         }
@@ -70,7 +72,7 @@ impl Search {
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
         let high = self.target.up(good.max(self.highest), self.step);
-        let high = self.broke.map_or(high, |broke| broke.max(high));
+        let high = self.broken.map_or(high, |broken| broken.max(high));
         (self.target.down(good, self.step), high)
     }
 
@@ -80,14 +82,14 @@ impl Search {
 
     /// Returns the action after the trial of the current level.
     ///
-    /// `closeness` is the share of bad responses divided by the allowed one.
+    /// `closeness` tells how close the trial came to the edge of the objective, which is 1.
     pub fn next(&mut self, verdict: StepVerdict, closeness: f64) -> Next {
         if verdict == StepVerdict::Good && self.purpose != Purpose::Recover {
             self.highest = self.highest.max(self.level);
         }
         let next = match verdict {
-            StepVerdict::Good => self.held(closeness),
-            StepVerdict::Broke => self.broke(),
+            StepVerdict::Good => self.next_after_good(closeness),
+            StepVerdict::Broke => self.next_after_breach(),
             StepVerdict::Idle | StepVerdict::HeldBack | StepVerdict::Undecided => Next::AtLeast,
         };
         if let Next::Try(level, purpose) = next {
@@ -97,7 +99,7 @@ impl Search {
         next
     }
 
-    fn held(&mut self, closeness: f64) -> Next {
+    fn next_after_good(&mut self, closeness: f64) -> Next {
         match self.purpose {
             Purpose::Confirm => Next::Found,
             Purpose::Recover => Next::Try(self.good.unwrap_or(self.level), Purpose::Confirm),
@@ -116,7 +118,7 @@ impl Search {
         }
     }
 
-    fn broke(&mut self) -> Next {
+    fn next_after_breach(&mut self) -> Next {
         let Some(good) = self.good else {
             return Next::Abort(AbortReason::BrokenAtFirst);
         };
@@ -132,14 +134,14 @@ impl Search {
                 self.good = Some(good.min(self.target.down(self.level, self.step)));
             }
             Purpose::Confirm => {
-                self.confirmations += 1;
-                self.broke = Some(self.level);
+                self.broken_confirmations += 1;
+                self.broken = Some(self.level);
                 self.good = Some(self.target.down(self.level, self.step / 2.0));
-                if self.confirmations >= MAX_CONFIRMATIONS {
+                if self.broken_confirmations >= MAX_CONFIRMATIONS {
                     return Next::Abort(AbortReason::Unsteady);
                 }
             }
-            Purpose::Climb => self.broke = Some(self.level),
+            Purpose::Climb => self.broken = Some(self.level),
         }
         let from = self.level.min(self.good.unwrap_or(good));
         Next::Try(self.target.down(from, self.step), Purpose::Recover)

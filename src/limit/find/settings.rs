@@ -18,8 +18,9 @@ pub struct FindSettings {
     pub target: Target,
     /// Objective that must hold.
     pub objective: Objective,
-    /// Largest step up, as a part of the level:
-    /// [`MIN_STEP`] to [`MAX_STEP`], else the nearest of both.
+    /// Largest step up, as a part of the level.
+    ///
+    /// Values outside [`MIN_STEP`] to [`MAX_STEP`] count as the nearest bound.
     pub step: Percent,
     /// Durations of the parts of the experiment.
     pub timing: Timing,
@@ -49,7 +50,7 @@ pub enum Target {
 pub struct Timing {
     /// Minimum duration of a good step: 20 s by default, an hour at most.
     ///
-    /// Disturbances that are rarer than that (garbage collection, a cron job) appear in no step.
+    /// Rarer disturbances (garbage collection, a cron job) may appear in no step.
     pub min_step: Duration,
     /// Duration after which figures decide a step that is still undecided: 60 s by default.
     pub max_step: Duration,

@@ -11,10 +11,11 @@ use crate::Moment;
 pub(super) struct Silence {
     /// Departures before the experiment.
     departed_before: u64,
-    /// Requests whose heads arrived or failed.
+    /// Number of requests whose head has arrived, or that failed before.
     ended: u64,
     /// Value of `ended` at the last tick.
-    known: u64,
+    ended_before: u64,
+    /// Instant of the last tick with a response, or without a request at the origin.
     since: Moment,
 }
 
@@ -23,7 +24,7 @@ impl Silence {
         Self {
             departed_before: departed,
             ended: 0,
-            known: 0,
+            ended_before: 0,
             since: now,
         }
     }
@@ -35,7 +36,7 @@ impl Silence {
     /// Returns the duration since the last response; zero without requests at the origin.
     pub fn tick(&mut self, seen: &Observed, now: Moment) -> Duration {
         let sent = seen.departed.saturating_sub(self.departed_before);
-        let has_response = std::mem::replace(&mut self.known, self.ended) != self.ended;
+        let has_response = std::mem::replace(&mut self.ended_before, self.ended) != self.ended;
         if has_response || sent <= self.ended || seen.in_flight == 0 {
             self.since = now;
         }

@@ -9,8 +9,8 @@ use super::evidence::{Sample, SequentialTest, TestVerdict};
 use super::measurements::Measurements;
 use super::objective::{Criterion, Objective};
 use super::observed::Observed;
-use super::report::{Measured, StepVerdict};
-use super::settings::{FindSettings, Target, Timing};
+use super::report::{Measured, Purpose, StepVerdict};
+use super::settings::{FindSettings, Timing};
 use crate::{Moment, to_float};
 
 /// Upper bound of a step's duration, as a multiple of `max_step`.
@@ -20,34 +20,31 @@ const MAX_EXTENSION: u32 = 5;
 const MAX_TIME: Duration = Duration::from_secs(2 * 3600);
 
 /// Number of good blocks (of a second) after which an origin has recovered.
-const LAST: usize = 5;
-/// `LAST` blocks as a duration.
-const RECOVERED: Duration = Duration::from_secs(LAST as u64);
+const RECOVERY_BLOCKS: usize = 5;
+/// Duration of [`RECOVERY_BLOCKS`].
+const RECOVERY: Duration = Duration::from_secs(RECOVERY_BLOCKS as u64);
 
 /// Duration without any response, beyond the longest allowed one, after which an origin hangs.
-const HANGS: Duration = Duration::from_secs(3);
+const HANGS_AFTER: Duration = Duration::from_secs(3);
 
-/// Range of closeness in which a minute is too short to decide.
+/// Range of closeness in which a trial takes twice as long.
+///
+/// In a minute, one pause of the origin more or less than usual would decide.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
-
-/// Rule by which a trial ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
-    /// As soon as the test decides.
-    Decided,
-    /// Near the edge, where queues grow and drain slowly: after at least twice the duration.
-    DecidedNear,
-    /// After [`Timing::confirm`], or when it breaks.
-    Confirm,
-    /// When all earlier requests have a response, and the responses are good again.
-    Recover,
-}
 
 /// Level under trial.
 #[derive(Debug)]
 pub(super) struct Trial {
     objective: Objective,
-    length: Length,
+    /// Rule by which the trial ends.
+    ///
+    /// - `Climb`: as soon as the test decides.
+    /// - `Confirm`: after [`Timing::confirm`], or when the objective breaks.
+    /// - `Recover`: when responses are good again.
+    purpose: Purpose,
+    /// Whether the level is near the edge. There queues grow and drain slowly, so the trial takes
+    /// at least twice as long.
+    is_near: bool,
     /// Instant at which the level was set.
     pub began: Moment,
     blocks: Blocks,
@@ -56,8 +53,9 @@ pub(super) struct Trial {
     pub measurements: Measurements,
     /// Instant since which requests do not always wait at the gate, or wait for the other limit.
     idle_since: Option<Moment>,
+    /// Departures before the trial.
     departed_before: u64,
-    /// Number of closed blocks at the last verdict.
+    /// Number of closed blocks when the verdict was last computed.
     decided: usize,
     /// Index of the condition that the test called bad.
     broken: Option<usize>,
@@ -66,13 +64,19 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    pub fn new(settings: &FindSettings, length: Length, departed: u64, now: Moment) -> Self {
+    pub fn new(
+        settings: &FindSettings,
+        (purpose, is_near): (Purpose, bool),
+        departed: u64,
+        now: Moment,
+    ) -> Self {
         let objective = &settings.objective;
         let conditions = objective.conditions();
         let test = |it: &Criterion| SequentialTest::new(it.allowed(), conditions.len());
         Self {
             objective: objective.clone(),
-            length,
+            purpose,
+            is_near,
             began: now,
             blocks: Blocks::new(objective, departed, now),
             tests: conditions.iter().map(test).collect(),
@@ -92,33 +96,37 @@ impl Trial {
         }
     }
 
-    /// Updates the trial since the last tick. Returns the verdict, if there is one.
+    /// Records what was observed since the last tick. Returns the verdict, if there is one.
+    ///
+    /// `silent` is the time since the last response from the origin.
     pub fn tick(
         &mut self,
-        timing: &Timing,
-        (target, seen, silent): (Target, &Observed, Duration),
+        settings: &FindSettings,
+        seen: &Observed,
+        silent: Duration,
         now: Moment,
     ) -> Option<StepVerdict> {
         self.silent = silent;
         self.measurements.note(seen);
-        self.blocks.tick(target, seen, now);
+        self.blocks.tick(settings.target, seen, now);
         let is_idle = !seen.has_waited || self.blocks.is_held_back();
         self.idle_since = is_idle.then(|| self.idle_since.unwrap_or(now));
+        let timing = &settings.timing;
         match self.verdict(timing, now) {
-            None if self.length != Length::Recover => self.give_up_waiting(timing, now),
+            None if self.purpose != Purpose::Recover => self.give_up_waiting(timing, now),
             verdict => verdict,
         }
     }
 
     /// Ends a trial that lacks demand, or that the other limit holds back.
     fn give_up_waiting(&self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        let is_idle_for = self.idle_since.map_or(Duration::ZERO, |it| now.since(it));
+        let last_idle = self.idle_since.map_or(Duration::ZERO, |it| now.since(it));
         let (idle, held_back) = (self.blocks.idle(), self.blocks.held_back());
         if held_back >= timing.idle.min(timing.max_step) {
-            // More requests would not change it, however long the trial continued.
+            // More requests would not change the verdict, however long the trial took.
             return Some(StepVerdict::HeldBack);
         }
-        let is_long = is_idle_for >= timing.idle
+        let is_long = last_idle >= timing.idle
             || idle > timing.idle.saturating_mul(2)
             || self.blocks.is_full();
         is_long.then(|| {
@@ -131,74 +139,72 @@ impl Trial {
     }
 
     fn verdict(&mut self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        if self.hangs() && self.length != Length::Recover {
+        if self.hangs() && self.purpose != Purpose::Recover {
             return Some(StepVerdict::Broke);
         }
         let closed = self.blocks.closed(now);
         if std::mem::replace(&mut self.decided, closed) == closed {
             return None;
         }
-        let mut verdicts = Vec::with_capacity(self.tests.len());
-        for (nth, test) in self.tests.iter().enumerate() {
-            let all = self.blocks.samples(nth, closed, |_| true);
-            let settled = self.blocks.samples(nth, closed, |block| !block.is_settling);
-            let is_bad = || test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad;
-            if self.length != Length::Recover && is_bad() {
-                self.broken = Some(nth);
-                return Some(StepVerdict::Broke);
-            }
-            verdicts.push(test.decide(&self.busy(nth, closed)));
+        if self.purpose == Purpose::Recover {
+            return self.recovery_verdict(timing, closed, now);
         }
-        let took = self.blocks.busy(closed);
-        match self.length {
-            Length::Recover => self.has_recovered(timing, closed, now),
-            Length::Confirm => {
-                let is_over = took >= timing.confirm * self.lengths(closed);
-                is_over.then(|| self.by_figures(closed))
-            }
-            Length::Decided if took < timing.min_step => None,
-            Length::DecidedNear if took < timing.min_step * 2 => None,
-            Length::Decided | Length::DecidedNear
-                if verdicts.iter().all(|it| *it == TestVerdict::Good) =>
-            {
-                Some(StepVerdict::Good)
-            }
-            Length::Decided | Length::DecidedNear => {
-                let longest = timing.max_step * self.lengths(closed);
-                let is_over = took >= longest && self.has_enough(closed)
-                    || took >= (timing.max_step * MAX_EXTENSION).min(MAX_TIME);
-                is_over.then(|| self.by_figures(closed))
-            }
+        self.broken = self.find_bad(closed);
+        if self.broken.is_some() {
+            return Some(StepVerdict::Broke);
         }
+        let took = self.blocks.proven(closed);
+        let is_at_edge = EDGE.contains(&self.closeness_of(closed));
+        let factor = if is_at_edge { 2 } else { 1 };
+        if self.purpose == Purpose::Confirm {
+            let is_over = took >= timing.confirm * factor;
+            return is_over.then(|| self.verdict_by_figures(closed));
+        }
+        if took < timing.min_step * (1 + u32::from(self.is_near)) {
+            return None;
+        }
+        if self.all_tests(|nth, test| test.decide(&self.proof(nth, closed)) == TestVerdict::Good) {
+            return Some(StepVerdict::Good);
+        }
+        let has_enough = || self.all_tests(|nth, test| test.has_enough(&self.proof(nth, closed)));
+        let is_over = took >= timing.max_step * factor && has_enough()
+            || took >= (timing.max_step * MAX_EXTENSION).min(MAX_TIME);
+        is_over.then(|| self.verdict_by_figures(closed))
     }
 
-    /// Returns the factor of the duration of a trial that is decided by its figures.
-    ///
-    /// It is 2 near the edge: in a minute, one pause of the origin more or less than usual would
-    /// decide.
-    fn lengths(&self, closed: usize) -> u32 {
-        1 + u32::from(EDGE.contains(&self.closeness_of(closed)))
+    /// Returns the index of a condition that the responses break at once, if there is one.
+    fn find_bad(&self, closed: usize) -> Option<usize> {
+        (0..self.tests.len()).find(|nth| {
+            let test = &self.tests[*nth];
+            let all = self.blocks.samples(*nth, closed, |_| true);
+            let settled = self
+                .blocks
+                .samples(*nth, closed, |block| !block.is_settling);
+            test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad
+        })
     }
 
-    fn has_enough(&self, closed: usize) -> bool {
-        let mut tests = self.tests.iter().enumerate();
-        tests.all(|(nth, test)| test.has_enough(&self.busy(nth, closed)))
+    /// Returns whether `holds` is true for the index of each condition and its test.
+    fn all_tests(&self, holds: impl Fn(usize, &SequentialTest) -> bool) -> bool {
+        (0..).zip(&self.tests).all(|(nth, test)| holds(nth, test))
     }
 
     /// Returns whether enough responses show that the objective holds, even without waiters.
     pub fn holds_so_far(&self, now: Moment) -> bool {
         let closed = self.blocks.closed(now);
-        self.tests.iter().enumerate().all(|(nth, test)| {
+        self.all_tests(|nth, test| {
             let all = self.blocks.samples(nth, closed, |block| !block.is_settling);
             test.has_enough(&all) && test.closeness(&all) <= 1.0
         })
     }
 
-    fn busy(&self, nth: usize, closed: usize) -> Vec<Sample> {
+    /// Returns the samples of the closed blocks that count towards a good level.
+    fn proof(&self, nth: usize, closed: usize) -> Vec<Sample> {
         self.blocks.samples(nth, closed, Block::is_proof)
     }
 
-    fn by_figures(&self, closed: usize) -> StepVerdict {
+    /// Returns the verdict by the measured shares alone.
+    fn verdict_by_figures(&self, closed: usize) -> StepVerdict {
         if self.closeness_of(closed) > 1.0 {
             StepVerdict::Broke
         } else {
@@ -206,25 +212,22 @@ impl Trial {
         }
     }
 
-    /// Returns good if the last five blocks are good and no earlier response is missing.
-    fn has_recovered(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
-        let is_good = closed >= LAST
-            // If the origin does not respond at all, a lack of bad responses proves nothing.
-            && self.silent <= self.blocks.longest.max(RECOVERED)
-            && (0..).zip(&self.tests).all(|(nth, test)| {
-                test.closeness(&self.last(nth, closed)) <= 1.0
-            });
-        if is_good {
+    /// Returns good if the last blocks are good, and broke if the origin takes too long to recover.
+    fn recovery_verdict(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
+        // If the origin does not respond at all, a lack of bad responses proves nothing.
+        let responds = self.silent <= self.blocks.longest.max(RECOVERY);
+        let is_good = || self.all_tests(|nth, test| test.closeness(&self.last(nth, closed)) <= 1.0);
+        if closed >= RECOVERY_BLOCKS && responds && is_good() {
             return Some(StepVerdict::Good);
         }
         let is_late = now.since(self.began) >= timing.recover;
         is_late.then_some(StepVerdict::Broke)
     }
 
-    /// Returns the closed blocks that decide whether the origin has recovered.
+    /// Returns the samples of the last closed blocks, which show whether the origin has recovered.
     fn last(&self, nth: usize, closed: usize) -> Vec<Sample> {
         let mut all = self.blocks.samples(nth, closed, |_| true);
-        all.split_off(closed.saturating_sub(LAST))
+        all.split_off(closed.saturating_sub(RECOVERY_BLOCKS))
     }
 
     /// Returns the closeness to the edge, which is 1.
@@ -240,35 +243,36 @@ impl Trial {
     }
 
     fn closeness_of(&self, closed: usize) -> f64 {
-        let of = |(nth, test): (usize, &SequentialTest)| test.closeness(&self.busy(nth, closed));
-        (0..).zip(&self.tests).map(of).fold(0.0, f64::max)
+        let tests = (0..).zip(&self.tests);
+        let closeness = tests.map(|(nth, test)| test.closeness(&self.proof(nth, closed)));
+        closeness.fold(0.0, f64::max)
     }
 
     /// Returns whether requests are at the origin, and responses stopped for far too long.
     pub fn hangs(&self) -> bool {
-        self.silent >= self.blocks.longest.saturating_add(HANGS)
+        self.silent >= self.blocks.longest.saturating_add(HANGS_AFTER)
     }
 
     /// Returns the condition that broke, as written; `None` if it is not known.
     pub fn broken(&self, now: Moment) -> Option<String> {
         let shown = |nth: usize| Some(self.objective.conditions().get(nth)?.to_string());
-        let named = self.broken_by_errors(now);
-        if let Some(nth) = named.or_else(|| self.hangs().then_some(0)) {
+        let by_errors = self.broken_by_errors(now);
+        if let Some(nth) = by_errors.or_else(|| self.hangs().then_some(0)) {
             return shown(nth);
         }
         let closed = self.blocks.closed(now);
-        let answers = |nth| match self.length {
-            Length::Recover => self.last(nth, closed),
-            _ => self.busy(nth, closed),
+        let answers = |nth| match self.purpose {
+            Purpose::Recover => self.last(nth, closed),
+            _ => self.proof(nth, closed),
         };
-        let all = self.tests.iter().enumerate();
-        let all = all.map(|(nth, test)| (nth, test.closeness(&answers(nth))));
-        let worst = all.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        let tests = self.tests.iter().enumerate();
+        let closeness = tests.map(|(nth, test)| (nth, test.closeness(&answers(nth))));
+        let worst = closeness.max_by(|(_, one), (_, other)| one.total_cmp(other));
         let worst = worst.filter(|(_, closeness)| *closeness > 1.0);
         shown(self.broken.or(worst.map(|(nth, _)| nth))?)
     }
 
-    /// Returns the condition on errors that broke, where errors made responses count as slow.
+    /// Returns the condition on errors that broke, if errors made responses count as slow.
     fn broken_by_errors(&self, now: Moment) -> Option<usize> {
         let broken = self.broken?;
         let measured = self.figures(now);

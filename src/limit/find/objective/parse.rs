@@ -53,9 +53,11 @@ impl FromStr for Objective {
 }
 
 /// Parses one condition. The error is the text that follows the condition in the message.
+///
+/// Other signs of comparison than `<` are errors, which show the condition to write.
 fn parse(text: &str) -> Result<Criterion, String> {
-    let signs = ["<=", "=<", "≤", ">=", "=>", "≥", ">"].iter();
-    let mended = signs.fold(text.to_owned(), |text, sign| text.replace(sign, "<"));
+    let other_signs = ["<=", "=<", "≤", ">=", "=>", "≥", ">"].iter();
+    let mended = other_signs.fold(text.to_owned(), |text, sign| text.replace(sign, "<"));
     let condition = parse_mended(&mended)?;
     if mended == text {
         Ok(condition)
@@ -67,7 +69,7 @@ fn parse(text: &str) -> Result<Criterion, String> {
 }
 
 /// Removes the space between a bound's number and its unit: `150 ms`.
-fn joined(bound: &str) -> String {
+fn join_unit(bound: &str) -> String {
     match bound.split_once(char::is_whitespace) {
         Some((number, unit)) if !unit.trim_start().starts_with(|c: char| c.is_ascii_digit()) => {
             format!("{number}{}", unit.trim_start())
@@ -85,7 +87,7 @@ fn parse_mended(text: &str) -> Result<Criterion, &'static str> {
         return Err(": write a comma between conditions, as in \"p95<400ms, errors<0.5%\"");
     }
     let figure = figure.trim().to_ascii_lowercase();
-    let bound = &*joined(bound.trim());
+    let bound = &*join_unit(bound.trim());
     let kind = match &*figure {
         "errors" => Some(ErrorKind::Failures),
         "4xx" => Some(ErrorKind::Status4xx),
@@ -94,8 +96,7 @@ fn parse_mended(text: &str) -> Result<Criterion, &'static str> {
     };
     if let Some(kind) = kind {
         let below = bound.parse::<Percent>().ok();
-        let below = below.filter(|it| *it < Percent::ALL);
-        let below = below.ok_or(
+        let below = below.filter(|below| *below < Percent::ALL).ok_or(
             " has no share after <: write a percentage above 0% and below 100%, such as 0.5%",
         )?;
         return Ok(Criterion::Errors { kind, below });
