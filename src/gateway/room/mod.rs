@@ -223,7 +223,7 @@ impl OriginRoom {
         state.advance(now);
         let (visitors, counts) = match &state.kept {
             RoomStore::Here(room) => (room.state(), room.counts()),
-            RoomStore::Shared(shared) => (shared.mirror.state(), shared.mirror.counts()),
+            RoomStore::Shared(shared) => (shared.mirror.state(), shared.mirror.room().counts()),
         };
         RoomStatus {
             state: visitors,

@@ -259,8 +259,8 @@ impl OriginRoom {
             room: &self.origin,
             limits,
             life,
-            known: shared.mirror.known(),
-            lotteries: shared.mirror.lotteries().len(),
+            known: shared.mirror.drawn_and_called(),
+            lotteries: shared.mirror.room().lotteries().len(),
             keys,
             ops: &[],
             at: None,
@@ -282,7 +282,7 @@ impl OriginRoom {
                 );
             }
             shared.mirror.lose();
-            let idle = shared.mirror.limits().idle;
+            let idle = shared.mirror.room().limits().idle;
             shared.lost.retain(|_, at| now.since(*at) < idle);
             for op in ops {
                 if let RoomOp::Come { number, .. } = op
@@ -300,7 +300,7 @@ impl SharedRoom {
     fn prepared(&self, op: &RoomOp) -> RoomOp {
         match op {
             RoomOp::Come { number, .. } => RoomOp::Come {
-                position: self.mirror.position(*number),
+                position: self.mirror.room().position(*number),
                 number: *number,
                 is_again: self.lost.contains_key(number),
             },

@@ -300,7 +300,7 @@ impl OriginRoom {
         }
         let waiting = shared.mirror.answer(number, now);
         let after = Duration::from_secs(waiting.retry_after);
-        let position = shared.mirror.position(number);
+        let position = shared.mirror.room().position(number);
         self.send_op(RoomOp::PollDue { position, after });
         Drawn::Waits(number, waiting)
     }

@@ -53,14 +53,14 @@ pub enum Drawn {
     Inside(u64),
     /// A ticket with this number.
     Waits(u64, WaitingVisitor),
-    /// No number is left until more are reserved.
+    /// The caller must reserve more numbers first.
     NoNumber,
 }
 
 /// Result of a visitor with a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Polled {
-    /// A session with the number of the ticket, for a visitor who was called.
+    /// The visitor was called, and gets a session with the number of the ticket.
     Inside(Call),
     /// The visitor continues to wait.
     Waits(WaitingVisitor),

@@ -9,7 +9,7 @@ use crate::Moment;
 #[derive(Debug)]
 pub(super) struct Expiring<T> {
     entries: HashMap<u64, T>,
-    /// Instants at which to check whether an entry has expired, not later than its expiry.
+    /// Instant of the next check of each entry, not later than its expiry, and its number.
     ///
     /// The entry may have been removed by then.
     checks: BinaryHeap<Reverse<(Moment, u64)>>,
@@ -29,6 +29,7 @@ impl<T> Expiring<T> {
         self.entries.len() as u64
     }
 
+    /// Adds an entry that expires at `end`. Replaces an entry with the same number.
     pub(super) fn insert(&mut self, number: u64, entry: T, end: Moment) {
         if self.entries.insert(number, entry).is_none() {
             self.checks.push(Reverse((end, number)));
@@ -45,7 +46,7 @@ impl<T> Expiring<T> {
 
     /// Removes the entries that have expired by `now`. Returns their number.
     pub(super) fn expire(&mut self, now: Moment, end: impl Fn(&T) -> Moment) -> u64 {
-        let mut ended = 0;
+        let mut expired = 0;
         while let Some(&Reverse((check, number))) = self.checks.peek()
             && check <= now
         {
@@ -54,12 +55,12 @@ impl<T> Expiring<T> {
                 Some(end) if end > now => self.checks.push(Reverse((end, number))),
                 Some(_) => {
                     self.entries.remove(&number);
-                    ended += 1;
+                    expired += 1;
                 }
                 None => {}
             }
         }
-        ended
+        expired
     }
 
     /// Schedules all checks again, because the expiry of all entries has changed.

@@ -10,11 +10,11 @@ const MAX_GAPS: usize = 16;
 pub(super) struct Gaps(Vec<(u64, u64)>);
 
 impl Gaps {
-    pub(super) fn of(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    pub(super) fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let gaps = ranges.into_iter().filter(|(after, to)| after < to);
         let mut gaps: Vec<_> = gaps.collect();
-        let over = gaps.len().saturating_sub(MAX_GAPS);
-        gaps.drain(..over);
+        let surplus = gaps.len().saturating_sub(MAX_GAPS);
+        gaps.drain(..surplus);
         Self(gaps)
     }
 
@@ -22,13 +22,14 @@ impl Gaps {
         self.0.clone()
     }
 
-    pub(super) fn has(&self, number: u64) -> bool {
+    /// Returns whether a number may never have been drawn.
+    pub(super) fn contains(&self, number: u64) -> bool {
         let mut gaps = self.0.iter();
         gaps.any(|(after, to)| *after < number && number <= *to)
     }
 
     /// Returns how many of the numbers above `after`, up to `to`, are in gaps.
-    pub(super) fn ahead(&self, after: u64, to: u64) -> u64 {
+    pub(super) fn count_between(&self, after: u64, to: u64) -> u64 {
         let overlap = |gap: &(u64, u64)| gap.1.min(to).saturating_sub(gap.0.max(after));
         self.0.iter().map(overlap).sum()
     }

@@ -17,13 +17,18 @@ pub struct RoomLimits {
     pub idle: Duration,
     /// Duration within which a called visitor must arrive; then the call expires.
     pub claim: Duration,
-    /// Opening: before it everybody waits.
+    /// Instant of the opening: everybody waits before it.
     pub opens: Option<Moment>,
     /// Whether calls are paused.
     pub is_paused: bool,
 }
 
 impl RoomLimits {
+    /// Returns whether the instant of the opening has passed, or there is none.
+    pub(super) fn is_opening_over(&self, now: Moment) -> bool {
+        self.opens.is_none_or(|opens| opens <= now)
+    }
+
     /// Returns the maximum of visitors inside.
     pub fn max_sessions(&self) -> u64 {
         self.sessions.map_or(MAX_SESSIONS, NonZeroU32::get).into()

@@ -44,6 +44,8 @@ impl Lottery {
         })
     }
 
+    /// Maps a number of the lottery by `step` until the result is in range, other numbers to
+    /// themselves.
     fn walk(&self, number: u64, step: impl Fn(u64, (u64, u64)) -> (u64, u64)) -> u64 {
         let Some(mut index) = number.checked_sub(self.first + 1) else {
             return number;

@@ -19,9 +19,13 @@ const MAX_RECORDED: u64 = 10_000;
 pub struct RoomMirror {
     /// Local room with the counters of the store. It never calls visitors.
     room: WaitingRoom,
+    /// Number of visitors inside, as last reported.
     inside: u64,
+    /// Number of visitors who were called and have not arrived yet, as last reported.
     called: u64,
+    /// Sessions that were seen here, by number.
     sessions: HashMap<u64, KnownSession>,
+    /// Instant at which expired sessions were last removed.
     swept: Moment,
     /// Whether the store was ever reached.
     is_known: bool,
@@ -31,6 +35,7 @@ pub struct RoomMirror {
 /// Session that was seen here.
 #[derive(Clone, Copy, Debug)]
 struct KnownSession {
+    /// Instant of the last request.
     seen: Moment,
     /// Instant at which the session was last reported to the store.
     reported: Moment,
@@ -105,19 +110,14 @@ impl RoomMirror {
         self.room.reschedule(opens);
     }
 
-    /// Returns the effective limits of this gateway.
-    pub fn limits(&self) -> &RoomLimits {
-        &self.room.limits
+    /// Returns the local room: its limits, its lotteries, positions, and the totals of all gateways.
+    pub fn room(&self) -> &WaitingRoom {
+        &self.room
     }
 
     /// Returns the last drawn number and the last called position that are known.
-    pub fn known(&self) -> (u64, u64) {
+    pub fn drawn_and_called(&self) -> (u64, u64) {
         (self.room.drawn, self.room.called)
-    }
-
-    /// Returns the known lotteries.
-    pub fn lotteries(&self) -> &[Lottery] {
-        &self.room.lotteries
     }
 
     /// Returns whether the store was ever reached.
@@ -130,7 +130,7 @@ impl RoomMirror {
         self.is_out
     }
 
-    /// Records that the store is unreachable: nobody is called, and sessions continue.
+    /// Records that the store is unreachable: no visitor is called, and sessions continue.
     pub fn lose(&mut self) {
         self.is_out = true;
     }
@@ -175,17 +175,20 @@ impl RoomMirror {
             return MirrorTouch::Report;
         }
         if self.is_out {
-            return MirrorTouch::Inside;
+            MirrorTouch::Inside
+        } else {
+            MirrorTouch::Query
         }
-        MirrorTouch::Query
     }
 
     /// Adds a session.
     pub fn begin(&mut self, number: u64, now: Moment) {
         if self.sessions.len() < MAX_SESSIONS as usize {
-            let (seen, reported) = (now, now);
-            self.sessions
-                .insert(number, KnownSession { seen, reported });
+            let session = KnownSession {
+                seen: now,
+                reported: now,
+            };
+            self.sessions.insert(number, session);
         }
     }
 
@@ -202,7 +205,7 @@ impl RoomMirror {
             return MirrorPoll::Query(position);
         }
         if number > self.room.drawn {
-            // If a number was drawn in an outage, only the order is known.
+            // The number was drawn at another gateway. In an outage its position is not known.
             return MirrorPoll::Answer(Polled::Waits(self.answer_behind(1, number, now)), None);
         }
         let position = position.max(self.room.called + 1);
@@ -235,21 +238,7 @@ impl RoomMirror {
         if self.room.position(number) > self.room.called {
             return Polled::Waits(self.answer(number, now));
         }
-        if number <= self.room.emptied {
-            Polled::SentAway
-        } else {
-            Polled::Void
-        }
-    }
-
-    /// Returns the position of a number.
-    pub fn position(&self, number: u64) -> u64 {
-        self.room.position(number)
-    }
-
-    /// Returns the totals of all gateways.
-    pub fn counts(&self) -> RoomCounts {
-        self.room.counts
+        self.room.void(number)
     }
 
     /// Returns the current state over all gateways.
@@ -353,6 +342,6 @@ mod tests {
         let mut mirror = mirror();
         mirror.follow(reported(10, 4), at(0));
         mirror.follow(reported(8, 2), at(1));
-        assert_eq!(mirror.known(), (10, 4));
+        assert_eq!(mirror.drawn_and_called(), (10, 4));
     }
 }

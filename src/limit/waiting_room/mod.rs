@@ -64,9 +64,9 @@ pub struct WaitingRoom {
     called: u64,
     /// Numbers that may never have been drawn.
     gaps: Gaps,
-    /// Instant until which visitors may show that they drew a number of a gap.
+    /// Instant until which a poll may show that a number of a gap was drawn.
     ///
-    /// These visitors came before the process was killed.
+    /// The previous process was killed after it drew such a number.
     settled: Moment,
     lotteries: Vec<Lottery>,
     /// Calls of visitors who have not arrived yet, by position.
@@ -77,8 +77,8 @@ pub struct WaitingRoom {
     pace: Pace,
     /// Earliest instant of the next call.
     next_call: Moment,
-    /// Whether something else than the pace has prevented calls.
-    is_idle: bool,
+    /// Whether something else than the pace has prevented calls since the last call.
+    was_blocked: bool,
     /// Numbers up to this one were sent away.
     emptied: u64,
     counts: RoomCounts,
@@ -88,7 +88,7 @@ impl WaitingRoom {
     /// Returns an empty room.
     pub fn new(limits: RoomLimits, now: Moment) -> Self {
         Self {
-            is_open: limits.opens.is_none_or(|opens| opens <= now),
+            is_open: limits.is_opening_over(now),
             drawn: 0,
             reserved: u64::MAX,
             called: 0,
@@ -100,7 +100,7 @@ impl WaitingRoom {
             polls: Polls::default(),
             pace: Pace::new(limits.expected_pace(), now),
             next_call: now,
-            is_idle: true,
+            was_blocked: true,
             emptied: 0,
             counts: RoomCounts::default(),
             limits,
@@ -118,9 +118,7 @@ impl WaitingRoom {
             self.pace.expect(self.pace_after(&before), now);
             self.next_call = self.next_call.min(now + limits.interval());
         }
-        if limits.opens.is_some_and(|opens| now < opens) {
-            self.is_open = false;
-        }
+        self.is_open &= limits.is_opening_over(now);
         self.advance(keys, now);
     }
 
@@ -129,12 +127,12 @@ impl WaitingRoom {
         self.limits.opens = opens;
     }
 
-    /// Returns the pace to expect, scaled from that under other limits.
+    /// Returns the pace to expect, scaled from the pace under the limits before.
     fn pace_after(&self, before: &RoomLimits) -> f64 {
-        let (had, has) = (before.sessions, self.limits.sessions);
-        let measured = self.pace.per_second();
-        let scaled = match (had, has) {
-            (Some(had), Some(has)) => measured * f64::from(has.get()) / f64::from(had.get()),
+        let scaled = match (before.sessions, self.limits.sessions) {
+            (Some(before), Some(after)) => {
+                self.pace.per_second() * f64::from(after.get()) / f64::from(before.get())
+            }
             _ => self.limits.expected_pace(),
         };
         scaled.min(self.limits.admit.per_second())
@@ -153,7 +151,7 @@ impl WaitingRoom {
             self.counts.walked_in += 1;
             self.sessions.insert(number, now, now + self.limits.idle);
             self.space_next_call(now);
-            self.is_idle = true;
+            self.was_blocked = true;
             return Drawn::Inside(number);
         }
         self.counts.drew += 1;
@@ -169,11 +167,7 @@ impl WaitingRoom {
         let position = self.position(number);
         if position <= self.called {
             let Some(call) = self.calls.take(position) else {
-                return if number <= self.emptied {
-                    Polled::SentAway
-                } else {
-                    Polled::Void
-                };
+                return self.void(number);
             };
             self.counts.came += 1;
             self.sessions.insert(number, now, now + self.limits.idle);
@@ -183,6 +177,15 @@ impl WaitingRoom {
             return Polled::TooOften(self.waiting_until(position, due, now));
         }
         Polled::Waits(self.answer(number, now))
+    }
+
+    /// Returns the result of a visitor whose number is not waiting and not called.
+    fn void(&self, number: u64) -> Polled {
+        if number <= self.emptied {
+            Polled::SentAway
+        } else {
+            Polled::Void
+        }
     }
 
     /// Records a request of a visitor with a session. Returns whether the visitor is inside.
@@ -217,7 +220,7 @@ impl WaitingRoom {
     pub fn advance(&mut self, keys: LotteryKeys, now: Moment) {
         let is_calling = self.is_open && !self.limits.is_paused;
         self.pace.pass(now, is_calling && self.waiting() > 0);
-        if !self.is_open && self.limits.opens.is_none_or(|opens| opens <= now) {
+        if !self.is_open && self.limits.is_opening_over(now) {
             self.open(keys, now);
         }
         let idle = self.limits.idle;
@@ -240,14 +243,13 @@ impl WaitingRoom {
             });
         }
         self.next_call = self.next_call.max(now);
-        self.is_idle = true;
+        self.was_blocked = true;
     }
 
     /// Returns the instant of the next change without a request.
     pub fn next_event(&self) -> Option<Moment> {
         let opens = self.limits.opens.filter(|_| !self.is_open);
-        let waits = self.is_open && !self.limits.is_paused && self.called < self.drawn;
-        let call = (waits && self.has_free_session()).then(|| {
+        let call = (self.has_waiter_to_call() && self.has_free_session()).then(|| {
             if self.is_next_unsure() {
                 self.next_call.max(self.settled)
             } else {
@@ -296,7 +298,12 @@ impl WaitingRoom {
     }
 
     fn waiting(&self) -> u64 {
-        (self.drawn - self.called).saturating_sub(self.gaps.ahead(self.called, self.drawn))
+        (self.drawn - self.called).saturating_sub(self.gaps.count_between(self.called, self.drawn))
+    }
+
+    /// Returns whether the room calls visitors, and not all numbers were called.
+    fn has_waiter_to_call(&self) -> bool {
+        self.is_open && !self.limits.is_paused && self.called < self.drawn
     }
 
     fn has_free_session(&self) -> bool {
@@ -312,17 +319,17 @@ impl WaitingRoom {
 
     /// Returns whether the next visitor must be called now.
     fn may_call(&mut self, now: Moment) -> bool {
-        let nobody_is = !self.is_open || self.limits.is_paused || self.called == self.drawn;
-        let is_blocked =
-            nobody_is || !self.has_free_session() || (now < self.settled && self.is_next_unsure());
-        self.is_idle |= is_blocked;
+        let is_blocked = !self.has_waiter_to_call()
+            || !self.has_free_session()
+            || (now < self.settled && self.is_next_unsure());
+        self.was_blocked |= is_blocked;
         !is_blocked && self.next_call <= now
     }
 
     /// Returns whether the next number may never have been drawn.
     fn is_next_unsure(&self) -> bool {
         let number = self.number(self.called + 1);
-        self.gaps.has(number) && !self.polls.has(number)
+        self.gaps.contains(number) && !self.polls.has_polled(number)
     }
 
     /// Calls the next number. Returns whether a visitor had it.
@@ -343,20 +350,21 @@ impl WaitingRoom {
         self.counts.called += 1;
         self.pace.called(now);
         // A session that became free is filled at once, and the pace continues from there.
-        let earliest = if self.is_idle {
+        let earliest = if self.was_blocked {
             now
         } else {
             now.before(MAX_CATCH_UP)
         };
         self.space_next_call(earliest);
-        self.is_idle = false;
+        self.was_blocked = false;
         true
     }
 
     /// Schedules the next call an interval of `admit` after one that was due at `earliest`.
     ///
-    /// Without `admit`, only sessions bound the calls, and the instant must not. Each worker reads
-    /// the clock itself, so the next visitor's instant may be microseconds before this one's.
+    /// Without `admit`, only sessions bound the calls, and `next_call` stays in the past. Each worker
+    /// reads the clock itself, so the next visitor may come at a slightly earlier instant than this
+    /// one.
     fn space_next_call(&mut self, earliest: Moment) {
         let interval = self.limits.interval();
         if !interval.is_zero() {
@@ -365,7 +373,7 @@ impl WaitingRoom {
     }
 
     /// Returns the position of a number.
-    fn position(&self, number: u64) -> u64 {
+    pub fn position(&self, number: u64) -> u64 {
         let lotteries = self.lotteries.iter();
         lotteries.fold(number, |position, lottery| lottery.position(position))
     }

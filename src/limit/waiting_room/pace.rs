@@ -10,6 +10,9 @@ const STEP: Duration = Duration::from_secs(5);
 /// Number of spans that are kept: five minutes.
 const STEPS: usize = 60;
 
+/// Seconds with waiting visitors that suffice to know the pace.
+const MEASURED_SECONDS: f64 = 20.0;
+
 /// Pace of calls, measured while visitors wait.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -44,12 +47,12 @@ impl Pace {
         *self = Self::new(expected, now);
     }
 
-    /// Records the time that has passed. `is_waited` says whether a visitor waited meanwhile.
-    pub(super) fn pass(&mut self, now: Moment, is_waited: bool) {
+    /// Records the time that has passed. `has_waiter`: a visitor waited meanwhile.
+    pub(super) fn pass(&mut self, now: Moment, has_waiter: bool) {
         let passed = now.since(self.until);
         self.until = self.until.max(now);
-        if is_waited && !passed.is_zero() {
-            // After a pause, for example of the machine, the time between is mostly unknown.
+        if has_waiter && !passed.is_zero() {
+            // After a pause, for example of the machine, most of the time is unknown.
             self.step(now).waited += passed.min(STEP).as_secs_f64();
         }
     }
@@ -76,12 +79,12 @@ impl Pace {
 
     /// Returns the expected calls per second.
     ///
-    /// If less than 20 s are measured, the expected pace counts for the rest, so that the first few
-    /// calls have little weight.
+    /// If less than [`MEASURED_SECONDS`] are measured, the expected pace counts for the rest. So the
+    /// first few calls have little weight.
     pub(super) fn per_second(&self) -> f64 {
-        let sum = |of: fn(&Step) -> f64| self.steps.iter().map(of).sum::<f64>();
-        let (calls, waited) = (sum(|it| it.calls), sum(|it| it.waited));
-        let missing = (20.0 - waited).max(0.0);
+        let calls: f64 = self.steps.iter().map(|step| step.calls).sum();
+        let waited: f64 = self.steps.iter().map(|step| step.waited).sum();
+        let missing = (MEASURED_SECONDS - waited).max(0.0);
         if self.expected.is_finite() {
             (calls + self.expected * missing) / (waited + missing)
         } else if waited > 0.0 {

@@ -15,8 +15,8 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// Due time of the next poll of each visitor near the front, and a budget of early polls.
 ///
-/// There is one entry per number, by its last bits, so the memory is bounded. A visitor further
-/// back has an entry while no visitor further ahead needs it.
+/// The last bits of a number select its entry, so the memory is bounded. Of several visitors with
+/// the same entry, the visitor furthest ahead has it.
 #[derive(Debug, Default)]
 pub(super) struct Polls {
     /// Empty until a visitor waits.
@@ -35,19 +35,18 @@ struct PollEntry {
 }
 
 impl Polls {
+    /// Returns the entry of a number, which may belong to another number.
     fn entry(&mut self, number: u64) -> &mut PollEntry {
         if self.entries.is_empty() {
             self.entries = vec![PollEntry::default(); REMEMBERED].into();
         }
-        let index = usize::try_from(number % REMEMBERED as u64).unwrap_or(0);
-        &mut self.entries[index]
+        &mut self.entries[index(number)]
     }
 
+    /// Returns the entry of a visitor, if the visitor has one.
     fn known(&self, number: u64) -> Option<&PollEntry> {
-        let index = usize::try_from(number % REMEMBERED as u64).unwrap_or(0);
-        self.entries
-            .get(index)
-            .filter(|entry| entry.number == number)
+        let entry = self.entries.get(index(number));
+        entry.filter(|entry| entry.number == number)
     }
 
     /// Forgets all visitors. `latest` is the upper bound of their due times.
@@ -58,8 +57,8 @@ impl Polls {
         };
     }
 
-    /// Returns whether a visitor has polled since the room remembers.
-    pub(super) fn has(&self, number: u64) -> bool {
+    /// Returns whether the visitor with this number has polled and is remembered.
+    pub(super) fn has_polled(&self, number: u64) -> bool {
         self.known(number).is_some()
     }
 
@@ -84,7 +83,8 @@ impl Polls {
         Ok(())
     }
 
-    /// Records the due time of a visitor.
+    /// Records the due time of a visitor's next poll.
+    ///
     /// `is_behind` returns whether another number needs the entry less.
     pub(super) fn answer(&mut self, number: u64, due: Moment, is_behind: impl FnOnce(u64) -> bool) {
         let entry = self.entry(number);
@@ -104,4 +104,8 @@ impl Polls {
             self.unknown = self.unknown.max(due);
         }
     }
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number % REMEMBERED as u64).unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use crate::Moment;
 
 /// Duration for which a room waits for visitors who may have drawn a number before a kill.
 ///
-/// Visitors at the front poll again within it.
+/// Visitors at the front poll again within this duration.
 const SETTLING: Duration = Duration::from_secs(10);
 
 /// Highest number that is restored: far more than are ever drawn.
@@ -46,7 +46,8 @@ impl SavedRoom {
     /// Returns whether no arithmetic with its numbers overflows.
     pub fn is_sound(&self) -> bool {
         let last = self.drawn.max(self.reserved);
-        let mut ends = self.lotteries.iter().map(|it| it.0.checked_add(it.1));
+        let ends = self.lotteries.iter();
+        let mut ends = ends.map(|(first, count, _)| first.checked_add(*count));
         last <= MAX_NUMBER && ends.all(|end| end.is_some_and(|end| end <= last))
     }
 }
@@ -60,7 +61,11 @@ impl WaitingRoom {
     pub fn save(&self, now: Moment) -> SavedRoom {
         let lotteries = self.lotteries.iter();
         let sessions = self.sessions.iter();
-        let calls = self.calls.iter();
+        let sessions = sessions.map(|(number, seen)| (number, millis(now.since(*seen))));
+        let calls = self.calls.iter().map(|(position, call)| {
+            let (ago, left) = (now.since(call.at), call.until.since(now));
+            (position, millis(ago), millis(left))
+        });
         SavedRoom {
             drawn: self.drawn,
             reserved: self.drawn,
@@ -70,18 +75,8 @@ impl WaitingRoom {
             next_call: millis(self.next_call.since(now)),
             gaps: self.gaps.ranges(),
             lotteries: lotteries.map(|it| (it.first, it.count, it.keys)).collect(),
-            sessions: sessions
-                .map(|(number, seen)| (number, millis(now.since(*seen))))
-                .collect(),
-            calls: calls
-                .map(|(position, call)| {
-                    (
-                        position,
-                        millis(now.since(call.at)),
-                        millis(call.until.since(now)),
-                    )
-                })
-                .collect(),
+            sessions: sessions.collect(),
+            calls: calls.collect(),
         }
     }
 
@@ -93,11 +88,11 @@ impl WaitingRoom {
         room.emptied = saved.emptied;
         // The file may have another pace.
         room.next_call = now + Duration::from_millis(saved.next_call).min(limits.interval());
-        room.is_open = saved.is_open && limits.opens.is_none_or(|opens| opens <= now);
+        room.is_open = saved.is_open && limits.is_opening_over(now);
         let lottery = |(first, count, keys)| Lottery { first, count, keys };
         room.lotteries = saved.lotteries.into_iter().map(lottery).collect();
         let ranges = saved.gaps.into_iter().chain([(saved.drawn, room.drawn)]);
-        room.gaps = Gaps::of(ranges.filter(|(_, to)| *to > saved.called));
+        room.gaps = Gaps::new(ranges.filter(|(_, to)| *to > saved.called));
         room.settled = now + SETTLING;
         // Due times of polls are not saved.
         room.polls.forget(now + MAX_RETRY_AFTER);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::WaitingRoom;
+use crate::stable_hash::spread;
 use crate::{Moment, to_float, to_whole};
 
 /// Lower bound of `Retry-After`, in seconds.
@@ -55,39 +56,38 @@ impl WaitingRoom {
     fn retry_after(&self, waiting: &WaitingVisitor, number: u64, now: Moment) -> u64 {
         let spread = spread(number);
         let tenth = (self.time_left(waiting, now) / 10.0).clamp(MIN_RETRY, MAX_RETRY);
-        let after = (tenth * (0.75 + spread / 2.0))
-            .ceil()
-            .clamp(MIN_RETRY, MAX_RETRY);
+        let after = (tenth * (0.75 + spread / 2.0)).ceil();
+        let after = after.clamp(MIN_RETRY, MAX_RETRY);
         let opens = self.limits.opens.filter(|_| !self.is_open);
-        let most = opens.map_or(MAX_RETRY, |opens| {
+        let latest = opens.map_or(MAX_RETRY, |opens| {
             opens.since(now).as_secs_f64().ceil() + MIN_RETRY + spread * AFTER_OPENING
         });
-        to_whole(after.min(most.floor()))
+        to_whole(after.min(latest.floor()))
     }
 
     /// Returns the answer to a visitor whose next poll is due at `due`.
     pub(super) fn waiting_until(&self, position: u64, due: Moment, now: Moment) -> WaitingVisitor {
-        let left = due.since(now).as_secs_f64().ceil();
+        let seconds = due.since(now).as_secs_f64().ceil();
         WaitingVisitor {
-            retry_after: to_whole(left.max(MIN_RETRY)),
+            retry_after: to_whole(seconds.max(MIN_RETRY)),
             ..self.waiting_at(position, now)
         }
     }
 
     fn waiting_at(&self, position: u64, now: Moment) -> WaitingVisitor {
         let position = self.is_open.then(|| {
-            // A visitor who was called meanwhile learns it with the next poll.
-            let before = position.saturating_sub(self.called).max(1);
-            before - self.gaps.ahead(self.called, position).min(before - 1)
+            // A visitor who was called meanwhile receives the call at the next poll.
+            let rank = position.saturating_sub(self.called).max(1);
+            let never_drawn = self.gaps.count_between(self.called, position);
+            rank.saturating_sub(never_drawn).max(1)
         });
         let opens_in = self.limits.opens.map(|opens| opens.since(now));
-        let wait = match position {
-            Some(position) => self.wait_of(position),
+        let wait = if let Some(position) = position {
+            self.wait_of(position)
+        } else {
             // The middle of the queue is the best prediction.
-            None => self
-                .wait_of(self.waiting() / 2 + 1)
-                .zip(opens_in)
-                .map(|(wait, it)| wait + it),
+            let middle = self.wait_of(self.waiting() / 2 + 1);
+            middle.zip(opens_in).map(|(wait, opens_in)| wait + opens_in)
         };
         WaitingVisitor {
             position,
@@ -110,9 +110,4 @@ impl WaitingRoom {
         let wait = waiting.wait.map_or(f64::INFINITY, |it| it.as_secs_f64());
         wait.max(opens.unwrap_or_default().as_secs_f64())
     }
-}
-
-/// Maps a number to 0 to 1 by the golden ratio, so that consecutive numbers are far apart.
-fn spread(number: u64) -> f64 {
-    to_float(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) / 65_536.0
 }
