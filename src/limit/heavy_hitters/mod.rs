@@ -38,7 +38,8 @@ pub enum Window {
 /// Finder of the heaviest keys of a window, in bounded memory.
 ///
 /// Each slot has a Space-Saving summary for each [`Measure`] that it counts: 43 in all, with at
-/// most 64 counters of 36 bytes. This is 100 KB, and the keys. Memory is allocated as keys come.
+/// most 64 counters of 36 bytes. So it takes 100 KB and the memory of the keys, allocated as keys
+/// come.
 #[derive(Debug)]
 pub struct HeavyHitters<K> {
     /// One for each [`Window`], in their order.
@@ -56,7 +57,7 @@ struct Ring<K> {
 struct Slot<K> {
     /// Index of the slot, counted from the Unix epoch.
     number: u64,
-    end: Moment,
+    /// One for each [`Measure`], in their order.
     summaries: [SpaceSaving<K>; 3],
 }
 
@@ -121,14 +122,13 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         now: Moment,
     ) {
         let [seconds, minute, ten_minutes] = &mut self.rings;
-        let kept = ten_minutes.at(now).of(measure).record(hash, key, weight);
-        let kept = minute
-            .at(now)
-            .of(measure)
-            .record(hash, || kept.clone(), weight);
+        let summary = ten_minutes.summary(measure, now);
+        let key = summary.record(hash, key, weight);
+        let summary = minute.summary(measure, now);
+        let key = summary.record(hash, || key.clone(), weight);
         if measure == Measure::Rejections {
-            let latest = seconds.at(now).of(measure);
-            latest.record(hash, || kept.clone(), weight);
+            let summary = seconds.summary(measure, now);
+            summary.record(hash, || key.clone(), weight);
         }
     }
 
@@ -146,15 +146,14 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         now: Moment,
     ) -> Heaviest<K> {
         let ring = &self.rings[window as usize];
-        let error = ring.sum(measure, now, SpaceSaving::floor);
+        let error = ring.sum(measure, now, |summary| summary.floor);
         // Sums the part above the floor of each slot. A slot without a counter of the key adds only
         // its floor.
         let mut above: HashMap<u64, (&K, u64)> = HashMap::new();
-        for slot in ring.since(now) {
-            let summary = slot.seen(measure);
+        for summary in ring.summaries(measure, now) {
             for (hash, key, count) in summary.iter() {
                 let (_, sum) = above.entry(hash).or_insert((key, 0));
-                *sum = sum.saturating_add(count.saturating_sub(summary.floor()));
+                *sum = sum.saturating_add(count.saturating_sub(summary.floor));
             }
         }
         let mut ranked: Vec<_> = above.into_iter().collect();
@@ -171,7 +170,7 @@ impl<K: Clone + Ord> HeavyHitters<K> {
         });
         Heaviest {
             keys: keys.collect(),
-            total: ring.sum(measure, now, SpaceSaving::total),
+            total: ring.sum(measure, now, |summary| summary.total),
             error,
         }
     }
@@ -189,17 +188,21 @@ impl<K> Default for HeavyHitters<K> {
 }
 
 impl<K> Ring<K> {
-    /// Returns the slot of an instant, which is never before the last one.
-    fn at(&mut self, now: Moment) -> &mut Slot<K> {
-        if self.slots.back().is_none_or(|last| last.end <= now) {
+    /// Returns the summary of the current slot. Begins a new slot if the last one has ended.
+    fn summary(&mut self, measure: Measure, now: Moment) -> &mut SpaceSaving<K> {
+        let number = self.window.number(now);
+        if self.slots.back().is_none_or(|last| last.number < number) {
             if let Some(last) = self.slots.back_mut() {
                 last.summaries.iter_mut().for_each(SpaceSaving::close);
             }
             self.forget_old(now);
-            self.slots.push_back(Slot::new(self.window, now));
+            self.slots.push_back(Slot {
+                number,
+                summaries: Default::default(),
+            });
         }
         let last = self.slots.len() - 1;
-        &mut self.slots[last]
+        &mut self.slots[last].summaries[measure as usize]
     }
 
     fn forget_old(&mut self, now: Moment) {
@@ -209,37 +212,16 @@ impl<K> Ring<K> {
         }
     }
 
-    /// Returns the slots that are in the window now.
-    fn since(&self, now: Moment) -> impl Iterator<Item = &Slot<K>> {
+    /// Returns the summaries of the slots that are in the window now.
+    fn summaries(&self, measure: Measure, now: Moment) -> impl Iterator<Item = &SpaceSaving<K>> {
         let first = self.window.first(now);
-        self.slots.iter().filter(move |slot| slot.number >= first)
+        let slots = self.slots.iter().filter(move |slot| slot.number >= first);
+        slots.map(move |slot| &slot.summaries[measure as usize])
     }
 
-    fn sum(&self, measure: Measure, now: Moment, of: impl Fn(&SpaceSaving<K>) -> u64) -> u64 {
-        let slots = self.since(now);
-        slots.fold(0, |sum, slot| sum.saturating_add(of(slot.seen(measure))))
-    }
-}
-
-impl<K> Slot<K> {
-    /// Returns an empty slot for an instant.
-    fn new(window: Window, now: Moment) -> Self {
-        let number = window.number(now);
-        let length = window.slots().0.as_secs();
-        let end = Duration::from_secs((number + 1).saturating_mul(length));
-        Self {
-            number,
-            end: Moment::default() + end,
-            summaries: Default::default(),
-        }
-    }
-
-    fn of(&mut self, measure: Measure) -> &mut SpaceSaving<K> {
-        &mut self.summaries[measure as usize]
-    }
-
-    fn seen(&self, measure: Measure) -> &SpaceSaving<K> {
-        &self.summaries[measure as usize]
+    fn sum(&self, measure: Measure, now: Moment, count: impl Fn(&SpaceSaving<K>) -> u64) -> u64 {
+        let counts = self.summaries(measure, now).map(count);
+        counts.fold(0, u64::saturating_add)
     }
 }
 

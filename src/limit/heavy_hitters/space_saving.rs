@@ -19,14 +19,16 @@ pub(super) const COUNTERS: usize = 64;
 #[derive(Debug)]
 pub(super) struct SpaceSaving<K> {
     /// Index in `counters` of each hash, while events are recorded here.
+    ///
     /// The hashes are keyed with a secret.
     index: HashMap<u64, usize, BuildHasherDefault<MixingHasher>>,
     counters: Vec<Counter<K>>,
     /// Sum of all weights.
-    total: u64,
-    /// Largest sum that a key without a counter may have.
-    /// Once a counter was replaced, none has less.
-    floor: u64,
+    pub(super) total: u64,
+    /// Largest error of a count, and largest sum that a key without a counter may have.
+    ///
+    /// Once a counter was replaced, no counter has a lower count.
+    pub(super) floor: u64,
     /// Index at which the next search for a counter to replace begins.
     next: usize,
 }
@@ -114,16 +116,6 @@ impl<K> SpaceSaving<K> {
     pub(super) fn count(&self, hash: u64) -> u64 {
         let counter = self.counters.iter().find(|it| it.hash == hash);
         counter.map_or(self.floor, |it| it.count)
-    }
-
-    /// Returns the sum of all weights.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
-    /// Returns the largest error of a count, and the largest sum of a key without a counter.
-    pub(super) fn floor(&self) -> u64 {
-        self.floor
     }
 
     /// Returns the index of a counter with the lowest count.
