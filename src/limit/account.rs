@@ -20,7 +20,7 @@ pub enum Account {
 fn allowance(rate: Rate, limit: Limit) -> Allowance {
     Allowance {
         rate,
-        most: limit.burst.saturating_add(1),
+        capacity: limit.burst.saturating_add(1),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The five algorithms of a zone, and their names in the file.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// Algorithm by which a zone counts the requests of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -67,18 +66,5 @@ impl Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// Error for an unknown name of an algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownAlgorithm;
-
-impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
-
-    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        let known = Self::NAMED.iter().find(|(known, _)| *known == name);
-        known.map(|(_, it)| *it).ok_or(UnknownAlgorithm)
     }
 }

@@ -16,8 +16,9 @@
 //! - [`Gate`] stands in front of an origin: its pace, its permits, and the order of departures.
 //! - [`Backoff`] lowers the limits of a gate while its origin is in trouble.
 //! - [`find`] is the experiment that finds the highest rate at which an origin keeps its objective.
+//! - [`PoolClient`] has the permits that a gateway leased from a pool of several gateways.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
-//! - [`Lease`] keeps slots of a key that were taken from a store before requests need them.
+//! - [`Lease`] keeps slots of a key that a gateway took from a store before requests need them.
 //! - [`StoppableClock`] pauses everything that uses it.
 //! - [`SavedAccount`] is an account in the state file.
 //! - [`NewKeyBudget`] bounds the number of new keys that get buckets of their own.
@@ -64,7 +65,7 @@ mod whole_numbers;
 mod work;
 
 pub use account::Account;
-pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use algorithm::Algorithm;
 pub use backoff::{
     Answer, Backoff, BackoffExchange, BackoffLimits, Cut, Cuts, GivenBack, Learned,
     LearnedInFlight, LearnedQuery, LearnedRate, LearnedReply, Lowered, SavedBackoff, SavedInFlight,
@@ -111,7 +112,7 @@ pub use waiting_room::{
     Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
     RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, WaitingRoom, WaitingVisitor,
 };
-pub use work::{LearnedWork, SavedWork, Work, WorkSource};
+pub use work::{LearnedWork, SavedWork, Work};
 
 /// Example of the README, which runs as a test.
 #[cfg(doctest)]

@@ -59,13 +59,14 @@ impl Limit {
             Delay::Above(delay) if self.above_burst > 0 && delay < self.burst => delay,
             _ => return self.burst,
         };
-        let in_time = if rate.is_unlimited() {
+        let max_waiters = if rate.is_unlimited() {
             u32::MAX
         } else {
             u32::try_from(rate.count_in(MAX_WAIT_ABOVE_BURST)).unwrap_or(u32::MAX)
         };
-        let held = self.burst.saturating_add(self.above_burst);
-        held.min(delay.saturating_add(in_time)).max(self.burst)
+        let ceiling = self.burst.saturating_add(self.above_burst);
+        let highest = delay.saturating_add(max_waiters);
+        ceiling.min(highest).max(self.burst)
     }
 
     /// Returns the same limit with `above_burst` included in `burst`, at this rate.
@@ -131,7 +132,7 @@ impl Excess {
 
     /// Returns the level with one more request of this cost.
     #[must_use]
-    pub fn and(self, cost: Cost) -> Self {
+    pub fn plus(self, cost: Cost) -> Self {
         Self(self.0 + f64::from(cost.get()))
     }
 

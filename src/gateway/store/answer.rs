@@ -236,8 +236,9 @@ fn verdict(
 ) -> Option<(Verdict, StoredState)> {
     let own = join.limit.burst.saturating_add(1);
     let goes_by_rate = differs && !join.limit.is_unlimited();
-    let most = rate.whole_count().filter(|_| goes_by_rate).unwrap_or(own);
-    let allowance = Allowance { rate, most };
+    let by_rate = rate.whole_count().filter(|_| goes_by_rate);
+    let capacity = by_rate.unwrap_or(own);
+    let allowance = Allowance { rate, capacity };
     let cost = join.limit.cost;
     let (before, [first, second, third, _]) = (found.before(cost), found.entry.found);
     let in_window = |mut meter: Meter| {
@@ -297,7 +298,7 @@ fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
     match bucket.decide(rate, limit, now) {
         // As in `limit`: the number of missing tokens, plus one for this request.
         Verdict::Reject(refusal) => Verdict::Reject(Refusal {
-            excess: bucket.excess(rate, now).and(limit.cost),
+            excess: bucket.excess(rate, now).plus(limit.cost),
             ..refusal
         }),
         passes => passes,
@@ -314,8 +315,8 @@ fn logged(
     let [first, _, third, fourth] = found.entry.found;
     let counting = first.checked_add(found.before(cost))?;
     let count = small(counting);
-    let excess = Excess::of(count).and(cost);
-    if counting >= u64::from(allowance.for_cost(cost).most) {
+    let excess = Excess::of(count).plus(cost);
+    if counting >= u64::from(allowance.for_cost(cost).capacity) {
         let one_more_at = moment(fourth);
         let refusal = Refusal {
             reason: Reason::Burst,

@@ -34,8 +34,13 @@ impl Metering for FixedWindow {
         Excess::of(self.count(rate, now))
     }
 
-    fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
-        if self.count(rate, now).saturating_add(others) < most {
+    fn accepts_at(
+        &self,
+        Allowance { rate, capacity }: Allowance,
+        others: u32,
+        now: Moment,
+    ) -> Moment {
+        if self.count(rate, now).saturating_add(others) < capacity {
             now
         } else {
             start(rate, window(rate, now).0 + 1)

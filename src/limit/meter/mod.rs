@@ -1,7 +1,7 @@
 //! Algorithms that never make a request wait: each accepts or rejects at once.
 //!
-//! All have the same interface. A [`Meter`] is the state of a key. An [`Allowance`] is the limit of
-//! a request, so limits with different numbers can share one meter.
+//! All implement [`Metering`]. A [`Meter`] is the state of a key. An [`Allowance`] is the limit of a
+//! request, so limits with different numbers can share one meter.
 
 mod fixed_window;
 mod sliding_window_counter;
@@ -27,17 +27,17 @@ pub struct Allowance {
     /// Rate at which tokens arrive. For windows, the period is the window's length.
     pub rate: Rate,
     /// Size of the bucket in tokens, or the number of requests in one window. At least 1.
-    pub most: u32,
+    pub capacity: u32,
 }
 
 impl Allowance {
-    /// Returns the allowance at which a request of this cost fits as one of cost 1 would.
+    /// Returns the allowance under which a request of cost 1 fits if one of this cost fits here.
     ///
-    /// A cost above the whole allowance is treated as equal to it.
+    /// A cost above the capacity is treated as equal to it.
     #[must_use]
     pub fn for_cost(self, cost: Cost) -> Self {
         Self {
-            most: self.most.saturating_sub(cost.above_one()).max(1),
+            capacity: self.capacity.saturating_sub(cost.above_one()).max(1),
             ..self
         }
     }
@@ -114,16 +114,16 @@ impl Meter {
         let retry_at = self.accepts_at(allowance.for_cost(cost), 0, now);
         (retry_at > now).then(|| Refusal {
             reason: Reason::Burst,
-            excess: self.excess(allowance.rate, now).and(cost),
+            excess: self.excess(allowance.rate, now).plus(cost),
             retry_at,
         })
     }
 
     /// Returns the number of consecutive requests of cost 1 that would be accepted at `now`.
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
-        // Binary search: at most `most` are accepted, and each only if the one before it is.
+        // Binary search: each is accepted only if the one before it is.
         let accepted = |others| self.accepts_at(allowance, others, now) <= now;
-        let (mut low, mut high) = (0, allowance.most);
+        let (mut low, mut high) = (0, allowance.capacity);
         while low < high {
             let middle = low + (high - low) / 2;
             if accepted(middle) {

@@ -21,9 +21,9 @@ fn allowance() -> impl Strategy<Value = Allowance> {
     let rates = [
         "1r/s", "3r/s", "10r/s", "7r/250ms", "2r/7ms", "5r/m", "0.7r/s",
     ];
-    (prop::sample::select(rates.to_vec()), 1..12u32).prop_map(|(rate, most)| Allowance {
+    (prop::sample::select(rates.to_vec()), 1..12u32).prop_map(|(rate, capacity)| Allowance {
         rate: rate.parse().unwrap(),
-        most,
+        capacity,
     })
 }
 
@@ -45,21 +45,21 @@ fn moments(gaps: &[u64]) -> Vec<Moment> {
 struct Naive(Algorithm, Vec<u64>);
 
 impl Naive {
-    fn accepts(&mut self, Allowance { rate, most }: Allowance, now: Moment) -> bool {
+    fn accepts(&mut self, Allowance { rate, capacity }: Allowance, now: Moment) -> bool {
         let (now, period) = (now.as_nanos(), period(rate));
         let count_in = |from: u64, to: u64| {
             let all = self.1.iter();
             all.filter(|at| (from..to).contains(*at)).count() as u128
         };
         let begins = now / period * period;
-        let most = u128::from(most);
+        let capacity = u128::from(capacity);
         let accepts = match self.0 {
             Algorithm::LeakyBucket => unreachable!(),
             Algorithm::TokenBucket => {
                 // Tokens in units of 1/ticks of a token, computed step by step from request to
                 // request.
                 let one = rate.ticks_per_request().unsigned_abs();
-                let full = most * one;
+                let full = capacity * one;
                 let (mut tokens, mut last) = (full, 0);
                 for at in self.1.iter().copied().chain([now]) {
                     let come = u128::from(at - last) * rate.ticks_per_nano().unsigned_abs();
@@ -74,12 +74,12 @@ impl Naive {
                 }
                 tokens >= one
             }
-            Algorithm::FixedWindow => count_in(begins, begins + period) < most,
-            Algorithm::SlidingWindowLog => count_in(now - period + 1, now + 1) < most,
+            Algorithm::FixedWindow => count_in(begins, begins + period) < capacity,
+            Algorithm::SlidingWindowLog => count_in(now - period + 1, now + 1) < capacity,
             Algorithm::SlidingWindowCounter => {
                 let before = count_in(begins - period, begins);
                 let left = u128::from(period - (now - begins));
-                count_in(begins, begins + period) + before * left / u128::from(period) < most
+                count_in(begins, begins + period) + before * left / u128::from(period) < capacity
             }
         };
         if accepts {

@@ -1,5 +1,7 @@
 //! Sliding window, approximated by two counts.
 
+use std::time::Duration;
+
 use super::{Allowance, Metering, period, start, window};
 use crate::{Cost, Excess, Moment, Rate};
 
@@ -26,8 +28,8 @@ impl SlidingWindowCounter {
 
     /// Returns the counts of the previous window and of the window that contains `now`.
     pub(crate) fn counts(&self, rate: Rate, now: Moment) -> (u32, u32) {
-        let here = self.at(rate, now);
-        (here.previous, here.current)
+        let counts = self.at(rate, now);
+        (counts.previous, counts.current)
     }
 
     /// Returns the same counts, seen from the window that contains `now`.
@@ -47,27 +49,30 @@ impl SlidingWindowCounter {
 
     /// Returns the number of requests that count at `elapsed` nanoseconds into the window.
     fn estimate(&self, rate: Rate, elapsed: u64) -> u32 {
-        let left = u128::from(period(rate) - elapsed);
-        let before = u128::from(self.previous) * left / u128::from(period(rate));
-        self.current
-            .saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
+        let rest = u128::from(period(rate) - elapsed);
+        let previous = u128::from(self.previous) * rest / u128::from(period(rate));
+        let previous = u32::try_from(previous).unwrap_or(u32::MAX);
+        self.current.saturating_add(previous)
     }
 
-    /// Returns the first nanosecond from `elapsed` on at which fewer than `most` requests count.
+    /// Returns the first nanosecond from `elapsed` on at which fewer requests count than fit.
     ///
     /// `None` if there is none in this window.
-    fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
-        let room = u128::from(most.checked_sub(self.current).filter(|room| *room > 0)?);
+    fn below(&self, Allowance { rate, capacity }: Allowance, elapsed: u64) -> Option<u64> {
+        let room = u128::from(
+            capacity
+                .checked_sub(self.current)
+                .filter(|room| *room > 0)?,
+        );
         let (period, previous) = (period(rate), u128::from(self.previous));
         if previous == 0 {
             return Some(elapsed);
         }
-        // The largest whole `left` for which previous * left < room * period.
-        let left = (room * u128::from(period))
-            .div_ceil(previous)
-            .saturating_sub(1);
-        let left = u64::try_from(left).unwrap_or(u64::MAX).min(period);
-        Some(elapsed.max(period - left))
+        // The largest whole `rest` for which previous * rest < room * period.
+        let rest = (room * u128::from(period)).div_ceil(previous);
+        let rest = rest.saturating_sub(1).min(period.into());
+        let rest = u64::try_from(rest).unwrap_or(period);
+        Some(elapsed.max(period - rest))
     }
 }
 
@@ -78,21 +83,19 @@ impl Metering for SlidingWindowCounter {
 
     fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
         let (rate, elapsed) = (allowance.rate, window(allowance.rate, now).1);
-        let mut here = self.at(rate, now);
-        here.current = here.current.saturating_add(others);
-        let begins = |window| start(rate, window).as_nanos();
-        let mut window = here.window;
+        let mut counts = self.at(rate, now);
+        counts.current = counts.current.saturating_add(others);
         let mut from = elapsed;
         loop {
-            if let Some(at) = here.below(allowance, from).filter(|at| *at < period(rate)) {
-                return Moment::from_nanos(begins(window).saturating_add(at));
+            let fits = counts.below(allowance, from);
+            if let Some(fits) = fits.filter(|nanos| *nanos < period(rate)) {
+                return start(rate, counts.window) + Duration::from_nanos(fits);
             }
             // Two windows later no request counts, so the loop ends.
-            window += 1;
             from = 0;
-            here = Self {
-                window,
-                previous: here.current,
+            counts = Self {
+                window: counts.window + 1,
+                previous: counts.current,
                 current: 0,
             };
         }
@@ -105,10 +108,10 @@ impl Metering for SlidingWindowCounter {
 
     fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment) {
         *self = self.at(rate, now);
-        let came = window(rate, at).0;
-        if came == self.window {
+        let charged_in = window(rate, at).0;
+        if charged_in == self.window {
             self.current = self.current.saturating_sub(cost.get());
-        } else if came + 1 == self.window {
+        } else if charged_in + 1 == self.window {
             self.previous = self.previous.saturating_sub(cost.get());
         }
     }

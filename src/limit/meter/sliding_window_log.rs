@@ -8,8 +8,8 @@ use crate::{Cost, Excess, Moment, Rate};
 
 /// Arrival times of the accepted requests of the last period, the oldest first.
 ///
-/// There are at most `most` in any interval of one period. A request counts until exactly one
-/// period after its arrival.
+/// In any interval of one period, at most as many requests arrive as the capacity. A request counts
+/// until exactly one period after its arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
@@ -73,6 +73,7 @@ impl SlidingWindowLog {
             .filter(|reported| reported.at + rate.period() > now)
     }
 
+    /// Replaces the remote state by arrival times that are evenly spaced.
     fn settle(&mut self, rate: Rate) {
         let Some(reported) = self.reported.take() else {
             return;
@@ -100,24 +101,29 @@ impl Metering for SlidingWindowLog {
         Excess::of(counting.saturating_add(reported))
     }
 
-    fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
+    fn accepts_at(
+        &self,
+        Allowance { rate, capacity }: Allowance,
+        others: u32,
+        now: Moment,
+    ) -> Moment {
         if let Some(reported) = self.reported_at(rate, now) {
             return match others {
-                _ if reported.count.saturating_add(others) < most => now,
+                _ if reported.count.saturating_add(others) < capacity => now,
                 0 => reported.one_more_at.max(now),
                 _ => reported.at + rate.period(),
             };
         }
         let expired = self.expired(rate, now);
-        let (most, others) = (most as usize, others as usize);
-        // A request is accepted once fewer than `most` of the requests before it count.
-        let too_many = (self.times.len() - expired + others + 1).saturating_sub(most);
+        let (capacity, others) = (capacity as usize, others as usize);
+        // A request is accepted once fewer requests than the capacity count.
+        let too_many = (self.times.len() - expired + others + 1).saturating_sub(capacity);
         let Some(last) = too_many.checked_sub(1) else {
             return now;
         };
-        // The `others` are the newest: they come at `now`.
-        let at = self.times.get(expired + last).copied().unwrap_or(now);
-        at + rate.period()
+        // The `others` are the newest requests: they arrive at `now`.
+        let arrival = self.times.get(expired + last).copied().unwrap_or(now);
+        arrival + rate.period()
     }
 
     fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
@@ -128,17 +134,15 @@ impl Metering for SlidingWindowLog {
     }
 
     fn refund(&mut self, _rate: Rate, cost: Cost, at: Moment, _now: Moment) {
-        let from = self.times.partition_point(|came| *came < at);
-        let to = self.times.partition_point(|came| *came <= at);
-        self.times.drain(from..to.min(from + cost.get() as usize));
+        let first = self.times.partition_point(|arrival| *arrival < at);
+        let end = self.times.partition_point(|arrival| *arrival <= at);
+        self.times
+            .drain(first..end.min(first + cost.get() as usize));
     }
 
     fn drained_at(&self, rate: Rate) -> Moment {
-        let last = self
-            .times
-            .back()
-            .copied()
-            .max(self.reported.map(|it| it.at));
+        let reported = self.reported.map(|reported| reported.at);
+        let last = self.times.back().copied().max(reported);
         last.map_or(Moment::from_nanos(0), |last| last + rate.period())
     }
 

@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use super::*;
 
-fn allow(rate: &str, most: u32) -> Allowance {
+fn allow(rate: &str, capacity: u32) -> Allowance {
     Allowance {
         rate: rate.parse().unwrap(),
-        most,
+        capacity,
     }
 }
 
 fn meter(name: &str) -> Meter {
-    Meter::new(name.parse().unwrap()).unwrap()
+    let named = Algorithm::NAMED
+        .into_iter()
+        .find(|(known, _)| *known == name);
+    let (_, algorithm) = named.expect("an algorithm");
+    Meter::new(algorithm).unwrap()
 }
 
 /// Returns the instant `seconds` after the start of a fixed day.
@@ -50,7 +54,7 @@ fn a_token_bucket_of_3_a_minute_lets_4_through_across_a_minutes_edge() {
 fn counter(allowance: Allowance, before: u32, now: u32) -> Meter {
     let mut counter = meter("sliding_window_counter");
     let wide = Allowance {
-        most: u32::MAX,
+        capacity: u32::MAX,
         ..allowance
     };
     assert_eq!(accepted(&mut counter, wide, 1.0, before), before);

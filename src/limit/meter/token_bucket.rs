@@ -3,10 +3,10 @@
 use super::{Allowance, Metering};
 use crate::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 
-/// Bucket of tokens that arrive at the rate, up to `most`. Each request takes one.
+/// Bucket of tokens that arrive at the rate, up to the capacity. Each request takes one.
 ///
 /// A missing token is a request that has not leaked yet. So this is the leaky bucket's arithmetic,
-/// with a burst of `most - 1` and no waiting.
+/// with a burst of one less than the capacity, and without waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket(Bucket);
 
@@ -24,7 +24,7 @@ impl TokenBucket {
 
 fn limit(allowance: Allowance) -> Limit {
     Limit {
-        burst: allowance.most.saturating_sub(1),
+        burst: allowance.capacity.saturating_sub(1),
         ..Limit::unlimited(Delay::Never, Cost::ONE)
     }
 }

@@ -53,30 +53,16 @@ pub struct Work {
 pub struct LearnedWork {
     /// Duration at the origin, in microseconds, at least 1.
     pub micros: u32,
-    /// Requests from which it was learned.
+    /// Whether it was learned from requests at a quiet origin, as [`Work::learn`] defines it.
     #[cfg_attr(feature = "serde", serde(rename = "quiet"))]
-    pub source: WorkSource,
-}
-
-/// Requests from which a duration was learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(from = "bool", into = "bool")
-)]
-pub enum WorkSource {
-    /// Requests that departed while fewer than half of the permits were in use.
-    Quiet,
-    /// Requests that departed while more were in use, or while this is unknown.
-    Busy,
+    pub is_quiet: bool,
 }
 
 impl Work {
     /// Learns from a request that took `took`. Returns whether the learned value has changed.
     ///
-    /// `is_quiet` says whether fewer than half of the permits were in use when it departed and when
-    /// it ended.
+    /// `is_quiet`: fewer than half of the permits were in use when the request departed and when it
+    /// ended. If this is unknown, it is false.
     pub fn learn(&mut self, took: Duration, is_quiet: bool) -> bool {
         let micros = micros(took);
         if is_quiet {
@@ -89,13 +75,13 @@ impl Work {
             self.busy.push(micros);
             self.busy_in_row = self.busy_in_row.saturating_add(1);
         }
-        let now = self.now();
-        let is_changed = match (self.learned, now) {
-            (Some(before), Some(now)) => is_other(before, now),
-            (before, now) => before != now,
+        let measured = self.measured();
+        let is_changed = match (self.learned, measured) {
+            (Some(before), Some(after)) => is_other(before, after),
+            (before, after) => before != after,
         };
         if is_changed {
-            self.learned = now;
+            self.learned = measured;
         }
         is_changed
     }
@@ -105,24 +91,26 @@ impl Work {
         self.learned
     }
 
-    fn now(&self) -> Option<LearnedWork> {
+    /// Returns the value that the recent durations show, or else the learned one.
+    fn measured(&self) -> Option<LearnedWork> {
         let is_recent = self.busy_in_row < MAX_BUSY_IN_ROW;
-        let (micros, source) = if self.quiet.len() >= MIN_QUIET && is_recent {
-            (self.quiet.quantile(QUIET_PERCENT)?, WorkSource::Quiet)
+        let (micros, is_quiet) = if self.quiet.len() >= MIN_QUIET && is_recent {
+            (self.quiet.quantile(QUIET_PERCENT)?, true)
         } else if self.busy.len() >= MIN_BUSY {
-            (self.busy.quantile(BUSY_PERCENT)?, WorkSource::Busy)
+            (self.busy.quantile(BUSY_PERCENT)?, false)
         } else {
             return self.learned;
         };
-        Some(LearnedWork { micros, source })
+        Some(LearnedWork { micros, is_quiet })
     }
 }
 
 /// Returns whether two values differ by more than a tenth of the first.
 ///
 /// Smaller changes would make costs flicker between two numbers.
-fn is_other(before: LearnedWork, now: LearnedWork) -> bool {
-    before.source != now.source || before.micros.abs_diff(now.micros) > (before.micros / 10).max(1)
+fn is_other(before: LearnedWork, after: LearnedWork) -> bool {
+    let difference = before.micros.abs_diff(after.micros);
+    before.is_quiet != after.is_quiet || difference > (before.micros / 10).max(1)
 }
 
 fn micros(took: Duration) -> u32 {
@@ -145,27 +133,9 @@ impl LearnedWork {
     pub fn time(self) -> Duration {
         Duration::from_micros(self.micros.into())
     }
-}
 
-/// Converts to whether the source is quiet.
-impl From<WorkSource> for bool {
-    fn from(source: WorkSource) -> Self {
-        source == WorkSource::Quiet
-    }
-}
-
-impl From<bool> for WorkSource {
-    fn from(is_quiet: bool) -> Self {
-        if is_quiet { Self::Quiet } else { Self::Busy }
-    }
-}
-
-impl WorkSource {
-    /// Returns the name in metrics and in the API.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Quiet => "quiet",
-            Self::Busy => "busy",
-        }
+    /// Returns the name of its source in metrics and in the API.
+    pub fn source(self) -> &'static str {
+        if self.is_quiet { "quiet" } else { "busy" }
     }
 }

@@ -22,7 +22,7 @@ proptest! {
     ) {
         let mut work = Work::default();
         let (mut quiet, mut busy, mut in_row) = (Vec::new(), Vec::new(), 0);
-        let mut known: Option<(u32, WorkSource)> = None;
+        let mut known: Option<(u32, bool)> = None;
         for (micros, is_quiet) in times {
             if is_quiet {
                 if in_row >= 256 {
@@ -35,9 +35,9 @@ proptest! {
                 in_row += 1;
             }
             let now = if quiet.len() >= 4 && in_row < 256 {
-                quantile(&quiet, 25).map(|it| (it, WorkSource::Quiet))
+                quantile(&quiet, 25).map(|it| (it, true))
             } else if busy.len() >= 8 {
-                quantile(&busy, 10).map(|it| (it, WorkSource::Busy))
+                quantile(&busy, 10).map(|it| (it, false))
             } else {
                 known
             };
@@ -52,7 +52,7 @@ proptest! {
             }
             let took = Duration::from_micros(micros.into());
             prop_assert_eq!(work.learn(took, is_quiet), differs);
-            let learned = work.learned().map(|it| (it.micros, it.source));
+            let learned = work.learned().map(|it| (it.micros, it.is_quiet));
             prop_assert_eq!(learned, known);
         }
     }
@@ -71,7 +71,7 @@ proptest! {
             seen += usize::from(is_quiet);
             let took = Duration::from_micros(u64::from(work_micros) + u64::from(noise));
             work.learn(took, is_quiet);
-            if let Some(learned) = work.learned().filter(|it| it.source == WorkSource::Quiet) {
+            if let Some(learned) = work.learned().filter(|it| it.is_quiet) {
                 prop_assert_eq!(learned.micros, work_micros);
             }
         }

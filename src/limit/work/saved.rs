@@ -13,9 +13,9 @@ use super::{LearnedWork, Work};
 pub struct SavedWork {
     /// Durations while the origin had little to do, in microseconds, the oldest first.
     pub quiet: Vec<u32>,
-    /// Other durations.
+    /// Durations while the origin was busy, in microseconds, the oldest first.
     pub busy: Vec<u32>,
-    /// Number of other durations since the last quiet one.
+    /// Number of busy durations since the last quiet one.
     pub busy_in_row: u16,
     /// Learned value.
     pub learned: Option<LearnedWork>,
@@ -25,8 +25,8 @@ impl Work {
     /// Returns the durations for the state file.
     pub fn save(&self) -> SavedWork {
         SavedWork {
-            quiet: self.quiet.in_order(),
-            busy: self.busy.in_order(),
+            quiet: self.quiet.in_order().to_vec(),
+            busy: self.busy.in_order().to_vec(),
             busy_in_row: self.busy_in_row,
             learned: self.learned,
         }

@@ -200,7 +200,7 @@ impl RouteCosts {
                     method,
                     cost: self.cost(work),
                     time: learned.map(LearnedWork::time),
-                    source: learned.map_or(other, |it| it.source.label()),
+                    source: learned.map_or(other, LearnedWork::source),
                     requests,
                     total: Duration::from_micros(work.total.load(Ordering::Relaxed)),
                 }
