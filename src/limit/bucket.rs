@@ -111,12 +111,11 @@ impl Bucket {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
         let room = Ceiling::new(rate, limit.for_one()).accepted - level;
-        let requests = match (u64::try_from(room.max(0)), u64::try_from(request)) {
-            // 64-bit division is one instruction.
-            (Ok(room), Ok(request)) => room.checked_div(request).map(i128::from),
-            _ => room.max(0).checked_div(request),
-        };
-        requests.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX))
+        // At an unlimited rate a request has no ticks.
+        let requests = room.max(0).checked_div(request);
+        requests.map_or(u32::MAX, |requests| {
+            u32::try_from(requests).unwrap_or(u32::MAX)
+        })
     }
 
     /// Returns the first instant, `now` or later, at which one more request would be accepted.
@@ -187,9 +186,9 @@ impl Ceiling {
             Delay::Never => i128::MAX,
             Delay::Above(free) => i128::from(free) * request,
         };
-        let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
+        let max_wait = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
         let burst = i128::from(limit.ceiling(rate)) - i128::from(limit.cost.above_one());
-        let accepted = (burst * request).min(free.saturating_add(patience));
+        let accepted = (burst * request).min(free.saturating_add(max_wait));
         Self { free, accepted }
     }
 }

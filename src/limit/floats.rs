@@ -3,7 +3,7 @@
 /// Converts to the nearest floating-point number: exact below 2^53.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "whoever needs it exact does not ask for this"
+    reason = "callers need only the nearest number"
 )]
 pub fn to_float(whole: u64) -> f64 {
     whole as f64
@@ -13,7 +13,7 @@ pub fn to_float(whole: u64) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "as it says"
+    reason = "documented above"
 )]
 pub fn to_whole(number: f64) -> u64 {
     number as u64

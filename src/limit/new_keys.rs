@@ -12,21 +12,23 @@ use super::{Moment, Rate};
 /// to a nanosecond.
 #[derive(Debug, Default)]
 pub struct NewKeyBudget {
-    /// Arrival of the next key if all came at the rate, in nanoseconds since the Unix epoch.
+    /// Regular time of the next key: its arrival if all keys came at the rate.
+    ///
+    /// In nanoseconds since the Unix epoch.
     next: AtomicU64,
 }
 
 impl NewKeyBudget {
     /// Takes one new key from the budget. Returns `false` if there is none left.
     pub fn take(&self, rate: Rate, now: Moment) -> bool {
-        let take = |next| Self::after(rate, next, now);
+        let take = |next| Self::next_after_key(rate, next, now);
         let relaxed = Ordering::Relaxed;
         self.next.fetch_update(relaxed, relaxed, take).is_ok()
     }
 
     /// Returns whether a new key could be taken now.
     pub fn has_room(&self, rate: Rate, now: Moment) -> bool {
-        Self::after(rate, self.next.load(Ordering::Relaxed), now).is_some()
+        Self::next_after_key(rate, self.next.load(Ordering::Relaxed), now).is_some()
     }
 
     /// Returns the duration from `now` until the whole budget is available again.
@@ -45,11 +47,11 @@ impl NewKeyBudget {
     }
 
     /// Returns the next regular time after a key that comes `now`; `None` if it comes too early.
-    fn after(rate: Rate, next: u64, now: Moment) -> Option<u64> {
+    fn next_after_key(rate: Rate, next: u64, now: Moment) -> Option<u64> {
         let burst = rate.count_in(Duration::from_secs(1)).max(1);
         let latest = now + rate.time_for(burst - 1);
-        (next <= latest.as_nanos())
-            .then(|| (Moment::from_nanos(next.max(now.as_nanos())) + rate.interval()).as_nanos())
+        let regular = Moment::from_nanos(next);
+        (regular <= latest).then(|| (regular.max(now) + rate.interval()).as_nanos())
     }
 }
 

@@ -17,7 +17,7 @@ pub struct OriginTime {
     /// Instant since which the stopwatch stands still for the client. `NEVER`: it runs.
     stopped: Moment,
     /// Duration for which it stood still because the client did not read the response.
-    client_took: Duration,
+    unread_for: Duration,
 }
 
 impl OriginTime {
@@ -25,7 +25,7 @@ impl OriginTime {
     pub const NEW: Self = Self {
         last_piece: Moment::from_nanos(0),
         stopped: NEVER,
-        client_took: Duration::ZERO,
+        unread_for: Duration::ZERO,
     };
 
     /// Records the instant of the upload's last piece, and whether the client must send more.
@@ -42,7 +42,7 @@ impl OriginTime {
     /// Continues: the client has read the available part of the response.
     pub fn go_on(&mut self, now: Moment) {
         if self.is_stopped() {
-            self.client_took += now.since(self.stopped);
+            self.unread_for += now.since(self.stopped);
             self.stopped = NEVER;
         }
     }
@@ -60,7 +60,7 @@ impl OriginTime {
     /// Returns the duration until `now` at the origin of a request that left at `departed`.
     pub fn since(&self, departed: Moment, now: Moment) -> Duration {
         let span = now.min(self.stopped).since(self.began(departed));
-        span.saturating_sub(self.client_took)
+        span.saturating_sub(self.unread_for)
     }
 }
 

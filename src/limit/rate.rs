@@ -5,17 +5,20 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::to_float;
+use crate::{nanos, to_float};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Highest rate allowed, in requests per second. A thread can keep this pace.
 const MAX_PER_SECOND: u128 = 1_000_000;
 
-/// Longest period allowed, in days.
+/// Longest period allowed: 366 days.
 ///
 /// It keeps a level of four thousand million requests far from overflow.
-const MAX_PERIOD_DAYS: u64 = 366;
+const MAX_PERIOD: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// Upper bound of the digits before the decimal point of a count, and of the digits after it.
+const MAX_DIGITS: usize = 9;
 
 /// Exact rate of a bucket: `count` requests in each `period`, or [no limit](Rate::UNLIMITED).
 ///
@@ -42,6 +45,7 @@ enum Unit {
     Minute,
     Hour,
     Day,
+    /// The period is written as a duration, such as `250ms`.
     Spelled,
 }
 
@@ -185,7 +189,7 @@ impl FromStr for Rate {
 fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let has_point = whole.len() < text.len();
-    let fits = |part: &str| part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
+    let fits = |part: &str| part.len() <= MAX_DIGITS && part.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() || !fits(whole) || !fits(decimals) || (decimals.is_empty() && has_point) {
         return Err(RateError::Count);
     }
@@ -203,11 +207,9 @@ fn parse_period(text: &str) -> Result<(Unit, NonZeroU64), RateError> {
         Some((unit, _, seconds)) => (unit, Some(Duration::from_secs(seconds))),
         None => (Unit::Spelled, super::parse_duration(text)),
     };
-    let longest = Duration::from_secs(MAX_PERIOD_DAYS * 24 * 60 * 60);
-    let period = period.filter(|period| *period <= longest);
-    let nanos = u64::try_from(period.unwrap_or_default().as_nanos()).ok();
-    let nanos = nanos.and_then(NonZeroU64::new);
-    Ok((unit, nanos.ok_or(RateError::Period)?))
+    let period = period.filter(|period| *period <= MAX_PERIOD);
+    let period_nanos = period.and_then(|period| NonZeroU64::new(nanos(period)));
+    Ok((unit, period_nanos.ok_or(RateError::Period)?))
 }
 
 impl fmt::Display for Rate {

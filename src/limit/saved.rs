@@ -21,12 +21,12 @@ use super::{
 pub enum SavedAccount {
     /// See [`Algorithm::LeakyBucket`].
     LeakyBucket {
-        /// Ticks until the bucket is empty; negative if it has been empty for as long.
+        /// Ticks until the bucket is empty; negative: ticks since it became empty.
         ahead: i128,
     },
     /// See [`Algorithm::TokenBucket`].
     TokenBucket {
-        /// Ticks until no token is missing; negative if none has been missing for as long.
+        /// Ticks until no token is missing; negative: ticks since the last one was missing.
         ahead: i128,
     },
     /// See [`Algorithm::FixedWindow`].
@@ -118,9 +118,9 @@ impl Account {
 
 /// Bounds a level that was read from a file, so that it cannot overflow.
 ///
-/// No gateway saves a level above the highest burst, as many requests above the burst, and the
-/// highest cost.
+/// The highest level that a gateway saves is the sum of the largest burst, the largest number of
+/// requests above the burst, and the largest cost.
 fn bounded(ahead: i128, rate: Rate) -> i128 {
-    let most = (2 * i128::from(u32::MAX) + i128::from(Cost::MAX)) * rate.ticks_per_request();
-    ahead.clamp(-most, most)
+    let highest = (2 * i128::from(u32::MAX) + i128::from(Cost::MAX)) * rate.ticks_per_request();
+    ahead.clamp(-highest, highest)
 }

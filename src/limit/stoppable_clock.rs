@@ -10,7 +10,9 @@ use super::Moment;
 /// nothing leaks. Afterwards everything continues as if no time had passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoppableClock {
+    /// Duration by which the clock lags behind the real one while it runs.
     behind: Duration,
+    /// Instant that the clock shows while it stands.
     stopped: Option<Moment>,
 }
 
