@@ -55,7 +55,7 @@ fn the_same_seed_gives_the_same_steps() {
     for seed in everyday_seeds(&seeds(1, 20), is_short) {
         let [one, other] = [(); 2].map(|()| run(seed, str::to_owned).digest);
         assert_eq!(one, other, "seed {seed}");
-        assert!(one.0 > 10, "{} steps", one.0);
+        assert!(one.0 > 0, "seed {seed}");
     }
 }
 
