@@ -1,4 +1,8 @@
-//! Serialization of durations and percentages as whole numbers.
+//! Serialization of durations in nanoseconds, and of percentages in millionths.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Percent;
 
 /// Duration in nanoseconds.
 pub mod nanos {
@@ -36,18 +40,14 @@ pub mod nanos_spans {
     }
 }
 
-/// Percentage in millionths of the whole.
-pub mod millionths {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::Percent;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-    pub fn serialize<S: Serializer>(part: &Percent, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u32(part.millionths())
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u32(self.millionths())
     }
+}
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Percent, D::Error> {
-        u32::deserialize(from).map(Percent::from_millionths)
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        u32::deserialize(from).map(Self::from_millionths)
     }
 }

@@ -16,7 +16,7 @@ use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
 use super::{OriginGate, Queue, State};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal};
+use crate::zone::{StoreError, StoreHealth};
 
 /// State with which a gate shares its rate.
 pub(super) struct SharedGrid {
@@ -34,7 +34,7 @@ pub struct GateSharing {
     /// Whether this gateway uses its part alone: the store is out or refuses the gate's key.
     pub is_alone: bool,
     /// Reason for being alone; `None`: not alone, or only waiting for the other gateways.
-    pub why_alone: Option<StoreRefusal>,
+    pub why_alone: Option<StoreError>,
     /// Part of the rate that this gateway may use, above 0 and at most 1.
     pub part: f64,
     /// Number of gateways that share the rate; `None`: not known.
@@ -157,7 +157,7 @@ impl Dialogue for GridLink {
         Some(SlotClaim { demand, part, rate })
     }
 
-    async fn call(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
+    async fn call(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreError> {
         self.claim(claim).await
     }
 
@@ -166,7 +166,7 @@ impl Dialogue for GridLink {
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
         _: SlotClaim,
-        reply: Result<GridAnswer, StoreRefusal>,
+        reply: Result<GridAnswer, StoreError>,
     ) -> bool {
         let (now, origin) = (clock::now(), self.key.origin.as_str());
         let State { grid, gate: it, .. } = &mut *state;
@@ -202,9 +202,9 @@ impl Dialogue for GridLink {
 }
 
 /// Logs that this gateway uses its part of the rate alone, with the reason.
-fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal) {
-    let StoreRefusal { reason, remedy, .. } = why;
-    let what = if why.is_answer {
+fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreError) {
+    let remedy = why.remedy();
+    let what = if why.is_answer() {
         "the store refuses the claims of the origin's gate"
     } else {
         "the store does not answer"
@@ -212,13 +212,13 @@ fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreRefusal
     if is_known {
         tracing::warn!(
             origin,
-            error = reason,
+            error = why.to_string(),
             "{what}: this gateway goes on alone with 1/{parts} of the rate; {remedy}"
         );
     } else {
         tracing::warn!(
             origin,
-            error = reason,
+            error = why.to_string(),
             "{what}, and the number of gateways is unknown: this gateway goes on alone with 1/{parts} of the rate; set gateways in [origins.{origin}]; {remedy}"
         );
     }

@@ -10,7 +10,7 @@ use limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use super::store_key::StoreKey;
 use super::store_task::StoreTask;
 use crate::store::{Claim, GRID_FORM, StoreClock, StoreRate};
-use crate::zone::StoreRefusal;
+use crate::zone::StoreError;
 
 /// End of the log line for a key that the store refuses.
 const REFUSED: &str = "gate: this gateway goes on alone with its part of the rate";
@@ -52,15 +52,11 @@ impl GridLink {
     ///
     /// Returns an error if the store granted nothing in time. The caller may claim again, or let
     /// the gate use its own part alone until the store is back.
-    pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreRefusal> {
+    pub(super) async fn claim(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreError> {
         let SlotClaim { demand, part, rate } = claim;
         let pace = StoreRate::new(rate.0, Algorithm::LeakyBucket, rate.1);
         // Cannot fail for a valid configuration: such a rate is rejected when the file is read.
-        let pace = pace.map_err(|error| StoreRefusal {
-            is_answer: false,
-            reason: error.to_string(),
-            remedy: "",
-        })?;
+        let pace = pace.map_err(|error| StoreError::Refused(error.to_string()))?;
         let claim = Claim {
             grid: &self.key.name,
             gateway: self.key.gateway,

@@ -11,7 +11,7 @@ use super::store_task::{Caller, Dialogue, Shared, StoreTask};
 use super::{OriginGate, State};
 use crate::store::{BACKOFF_FORM, BackoffCall};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal};
+use crate::zone::{StoreError, StoreHealth};
 
 /// State with which a gate shares its back-off.
 pub(super) struct SharedBackoff {
@@ -98,7 +98,7 @@ impl Dialogue for LearningLink {
         (shared.caller.begins(due, now)).then(|| shared.exchange.ask(backoff, now))
     }
 
-    async fn call(&mut self, ask: &LearnedQuery) -> Result<LearnedReply, StoreRefusal> {
+    async fn call(&mut self, ask: &LearnedQuery) -> Result<LearnedReply, StoreError> {
         let call = BackoffCall {
             key: &self.key.name,
             ask,
@@ -117,7 +117,7 @@ impl Dialogue for LearningLink {
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
         asked: LearnedQuery,
-        reply: Result<LearnedReply, StoreRefusal>,
+        reply: Result<LearnedReply, StoreError>,
     ) -> bool {
         let now = clock::now();
         let learning = state.backing_off.as_mut().and_then(|it| it.learning());

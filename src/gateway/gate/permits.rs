@@ -21,7 +21,7 @@ use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
 use super::{OriginGate, Queue, State};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal};
+use crate::zone::{StoreError, StoreHealth};
 pub(super) use link::PermitsLink;
 
 /// Value of the end of the lease while there is no lease.
@@ -55,7 +55,7 @@ pub struct PermitSharing {
     /// Number of permits that this gateway uses without the pool; `None`: only lent permits.
     pub alone: Option<usize>,
     /// Reason for which the pool cannot be reached; `None`: it can be reached.
-    pub why_out: Option<StoreRefusal>,
+    pub why_out: Option<StoreError>,
     /// State of the pool as of its last reply; `None`: no reply yet.
     pub pool: Option<PoolCounts>,
 }
@@ -275,7 +275,7 @@ impl Dialogue for PermitsLink {
         Some((call, permits.terms))
     }
 
-    async fn call(&mut self, (call, terms): &Self::Call) -> Result<PoolReply, StoreRefusal> {
+    async fn call(&mut self, (call, terms): &Self::Call) -> Result<PoolReply, StoreError> {
         self.report(call, *terms).await
     }
 
@@ -284,7 +284,7 @@ impl Dialogue for PermitsLink {
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
         _: Self::Call,
-        reply: Result<PoolReply, StoreRefusal>,
+        reply: Result<PoolReply, StoreError>,
     ) -> bool {
         let (now, origin) = (clock::now(), self.key.origin.as_str());
         let needs = state.permit_needs(now);
@@ -314,9 +314,9 @@ impl Dialogue for PermitsLink {
 }
 
 /// Logs that the pool of this origin cannot be called, and how the gateway goes on.
-fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &StoreRefusal) {
-    let StoreRefusal { reason, remedy, .. } = why;
-    let what = if why.is_answer {
+fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &StoreError) {
+    let remedy = why.remedy();
+    let what = if why.is_answer() {
         "the store refuses the calls for the origin's permits"
     } else {
         "the store does not answer"
@@ -324,12 +324,12 @@ fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &St
     match permit_source {
         PermitSource::Alone(part) => tracing::warn!(
             origin,
-            error = reason,
+            error = why.to_string(),
             "{what}, and the lease of the permits has ended: this gateway goes on alone with {part} of {most} permits; {remedy}"
         ),
         PermitSource::Pool => tracing::warn!(
             origin,
-            error = reason,
+            error = why.to_string(),
             "{what}, and the lease of the permits has ended: this gateway starts no requests; {remedy}"
         ),
     }

@@ -6,7 +6,7 @@ use super::{
     BlockedTimes, GateOutage, GateOverride, GateSharing, KeyAtGate, OriginGate, PermitSharing,
 };
 use crate::time::clock;
-use crate::zone::StoreRefusal;
+use crate::zone::StoreError;
 
 /// Status of a gate, for the API and the metrics.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct GateState {
     /// Status of the shared permits; `None`: the permits are not shared.
     pub permits: Option<PermitSharing>,
     /// Reason for which the back-off is not shared; `None`: it is, or it does not have to be.
-    pub why_backs_off_alone: Option<StoreRefusal>,
+    pub why_backs_off_alone: Option<StoreError>,
     /// Effective number of permits.
     pub max_in_flight: Option<usize>,
     /// Override in force.

@@ -14,7 +14,7 @@ use crate::observe::metrics::{CountBy, StoreResult};
 use crate::observe::throttle::Throttle;
 use crate::store::{Error, Link};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal, store_result};
+use crate::zone::{StoreError, StoreHealth, store_result};
 
 /// Key in the store that the gates of an origin share, with the link of one worker.
 pub(super) struct StoreKey {
@@ -69,7 +69,7 @@ impl StoreKey {
         &mut self,
         reply: Result<T, Error>,
         what: &str,
-    ) -> Result<T, StoreRefusal> {
+    ) -> Result<T, StoreError> {
         self.calls.add(store_result(reply.as_ref().err()), 1);
         let (outage, refusal) = match reply.as_ref().err() {
             Some(error) if error.is_outage() => (Some(error.clone()), None),
@@ -79,7 +79,7 @@ impl StoreKey {
         if let Some(error) = refusal {
             self.log_refusal(error, what);
         }
-        reply.map_err(|error| (&error).into())
+        reply
     }
 
     /// Forgets an outage that ended the last call, so that this call alone does not count the store

@@ -15,7 +15,7 @@ use super::store_key::StoreKey;
 use super::{OriginGate, State};
 use crate::observe::metrics::{CountBy, StoreResult};
 use crate::time::clock;
-use crate::zone::{StoreHealth, StoreRefusal};
+use crate::zone::{StoreError, StoreHealth};
 
 /// Calls and replies between a gate and one key of the store.
 pub(super) trait Dialogue {
@@ -32,7 +32,7 @@ pub(super) trait Dialogue {
     fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call>;
 
     /// Calls the store.
-    async fn call(&mut self, call: &Self::Call) -> Result<Self::Reply, StoreRefusal>;
+    async fn call(&mut self, call: &Self::Call) -> Result<Self::Reply, StoreError>;
 
     /// Hands the reply to the gate. Returns whether the next call waits until the store is back.
     fn replied(
@@ -40,7 +40,7 @@ pub(super) trait Dialogue {
         gate: &Arc<OriginGate>,
         state: MutexGuard<'_, State>,
         call: Self::Call,
-        reply: Result<Self::Reply, StoreRefusal>,
+        reply: Result<Self::Reply, StoreError>,
     ) -> bool;
 
     /// Called when the store is back after an outage.
@@ -57,7 +57,7 @@ pub(super) struct Caller {
     /// Whether the task waits for a reply.
     is_calling: bool,
     /// Reason for which the last call had no reply; `None`: it had one.
-    pub(super) refusal: Option<StoreRefusal>,
+    pub(super) refusal: Option<StoreError>,
 }
 
 impl Caller {
@@ -169,7 +169,7 @@ impl StoreTask {
             };
             // A panic counts as no reply. The task must go on, as no other task calls for the gate.
             let called = AssertUnwindSafe(dialogue.call(&call)).catch_unwind().await;
-            let reply = called.unwrap_or_else(|_| Err(StoreRefusal::panicked()));
+            let reply = called.unwrap_or_else(|_| Err(StoreError::Panicked));
             if self.hand_over(dialogue, call, reply) {
                 while self.needs::<D>() && !dialogue.key().is_back().await {}
                 self.found::<D>();
@@ -190,7 +190,7 @@ impl StoreTask {
         &self,
         dialogue: &mut D,
         call: D::Call,
-        reply: Result<D::Reply, StoreRefusal>,
+        reply: Result<D::Reply, StoreError>,
     ) -> bool {
         let Some(gate) = self.gate.upgrade() else {
             return false;

@@ -1,4 +1,6 @@
-//! Answer of a script about a key, and the verdict that follows from it.
+//! Answer of the store to a join: the verdict of `limit` that follows from a script's findings.
+//!
+//! `reply` reads the findings from bytes.
 
 use config::redis::{ticks, whole_micros};
 use limit::{
@@ -6,7 +8,8 @@ use limit::{
     Rate, Reason, Refusal, SlidingWindowCounter, Verdict,
 };
 
-use super::reply::{Done, EntryReply};
+use super::operation::from_micros;
+use super::reply::{KeyReply, OperationReply};
 use super::stored_state::StoredState;
 use super::{Error, Join, StoreRate};
 
@@ -31,9 +34,9 @@ pub struct StoreAnswer {
 impl StoreAnswer {
     /// Returns the key's state after the decision, converted to another clock.
     ///
-    /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
-    pub fn account(&self, at: Moment) -> Account {
-        self.state.account(self.in_force.rate, self.now, at)
+    /// The other clock showed `own_now` when Redis's clock showed [`now`](Self::now).
+    pub fn account(&self, own_now: Moment) -> Account {
+        self.state.account(self.in_force.rate, self.now, own_now)
     }
 }
 
@@ -60,25 +63,25 @@ impl Charge {
         self.cost
     }
 
-    /// Returns the part with `cost` slots from index `from` on.
-    pub fn part(&self, from: u32, cost: Cost) -> Self {
+    /// Returns the part of `cost` slots that begins after the first `skipped` slots.
+    pub fn part(&self, skipped: u32, cost: Cost) -> Self {
         Self {
-            slot: self.slot + u64::from(from),
+            slot: self.slot + u64::from(skipped),
             cost,
             ..*self
         }
     }
 
-    /// Returns the part above `cost`, which is the last slots; `None` if there is none.
+    /// Returns the part above `cost`: the last slots. `None` if the charge is at most `cost`.
     pub fn too_much(&self, cost: Cost) -> Option<Self> {
-        let less = self.cost.above(cost)?;
-        Some(self.part(cost.get(), less))
+        let excess = self.cost.above(cost)?;
+        Some(self.part(cost.get(), excess))
     }
 
-    /// Returns the same number of slots, moved up by `by`.
-    pub fn moved_up(&self, by: Cost) -> Self {
+    /// Returns the charge with its slots moved up by the slots of `cost`.
+    pub fn moved_up(&self, cost: Cost) -> Self {
         Self {
-            slot: self.slot.saturating_sub(by.get().into()),
+            slot: self.slot.saturating_sub(cost.get().into()),
             ..*self
         }
     }
@@ -114,171 +117,150 @@ pub struct Retuned {
     pub in_force: InForce,
 }
 
-/// Converts Redis's microseconds to an instant.
-fn moment(micros: u64) -> Moment {
-    Moment::from_nanos(micros.saturating_mul(1000))
-}
-
-/// Converts a count, capped at `u32::MAX`.
+/// Converts a count. Larger numbers become `u32::MAX`.
 fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Returns the rate in force by a reply: another gateway's rate, or that of `pace`.
-pub(super) fn in_force(pace: &StoreRate, done: &Done) -> Result<InForce, Error> {
-    let rate = match &done.other_rate {
+pub(super) fn in_force(pace: &StoreRate, reply: &KeyReply) -> Result<InForce, Error> {
+    let rate = match &reply.other_rate {
         None => pace.rate(),
         Some(written) => written.parse().map_err(|_| Error::InvalidReply)?,
     };
     Ok(InForce {
         rate,
-        differs: done.other_rate.is_some(),
-        since: done.since,
+        differs: reply.other_rate.is_some(),
+        since: reply.since,
     })
 }
 
-/// Returns the answer to one of several equal joins: the one behind `nth` others.
-pub(super) fn answer(
-    join: &Join<'_>,
-    now: Moment,
-    done: &Done,
-    entry: &EntryReply,
-    nth: u32,
-) -> Result<StoreAnswer, Error> {
-    let in_force = in_force(join.pace, done)?;
-    let found = Found { entry, nth };
-    let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
-    let expires = expires_at(join, in_force.rate, now, &found);
+/// Returns the answer to a join.
+pub(super) fn answer(join: &Join<'_>, reply: &OperationReply<'_>) -> Result<StoreAnswer, Error> {
+    let in_force = in_force(join.pace, reply.key)?;
+    let decision = decide(join, in_force, reply).ok_or(Error::InvalidReply)?;
     // The script has charged by its own decision, so this decision must be the same.
-    if found.is_accepted() == matches!(verdict, Verdict::Reject(_)) {
+    if reply.is_done() == matches!(decision.verdict, Verdict::Reject(_)) {
         return Err(Error::InvalidReply);
     }
-    let charge = || Charge {
+    let charge = Charge {
         slot: match join.algorithm {
-            Algorithm::LeakyBucket => found.slot(join.limit.cost).0,
+            Algorithm::LeakyBucket => first_slot(reply, join.limit.cost),
             _ => 0,
         },
-        at: match join.algorithm {
-            Algorithm::SlidingWindowLog => moment(entry.found[1]),
-            _ => now,
+        at: match (join.algorithm, reply.entry.findings) {
+            (Algorithm::SlidingWindowLog, [_, accepted_at, ..]) => from_micros(accepted_at),
+            _ => reply.now,
         },
         cost: join.limit.cost,
     };
     Ok(StoreAnswer {
-        verdict,
-        now,
-        charge: found.is_accepted().then(charge),
+        verdict: decision.verdict,
+        now: reply.now,
+        charge: reply.is_done().then_some(charge),
         in_force,
-        usable_until: expires.filter(|_| found.is_accepted()),
-        state,
+        usable_until: decision.slot_expires.filter(|_| reply.is_done()),
+        state: decision.state,
     })
 }
 
-/// Findings of the script for one of several equal joins.
-struct Found<'a> {
-    entry: &'a EntryReply,
-    nth: u32,
+/// Decision on a join.
+struct Decision {
+    verdict: Verdict,
+    /// State of the key after the join.
+    state: StoredState,
+    /// When the slot expires: at its departure time, or at its window's end.
+    slot_expires: Option<Moment>,
 }
 
-impl Found<'_> {
-    /// Returns whether the script accepted the join.
-    fn is_accepted(&self) -> bool {
-        self.nth < self.entry.done
-    }
-
-    /// Returns the sum of the charges of the joins before it.
-    fn before(&self, cost: Cost) -> u64 {
-        u64::from(self.nth.min(self.entry.done)) * u64::from(cost.get())
-    }
-
-    /// Returns its slot, and the slot's distance from the first slot at the schedule's end.
-    fn slot(&self, cost: Cost) -> (u64, i128) {
-        let [.., end] = self.entry.found;
-        let free = &self.entry.free;
-        let slot = usize::try_from(self.nth).map_or(None, |nth| free.get(nth));
-        let slot = slot.copied().unwrap_or_else(|| {
-            let taken = u64::try_from(free.len()).unwrap_or(u64::MAX);
-            end.saturating_add(self.before(cost)).saturating_sub(taken)
-        });
-        (slot, i128::from(slot) - i128::from(end))
-    }
-}
-
-/// Returns when the slot of a request expires: at its departure time, or its window's end.
-fn expires_at(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
-    let [first, second, third, _] = found.entry.found;
-    let level = match join.algorithm {
-        Algorithm::LeakyBucket => {
-            let behind = found.slot(join.limit.cost).1;
-            ticks(rate, third, second) + behind * rate.ticks_per_request()
-        }
-        Algorithm::TokenBucket => {
-            let before = first.checked_add(found.before(join.limit.cost))?;
-            ticks(rate, before, second)
-        }
-        Algorithm::FixedWindow | Algorithm::SlidingWindowCounter => {
-            let period = u64::try_from(rate.period().as_nanos()).ok()?;
-            return Some(Moment::from_nanos(
-                first.checked_add(1)?.checked_mul(period)?,
-            ));
-        }
-        Algorithm::SlidingWindowLog => return None,
-    };
-    Some(Bucket::next_at_level(rate, level, now).drained_at(rate))
-}
-
-/// Computes the verdict from the script's findings with `limit`, and the key's state after it.
-fn verdict(
-    join: &Join<'_>,
-    InForce { rate, differs, .. }: InForce,
-    now: Moment,
-    found: &Found<'_>,
-) -> Option<(Verdict, StoredState)> {
-    let own = join.limit.burst.saturating_add(1);
-    let goes_by_rate = differs && !join.limit.is_unlimited();
-    let by_rate = rate.whole_count().filter(|_| goes_by_rate);
-    let capacity = by_rate.unwrap_or(own);
-    let allowance = Allowance { rate, capacity };
+/// Decides on a join from the script's findings; `None` if they are out of range.
+fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Option<Decision> {
+    let (rate, now) = (in_force.rate, reply.now);
     let cost = join.limit.cost;
-    let (before, [first, second, third, _]) = (found.before(cost), found.entry.found);
-    let in_window = |mut meter: Meter| {
-        let verdict = meter.decide(allowance, cost, now);
-        (verdict, StoredState::Window(meter))
+    let charged_before = reply.charged_before(cost);
+    let findings = reply.entry.findings;
+    let expires_at_level = |level| Some(Bucket::next_at_level(rate, level, now).drained_at(rate));
+    let decide_in_window = |mut meter: Meter, window| Decision {
+        verdict: meter.decide(allowance(join, in_force), cost, now),
+        state: StoredState::Window(meter),
+        slot_expires: window_end(window, rate),
     };
     Some(match join.algorithm {
         Algorithm::LeakyBucket => {
-            let level = ticks(rate, first.checked_add(before)?, second);
+            // Level in requests and a rest in ticks. At the end of the schedule, the level has the
+            // same rest.
+            let [requests, rest, schedule_requests, schedule_end] = findings;
+            let level = ticks(rate, requests.checked_add(charged_before)?, rest);
+            let slots_behind_end = i128::from(first_slot(reply, cost)) - i128::from(schedule_end);
             let schedule_level =
-                ticks(rate, third, second) + found.slot(cost).1 * rate.ticks_per_request();
-            let verdict = scheduled(join.sent_limit(), rate, now, level, schedule_level);
-            (
+                ticks(rate, schedule_requests, rest) + slots_behind_end * rate.ticks_per_request();
+            let verdict = decide_on_schedule(join.sent_limit(), rate, now, level, schedule_level);
+            Decision {
                 verdict,
-                StoredState::Level(raised(level, rate, cost, verdict)),
-            )
+                state: StoredState::Level(level_after(level, rate, cost, verdict)),
+                slot_expires: expires_at_level(schedule_level),
+            }
         }
         Algorithm::TokenBucket => {
-            let level = ticks(rate, first.checked_add(before)?, second);
-            let verdict = of_tokens(join.limit, rate, now, level);
-            (
+            let [requests, rest, ..] = findings;
+            let missing = ticks(rate, requests.checked_add(charged_before)?, rest);
+            let verdict = decide_by_tokens(join.limit, rate, now, missing);
+            Decision {
                 verdict,
-                StoredState::Missing(raised(level, rate, cost, verdict)),
-            )
+                state: StoredState::Missing(level_after(missing, rate, cost, verdict)),
+                slot_expires: expires_at_level(missing),
+            }
         }
         Algorithm::FixedWindow => {
-            let counted = FixedWindow::counted(first, small(second.checked_add(before)?));
-            in_window(Meter::FixedWindow(counted))
+            let [window, count, ..] = findings;
+            let count = small(count.checked_add(charged_before)?);
+            let counter = FixedWindow::counted(window, count);
+            decide_in_window(Meter::FixedWindow(counter), window)
         }
         Algorithm::SlidingWindowCounter => {
-            let (previous, current) = (small(second), small(third.checked_add(before)?));
-            let counter = SlidingWindowCounter::counted(first, previous, current);
-            in_window(Meter::SlidingWindowCounter(counter))
+            let [window, previous, current, _] = findings;
+            let current = small(current.checked_add(charged_before)?);
+            let counter = SlidingWindowCounter::counted(window, small(previous), current);
+            decide_in_window(Meter::SlidingWindowCounter(counter), window)
         }
-        Algorithm::SlidingWindowLog => logged(allowance, cost, now, found)?,
+        Algorithm::SlidingWindowLog => decide_by_log(allowance(join, in_force), cost, reply)?,
     })
 }
 
+/// Returns the first slot of a join: a slot that was refunded, or a slot at the schedule's end.
+fn first_slot(reply: &OperationReply<'_>, cost: Cost) -> u64 {
+    let [.., schedule_end] = reply.entry.findings;
+    let free_slots = &reply.entry.free_slots;
+    let free_slot = usize::try_from(reply.nth).map_or(None, |nth| free_slots.get(nth));
+    free_slot.copied().unwrap_or_else(|| {
+        let free_count = u64::try_from(free_slots.len()).unwrap_or(u64::MAX);
+        let after_joins_before = schedule_end.saturating_add(reply.charged_before(cost));
+        after_joins_before.saturating_sub(free_count)
+    })
+}
+
+/// Returns the end of a window, by its index since the Unix epoch; `None`: out of range.
+fn window_end(window: u64, rate: Rate) -> Option<Moment> {
+    let period = u64::try_from(rate.period().as_nanos()).ok()?;
+    let nanos = window.checked_add(1)?.checked_mul(period)?;
+    Some(Moment::from_nanos(nanos))
+}
+
+/// Returns the allowance of a window, as the script applies it.
+///
+/// A window's count is a part of its rate. So if another gateway's rate is in force, its count is.
+fn allowance(join: &Join<'_>, in_force: InForce) -> Allowance {
+    let InForce { rate, differs, .. } = in_force;
+    let other_count = rate.whole_count();
+    let other_count = other_count.filter(|_| differs && !join.limit.is_unlimited());
+    Allowance {
+        rate,
+        capacity: other_count.unwrap_or(join.limit.burst.saturating_add(1)),
+    }
+}
+
 /// Returns the level after a request. Only an accepted request raises it.
-fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
+fn level_after(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
     match verdict {
         Verdict::Reject(_) => level,
         Verdict::Pass { .. } | Verdict::Delay { .. } => {
@@ -287,56 +269,64 @@ fn raised(level: i128, rate: Rate, cost: Cost, verdict: Verdict) -> i128 {
     }
 }
 
-/// Returns the verdict of a token bucket that lacks `level` before the request.
-fn of_tokens(limit: Limit, rate: Rate, now: Moment, level: i128) -> Verdict {
+/// Returns the verdict of a token bucket that lacks `missing` ticks before the request.
+fn decide_by_tokens(limit: Limit, rate: Rate, now: Moment, missing: i128) -> Verdict {
     let limit = Limit {
         delay: Delay::Never,
         max_wait: None,
         ..limit
     };
-    let mut bucket = Bucket::next_at_level(rate, level, now);
+    let mut bucket = Bucket::next_at_level(rate, missing, now);
     match bucket.decide(rate, limit, now) {
         // As in `limit`: the number of missing tokens, plus one for this request.
         Verdict::Reject(refusal) => Verdict::Reject(Refusal {
             excess: bucket.excess(rate, now).plus(limit.cost),
             ..refusal
         }),
-        passes => passes,
+        accepted => accepted,
     }
 }
 
-/// Returns the verdict of a log, which counts the accepted requests within the last period.
-fn logged(
-    allowance: Allowance,
-    cost: Cost,
-    now: Moment,
-    found: &Found<'_>,
-) -> Option<(Verdict, StoredState)> {
-    let [first, _, third, fourth] = found.entry.found;
-    let counting = first.checked_add(found.before(cost))?;
-    let count = small(counting);
+/// Decides by a log, which counts the accepted requests within the last period.
+fn decide_by_log(allowance: Allowance, cost: Cost, reply: &OperationReply<'_>) -> Option<Decision> {
+    let [counted, _, next_after_accepted, next_after_rejected] = reply.entry.findings;
+    let counted = counted.checked_add(reply.charged_before(cost))?;
+    let count = small(counted);
     let excess = Excess::of(count).plus(cost);
-    if counting >= u64::from(allowance.for_cost(cost).capacity) {
-        let one_more_at = moment(fourth);
+    let decision = |verdict, count, one_more_at| Decision {
+        verdict,
+        state: StoredState::Log { count, one_more_at },
+        slot_expires: None,
+    };
+    if counted >= u64::from(allowance.for_cost(cost).capacity) {
+        let retry_at = from_micros(next_after_rejected);
         let refusal = Refusal {
             reason: Reason::Burst,
             excess,
-            retry_at: one_more_at,
+            retry_at,
         };
-        let state = StoredState::Log { count, one_more_at };
-        return Some((Verdict::Reject(refusal), state));
+        return Some(decision(Verdict::Reject(refusal), count, retry_at));
     }
-    let is_last = found.nth + 1 == found.entry.done;
-    let one_more_at = if is_last { moment(third) } else { now };
+    let is_last_accepted = reply.nth + 1 == reply.entry.done_count;
+    let one_more_at = if is_last_accepted {
+        from_micros(next_after_accepted)
+    } else {
+        reply.now
+    };
     let count = count.saturating_add(cost.get());
-    let state = StoredState::Log { count, one_more_at };
-    Some((Verdict::Pass { excess }, state))
+    Some(decision(Verdict::Pass { excess }, count, one_more_at))
 }
 
 /// Returns the verdict on a request that makes `level`.
 ///
 /// Its departure time is when the level `schedule_level` has leaked down to its `delay`.
-fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, schedule_level: i128) -> Verdict {
+fn decide_on_schedule(
+    limit: Limit,
+    rate: Rate,
+    now: Moment,
+    level: i128,
+    schedule_level: i128,
+) -> Verdict {
     let limit = Limit {
         max_wait: limit.max_wait.map(whole_micros),
         ..limit
@@ -346,14 +336,13 @@ fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, schedule_level:
         Verdict::Reject(_) => return verdict,
         Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
     };
-    let whenever = Limit {
+    let without_bounds = Limit {
         burst: u32::MAX,
-        delay: limit.delay,
         above_burst: 0,
         max_wait: None,
         ..limit
     };
-    match Bucket::next_at_level(rate, schedule_level, now).decide(rate, whenever, now) {
+    match Bucket::next_at_level(rate, schedule_level, now).decide(rate, without_bounds, now) {
         Verdict::Delay { until, .. } => Verdict::Delay { until, excess },
         _ => Verdict::Pass { excess },
     }

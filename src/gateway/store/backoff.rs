@@ -1,22 +1,17 @@
-//! Call and reply with which gateways share what they have learned about an origin.
+//! Call and reply by which gateways share what they have learned about an origin.
 
 use std::time::Duration;
 
 use config::redis::double;
-use limit::{
-    BackoffExchange, GivenBack, Learned, LearnedInFlight, LearnedQuery, LearnedRate, LearnedReply,
-    Moment, Percent, Token,
-};
+use limit::{BackoffExchange, Learned, LearnedQuery, LearnedReply, Moment, Token};
 
 use super::Error;
-use super::operation::micros;
-use super::reply::Packed;
+use super::operation::at_or_now;
+use super::reply::{DONE, Packed, TAKEN};
 use super::script::{Script, ScriptCall};
 
-/// Least lifetime of the stored state, in milliseconds. By then every cut has been restored.
-const LIFETIME: f64 = 600_000.0;
-/// Upper bound of a duration, in seconds.
-const MAX_SPAN: f64 = 1e9;
+/// Minimum lifetime of the stored state. By then every cut has been restored.
+const MIN_LIFETIME: Duration = Duration::from_secs(600);
 
 /// Call of a gateway: reports what it has learned about an origin, and asks for the stored state.
 #[derive(Clone, Debug)]
@@ -38,22 +33,21 @@ impl ScriptCall for BackoffCall<'_> {
     }
 
     fn packed(&self) -> Vec<u8> {
-        let (name, content) = match &self.ask.update {
-            Some((token, learned)) => (*token, packed(learned)),
-            None => (Token::default(), Vec::new()),
+        let (token, content, paused) = match &self.ask.update {
+            Some((token, learned)) => (*token, content_of(learned), learned.paused),
+            None => (Token::default(), Vec::new(), Duration::ZERO),
         };
-        let reported = self.ask.update.as_ref();
-        let paused = reported.map_or(Duration::ZERO, |(_, learned)| learned.paused);
+        let lifetime = (MIN_LIFETIME + paused).as_secs_f64() * 1000.0;
         let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
-        let mut call = Vec::with_capacity(50 + content.len());
-        call.extend(self.at.map_or(-1.0, micros).to_le_bytes());
-        call.extend(self.ask.known);
-        call.extend(double(self.ask.answers).to_le_bytes());
-        call.extend((LIFETIME + paused.as_secs_f64() * 1000.0).to_le_bytes());
-        call.extend(name);
-        call.extend(length.to_le_bytes());
-        call.extend(content);
-        call
+        let mut packed = Vec::with_capacity(50 + content.len());
+        packed.extend(at_or_now(self.at).to_le_bytes());
+        packed.extend(self.ask.known);
+        packed.extend(double(self.ask.answers).to_le_bytes());
+        packed.extend(lifetime.to_le_bytes());
+        packed.extend(token);
+        packed.extend(length.to_le_bytes());
+        packed.extend(content);
+        packed
     }
 
     fn read(&self, packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
@@ -61,22 +55,28 @@ impl ScriptCall for BackoffCall<'_> {
     }
 }
 
+/// Returns a state as JSON, which the script stores as it is.
+fn content_of(learned: &Learned) -> Vec<u8> {
+    serde_json::to_vec(learned).unwrap_or_default()
+}
+
+/// Reads a reply; `None` if it is not one of the script.
 fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
     let mut rest = Packed(packed);
     let now = rest.moment()?;
     match rest.take()? {
-        [0] => return Some(Err(Error::taken())),
-        [1] => {}
+        [TAKEN] => return Some(Err(Error::taken())),
+        [DONE] => {}
         _ => return None,
     }
     let stored = rest.moment()?;
     let token = rest.take()?;
-    let answers = Some(f64::from_le_bytes(rest.take()?));
-    let answers = answers.filter(|it| it.is_finite() && *it >= 0.0)?;
+    let answers = rest.number().filter(|answers| *answers >= 0.0)?;
     let counted_since = rest.moment()?;
-    let learned = match rest.length()? {
-        0 => None,
-        _ => Some(learned(&mut rest)?),
+    let content = rest.text()?;
+    let learned = match &*content {
+        "" => None,
+        content => Some(serde_json::from_str(content).ok()?),
     };
     rest.0.is_empty().then_some(Ok(LearnedReply {
         token,
@@ -88,100 +88,9 @@ fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
     }))
 }
 
-/// Packs the state, little-endian: durations in seconds, parts in millionths, -1 for none.
-fn packed(learned: &Learned) -> Vec<u8> {
-    let Learned {
-        rate, in_flight, ..
-    } = learned;
-    let mut packed = Vec::with_capacity(116);
-    let mut span = |span: Duration| packed.extend(span.as_secs_f64().to_le_bytes());
-    span(learned.cut_ago);
-    span(learned.paused);
-    span(rate.steady);
-    span(rate.steady_time);
-    span(in_flight.cut_ago);
-    match in_flight.given_back {
-        Some(it) => [it.ago, it.kept, it.mean].into_iter().for_each(span),
-        None => packed.extend([-1.0_f64; 3].into_iter().flat_map(f64::to_le_bytes)),
-    }
-    let counts = [
-        rate.answers,
-        rate.bad,
-        in_flight.answers,
-        in_flight.bad,
-        learned.cut,
-    ];
-    packed.extend(counts.into_iter().flat_map(u64::to_le_bytes));
-    let parts = [Some(rate.share), rate.trouble_at, Some(in_flight.share)];
-    for part in parts {
-        // Zero is not a valid point of trouble, so it stands for none.
-        let part = part.map_or(0, Percent::millionths);
-        packed.extend(part.to_le_bytes());
-    }
-    packed
-}
-
-/// Reads what [`packed`] wrote.
-fn learned(rest: &mut Packed<'_>) -> Option<Learned> {
-    let mut spans = [None; 8];
-    for span in &mut spans {
-        *span = read_span(f64::from_le_bytes(rest.take()?));
-    }
-    let [
-        cut_ago,
-        paused,
-        steady,
-        steady_time,
-        in_flight_cut_ago,
-        ago,
-        kept,
-        mean,
-    ] = spans;
-    let mut counts = [0; 5];
-    for count in &mut counts {
-        *count = u64::from_le_bytes(rest.take()?);
-    }
-    let [answers, bad, in_flight_answers, in_flight_bad, cut] = counts;
-    let mut part = || {
-        let part = Some(u32::from_le_bytes(rest.take()?));
-        part.filter(|part| *part <= Percent::ALL.millionths())
-    };
-    let (share, trouble_at, in_flight) = (part()?, part()?, part()?);
-    let given_back = match (ago, kept, mean) {
-        (Some(ago), Some(kept), Some(mean)) => Some(GivenBack { ago, kept, mean }),
-        _ => None,
-    };
-    Some(Learned {
-        cut,
-        cut_ago: cut_ago?,
-        paused: paused?,
-        rate: LearnedRate {
-            share: Percent::from_millionths(share.max(1)),
-            steady: steady?,
-            steady_time: steady_time?,
-            trouble_at: (trouble_at > 0).then(|| Percent::from_millionths(trouble_at)),
-            answers,
-            bad,
-        },
-        in_flight: LearnedInFlight {
-            share: Percent::from_millionths(in_flight.max(1)),
-            cut_ago: in_flight_cut_ago?,
-            answers: in_flight_answers,
-            bad: in_flight_bad,
-            given_back,
-        },
-    })
-}
-
-/// Reads a duration; `None` if it is not valid or stands for none.
-fn read_span(seconds: f64) -> Option<Duration> {
-    (0.0..MAX_SPAN)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
-}
-
 #[cfg(test)]
 mod tests {
+    use limit::{GivenBack, LearnedInFlight, LearnedRate, Percent};
     use proptest::prelude::*;
 
     use super::*;
@@ -233,10 +142,9 @@ mod tests {
 
         #[test]
         fn a_learned_state_survives_packing(known in any_learned()) {
-            let packed = packed(&known);
-            let mut rest = Packed(&packed);
-            prop_assert_eq!(learned(&mut rest), Some(known));
-            prop_assert!(rest.0.is_empty());
+            let content = content_of(&known);
+            let read: Learned = serde_json::from_slice(&content).unwrap();
+            prop_assert_eq!(read, known);
         }
 
         #[test]

@@ -1,4 +1,6 @@
 //! Connections to a Redis with a bound on the size of a reply.
+//!
+//! `socket` opens the sockets, `connection` chooses between one server and a cluster.
 
 use std::cell::RefCell;
 use std::io;
@@ -26,7 +28,7 @@ use super::socket::{self, Socket};
 /// The client connects to the nodes of its URL, then to all nodes that these report. A silent node,
 /// even a replica, delays both steps by this timeout. Both have to fit into the store's own timeout
 /// for connecting.
-pub(super) const NODE_CONNECTED: Duration = Duration::from_millis(800);
+pub(super) const NODE_CONNECT_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Beginning of the error text if the answer is not the protocol of Redis.
 pub(super) const NOT_REDIS: &str = "the server is not a usable Redis: ";
@@ -34,12 +36,11 @@ pub(super) const NOT_REDIS: &str = "the server is not a usable Redis: ";
 /// Upper bound of the bytes received before a reply is complete.
 ///
 /// Far above the replies of all scripts in a pipeline, and above the list of a cluster's slots. The
-/// parser of the client buffers whatever the server sends, and uses up to 64 bytes for a value of
-/// four.
+/// client buffers whatever the server sends, and uses up to 64 bytes for a value of four bytes.
 const MAX_REPLY: usize = 2 * 1024 * 1024;
 
 /// Upper bound of the quoted bytes of a foreign answer.
-const QUOTED: usize = 40;
+const MAX_QUOTED: usize = 40;
 
 /// Reason why received bytes cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +70,11 @@ impl Received {
 
     /// Counts received bytes. Fails if the reply is too large or does not begin like one of Redis.
     fn add(&self, received: &[u8], is_first: bool) -> Result<(), BadReply> {
-        if is_first && received.first().is_some_and(|byte| !is_type(*byte)) {
+        if is_first && received.first().is_some_and(|byte| !begins_value(*byte)) {
             let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));
             let line = lines.next().unwrap_or_default();
-            let begin = &line[..line.len().min(QUOTED)];
-            return Err(BadReply::Foreign(begin.escape_ascii().to_string()));
+            let beginning = &line[..line.len().min(MAX_QUOTED)];
+            return Err(BadReply::Foreign(beginning.escape_ascii().to_string()));
         }
         let before = self.bytes.fetch_add(received.len(), Ordering::Relaxed);
         if before + received.len() > MAX_REPLY {
@@ -83,25 +84,25 @@ impl Received {
     }
 }
 
-/// Returns whether a value of the protocol can begin with this byte.
-fn is_type(byte: u8) -> bool {
+/// Returns whether a value of Redis's protocol can begin with this byte.
+fn begins_value(byte: u8) -> bool {
     b"+-:$*_#,(!=%~>|".contains(&byte)
 }
 
 thread_local! {
     /// Authorities that sign the certificates of a cluster's nodes; `None`: those of the system.
     ///
-    /// The cluster client opens connections itself, also later, on the thread on which it was
-    /// created. It passes on only what is in a URL. A thread has one store.
-    static OF_NODES: RefCell<Option<Authorities>> = const { RefCell::new(None) };
+    /// The cluster client itself connects to new nodes, on the thread on which it was created, and
+    /// passes only what is in a URL. So the authorities are here. A thread has one store.
+    static NODE_AUTHORITIES: RefCell<Option<Authorities>> = const { RefCell::new(None) };
 }
 
 /// Sets the authorities by which this thread verifies nodes of clusters.
 pub(super) fn trust_nodes(authorities: Option<&Authorities>) {
-    OF_NODES.set(authorities.cloned());
+    NODE_AUTHORITIES.set(authorities.cloned());
 }
 
-/// Connection to one server. Requests that wait for replies share it.
+/// Connection to one server, which many waiting commands share.
 #[derive(Clone)]
 pub(super) struct BoundedConnection {
     connection: MultiplexedConnection,
@@ -141,9 +142,7 @@ impl BoundedConnection {
             _driver: Arc::new(Driver(driver)),
         })
     }
-}
 
-impl BoundedConnection {
     /// Sends all commands in one write. Returns a reply or an error for each.
     pub(super) async fn send_all(
         &self,
@@ -151,7 +150,7 @@ impl BoundedConnection {
     ) -> RedisResult<Vec<RedisResult<Value>>> {
         let sent = pipeline.query_async(&mut self.connection.clone()).await;
         self.received.note_reply();
-        // The client drops the waiting commands of a pipeline without the reason.
+        // The client fails the waiting commands of a pipeline without the reason.
         let bad = self.received.bad.get();
         sent.map_err(|error| bad.map_or(error, |bad| bad_reply(bad).into()))
     }
@@ -168,9 +167,9 @@ impl Connect for BoundedConnection {
     {
         async move {
             let info = info.into_connection_info()?;
-            let authorities = OF_NODES.with_borrow(Clone::clone);
+            let authorities = NODE_AUTHORITIES.with_borrow(Clone::clone);
             let opening = Self::open(&info, config, authorities.as_ref());
-            let opened = tokio::time::timeout(NODE_CONNECTED, opening).await;
+            let opened = tokio::time::timeout(NODE_CONNECT_TIMEOUT, opening).await;
             opened.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
         }
         .boxed()
@@ -194,8 +193,8 @@ impl ConnectionLike for BoundedConnection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         async move {
-            let sent = self.connection.req_packed_commands(pipeline, offset, count);
-            let replies = sent.await;
+            let sending = self.connection.req_packed_commands(pipeline, offset, count);
+            let replies = sending.await;
             self.received.note_reply();
             replies
         }

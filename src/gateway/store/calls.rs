@@ -7,7 +7,7 @@ use limit::{Algorithm, Moment};
 use smallvec::SmallVec;
 
 use super::StoreRate;
-use super::operation::{Entry, Operation, ScriptCommand, micros};
+use super::operation::{Entry, Operation, ScriptCommand, at_or_now, micros};
 
 /// Upper bound of the keys in a call of a script. Redis does nothing else during a call.
 pub(super) const MAX_KEYS: usize = 64;
@@ -25,9 +25,10 @@ pub(super) struct Calls<'a> {
 
 /// Operations of the same kind on keys of the same algorithm and rate.
 pub(super) struct Call<'a> {
-    pub(super) asked: ScriptCommand,
+    pub(super) command: ScriptCommand,
     pub(super) algorithm: Algorithm,
     pace: &'a StoreRate,
+    /// Time of the operations. `None` means now, on Redis's clock.
     at: Option<Moment>,
     pub(super) keys: Vec<&'a [u8]>,
     /// Entries for each key, with the number of equal operations.
@@ -45,53 +46,61 @@ pub(super) struct OperationLocation {
 }
 
 impl<'a> Calls<'a> {
-    /// Groups `operations` into calls with at most `most_keys` keys each.
+    /// Groups `operations` into calls with at most `max_keys` keys each.
     ///
     /// Operations on the same key keep their order.
-    pub(super) fn of(
-        asked: ScriptCommand,
+    pub(super) fn group(
+        command: ScriptCommand,
         operations: impl ExactSizeIterator<Item = Operation<'a>>,
-        most_keys: usize,
+        max_keys: usize,
     ) -> Self {
         let mut this = Self {
             calls: Vec::new(),
             locations: Vec::with_capacity(operations.len()),
         };
         // The location of each key's last operation.
-        let mut known: HashMap<&[u8], OperationLocation, RandomState> =
+        let mut last_of_key: HashMap<&[u8], OperationLocation, RandomState> =
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
-            let last = known.get(operation.key).copied();
-            let location = this.add(asked, operation, last, most_keys);
-            known.insert(operation.key, location);
+            let last = last_of_key.get(operation.key).copied();
+            let location = this.add(command, operation, last, max_keys);
+            last_of_key.insert(operation.key, location);
             this.locations.push(location);
         }
         this
     }
 
+    /// Adds an operation. `last`: location of the last operation on the same key.
     fn add(
         &mut self,
-        asked: ScriptCommand,
+        command: ScriptCommand,
         operation: Operation<'a>,
         last: Option<OperationLocation>,
-        most_keys: usize,
+        max_keys: usize,
     ) -> OperationLocation {
         if let Some(last) = last {
             let call = &mut self.calls[last.call];
             if call.is_for(&operation)
-                && let Some((entry, nth)) = call.add_to(last.key, operation.entry)
+                && let Some((entry, nth)) = call.add_to_key(last.key, operation.entry)
             {
                 return OperationLocation { entry, nth, ..last };
             }
         }
         // Never use a call before the key's last one, which would change the order of its
         // operations.
-        let from = last.map_or(0, |last| last.call + 1);
-        let has_room = |call: &Call<'_>| call.keys.len() < most_keys && call.is_for(&operation);
-        let open = self.calls[from..].iter().rposition(has_room);
-        let call = open.map_or(self.calls.len(), |index| from + index);
-        if open.is_none() {
-            self.calls.push(Call::new(asked, &operation));
+        let first_usable = last.map_or(0, |last| last.call + 1);
+        let has_room = |call: &Call<'_>| call.keys.len() < max_keys && call.is_for(&operation);
+        let found = self.calls[first_usable..].iter().rposition(has_room);
+        let call = found.map_or(self.calls.len(), |index| first_usable + index);
+        if found.is_none() {
+            self.calls.push(Call {
+                command,
+                algorithm: operation.algorithm,
+                pace: operation.pace,
+                at: operation.at,
+                keys: Vec::new(),
+                entries: Vec::new(),
+            });
         }
         let key = self.calls[call].add_key(&operation);
         OperationLocation {
@@ -104,23 +113,13 @@ impl<'a> Calls<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(asked: ScriptCommand, operation: &Operation<'a>) -> Self {
-        Self {
-            asked,
-            algorithm: operation.algorithm,
-            pace: operation.pace,
-            at: operation.at,
-            keys: Vec::new(),
-            entries: Vec::new(),
-        }
-    }
-
     /// Returns whether an operation has the same algorithm, rate and time as this call.
     fn is_for(&self, other: &Operation<'_>) -> bool {
         (self.algorithm, self.at) == (other.algorithm, other.at)
             && (std::ptr::eq(self.pace, other.pace) || self.pace == other.pace)
     }
 
+    /// Adds a key with its first operation. Returns the key's index.
     fn add_key(&mut self, operation: &Operation<'a>) -> usize {
         self.keys.push(operation.key);
         self.entries
@@ -128,13 +127,15 @@ impl<'a> Call<'a> {
         self.keys.len() - 1
     }
 
-    /// Adds an operation to a key of this call. Returns its entry, and its index among equal joins.
-    fn add_to(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
+    /// Adds an operation to a key of this call; `None` if the key has as many as it may have.
+    ///
+    /// Returns the index of its entry, and its index among equal joins.
+    fn add_to_key(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
         let entries = &mut self.entries[key];
         let index = entries.len().checked_sub(1)?;
         let (count, last) = &mut entries[index];
         // Two refunds of one charge are not the same as a refund of two.
-        if self.asked == ScriptCommand::Join && *last == new {
+        if self.command == ScriptCommand::Join && *last == new {
             *count += 1;
             return Some((index, *count - 1));
         }
@@ -155,9 +156,9 @@ impl<'a> Call<'a> {
         let rate = self.pace.packed();
         let entries: usize = self.entries().sum();
         let mut packed = Vec::with_capacity(19 + rate.len() + 2 * self.keys.len() + 32 * entries);
-        packed.push(self.asked as u8);
+        packed.push(self.command as u8);
         let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
-        add(&self.at.map_or(-1.0, micros).to_le_bytes());
+        add(&at_or_now(self.at).to_le_bytes());
         add(&micros(self.pace.since()).to_le_bytes());
         add(&short(rate.len()));
         add(rate);
@@ -194,7 +195,7 @@ mod tests {
         #[test]
         fn operations_on_a_key_keep_their_order(
             joins in prop::collection::vec((0..5_usize, 0..2_usize, 1..3_u32, any::<bool>()), 0..80),
-            most_keys in 1..4_usize,
+            max_keys in 1..4_usize,
         ) {
             let pace = |rate: &str| {
                 let rate = rate.parse().unwrap();
@@ -211,11 +212,11 @@ mod tests {
                     at: None,
                 })
                 .collect();
-            let calls = Calls::of(ScriptCommand::Join, joins.iter().map(Operation::from), most_keys);
+            let calls = Calls::group(ScriptCommand::Join, joins.iter().map(Operation::from), max_keys);
             prop_assert_eq!(calls.locations.len(), joins.len());
             for call in &calls.calls {
                 let mut keys = call.keys.clone();
-                prop_assert!(keys.len() <= most_keys);
+                prop_assert!(keys.len() <= max_keys);
                 keys.sort_unstable();
                 keys.dedup();
                 prop_assert_eq!(keys.len(), call.keys.len());

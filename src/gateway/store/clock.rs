@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use limit::Moment;
 
-/// Least time for which an answer counts.
+/// Minimum time for which an answer counts. It counts for up to twice as long.
 ///
 /// Synchronized clocks drift by less than a microsecond in this time.
 const KEPT: Duration = Duration::from_secs(10);
-/// Drift in nanoseconds: a larger contradiction between answers means that a clock was set.
-const DRIFT: i128 = 1_000_000;
+/// Maximum drift in nanoseconds. Answers that differ by more mean that a clock was set.
+const MAX_DRIFT: i128 = 1_000_000;
 
 /// Round trip of a request to the store, on the gateway's clock.
 #[derive(Clone, Copy, Debug)]
@@ -24,25 +24,25 @@ pub struct Trip {
 /// Difference of this gateway's clock to the store's, from the answers of the last seconds.
 ///
 /// The store read its clock after the request was sent and before its answer was received. So each
-/// answer bounds the difference on both sides. The narrowest bounds count, which come from the
+/// answer is a lower and an upper bound of the difference. The narrowest bounds count: those of the
 /// fastest answers.
 #[derive(Debug, Default)]
 pub struct StoreClock(Cell<Known>);
 
-/// Bounds of the difference, and the start of the present span of time.
+/// Bounds from the answers of the present period and of the previous one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Bounds from the present span of time, and from the span before it.
     present: Option<Bounds>,
-    before: Option<Bounds>,
+    previous: Option<Bounds>,
+    /// Start of the present period.
     began: Moment,
 }
 
-/// Least and largest possible difference, in nanoseconds.
+/// Lower and upper bound of the difference, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    least: i128,
-    most: i128,
+    min: i128,
+    max: i128,
 }
 
 impl StoreClock {
@@ -50,18 +50,19 @@ impl StoreClock {
     pub fn note(&self, Trip { sent, received }: Trip, store_time: Moment) {
         let ahead = |own: Moment| i128::from(own.as_nanos()) - i128::from(store_time.as_nanos());
         let new = Bounds {
-            least: ahead(sent),
-            most: ahead(received),
+            min: ahead(sent),
+            max: ahead(received),
         };
         let mut known = self.0.get();
-        if known.bounds().is_some_and(|it| it.contradicts(new)) {
+        if known.bounds().is_some_and(|bounds| bounds.contradict(new)) {
             known = Known::default();
         }
         if received.since(known.began) > KEPT {
-            known.before = known.present.take();
+            known.previous = known.present.take();
             known.began = received;
         }
-        known.present = Some(known.present.map_or(new, |it| it.narrowed(new)));
+        let narrowed = known.present.map_or(new, |bounds| bounds.narrowed(new));
+        known.present = Some(narrowed);
         self.0.set(known);
     }
 
@@ -71,24 +72,24 @@ impl StoreClock {
     /// half of the fastest round trip.
     pub fn own(&self, store_time: Moment) -> Moment {
         let bounds = self.0.get().bounds();
-        shifted(
-            store_time,
-            bounds.map_or(0, |it| i128::midpoint(it.least, it.most)),
-        )
+        let middle = bounds.map_or(0, |bounds| i128::midpoint(bounds.min, bounds.max));
+        shifted(store_time, middle)
     }
 
     /// Returns the latest instant on the gateway's clock at which the store's can show
     /// `store_time`.
     ///
-    /// It is late by the duration of the fastest way back.
+    /// It is late by the time that the fastest answer took from the store to here.
     pub fn latest(&self, store_time: Moment) -> Moment {
-        shifted(store_time, self.0.get().bounds().map_or(0, |it| it.most))
+        let bounds = self.0.get().bounds();
+        shifted(store_time, bounds.map_or(0, |bounds| bounds.max))
     }
 }
 
 impl Known {
+    /// Returns the bounds from both periods; `None`: no answer yet.
     fn bounds(self) -> Option<Bounds> {
-        match (self.present, self.before) {
+        match (self.present, self.previous) {
             (Some(one), Some(other)) => Some(one.narrowed(other)),
             (one, other) => one.or(other),
         }
@@ -99,15 +100,15 @@ impl Bounds {
     /// Returns the narrower bounds of both.
     fn narrowed(self, other: Self) -> Self {
         Self {
-            least: self.least.max(other.least),
-            most: self.most.min(other.most),
+            min: self.min.max(other.min),
+            max: self.max.min(other.max),
         }
     }
 
-    /// Returns whether no difference fits both bounds.
-    fn contradicts(self, other: Self) -> bool {
+    /// Returns whether no difference fits both bounds, even if the clocks have drifted.
+    fn contradict(self, other: Self) -> bool {
         let both = self.narrowed(other);
-        both.least - both.most > DRIFT
+        both.min - both.max > MAX_DRIFT
     }
 }
 

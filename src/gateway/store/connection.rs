@@ -7,7 +7,7 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Cmd, IntoConnectionInfo, Pipeline, RedisResult, Value};
 
-use super::bounded::{BoundedConnection, NODE_CONNECTED, trust_nodes};
+use super::bounded::{BoundedConnection, NODE_CONNECT_TIMEOUT, trust_nodes};
 #[cfg(test)]
 use super::simulated;
 use super::unanswered::UnansweredKey;
@@ -34,13 +34,13 @@ impl RedisConnection {
                     .set_connection_timeout(None)
                     .set_response_timeout(None);
                 let info = url.as_str().into_connection_info()?;
-                let opening = BoundedConnection::open(&info, config, authorities);
-                Ok(Self::Server(opening.await?))
+                let connection = BoundedConnection::open(&info, config, authorities).await?;
+                Ok(Self::Server(connection))
             }
             Servers::Cluster(nodes) => {
                 trust_nodes(authorities);
                 let client = ClusterClient::builder(nodes.iter().map(String::as_str))
-                    .connection_timeout(NODE_CONNECTED)
+                    .connection_timeout(NODE_CONNECT_TIMEOUT)
                     .build()?;
                 Ok(Self::Cluster(client.get_async_generic_connection().await?))
             }
@@ -69,10 +69,10 @@ impl RedisConnection {
                 let replies = commands.iter().map(|command| {
                     let mut connection = connection.clone();
                     async move {
-                        let mut under_way = unanswered.watch(command);
+                        let mut in_flight = unanswered.watch(command);
                         let reply = command.query_async(&mut connection).await;
                         if reply.is_ok() {
-                            under_way.is_answered();
+                            in_flight.mark_answered();
                         }
                         reply
                     }

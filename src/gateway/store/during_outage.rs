@@ -7,40 +7,37 @@ use limit::WithoutPool;
 pub fn during_outage(settings: &Settings) -> Option<String> {
     let is_shared = |store| store != StoreKind::Memory;
     let origins = || settings.origins.iter();
-    let others = || origins().filter(|it| !is_closed(it));
     let any_closed = origins().any(is_closed);
-    let part = match (
-        others().any(|it| it.shared_rate().is_some()),
-        others().any(|it| it.shared_permits().is_some()),
-    ) {
+    let going_on = || origins().filter(|origin| !is_closed(origin));
+    let shares_rate = going_on().any(|origin| origin.shared_rate().is_some());
+    let shares_permits = going_on().any(|origin| origin.shared_permits().is_some());
+    let shared_part = match (shares_rate, shares_permits) {
         (true, true) => Some("rate and max_in_flight"),
         (true, false) => Some("rate"),
         (false, true) => Some("max_in_flight"),
         (false, false) => None,
     };
-    let other = if any_closed { "other " } else { "" };
-    let part =
-        part.map(|part| format!("{other}origins go on with this gateway's part of their {part}"));
-    let fixed = |is_so: bool, text: &str| is_so.then(|| text.to_owned());
-    let zones = settings.zones.iter().any(|zone| is_shared(zone.store));
-    let mut rooms = origins().filter_map(|it| it.room.as_ref());
-    let effects = [
-        fixed(zones, "zones follow their on_store_failure"),
-        fixed(
-            any_closed,
-            "origins with on_store_failure = \"closed\" start no requests",
-        ),
-        part,
-        fixed(
-            rooms.any(|room| is_shared(room.store)),
-            "waiting rooms call no visitors",
-        ),
-    ];
-    let effects: Vec<String> = effects.into_iter().flatten().collect();
+    let mut rooms = origins().filter_map(|origin| origin.room.as_ref());
+    let mut effects = Vec::new();
+    if settings.zones.iter().any(|zone| is_shared(zone.store)) {
+        effects.push("zones follow their on_store_failure".to_owned());
+    }
+    if any_closed {
+        effects.push("origins with on_store_failure = \"closed\" start no requests".to_owned());
+    }
+    if let Some(part) = shared_part {
+        let other = if any_closed { "other " } else { "" };
+        effects.push(format!(
+            "{other}origins go on with this gateway's part of their {part}"
+        ));
+    }
+    if rooms.any(|room| is_shared(room.store)) {
+        effects.push("waiting rooms call no visitors".to_owned());
+    }
     match &effects[..] {
         [] => None,
         [one] => Some(one.clone()),
-        [most @ .., last] => Some(format!("{}, and {last}", most.join(", "))),
+        [first @ .., last] => Some(format!("{}, and {last}", first.join(", "))),
     }
 }
 

@@ -1,4 +1,6 @@
 //! Claims of slots: gateways share one grid of departure times at an origin.
+//!
+//! `permits` has the calls for the permits of an origin, `backoff` those for its learned state.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -6,13 +8,16 @@ use std::time::Duration;
 use config::redis::double;
 use limit::{ClassDemand, KeyNews, KeyReport, Moment, Rate, to_whole};
 
-use super::operation::micros;
-use super::reply::Packed;
+use super::operation::{at_or_now, micros};
+use super::reply::{OTHER_RATE, OWN_RATE, Packed, TAKEN};
 use super::script::{Script, ScriptCall};
 use super::{Error, StoreRate};
 
-/// Upper bound of the slots of the rate in one slot of the script. The fastest rate has 200.
+/// Upper bound of the rate's slots in one slot of the script. The fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
+
+/// Bytes of a key in the reply: its hash, and the number of gateways at which it waits.
+const KEY_BYTES: usize = 8 + 2;
 
 /// Claim: a gateway asks for slots of an origin's grid, and reports its waiters.
 #[derive(Clone, Debug)]
@@ -23,11 +28,11 @@ pub struct Claim<'a> {
     pub gateway: [u8; 8],
     /// Rate of the origin in this gateway's file.
     pub pace: &'a StoreRate,
-    /// Number of slots that it could use.
+    /// Number of slots that the gateway could use.
     pub slots: u64,
-    /// Share of its slots that it may take, above 0 and at most 1.
+    /// Share of its slots that the gateway may take, above 0 and at most 1.
     pub part: f64,
-    /// Duration of an answer: earlier slots are not granted.
+    /// Duration of an answer. Slots that are due sooner are not granted.
     pub lead: Duration,
     /// Demand of the classes with waiters; empty if there are none. At most 255.
     pub classes: &'a [ClassDemand],
@@ -44,17 +49,17 @@ pub struct ClaimReply {
     pub now: Moment,
     /// Number of gateways that share the grid, this one included.
     pub gateways: NonZeroU32,
-    /// Share of this gateway in the rate.
+    /// Share of the rate that this gateway gets.
     pub part: f64,
     /// Rate in force: the rate of the file that changed last.
     pub rate: Rate,
     /// First slot that no gateway has claimed.
     pub free: Moment,
-    /// Time from which on another claim would be granted more.
+    /// Time at which another claim would be granted more slots.
     pub again: Moment,
     /// Share of each class's waiters that wait at this gateway, in the order of the claim.
     pub classes: Vec<f64>,
-    /// Number of gateways at which its keys wait.
+    /// For each of its keys, the number of gateways at which requests of the key wait.
     pub keys: KeyNews,
     /// Slots that were granted.
     pub slots: Vec<Moment>,
@@ -71,10 +76,10 @@ impl ScriptCall for Claim<'_> {
     fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
         let changes = self.keys.map_or(&[][..], |keys| &keys.changes);
-        let room = 90 + rate.len() + 20 * self.classes.len() + 13 * changes.len();
-        let mut packed = Vec::with_capacity(room);
+        let capacity = 90 + rate.len() + 20 * self.classes.len() + 13 * changes.len();
+        let mut packed = Vec::with_capacity(capacity);
         let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
-        add(&self.at.map_or(-1.0, micros).to_le_bytes());
+        add(&at_or_now(self.at).to_le_bytes());
         add(&micros(self.pace.since()).to_le_bytes());
         add(&u16::try_from(rate.len()).unwrap_or(u16::MAX).to_le_bytes());
         add(rate);
@@ -82,8 +87,10 @@ impl ScriptCall for Claim<'_> {
         add(&double(self.slots).to_le_bytes());
         add(&self.part.to_le_bytes());
         add(&(self.lead.as_secs_f64() * 1e6).to_le_bytes());
-        let known = self.keys.map(|it| [it.generation, it.claim, it.answered]);
-        for number in known.unwrap_or_default() {
+        let numbers = self
+            .keys
+            .map(|keys| [keys.generation, keys.claim, keys.answered]);
+        for number in numbers.unwrap_or_default() {
             add(&double(number).to_le_bytes());
         }
         let count = u8::try_from(self.classes.len()).unwrap_or(u8::MAX);
@@ -109,18 +116,17 @@ impl ScriptCall for Claim<'_> {
 }
 
 impl ClaimReply {
-    /// Reads a reply; `None` if it is not one of the script. `own`: the rate of the claim.
-    fn read(packed: &[u8], own: Rate) -> Option<Result<Self, Error>> {
+    /// Reads a reply; `None` if it is not one of the script.
+    fn read(packed: &[u8], claimed_rate: Rate) -> Option<Result<Self, Error>> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
-        let gateways = number(&mut rest)?.max(1.0);
-        let part = number(&mut rest)?;
+        let gateways = rest.number()?.max(1.0);
+        let part = rest.number()?;
         let (free, again) = (moment(&mut rest)?, moment(&mut rest)?);
-        let [state] = rest.take()?;
-        let rate = match state {
-            0 => return Some(Err(Error::taken())),
-            1 => own,
-            2 => rest.text()?.parse().ok()?,
+        let rate = match rest.take()? {
+            [TAKEN] => return Some(Err(Error::taken())),
+            [OWN_RATE] => claimed_rate,
+            [OTHER_RATE] => rest.text()?.parse().ok()?,
             _ => return None,
         };
         let pieces = Some(u32::from_le_bytes(rest.take()?));
@@ -129,13 +135,13 @@ impl ClaimReply {
         let mut slots = Vec::with_capacity(count);
         for _ in 0..count {
             let first = moment(&mut rest)?;
-            let each = |piece: u32| first + rate.time_for(piece.into());
-            slots.extend((0..pieces).map(each));
+            let slot = |piece: u32| first + rate.time_for(piece.into());
+            slots.extend((0..pieces).map(slot));
         }
         let [count] = rest.take()?;
-        let classes = (0..count).map(|_| number(&mut rest));
+        let classes = (0..count).map(|_| rest.number());
         let classes = classes.collect::<Option<_>>()?;
-        let keys = news(&mut rest)?;
+        let keys = read_key_news(&mut rest)?;
         let is_part = part > 0.0 && part <= 1.0;
         if !is_part || !rest.0.is_empty() {
             return None;
@@ -157,15 +163,15 @@ impl ClaimReply {
 }
 
 /// Reads the part of the reply about keys.
-fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
+fn read_key_news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     let [is_noted] = rest.take()?;
-    let generation = number(rest)?;
+    let generation = rest.number()?;
     let bytes = rest.length()?;
-    let of_key = |_| {
+    let gateways_of_key = |_| {
         let key = u64::from_le_bytes(rest.take()?);
         Some((key, u16::from_le_bytes(rest.take()?)))
     };
-    let gateways = (0..bytes / 10).map(of_key);
+    let gateways = (0..bytes / KEY_BYTES).map(gateways_of_key);
     Some(KeyNews {
         is_noted: is_noted == 1,
         generation: to_whole(generation),
@@ -173,15 +179,10 @@ fn news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     })
 }
 
-/// Reads a finite number.
-fn number(rest: &mut Packed<'_>) -> Option<f64> {
-    Some(f64::from_le_bytes(rest.take()?)).filter(|number| number.is_finite())
-}
-
-/// Reads a time in microseconds, which may have decimals.
+/// Reads an instant in microseconds, which may have decimals.
 fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
-    let micros = number(rest)?.max(0.0);
-    // Compute the rest in nanoseconds separately: the product would not fit in a double.
+    let micros = rest.number()?.max(0.0);
+    // Convert the decimals separately: as nanoseconds, the whole number would not fit in a double.
     let nanos = to_whole(micros.fract() * 1000.0);
     Some(Moment::from_nanos(
         to_whole(micros).saturating_mul(1000) + nanos,

@@ -1,4 +1,6 @@
-//! Health of the store: outages and refusals.
+//! Health of the store, as all workers see it: outages and refusals.
+//!
+//! `link` finds the outages of one worker. `report` shows the health to users.
 
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,14 +17,19 @@ use crate::time::clock;
 /// Upper bound of the reasons of one outage that are logged, each once.
 const MAX_REASONS: usize = 8;
 
+/// Minimum interval of log lines about refusals, in seconds.
+const LOG_REFUSALS_EVERY: NonZeroU64 = NonZeroU64::new(60).expect("it is not zero");
+
 /// Store named in the file, shared by all workers.
 ///
 /// It is unavailable while any worker cannot reach it.
 pub struct StoreHealth {
+    /// Address, timeout and key prefix.
     settings: Redis,
     state: Mutex<State>,
-    /// Limits the log messages about refusals to one a minute.
-    refusals: Throttle,
+    /// Limits the log lines about refusals.
+    refusal_throttle: Throttle,
+    /// Durations of batches, from sending to the answer or to giving up.
     round_trips: Durations,
 }
 
@@ -33,7 +40,7 @@ struct State {
     during_outage: String,
     outage: Outage,
     /// Last refusal although the store was available.
-    refusal: Option<StoreRefusal>,
+    refusal: Option<Error>,
 }
 
 /// State of the present or last outage.
@@ -41,43 +48,12 @@ struct State {
 struct Outage {
     /// Number of workers that cannot reach the store.
     workers: usize,
+    /// Start of the outage.
     since: Moment,
     /// Reason of the last failure.
     reason: String,
     /// Reasons that were logged.
     logged: Vec<String>,
-}
-
-/// Reason why the store did not do an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreRefusal {
-    /// Whether the store answered.
-    pub is_answer: bool,
-    /// Reason, in the words of the store if it answered.
-    pub reason: String,
-    /// Remedy by an operator, as a part of a message.
-    pub remedy: &'static str,
-}
-
-impl StoreRefusal {
-    /// Creates the reason for a call that has panicked.
-    pub(crate) fn panicked() -> Self {
-        Self {
-            is_answer: false,
-            reason: "the call failed".to_owned(),
-            remedy: "see the log for a panic",
-        }
-    }
-}
-
-impl From<&Error> for StoreRefusal {
-    fn from(error: &Error) -> Self {
-        Self {
-            is_answer: error.is_answer(),
-            reason: error.to_string(),
-            remedy: error.remedy(),
-        }
-    }
 }
 
 impl StoreHealth {
@@ -86,7 +62,7 @@ impl StoreHealth {
         Self {
             settings,
             state: Mutex::default(),
-            refusals: Throttle::every(NonZeroU64::new(60).unwrap_or(NonZeroU64::MIN)),
+            refusal_throttle: Throttle::every(LOG_REFUSALS_EVERY),
             round_trips: Durations::default(),
         }
     }
@@ -120,8 +96,8 @@ impl StoreHealth {
     ///
     /// Logs the first refusal, then at most one a minute.
     pub(crate) fn refused(&self, zone: &str, error: &Error) {
-        self.state().refusal = Some(error.into());
-        if self.refusals.show(clock::now()).is_none() {
+        self.state().refusal = Some(error.clone());
+        if self.refusal_throttle.show(clock::now()).is_none() {
             return;
         }
         let remedy = error.remedy();
@@ -129,7 +105,7 @@ impl StoreHealth {
     }
 
     /// Returns the last refusal for any zone while the store was available.
-    pub fn last_refusal(&self) -> Option<StoreRefusal> {
+    pub fn last_refusal(&self) -> Option<Error> {
         self.state().refusal.clone()
     }
 
@@ -139,20 +115,17 @@ impl StoreHealth {
     }
 
     /// Creates a connection for one thread.
-    pub(super) fn store(&self) -> Store {
+    pub(super) fn connection(&self) -> Store {
         let redis = &self.settings;
         let mut store = Store::new(redis.url.clone(), &redis.prefix, redis.timeout);
         store.authorities.clone_from(&redis.ca);
         store
     }
 
-    /// Notes that a thread can no longer reach the store.
-    pub(super) fn lost(&self, error: &Error) {
-        let State {
-            during_outage,
-            outage,
-            ..
-        } = &mut *self.state();
+    /// Notes that a worker can no longer reach the store.
+    pub(super) fn begin_outage(&self, error: &Error) {
+        let state = &mut *self.state();
+        let (outage, during_outage) = (&mut state.outage, &state.during_outage);
         outage.workers += 1;
         if outage.workers == 1 {
             outage.since = clock::now();
@@ -162,8 +135,8 @@ impl StoreHealth {
         }
     }
 
-    /// Notes that a thread still cannot reach the store. `error`: failure of its last try.
-    pub(super) fn still_lost(&self, error: &Error) {
+    /// Notes that a worker still cannot reach the store. `error`: failure of its last probe.
+    pub(super) fn continue_outage(&self, error: &Error) {
         let outage = &mut self.state().outage;
         outage.reason = error.to_string();
         if outage.logged.len() < MAX_REASONS && !outage.logged.contains(&outage.reason) {
@@ -173,13 +146,13 @@ impl StoreHealth {
         }
     }
 
-    /// Notes the end of the outage of a thread.
+    /// Notes the end of a worker's outage.
     ///
-    /// `is_back`: the thread reaches the store again. If not, it no longer uses the store.
-    pub(super) fn found(&self, is_back: bool) {
+    /// `is_back`: the worker reaches the store again. If not, it no longer uses the store.
+    pub(super) fn end_outage(&self, is_back: bool) {
         let outage = &mut self.state().outage;
         outage.workers = outage.workers.saturating_sub(1);
-        // If the worker uses another store by now, the state of this one is unknown.
+        // A worker that now uses another store cannot say whether this one is back.
         if outage.workers == 0 && is_back {
             let out_for = clock::now().since(outage.since);
             tracing::info!(store = %self.settings.url, ?out_for, "the store is back");
@@ -187,7 +160,7 @@ impl StoreHealth {
     }
 
     /// Records the duration of a batch until its answer or until it was given up.
-    pub(super) fn asked(&self, span: Duration) {
+    pub(super) fn record_round_trip(&self, span: Duration) {
         self.round_trips.record(span);
     }
 }
@@ -210,19 +183,19 @@ mod tests {
     fn an_outage_keeps_its_newest_reason_and_logs_few_reasons_once() {
         let store = StoreHealth::new(Redis::default());
         let reason = || store.outage().map(|(_, reason)| reason);
-        store.lost(&Error::Unreachable("refused".to_owned()));
-        store.still_lost(&Error::Late);
-        store.still_lost(&Error::Late);
+        store.begin_outage(&Error::Unreachable("refused".to_owned()));
+        store.continue_outage(&Error::Late);
+        store.continue_outage(&Error::Late);
         assert_eq!(reason(), Some(Error::Late.to_string()));
         assert_eq!(store.state().outage.logged.len(), 2);
         for nth in 0..20 {
-            store.still_lost(&Error::NotWritable(nth.to_string()));
+            store.continue_outage(&Error::NotWritable(nth.to_string()));
         }
         let newest = Error::NotWritable("19".to_owned()).to_string();
         assert_eq!(reason(), Some(newest));
         assert_eq!(store.state().outage.logged.len(), MAX_REASONS);
-        store.found(true);
-        store.lost(&Error::Late);
+        store.end_outage(true);
+        store.begin_outage(&Error::Late);
         assert_eq!(store.state().outage.logged.len(), 1);
     }
 }

@@ -1,25 +1,30 @@
 //! Calls for permits of keys, for which `in_flight` applies over all gateways.
+//!
+//! `permits` has the calls for the permits of an origin.
 
 use std::time::Duration;
 
 use config::redis::double;
 use limit::{KeyPermitsCall, KeyPermitsReply, Moment};
 
-use super::operation::micros;
-use super::reply::Packed;
+use super::operation::{at_or_now, span_micros};
+use super::reply::{DONE, Packed, TAKEN, TOO_LATE};
 use super::script::{self, Script};
 use super::{Error, Store};
+
+/// Call for a key: its name, the lifetime of its permits, and the content.
+///
+/// The name is that in Redis after the [`Store`]'s prefix. The lifetime applies if the gateway does
+/// not call again.
+pub type KeyCall<'a> = (&'a [u8], Duration, KeyPermitsCall);
 
 /// Calls of one gateway: reports its permits of keys, and asks for more.
 #[derive(Clone, Debug)]
 pub struct InFlightCalls<'a> {
     /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
-    /// For each key its name, the lifetime of its permits, and the call.
-    ///
-    /// The name is that in Redis after the [`Store`]'s prefix. The lifetime applies if the gateway
-    /// does not call again.
-    pub calls: &'a [(&'a [u8], Duration, KeyPermitsCall)],
+    /// For each key its name, the lifetime of its permits, and the content.
+    pub calls: &'a [KeyCall<'a>],
     /// Time of the calls. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
 }
@@ -28,60 +33,53 @@ impl Store {
     /// Makes all calls, in order and in one round trip. Returns a reply for each.
     pub async fn key_permits(
         &self,
-        asked: &InFlightCalls<'_>,
+        calls: &InFlightCalls<'_>,
     ) -> Vec<Result<KeyPermitsReply, Error>> {
-        let most = self.most_keys();
-        let mut replies = self.carry_calls(asked, most).await;
-        let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
-        if self.most_keys() < most && replies.iter().any(is_refused) {
-            // A call for several keys did nothing, because the keys are on several nodes.
-            replies = self.carry_calls(asked, self.most_keys()).await;
+        let max_keys = self.max_keys();
+        let mut replies = self.call_for_key_permits(calls, max_keys).await;
+        if self.must_split(max_keys, &replies) {
+            replies = self.call_for_key_permits(calls, self.max_keys()).await;
         }
         replies
     }
 
-    /// Makes all calls, with at most `most_keys` keys in each call of the script.
-    async fn carry_calls(
+    /// Makes all calls, with at most `max_keys` keys in each call of the script.
+    async fn call_for_key_permits(
         &self,
-        asked: &InFlightCalls<'_>,
-        most_keys: usize,
+        calls: &InFlightCalls<'_>,
+        max_keys: usize,
     ) -> Vec<Result<KeyPermitsReply, Error>> {
-        let parts: Vec<_> = parts(asked.calls, most_keys);
-        let packed: Vec<_> = parts.iter().map(|part| asked.packed(part)).collect();
+        let parts = parts(calls.calls, max_keys);
+        let packed: Vec<_> = parts.iter().map(|part| calls.packed(part)).collect();
         let command = |index: usize, sent: Option<&_>| {
             let keys = parts[index].iter().map(|(key, ..)| *key);
-            script::command(Script::InFlight, keys, &packed[index], self.prefix(), sent)
+            script::command(Script::InFlight, keys, &packed[index], &self.prefix, sent)
         };
         let replies = self.run(parts.len(), command).await;
-        let mut all = Vec::with_capacity(asked.calls.len());
-        for (part, reply) in parts.iter().zip(replies) {
-            match reply.and_then(|it| self.read(&it, |packed| read(packed, part.len()))) {
-                Ok(keys) => all.extend(keys),
-                Err(error) => all.extend(part.iter().map(|_| Err(error.clone()))),
-            }
-        }
-        all
+        let replies = parts.iter().zip(replies).flat_map(|(part, reply)| {
+            let keys = reply.and_then(|it| self.read(&it, |packed| read(packed, part.len())));
+            keys.unwrap_or_else(|error| vec![Err(error); part.len()])
+        });
+        replies.collect()
     }
 }
 
-/// Splits the calls into parts with the same lifetime and at most `most_keys` keys each.
-fn parts<'c, 'a>(
-    calls: &'c [(&'a [u8], Duration, KeyPermitsCall)],
-    most_keys: usize,
-) -> Vec<&'c [(&'a [u8], Duration, KeyPermitsCall)]> {
-    let same = calls.chunk_by(|(_, one, _), (_, other, _)| one == other);
-    same.flat_map(|part| part.chunks(most_keys.max(1)))
-        .collect()
+/// Splits the calls into parts with the same lifetime and at most `max_keys` keys each.
+fn parts<'c, 'a>(calls: &'c [KeyCall<'a>], max_keys: usize) -> Vec<&'c [KeyCall<'a>]> {
+    let same_lifetime = calls.chunk_by(|(_, one, _), (_, other, _)| one == other);
+    let parts = same_lifetime.flat_map(|part| part.chunks(max_keys.max(1)));
+    parts.collect()
 }
 
 impl InFlightCalls<'_> {
-    fn packed(&self, part: &[(&[u8], Duration, KeyPermitsCall)]) -> Vec<u8> {
-        let kept = part.first().map_or(Duration::ZERO, |(_, kept, _)| *kept);
+    /// Packs calls with the same lifetime in the form that the script reads.
+    fn packed(&self, part: &[KeyCall<'_>]) -> Vec<u8> {
+        let lifetime = part.first().map_or(Duration::ZERO, |call| call.1);
         let mut packed = Vec::with_capacity(24 + 48 * part.len());
-        packed.extend_from_slice(&self.at.map_or(-1.0, micros).to_le_bytes());
+        packed.extend_from_slice(&at_or_now(self.at).to_le_bytes());
         packed.extend_from_slice(&self.gateway);
         let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
-        add((kept.as_secs_f64() * 1e6).min(1e15).round());
+        add(span_micros(lifetime));
         for (.., call) in part {
             add(double(call.number));
             for permits in [call.has, call.requested, call.yields] {
@@ -98,22 +96,22 @@ impl InFlightCalls<'_> {
 fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPermitsReply, Error>>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;
-    let read = (0..keys).map(|_| read_key(&mut rest));
-    let read = read.collect::<Option<Vec<_>>>()?;
-    rest.0.is_empty().then_some(read)
+    let replies = (0..keys).map(|_| read_key(&mut rest));
+    let replies = replies.collect::<Option<Vec<_>>>()?;
+    rest.0.is_empty().then_some(replies)
 }
 
+/// Reads the part of a reply about one key.
 fn read_key(rest: &mut Packed<'_>) -> Option<Result<KeyPermitsReply, Error>> {
-    let count = |whole: u64| usize::try_from(whole).ok();
     match rest.take()? {
-        [0] => Some(Err(Error::taken())),
-        [1] => Some(Ok(KeyPermitsReply {
-            granted: count(rest.whole()?)?,
-            others: count(rest.whole()?)?,
-            withheld: count(rest.whole()?)?,
+        [TAKEN] => Some(Err(Error::taken())),
+        [DONE] => Some(Ok(KeyPermitsReply {
+            granted: rest.count()?,
+            others: rest.count()?,
+            withheld: rest.count()?,
             others_wait: rest.take()? == [1],
         })),
-        [2] => Some(Err(Error::too_late())),
+        [TOO_LATE] => Some(Err(Error::too_late())),
         _ => None,
     }
 }

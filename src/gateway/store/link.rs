@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::Notify;
@@ -17,15 +18,15 @@ use crate::time::clock;
 
 /// Link of one thread to the store: a connection, an outage, and an estimate of the store's clock.
 ///
-/// All features that share through the store use it: they pass it operations, and get the replies.
+/// Zones, gates and waiting rooms pass it their operations and get the replies.
 ///
-/// **Outages.** While the store is unavailable, the link tries at intervals whether it accepts a
-/// write. Each user decides which failure begins an outage ([`lose`](Self::lose)), because a
-/// failure has different costs. Each request of a zone waits for the store. So the first failure
-/// begins an outage, and the zone makes no calls until it ends. A gate has slots ahead. Without the
-/// store it sends its share of the rate in addition to gateways that still reach the store. So it
-/// continues to claim for a while ([`Claims`](limit::Claims)), also in an outage that a zone has
-/// found.
+/// **Outages.** During an outage, the link probes the store at intervals until the store accepts a
+/// write. Each user decides which failure begins an outage ([`lose`](Self::lose)), because the
+/// costs of a failure differ. Each request of a zone waits for the store. So the first failure
+/// begins an outage, and the zone makes no calls until it ends. A gate has claimed slots ahead.
+/// Without the store, the gate sends its share of the rate in addition to the gateways that still
+/// reach the store. So it continues to claim for a while ([`Claims`](limit::Claims)), even if a
+/// zone has begun an outage.
 ///
 /// **The clock.** A zone uses the [latest](StoreClock::latest) estimate, because a request that
 /// leaves too early breaks the limit. A gate uses the [middle](StoreClock::own), because its
@@ -34,10 +35,11 @@ pub struct Link {
     store: Store,
     health: Arc<StoreHealth>,
     clock: Rc<StoreClock>,
-    users: RefCell<Vec<Weak<dyn LinkUser>>>,
+    /// User that is notified when an outage begins; `None`: no zone uses the store yet.
+    user: RefCell<Option<Weak<dyn LinkUser>>>,
     is_out: Cell<bool>,
-    /// Notifies that the unavailable store was tried.
-    tried: Notify,
+    /// Notifies that the unavailable store was probed.
+    probed: Notify,
 }
 
 /// User of a link that must know at once when an outage begins.
@@ -46,19 +48,41 @@ pub trait LinkUser: Any {
     fn lost(&self);
 }
 
-/// Part of a thread in an outage. It ends when this is dropped.
+/// Outage of one thread. It ends when this is dropped.
 struct Outage {
     health: Arc<StoreHealth>,
     is_back: bool,
 }
 
+impl Outage {
+    /// Probes the store at intervals until it accepts a write, or until the link is dropped.
+    async fn probe_until_back(mut self, link: Weak<Link>, mut next_try: Duration) {
+        while !self.is_back {
+            sleep(next_try).await;
+            let Some(link) = link.upgrade() else {
+                return;
+            };
+            // A panic counts as a failed probe. Otherwise the store would never be probed again.
+            let probed = AssertUnwindSafe(link.store.probe()).catch_unwind().await;
+            self.is_back = matches!(probed, Ok(Ok(())));
+            if let Ok(Err(error)) = &probed {
+                self.health.continue_outage(error);
+            }
+            link.is_out.set(!self.is_back);
+            next_try = link.store.next_try();
+            link.probed.notify_waiters();
+        }
+    }
+}
+
 impl Drop for Outage {
     fn drop(&mut self) {
-        self.health.found(self.is_back);
+        self.health.end_outage(self.is_back);
     }
 }
 
 thread_local! {
+    /// Links of this thread.
     static HERE: RefCell<Vec<Weak<Link>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -67,17 +91,17 @@ impl Link {
     pub fn here(health: &Arc<StoreHealth>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             here.retain(|link| link.strong_count() > 0);
-            let is_its = |link: &Rc<Self>| Arc::ptr_eq(&link.health, health);
-            if let Some(known) = here.iter().filter_map(Weak::upgrade).find(is_its) {
+            let is_to_store = |link: &Rc<Self>| Arc::ptr_eq(&link.health, health);
+            if let Some(known) = here.iter().filter_map(Weak::upgrade).find(is_to_store) {
                 return known;
             }
             let new = Rc::new(Self {
-                store: health.store(),
+                store: health.connection(),
                 health: Arc::clone(health),
                 clock: Rc::default(),
-                users: RefCell::default(),
+                user: RefCell::default(),
                 is_out: Cell::default(),
-                tried: Notify::new(),
+                probed: Notify::new(),
             });
             here.push(Rc::downgrade(&new));
             new
@@ -94,28 +118,23 @@ impl Link {
     /// In a cluster each node has its own clock. There each user gets its own estimate, because the
     /// key of a gate is on one node.
     pub fn clock(&self) -> Rc<StoreClock> {
-        if self.store.is_cluster() {
+        if self.store.url.is_cluster() {
             return Rc::default();
         }
         Rc::clone(&self.clock)
     }
 
-    /// Returns the user of this type, which is notified when an outage begins.
+    /// Returns the user of this link, which is notified when an outage begins.
     ///
     /// If there is none, `new` creates it, and the link connects before any operation.
     pub fn user<U: LinkUser>(self: &Rc<Self>, new: impl FnOnce(&Rc<Self>) -> U) -> Rc<U> {
-        let mut users = self.users.borrow_mut();
-        users.retain(|user| user.strong_count() > 0);
-        let known = users.iter().filter_map(Weak::upgrade);
-        if let Some(known) = known
-            .map(|it| it as Rc<dyn Any>)
-            .find_map(|it| it.downcast().ok())
-        {
+        let known = self.live_user().map(|user| user as Rc<dyn Any>);
+        if let Some(Ok(known)) = known.map(Rc::downcast) {
             return known;
         }
         let user = Rc::new(new(self));
         let weak: Weak<U> = Rc::downgrade(&user);
-        users.push(weak);
+        self.user.replace(Some(weak));
         let link = Rc::clone(self);
         spawn_local(async move {
             if let Err(error) = link.store.probe().await {
@@ -125,17 +144,22 @@ impl Link {
         user
     }
 
+    /// Returns the user, unless it was dropped.
+    fn live_user(&self) -> Option<Rc<dyn LinkUser>> {
+        self.user.borrow().as_ref().and_then(Weak::upgrade)
+    }
+
     /// Calls a script. Returns its reply, and the duration of the round trip.
     pub async fn call<C: ScriptCall>(&self, call: &C) -> (Result<C::Reply, Error>, Trip) {
         self.run(self.store.call(call)).await
     }
 
     /// Runs operations. Returns the replies, and the duration of the round trip.
-    pub async fn run<T>(&self, asked: impl Future<Output = T>) -> (T, Trip) {
+    pub async fn run<T>(&self, operations: impl Future<Output = T>) -> (T, Trip) {
         let sent = clock::now();
-        let replies = asked.await;
+        let replies = operations.await;
         let received = clock::now();
-        self.health.asked(received.since(sent));
+        self.health.record_round_trip(received.since(sent));
         (replies, Trip { sent, received })
     }
 
@@ -147,48 +171,27 @@ impl Link {
     /// Begins an outage, which lasts until the store accepts a write.
     pub fn lose(self: &Rc<Self>, error: &Error) {
         if self.is_out.replace(true) {
-            self.health.still_lost(error);
+            self.health.continue_outage(error);
             return;
         }
-        self.health.lost(error);
+        self.health.begin_outage(error);
         let outage = Outage {
             health: Arc::clone(&self.health),
             is_back: false,
         };
-        let users = self.users.borrow().clone();
-        users
-            .iter()
-            .filter_map(Weak::upgrade)
-            .for_each(|user| user.lost());
-        let mut next_try = self.store.next_try();
-        let link = Rc::downgrade(self);
-        spawn_local(async move {
-            // Move the whole of it: a block that names only a field takes a copy of that.
-            let mut outage = outage;
-            while !outage.is_back {
-                sleep(next_try).await;
-                let Some(link) = link.upgrade() else {
-                    return;
-                };
-                // A panic counts as a failed try. Otherwise the store would never be tried again.
-                let probed = AssertUnwindSafe(link.store.probe()).catch_unwind().await;
-                outage.is_back = matches!(probed, Ok(Ok(())));
-                if let Ok(Err(error)) = &probed {
-                    link.health.still_lost(error);
-                }
-                link.is_out.set(!outage.is_back);
-                next_try = link.store.next_try();
-                link.tried.notify_waiters();
-            }
-        });
+        if let Some(user) = self.live_user() {
+            user.lost();
+        }
+        let (link, next_try) = (Rc::downgrade(self), self.store.next_try());
+        spawn_local(outage.probe_until_back(link, next_try));
     }
 
-    /// Waits for the next try of an unavailable store, or else for the time between two tries.
+    /// Waits for the next probe of an unavailable store, or else for the time between two probes.
     ///
     /// Returns whether the store is then available.
     pub async fn is_back(&self) -> bool {
         if self.is_out() {
-            self.tried.notified().await;
+            self.probed.notified().await;
         } else {
             sleep(self.store.next_try()).await;
         }

@@ -1,4 +1,15 @@
-//! Decisions of [`limit`] made in Redis: gateways share a bucket per key.
+//! Decisions of [`limit`] made in Redis: gateways share buckets, origins and waiting rooms.
+//!
+//! | module | content |
+//! |---|---|
+//! | `link` | the users' way to the store: connection, outages and clock of one worker |
+//! | `health` | outages and refusals, as all workers see them |
+//! | `client`, `connection`, `bounded`, `socket` | the connection, from commands down to bytes |
+//! | `probe`, `patience`, `refusal`, `unanswered` | what happens if Redis does not answer |
+//! | `operation`, `calls`, `reply`, `answer`, `stored_state` | joins and refunds of keys |
+//! | `grid`, `permits`, `key_permits`, `backoff`, `room` | one call each of another feature |
+//! | `script` | the Lua scripts |
+//! | `report` | status and metrics |
 //!
 //! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
@@ -72,6 +83,7 @@ mod link;
 mod operation;
 mod patience;
 mod permits;
+mod probe;
 mod refusal;
 mod reply;
 pub(crate) mod report;
@@ -90,8 +102,8 @@ pub use clock::{StoreClock, Trip};
 pub use config::redis::{StoreRate, Url};
 pub use during_outage::during_outage;
 pub use grid::{Claim, ClaimReply};
-pub use health::{StoreHealth, StoreRefusal, store_result};
-pub use key_permits::InFlightCalls;
+pub use health::{StoreHealth, store_result};
+pub use key_permits::{InFlightCalls, KeyCall};
 pub use link::{Link, LinkUser};
 pub use patience::within;
 pub use permits::PermitsCall;
@@ -118,9 +130,9 @@ pub struct Join<'a> {
 impl Join<'_> {
     /// Returns the limit in the form that is sent to the script.
     ///
-    /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate. The rate
-    /// in force may be that of another gateway's file. The script decides before this gateway knows
-    /// that rate, so its answer must be read by the same ceiling.
+    /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate, because the
+    /// gateway does not know the rate in force yet: it may be that of another gateway's file. The
+    /// answer of the script must be read with the same ceiling.
     fn sent_limit(&self) -> Limit {
         self.limit.with_ceiling_at(self.pace.rate())
     }
@@ -172,9 +184,7 @@ pub enum Error {
     /// Its memory is full, it is a replica or still loading, or it wants another password.
     #[error("the store accepts no writes: {0}")]
     NotWritable(String),
-    /// Redis does not allow this user to run the scripts, or a command in them.
-    ///
-    /// Or the commands have other names there.
+    /// Redis does not allow this user to run the scripts or a command in them, or has renamed it.
     #[error("the store does not allow the command: {0}")]
     NotAllowed(String),
     /// Redis refused only this operation, for example because its key has another type.
@@ -183,6 +193,9 @@ pub enum Error {
     /// The answer does not come from one of the scripts.
     #[error("the store's answer is invalid")]
     InvalidReply,
+    /// The call has panicked.
+    #[error("the call failed")]
+    Panicked,
 }
 
 impl Error {
@@ -191,27 +204,26 @@ impl Error {
         Self::Refused("WRONGTYPE: something else has this key".to_owned())
     }
 
-    /// Returns the error of a pool of permits that did nothing.
+    /// Returns the error for a call about permits that changed nothing.
     fn too_late() -> Self {
         Self::Refused("a later call came before, or the pool has too many gateways".to_owned())
     }
 
     /// Returns whether the store as a whole is unavailable, not only one of its keys or scripts.
     ///
-    /// A command that is not allowed is no outage: a write without a script may be allowed, and so
-    /// may the script of another algorithm.
+    /// A command that is not allowed is no outage, because other commands and scripts may be allowed.
     pub fn is_outage(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }
 
-    /// Returns whether the answer is not from a working Redis, which is tried less and less often.
+    /// Returns whether the answer is not from a working Redis. Such a server is probed less often.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::NotRedis(_) | Self::InvalidReply)
     }
 
     /// Returns whether the store answered, with a refusal.
     pub fn is_answer(&self) -> bool {
-        !matches!(self, Self::Unreachable(_) | Self::Late)
+        !matches!(self, Self::Unreachable(_) | Self::Late | Self::Panicked)
     }
 
     /// Returns the same error without Redis's quotes, which may contain the name of a key.
@@ -235,14 +247,15 @@ impl Error {
                 "something else has the key: delete it in Redis, or set another redis.prefix"
             }
             Self::Refused(_) => "read the log of Redis",
+            Self::Panicked => "see the log for a panic",
             Self::NotRedis(_) | Self::InvalidReply => "check that url of [redis] leads to a Redis",
         }
     }
 }
 
-/// Returns a text without the part between its first and last quote, as a key may have quotes.
+/// Returns a text without the part between its first and last quote, as a key may contain quotes.
 ///
-/// Redis 6 quotes by backquotes.
+/// Redis 6 uses backquotes as quotes.
 fn without_quoted(text: &str) -> String {
     const QUOTES: [char; 3] = ['\'', '`', '"'];
     match (text.find(QUOTES), text.rfind(QUOTES)) {

@@ -1,4 +1,8 @@
 //! Operations of scripts on one key, in the form that the scripts read.
+//!
+//! `calls` groups them into calls.
+
+use std::time::Duration;
 
 use config::redis::double;
 use limit::{Algorithm, Delay, Moment};
@@ -34,19 +38,27 @@ pub(super) struct Entry {
     pub(super) numbers: [f64; 3],
 }
 
+impl Entry {
+    fn new(cost: u32, numbers: [f64; 3]) -> Self {
+        Self { cost, numbers }
+    }
+}
+
 impl<'a> From<&'a Join<'_>> for Operation<'a> {
     fn from(join: &'a Join<'_>) -> Self {
         let limit = join.sent_limit();
         let burst = f64::from(limit.burst);
         let numbers = match (join.algorithm, limit.delay) {
-            (it, _) if it.has_windows() => [f64::from(join.limit.burst) + 1.0, 0.0, 0.0],
+            (algorithm, _) if algorithm.has_windows() => {
+                let window_count = f64::from(join.limit.burst) + 1.0;
+                [window_count, 0.0, 0.0]
+            }
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
-                // A longer wait counts as unlimited, because the scripts' numbers cannot hold it.
-                let patience = limit.max_wait.map(|span| span.as_micros());
-                let patience = patience
+                let max_wait = limit.max_wait.map(|span| span.as_micros());
+                let max_wait = max_wait
                     .and_then(|micros| u64::try_from(micros).ok())
-                    .filter(|micros| *micros < 1 << 52);
-                [burst, f64::from(delay), patience.map_or(NONE, double)]
+                    .filter(|micros| *micros < UNLIMITED_WAIT);
+                [burst, f64::from(delay), max_wait.map_or(NONE, double)]
             }
             _ => [burst, NONE, NONE],
         };
@@ -55,10 +67,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
             algorithm: join.algorithm,
             pace: join.pace,
             at: join.at,
-            entry: Entry {
-                cost: limit.cost.get(),
-                numbers,
-            },
+            entry: Entry::new(limit.cost.get(), numbers),
         }
     }
 }
@@ -66,7 +75,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
 /// Refunds a charge, or forgets all charges behind it.
 impl<'a> From<&'a Refund<'_>> for Operation<'a> {
     fn from(refund: &'a Refund<'_>) -> Self {
-        let charged = match refund.algorithm {
+        let charge_id = match refund.algorithm {
             Algorithm::LeakyBucket => double(refund.charge.slot),
             Algorithm::TokenBucket => NONE,
             _ => micros(refund.charge.at),
@@ -76,10 +85,7 @@ impl<'a> From<&'a Refund<'_>> for Operation<'a> {
             algorithm: refund.algorithm,
             pace: refund.pace,
             at: refund.at,
-            entry: Entry {
-                cost: refund.charge.cost.get(),
-                numbers: [charged, 0.0, 0.0],
-            },
+            entry: Entry::new(refund.charge.cost.get(), [charge_id, 0.0, 0.0]),
         }
     }
 }
@@ -91,10 +97,7 @@ impl<'a> From<&'a Retune<'_>> for Operation<'a> {
             algorithm: Algorithm::LeakyBucket,
             pace: retune.pace,
             at: None,
-            entry: Entry {
-                cost: 1,
-                numbers: [0.0; 3],
-            },
+            entry: Entry::new(1, [0.0; 3]),
         }
     }
 }
@@ -102,7 +105,25 @@ impl<'a> From<&'a Retune<'_>> for Operation<'a> {
 /// Number that a script reads as "none".
 const NONE: f64 = -1.0;
 
+/// `max_wait` in microseconds that counts as none: the scripts' numbers cannot hold it.
+const UNLIMITED_WAIT: u64 = 1 << 52;
+
+/// Returns the time of a call in microseconds; [`NONE`] for the time on Redis's clock.
+pub(super) fn at_or_now(at: Option<Moment>) -> f64 {
+    at.map_or(NONE, micros)
+}
+
 /// Converts an instant to the scripts' unit, microseconds.
-pub(super) fn micros(at: Moment) -> f64 {
-    double(at.as_nanos() / 1000)
+pub(super) fn micros(instant: Moment) -> f64 {
+    double(instant.as_nanos() / 1000)
+}
+
+/// Converts the scripts' microseconds to an instant.
+pub(super) fn from_micros(micros: u64) -> Moment {
+    Moment::from_nanos(micros.saturating_mul(1000))
+}
+
+/// Converts a duration to whole microseconds that the scripts can hold.
+pub(super) fn span_micros(span: Duration) -> f64 {
+    (span.as_secs_f64() * 1e6).min(1e15).round()
 }

@@ -1,4 +1,4 @@
-//! Timeout of the wait for an answer of the store.
+//! Timeout for an answer of the store that does not count time in which this process stood still.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,17 +8,18 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// Waits for an answer for at most `limit`.
 ///
-/// Time in which this process could not run, because it was stopped or had no CPU, does not count,
-/// up to `limit`. The answer may have arrived meanwhile, and then the store is not unavailable.
+/// Up to `limit` more, time does not count in which this process stood still, because it was stopped
+/// or had no CPU. The answer may have arrived meanwhile, and then there is no outage.
 pub async fn within<A: Future>(
     limit: Duration,
     mut answer: Pin<&mut A>,
 ) -> Result<A::Output, Elapsed> {
-    let ends = Instant::now() + limit;
-    if let Ok(answer) = timeout_at(ends, &mut answer).await {
+    let deadline = Instant::now() + limit;
+    if let Ok(answer) = timeout_at(deadline, &mut answer).await {
         return Ok(answer);
     }
-    timeout(ends.elapsed().min(limit), answer).await
+    let stood_still = deadline.elapsed();
+    timeout(stood_still.min(limit), answer).await
 }
 
 #[cfg(test)]

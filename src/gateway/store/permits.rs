@@ -1,4 +1,6 @@
-//! Calls of a gateway to a pool of permits that several gateways share.
+//! Calls of a gateway to a pool of permits of an origin, which several gateways share.
+//!
+//! `key_permits` has the calls for the permits of keys.
 
 use std::time::Duration;
 
@@ -6,8 +8,8 @@ use config::redis::double;
 use limit::{KnownMembers, Moment, PoolCall, PoolCounts, PoolReply};
 
 use super::Error;
-use super::operation::micros;
-use super::reply::Packed;
+use super::operation::{at_or_now, micros, span_micros};
+use super::reply::{DONE, Packed, TAKEN, TOO_LATE};
 use super::script::{Script, ScriptCall};
 
 /// Call of a gateway to a pool: reports what it holds and requests, and leases permits.
@@ -38,25 +40,27 @@ impl ScriptCall for PermitsCall<'_> {
     fn packed(&self) -> Vec<u8> {
         let call = &self.call;
         let count = |count: usize| double(count as u64);
-        let mut packed = Vec::with_capacity(113);
-        let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
-        add(self.at.map_or(-1.0, micros));
-        add(micros(self.most.1));
-        add(count(self.most.0));
-        add((self.orphan.as_secs_f64() * 1e6).min(1e15).round());
-        packed.extend_from_slice(&self.gateway);
-        let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
-        add(double(call.number));
-        for number in [call.held, call.in_use] {
-            add(count(number));
-        }
-        add(call.lowered_maximum.map_or(f64::INFINITY, count));
-        for number in [call.usable, call.wish] {
-            add(count(number));
-        }
-        add(double(call.weight));
-        add(double(call.members.registrations));
-        add(double(call.members.members));
+        let (maximum, since) = self.most;
+        let before_gateway = [
+            at_or_now(self.at),
+            micros(since),
+            count(maximum),
+            span_micros(self.orphan),
+        ];
+        let after_gateway = [
+            double(call.number),
+            count(call.held),
+            count(call.in_use),
+            call.lowered_maximum.map_or(f64::INFINITY, count),
+            count(call.usable),
+            count(call.wish),
+            double(call.weight),
+            double(call.members.registrations),
+            double(call.members.members),
+        ];
+        let mut packed = before_gateway.map(f64::to_le_bytes).concat();
+        packed.extend(self.gateway);
+        packed.extend(after_gateway.map(f64::to_le_bytes).concat());
         packed.push(u8::from(call.leaves));
         packed
     }
@@ -66,32 +70,36 @@ impl ScriptCall for PermitsCall<'_> {
     }
 }
 
+/// Bit of a reply's flags: other gateways wait for permits.
+const OTHERS_WAIT: u8 = 1;
+/// Bit of a reply's flags: few permits are free.
+const SCARCE: u8 = 2;
+/// Bit of a reply's flags: the pool lends nothing until it knows who holds which permits.
+const RECOVERING: u8 = 4;
+
+/// Reads a reply; `None` if it is not one of the script.
 fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;
-    let read = match rest.take()? {
-        [0] => Err(Error::taken()),
-        [1] => {
-            let leased = count(&mut rest)?;
-            let keeps = count(&mut rest)?;
+    let reply = match rest.take()? {
+        [TAKEN] => Err(Error::taken()),
+        [DONE] => {
+            let (lent, keeps) = (rest.count()?, rest.count()?);
             let [flags] = rest.take()?;
-            let of = count(&mut rest)?;
-            let gateways = u32::try_from(count(&mut rest)?).ok()?;
-            let (held, in_use) = (count(&mut rest)?, count(&mut rest)?);
-            let (withheld, free) = (count(&mut rest)?, count(&mut rest)?);
+            // Fields are read in the order in which they are written here.
             Ok(PoolReply {
-                lent: leased,
+                lent,
                 keeps,
-                others_wait: flags & 1 > 0,
-                is_scarce: flags & 2 > 0,
+                others_wait: flags & OTHERS_WAIT > 0,
+                is_scarce: flags & SCARCE > 0,
                 counts: PoolCounts {
-                    of,
-                    gateways,
-                    held,
-                    in_use,
-                    withheld,
-                    is_recovering: flags & 4 > 0,
-                    free,
+                    of: rest.count()?,
+                    gateways: u32::try_from(rest.whole()?).ok()?,
+                    held: rest.count()?,
+                    in_use: rest.count()?,
+                    withheld: rest.count()?,
+                    is_recovering: flags & RECOVERING > 0,
+                    free: rest.count()?,
                 },
                 members: KnownMembers {
                     registrations: rest.whole()?,
@@ -99,13 +107,10 @@ fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
                 },
             })
         }
-        [2] => Err(Error::too_late()),
+        [TOO_LATE] => Err(Error::too_late()),
         _ => return None,
     };
-    rest.0.is_empty().then_some(read)
-}
-fn count(rest: &mut Packed<'_>) -> Option<usize> {
-    usize::try_from(rest.whole()?).ok()
+    rest.0.is_empty().then_some(reply)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Meaning of Redis's errors.
+//! Classes of Redis's errors.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -10,29 +10,31 @@ pub(super) fn is_across_nodes(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
 
-/// Returns whether the server does not know a script by its hash.
+/// Returns whether the server does not know the hash of a script.
 pub(super) fn is_forgotten(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Returns why a server cannot be used. A cluster mentions its nodes within the text.
+/// Returns why a server cannot be used.
+///
+/// In a cluster, the reason may stand behind the names of nodes in the text.
 pub(super) fn unreachable(error: &RedisError) -> Error {
     let text = error.to_string();
     match text.find(NOT_REDIS) {
-        Some(at) => Error::NotRedis(text[at..].to_owned()),
+        Some(start) => Error::NotRedis(text[start..].to_owned()),
         None if error.kind() == ErrorKind::Parse => Error::NotRedis(format!("{NOT_REDIS}{text}")),
         None => Error::Unreachable(text),
     }
 }
 
-/// Returns the error for a refused command: because of its key, or because of the whole Redis.
+/// Returns the error for a refused command, by words in its text.
 ///
-/// Before Redis 7 the error that a script met is somewhere within the text.
+/// Before Redis 7, the error of a command in a script stands in the middle of the text.
 pub(super) fn refusal(error: &RedisError) -> Error {
     const NOT_ALLOWED: [&str; 5] = [
         "NOPERM",
         "unknown command",
-        // Within a script.
+        // In a script.
         "Unknown Redis command",
         "can't run this command",
         "can't access at least one of the keys",
@@ -54,12 +56,11 @@ pub(super) fn refusal(error: &RedisError) -> Error {
         return unreachable(error);
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
-    let says = |codes: &[&str]| codes.iter().any(|code| text.contains(code));
-    // First, because an unknown command is reported with its arguments, which may contain any
-    // words.
-    if says(&NOT_ALLOWED) {
+    let contains_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    // First, because an unknown command is quoted with its arguments, which may contain any word.
+    if contains_any(&NOT_ALLOWED) {
         Error::NotAllowed(error.to_string())
-    } else if says(&OUTAGES) {
+    } else if contains_any(&OUTAGES) {
         Error::NotWritable(error.to_string())
     } else {
         Error::Refused(error.to_string())

@@ -1,11 +1,22 @@
 //! Replies of scripts, read from their packed form.
 
-use limit::{Moment, to_whole};
+use limit::{Cost, Moment, to_whole};
 use smallvec::SmallVec;
 
 use super::Error;
 use super::calls::Call;
-use super::operation::ScriptCommand;
+use super::operation::{ScriptCommand, from_micros};
+
+/// First byte of the part about a key: the key is used for something else, and nothing was done.
+pub(super) const TAKEN: u8 = 0;
+/// First byte of the part about a key: the caller's rate is in force.
+pub(super) const OWN_RATE: u8 = 1;
+/// First byte of the part about a key: another rate is in force, which follows.
+pub(super) const OTHER_RATE: u8 = 2;
+/// First byte of a script without rates: the call was carried out.
+pub(super) const DONE: u8 = 1;
+/// First byte of a script without rates: a later call came before, or there are too many gateways.
+pub(super) const TOO_LATE: u8 = 2;
 
 /// Reply to a call.
 #[derive(Debug, PartialEq)]
@@ -13,12 +24,12 @@ pub(super) struct Reply {
     /// Time at which the script ran, on its clock.
     pub(super) now: Moment,
     /// Result for each key; an error if the key is used for something else, and nothing was done.
-    pub(super) keys: Vec<Result<Done, Error>>,
+    pub(super) keys: Vec<Result<KeyReply, Error>>,
 }
 
 /// Result of the operations on one key.
 #[derive(Debug, PartialEq)]
-pub(super) struct Done {
+pub(super) struct KeyReply {
     /// Rate in force as text, if it is not the caller's.
     pub(super) other_rate: Option<String>,
     /// Time since which the rate is in force; `None`: always.
@@ -29,12 +40,35 @@ pub(super) struct Done {
 /// Result of equal operations on one key.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct EntryReply {
-    /// Number of operations that were done. These are the first ones.
-    pub(super) done: u32,
-    /// Findings of a join, as the scripts document them.
-    pub(super) found: [u64; 4],
+    /// Number of operations that were carried out. The first ones were.
+    pub(super) done_count: u32,
+    /// Findings of a join. `scripts/*.lua` define them for each algorithm.
+    pub(super) findings: [u64; 4],
     /// Free slots that the first operations took.
-    pub(super) free: Vec<u64>,
+    pub(super) free_slots: Vec<u64>,
+}
+
+/// Result of one operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OperationReply<'r> {
+    /// Time at which the script ran, on its clock.
+    pub(super) now: Moment,
+    pub(super) key: &'r KeyReply,
+    pub(super) entry: &'r EntryReply,
+    /// Number of equal operations before this one in the entry.
+    pub(super) nth: u32,
+}
+
+impl OperationReply<'_> {
+    /// Returns whether the operation was carried out.
+    pub(super) fn is_done(&self) -> bool {
+        self.nth < self.entry.done_count
+    }
+
+    /// Returns the sum of the charges of the equal joins before this one.
+    pub(super) fn charged_before(&self, cost: Cost) -> u64 {
+        u64::from(self.nth.min(self.entry.done_count)) * u64::from(cost.get())
+    }
 }
 
 impl Reply {
@@ -44,7 +78,7 @@ impl Reply {
         let now = rest.moment()?;
         let mut keys = Vec::with_capacity(call.keys.len());
         for entries in call.entries() {
-            keys.push(rest.key(call.asked, entries)?);
+            keys.push(rest.key(call.command, entries)?);
         }
         rest.0.is_empty().then_some(Self { now, keys })
     }
@@ -66,18 +100,28 @@ impl Packed<'_> {
         self.take().map(u16::from_le_bytes).map(usize::from)
     }
 
-    /// Reads a whole number, which the scripts keep as a double.
-    pub(super) fn whole(&mut self) -> Option<u64> {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        let double = f64::from_le_bytes(self.take()?);
-        let is_whole = (0.0..=EXACT).contains(&double) && double.fract() == 0.0;
-        is_whole.then(|| to_whole(double))
+    /// Reads a finite number.
+    pub(super) fn number(&mut self) -> Option<f64> {
+        Some(f64::from_le_bytes(self.take()?)).filter(|number| number.is_finite())
     }
 
-    /// Reads an instant in microseconds.
+    /// Reads a whole number, which the scripts keep as a double.
+    pub(super) fn whole(&mut self) -> Option<u64> {
+        /// Doubles up to this one, 2^53, are exact.
+        const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+        let number = self.number()?;
+        let is_whole = (0.0..=MAX_EXACT).contains(&number) && number.fract() == 0.0;
+        is_whole.then(|| to_whole(number))
+    }
+
+    /// Reads a whole number as a count in memory.
+    pub(super) fn count(&mut self) -> Option<usize> {
+        usize::try_from(self.whole()?).ok()
+    }
+
+    /// Reads an instant in whole microseconds.
     pub(super) fn moment(&mut self) -> Option<Moment> {
-        let micros = self.whole()?;
-        Some(Moment::from_nanos(micros.saturating_mul(1000)))
+        self.whole().map(from_micros)
     }
 
     /// Reads a text with its length before it.
@@ -88,38 +132,38 @@ impl Packed<'_> {
         String::from_utf8(text.to_vec()).ok()
     }
 
-    /// Reads the result for one key.
-    fn key(&mut self, asked: ScriptCommand, entries: usize) -> Option<Result<Done, Error>> {
+    /// Reads the result for one key with this number of entries.
+    fn key(&mut self, command: ScriptCommand, entries: usize) -> Option<Result<KeyReply, Error>> {
         let [state] = self.take()?;
-        if state == 0 {
+        if state == TAKEN {
             return Some(Err(Error::taken()));
         }
         let since = self.moment()?;
         let other_rate = match state {
-            1 => None,
-            2 => Some(self.text()?),
+            OWN_RATE => None,
+            OTHER_RATE => Some(self.text()?),
             _ => return None,
         };
-        let read = (0..entries).map(|_| self.entry(asked));
-        Some(Ok(Done {
-            entries: read.collect::<Option<_>>()?,
+        let entries = (0..entries).map(|_| self.entry(command));
+        Some(Ok(KeyReply {
+            entries: entries.collect::<Option<_>>()?,
             other_rate,
             since: Some(since).filter(|since| *since > Moment::default()),
         }))
     }
 
     /// Reads the result of equal operations on a key.
-    fn entry(&mut self, asked: ScriptCommand) -> Option<EntryReply> {
+    fn entry(&mut self, command: ScriptCommand) -> Option<EntryReply> {
         let mut entry = EntryReply {
-            done: u32::from_le_bytes(self.take()?),
+            done_count: u32::from_le_bytes(self.take()?),
             ..EntryReply::default()
         };
-        if asked == ScriptCommand::Join {
-            for number in &mut entry.found {
-                *number = self.whole()?;
+        if command == ScriptCommand::Join {
+            for finding in &mut entry.findings {
+                *finding = self.whole()?;
             }
-            let free = self.length()?;
-            entry.free = (0..free).map(|_| self.whole()).collect::<Option<_>>()?;
+            let count = self.length()?;
+            entry.free_slots = (0..count).map(|_| self.whole()).collect::<Option<_>>()?;
         }
         Some(entry)
     }
@@ -151,7 +195,7 @@ mod tests {
             };
             let joins = [join];
             let joins = joins.iter().map(Operation::from);
-            let calls = Calls::of(ScriptCommand::Join, joins, 1);
+            let calls = Calls::group(ScriptCommand::Join, joins, 1);
             let _read = Reply::read(&calls.calls[0], &packed);
             // A reply with few entries, followed by random bytes.
             let mut reply = 1e15_f64.to_le_bytes().to_vec();

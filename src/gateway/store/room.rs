@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use limit::{Lottery, LotteryKeys, Moment, RoomCounts, RoomLimits, RoomSnapshot, to_whole};
-use serde::{Deserialize, Serialize};
+use limit::{Lottery, LotteryKeys, Moment, RoomLimits, RoomSnapshot, to_whole};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Error;
 use super::script::{Script, ScriptCall};
@@ -16,13 +17,13 @@ pub struct RoomCall<'a> {
     pub room: &'a str,
     /// Limits in the gateway's file or of an override, and since when, on its wall clock.
     pub limits: (RoomLimits, Moment),
-    /// Id of the room if it is new.
+    /// Id that the room gets if it is new.
     pub life: u64,
     /// Last drawn number and last called position that the gateway knows.
     pub known: (u64, u64),
-    /// Number of lotteries that it knows.
+    /// Number of lotteries that the gateway knows.
     pub lotteries: usize,
-    /// Keys of the lottery if one begins now.
+    /// Keys for a lottery that begins with this call.
     pub keys: LotteryKeys,
     /// Operations, in order.
     pub ops: &'a [RoomOp],
@@ -41,7 +42,7 @@ pub enum RoomOp {
         position: u64,
         /// Number of the visitor.
         number: u64,
-        /// Whether the first answer to this was lost, so that the visitor may be inside already.
+        /// Whether an earlier answer to this operation was lost. The visitor may be inside already.
         is_again: bool,
     },
     /// Notes a request of a visitor with a session.
@@ -82,7 +83,7 @@ pub enum RoomDone {
     Drawn(u64, bool),
     /// Time of the call on Redis's clock; `None`: the visitor was not called, or came too late.
     Came(Option<Moment>),
-    /// Whether it is true, or a count; `None`: there is none.
+    /// Result of any other operation: a count, or 1 for true and 0 for false; `None`: there is none.
     Count(Option<u64>),
 }
 
@@ -95,28 +96,8 @@ pub struct RoomReply {
     pub life: u64,
     /// State of the room after the operations.
     pub snapshot: RoomSnapshot,
-    /// Results; `None`: nothing was done, because the gateway must know the lotteries first.
+    /// Results; `None`: nothing was done, because the gateway did not know all lotteries.
     pub done: Option<Vec<RoomDone>>,
-}
-
-/// Argument of the script, as JSON. Durations and times are in milliseconds.
-#[derive(Serialize)]
-struct Argument {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<f64>,
-    since: f64,
-    sessions: u64,
-    interval: f64,
-    idle: f64,
-    claim: f64,
-    opens: f64,
-    paused: bool,
-    life: String,
-    drawn: u64,
-    called: u64,
-    lotteries: usize,
-    keys: Vec<String>,
-    ops: Vec<serde_json::Value>,
 }
 
 /// Reply of the script, as JSON. Times are in milliseconds.
@@ -124,17 +105,13 @@ struct Argument {
 struct Reply {
     now: f64,
     life: String,
-    drawn: u64,
-    called: u64,
-    emptied: u64,
-    inside: u64,
-    pending: u64,
-    open: bool,
-    counts: [u64; 7],
+    #[serde(flatten)]
+    snapshot: RoomSnapshot,
+    /// First number, count and keys of each lottery.
     #[serde(default)]
     lotteries: Vec<(u64, u64, Vec<String>)>,
     #[serde(default)]
-    results: Vec<serde_json::Value>,
+    results: Vec<Value>,
     #[serde(default)]
     done: bool,
 }
@@ -143,33 +120,36 @@ impl ScriptCall for RoomCall<'_> {
     const SCRIPT: Script = Script::Room;
     type Reply = RoomReply;
 
-    /// Names of its keys, all in one slot of a cluster.
+    /// Returns the names of the room's keys. They are in one slot of a cluster.
     fn keys(&self) -> Vec<Vec<u8>> {
         let name = |part| format!("room:{{{}}}.{ROOM_FORM}:{part}", self.room).into_bytes();
         ["counters", "inside", "called", "polls"].map(name).into()
     }
 
+    /// Returns the argument as JSON. Times and durations are in milliseconds.
     fn packed(&self) -> Vec<u8> {
         let (limits, since) = self.limits;
-        let argument = Argument {
-            at: self.at.map(millis),
-            since: millis(since),
-            sessions: limits.max_sessions(),
-            interval: span(limits.interval()),
-            idle: span(limits.idle),
-            claim: span(limits.claim),
-            opens: limits
-                .opens
-                .map_or(0.0, |opens| millis(clock::to_wall(opens))),
-            paused: limits.is_paused,
-            life: self.life.to_string(),
-            drawn: self.known.0,
-            called: self.known.1,
-            lotteries: self.lotteries,
-            keys: self.keys.iter().map(ToString::to_string).collect(),
-            ops: self.ops.iter().map(RoomOp::packed).collect(),
-        };
-        serde_json::to_vec(&argument).unwrap_or_default()
+        let opens = limits.opens.map(clock::to_wall);
+        let (drawn, called) = self.known;
+        let mut argument = json!({
+            "since": millis(since),
+            "sessions": limits.max_sessions(),
+            "interval": span_millis(limits.interval()),
+            "idle": span_millis(limits.idle),
+            "claim": span_millis(limits.claim),
+            "opens": opens.map_or(0.0, millis),
+            "paused": limits.is_paused,
+            "life": self.life.to_string(),
+            "drawn": drawn,
+            "called": called,
+            "lotteries": self.lotteries,
+            "keys": self.keys.map(|key| key.to_string()),
+            "ops": self.ops.iter().map(RoomOp::packed).collect::<Vec<_>>(),
+        });
+        if let Some(at) = self.at {
+            argument["at"] = millis(at).into();
+        }
+        argument.to_string().into_bytes()
     }
 
     fn read(&self, text: &[u8]) -> Option<Result<RoomReply, Error>> {
@@ -181,8 +161,8 @@ impl ScriptCall for RoomCall<'_> {
 const ROOM_FORM: u8 = 1;
 
 impl RoomOp {
-    fn packed(&self) -> serde_json::Value {
-        use serde_json::json;
+    /// Returns the operation in the form that the script reads: a letter and its parameters.
+    fn packed(&self) -> Value {
         match self {
             Self::Draw => json!(["d"]),
             Self::Come {
@@ -194,8 +174,8 @@ impl RoomOp {
                 number,
                 is_sure,
                 ago,
-            } => json!(["t", number, is_sure, span(*ago)]),
-            Self::PollDue { position, after } => json!(["u", position, span(*after)]),
+            } => json!(["t", number, is_sure, span_millis(*ago)]),
+            Self::PollDue { position, after } => json!(["u", position, span_millis(*after)]),
             Self::Call(count) => json!(["c", count]),
             Self::Empty => json!(["e"]),
             Self::Mark { outage, count } => json!(["m", outage.to_string(), count]),
@@ -203,7 +183,8 @@ impl RoomOp {
         }
     }
 
-    fn read(&self, value: &serde_json::Value) -> Option<RoomDone> {
+    /// Reads the result of this operation; `None` if it is not valid.
+    fn read(&self, value: &Value) -> Option<RoomDone> {
         let number = value.as_f64();
         Some(match self {
             Self::Draw => {
@@ -211,8 +192,8 @@ impl RoomOp {
                 RoomDone::Drawn(number, value.get(1)?.as_f64()? > 0.0)
             }
             Self::Come { .. } => {
-                let at = number.filter(|at| *at > 0.0);
-                RoomDone::Came(at.and_then(moment))
+                let called_at = number.filter(|millis| *millis > 0.0);
+                RoomDone::Came(called_at.and_then(moment))
             }
             // A negative number stands for none.
             _ => RoomDone::Count(whole(number?)),
@@ -224,13 +205,8 @@ impl RoomReply {
     /// Reads a reply; `None` if it is not a reply of the script to these operations.
     fn read(text: &[u8], ops: &[RoomOp]) -> Option<Self> {
         let reply: Reply = serde_json::from_slice(text).ok()?;
-        let [walked_in, drew, called, came, lost, left, sent_away] = reply.counts;
         let done = if reply.done {
-            if reply.results.len() != ops.len() {
-                return None;
-            }
-            let done = ops.iter().zip(&reply.results).map(|(op, it)| op.read(it));
-            Some(done.collect::<Option<Vec<_>>>()?)
+            Some(read_results(ops, &reply.results)?)
         } else {
             None
         };
@@ -244,38 +220,35 @@ impl RoomReply {
             now: moment(reply.now)?,
             life: reply.life.parse().ok()?,
             snapshot: RoomSnapshot {
-                drawn: reply.drawn,
-                called: reply.called.min(reply.drawn),
-                emptied: reply.emptied,
-                inside: reply.inside,
-                pending: reply.pending,
-                is_open: reply.open,
-                counts: RoomCounts {
-                    walked_in,
-                    drew,
-                    called,
-                    came,
-                    lost,
-                    left,
-                    sent_away,
-                },
+                called: reply.snapshot.called.min(reply.snapshot.drawn),
                 lotteries: lotteries.collect::<Option<_>>()?,
+                ..reply.snapshot
             },
             done,
         })
     }
 }
 
-/// Converts to milliseconds, because numbers that the script writes have 14 digits.
+/// Reads the results of these operations; `None` if one is missing or not valid.
+fn read_results(ops: &[RoomOp], results: &[Value]) -> Option<Vec<RoomDone>> {
+    if results.len() != ops.len() {
+        return None;
+    }
+    let results = ops.iter().zip(results);
+    results.map(|(op, result)| op.read(result)).collect()
+}
+
+/// Converts an instant to milliseconds, because numbers that the script writes have 14 digits.
 fn millis(moment: Moment) -> f64 {
     (moment.as_nanos() / 1_000_000) as f64
 }
 
 /// Converts a duration to milliseconds.
-fn span(span: Duration) -> f64 {
+fn span_millis(span: Duration) -> f64 {
     span.as_secs_f64() * 1000.0
 }
 
+/// Converts milliseconds to an instant; `None` if they are out of range.
 fn moment(millis: f64) -> Option<Moment> {
     Some(Moment::from_nanos(whole(millis)?.checked_mul(1_000_000)?))
 }

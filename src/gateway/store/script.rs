@@ -1,4 +1,6 @@
-//! Scripts, and the commands that call them.
+//! Lua scripts that run in Redis, and the commands that call them.
+//!
+//! Their sources, with the form of arguments and replies, are in `scripts`.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -28,7 +30,7 @@ pub enum Script {
 
 impl Script {
     /// Returns the script that decides by an algorithm.
-    pub(super) fn of(algorithm: Algorithm) -> Self {
+    pub(super) fn for_algorithm(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::LeakyBucket | Algorithm::TokenBucket => Self::Bucket,
             Algorithm::FixedWindow => Self::FixedWindow,
@@ -105,28 +107,28 @@ pub fn form(algorithm: Algorithm) -> u8 {
     }
 }
 
-/// Version like [`form`], for the grid of an origin.
+/// Version of the state of an origin's grid, as [`form`] for keys.
 pub const GRID_FORM: u8 = 2;
 
-/// Version like [`form`], for a pool of permits.
+/// Version of the state of a pool of permits, as [`form`] for keys.
 pub const PERMITS_FORM: u8 = 1;
 
-/// Version like [`form`], for the permits of a key.
+/// Version of the state of a key's permits, as [`form`] for keys.
 pub const IN_FLIGHT_FORM: u8 = 1;
 
-/// Version like [`form`], for the learned state of an origin.
-pub const BACKOFF_FORM: u8 = 1;
+/// Version of the learned state of an origin, as [`form`] for keys.
+pub const BACKOFF_FORM: u8 = 2;
 
 /// Scripts that were sent over a connection with their source code.
 ///
-/// A server executes what comes over a connection in order, so it then knows their hashes.
+/// A server executes the commands of a connection in order, so it knows the hashes of these scripts.
 #[derive(Debug, Default)]
 pub(super) struct SentScripts([Cell<bool>; 9]);
 
 /// Returns the command that calls a script for these keys.
 ///
-/// It uses the script's hash if the source code was `sent` before. `None`: the server has forgotten
-/// it since.
+/// It has the script's hash if the source code was `sent` before over the connection, else the source
+/// code. `None`: the source code, because the server has forgotten the script.
 pub(super) fn command<K: AsRef<[u8]>>(
     script: Script,
     keys: impl ExactSizeIterator<Item = K>,
@@ -135,7 +137,7 @@ pub(super) fn command<K: AsRef<[u8]>>(
     sent: Option<&SentScripts>,
 ) -> Cmd {
     let index = script as usize;
-    let is_known = sent.is_some_and(|SentScripts(sent)| sent[index].replace(true));
+    let is_known = sent.is_some_and(|SentScripts(was_sent)| was_sent[index].replace(true));
     let mut command = if is_known {
         redis::cmd("EVALSHA").arg(&SOURCES[index].hash).take()
     } else {
@@ -152,77 +154,7 @@ pub(super) fn command<K: AsRef<[u8]>>(
     command
 }
 
-/// Returns a write with no other effect, to test whether Redis accepts writes.
-///
-/// In a cluster it goes to the slot of the key `beside`.
-pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
-    let name = match beside.map(hashed_part) {
-        // A key with a closing brace cannot be written as a tag.
-        Some(part) if !part.contains(&b'}') => [prefix, b"probe:{", part, b"}"].concat(),
-        _ => [prefix, b"probe"].concat(),
-    };
-    let mut command = redis::cmd("SET");
-    command.arg(name).arg("1");
-    command.arg("PX").arg(1000);
-    command
-}
-
-/// Result of the [script of a probe](probe_script).
-pub(super) const ECHO: &[u8] = b"drip";
-
-/// Returns a call of a script that returns its argument and writes nothing.
-pub(super) fn probe_script(prefix: &[u8]) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg("return ARGV[1]").arg(1);
-    command.arg([prefix, b"probe"].concat()).arg(ECHO);
-    command
-}
-
-/// Returns the part of a key from which its slot is computed: its tag in braces, or all of it.
-///
-/// Source: Redis cluster specification, "Hash tags".
-fn hashed_part(key: &[u8]) -> &[u8] {
-    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
-        let behind = &key[open + 1..];
-        let close = behind.iter().position(|byte| *byte == b'}')?;
-        Some(&behind[..close])
-    });
-    tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
-}
-
 /// Returns the command that deletes a key.
 pub(super) fn forget(key: &[u8], prefix: &[u8]) -> Cmd {
-    let mut command = redis::cmd("UNLINK");
-    command.arg([prefix, key].concat());
-    command
-}
-
-#[cfg(test)]
-mod tests {
-    use redis::Arg;
-
-    use super::*;
-
-    #[test]
-    fn a_probe_is_in_the_slot_of_the_key_beside_it() {
-        let probed = |beside: Option<&str>| {
-            let command = probe(b"drip:", beside.map(str::as_bytes));
-            match command.args_iter().nth(1) {
-                Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
-                _ => panic!("no key"),
-            }
-        };
-        for (beside, name) in [
-            (None, "drip:probe"),
-            (Some("drip:z:a"), "drip:probe:{drip:z:a}"),
-            (Some("drip:z:{a}b"), "drip:probe:{a}"),
-            (Some("drip:z:{}b"), "drip:probe"),
-            (Some("drip:z:{a"), "drip:probe:{drip:z:{a}"),
-            (Some("drip:z:a}"), "drip:probe"),
-            // The next probe is beside the probe that failed.
-            (Some("drip:probe:{a}"), "drip:probe:{a}"),
-        ] {
-            assert_eq!(probed(beside), name, "{beside:?}");
-        }
-    }
+    redis::cmd("UNLINK").arg([prefix, key].concat()).take()
 }

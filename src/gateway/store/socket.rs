@@ -1,4 +1,4 @@
-//! Sockets to a Redis.
+//! Sockets to a Redis: TCP, TLS or Unix.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) async fn open(
     authorities: Option<&Authorities>,
 ) -> io::Result<Socket> {
     match address {
-        ConnectionAddr::Tcp(host, port) => Ok(Box::new(tcp(host, *port).await?)),
+        ConnectionAddr::Tcp(host, port) => Ok(Box::new(connect_tcp(host, *port).await?)),
         ConnectionAddr::TcpTls {
             insecure: false,
             host,
@@ -35,14 +35,23 @@ pub(super) async fn open(
             ..
         } => {
             let trusted = authorities.cloned();
+            // Reading the authorities of the system takes long.
             let config = tokio::task::spawn_blocking(move || tls::client(trusted.as_ref()));
             let config = config.await.map_err(io::Error::other)??;
             let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
             let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
-            let socket = tcp(host, *port).await?;
+            let socket = connect_tcp(host, *port).await?;
             let connected = connector.connect(name, socket).await;
-            let refused = refused(authorities);
-            Ok(Box::new(connected.map_err(|error| refused.explain(error))?))
+            let context = RefusalContext {
+                of: "server",
+                field: "ca of [redis]",
+                ca: authorities.map(|authorities| &*authorities.file),
+                itself: "this very certificate",
+                purpose: "serverAuth",
+                rename: "Write one of its names in url of [redis]",
+            };
+            let explain = |error| context.explain(error);
+            Ok(Box::new(connected.map_err(explain)?))
         }
         ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
         _ => Err(io::Error::new(
@@ -52,20 +61,8 @@ pub(super) async fn open(
     }
 }
 
-/// Describes the refusal of a Redis's certificate, for the error message.
-fn refused(authorities: Option<&Authorities>) -> RefusalContext<'_> {
-    RefusalContext {
-        of: "server",
-        field: "ca of [redis]",
-        ca: authorities.map(|it| &*it.file),
-        itself: "this very certificate",
-        purpose: "serverAuth",
-        rename: "Write one of its names in url of [redis]",
-    }
-}
-
 /// Connects to the first address of a host that answers.
-async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses = lookup_host((host, port)).await?;
     let connecting: Vec<_> = addresses
         .map(|address| Box::pin(TcpStream::connect(address)))

@@ -1,4 +1,4 @@
-//! State of a key in the store.
+//! State of a key in Redis after a decision, and its conversion to an account of `limit`.
 
 use limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
 
@@ -16,18 +16,18 @@ pub(super) enum StoredState {
 }
 
 impl StoredState {
-    /// Converts the state to an account on another clock.
+    /// Converts the state to an account on this gateway's clock.
     ///
-    /// That clock shows `at` when Redis's clock shows `now`.
-    pub(super) fn account(&self, rate: Rate, now: Moment, at: Moment) -> Account {
-        let bucket = |ticks| Bucket::next_at_level(rate, ticks, at);
+    /// The gateway's clock shows `own_now` when Redis's clock shows `now`.
+    pub(super) fn account(&self, rate: Rate, now: Moment, own_now: Moment) -> Account {
+        let bucket = |ticks| Bucket::next_at_level(rate, ticks, own_now);
         let meter = match self {
             Self::Level(ticks) => return Account::Bucket(bucket(*ticks)),
             Self::Missing(ticks) => Meter::TokenBucket(TokenBucket::missing(bucket(*ticks))),
             Self::Window(meter) => meter.clone(),
             Self::Log { count, one_more_at } => {
-                let one_more_at = at + one_more_at.since(now);
-                Meter::SlidingWindowLog(SlidingWindowLog::counted(*count, at, one_more_at))
+                let one_more_at = own_now + one_more_at.since(now);
+                Meter::SlidingWindowLog(SlidingWindowLog::counted(*count, own_now, one_more_at))
             }
         };
         Account::Meter(Box::new(meter))

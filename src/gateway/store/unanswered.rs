@@ -10,16 +10,17 @@ use redis::{Arg, Cmd};
 #[derive(Default)]
 pub(super) struct UnansweredKey(RefCell<Option<Vec<u8>>>);
 
-/// Command in flight. If it is dropped without an answer, its key is noted.
-pub(super) struct UnderWay<'a> {
+/// Command in flight. If this is dropped before an answer, the command's key is noted.
+pub(super) struct CommandInFlight<'a> {
     command: &'a Cmd,
+    /// Where the key is noted; `None` once the command is answered.
     unanswered: Option<&'a UnansweredKey>,
 }
 
 impl UnansweredKey {
     /// Returns the guard of a command in flight.
-    pub(super) fn watch<'a>(&'a self, command: &'a Cmd) -> UnderWay<'a> {
-        UnderWay {
+    pub(super) fn watch<'a>(&'a self, command: &'a Cmd) -> CommandInFlight<'a> {
+        CommandInFlight {
             command,
             unanswered: Some(self),
         }
@@ -36,30 +37,30 @@ impl UnansweredKey {
     }
 }
 
-impl UnderWay<'_> {
+impl CommandInFlight<'_> {
     /// Notes that the command was answered.
-    pub(super) fn is_answered(&mut self) {
+    pub(super) fn mark_answered(&mut self) {
         self.unanswered = None;
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for CommandInFlight<'_> {
     fn drop(&mut self) {
-        if let (Some(unanswered), Some(key)) = (self.unanswered, key_of(self.command)) {
+        if let (Some(unanswered), Some(key)) = (self.unanswered, first_key(self.command)) {
             unanswered.note(key.to_owned());
         }
     }
 }
 
 /// Returns the first key of a command.
-fn key_of(command: &Cmd) -> Option<&[u8]> {
+fn first_key(command: &Cmd) -> Option<&[u8]> {
     let mut words = command.args_iter();
-    let nth = match words.next() {
+    let words_before_key = match words.next() {
         // The keys come after the script and the number of keys.
         Some(Arg::Simple(b"EVALSHA" | b"EVAL")) => 2,
         _ => 0,
     };
-    match words.nth(nth) {
+    match words.nth(words_before_key) {
         Some(Arg::Simple(key)) => Some(key),
         _ => None,
     }
@@ -83,7 +84,7 @@ mod tests {
         let script = command(&["EVALSHA", "hash", "1", "drip:z:a", "packed"]);
         let probe = command(&["SET", "drip:probe", "1"]);
         let mut answered = unanswered.watch(&script);
-        answered.is_answered();
+        answered.mark_answered();
         drop(answered);
         assert_eq!(unanswered.take(), None);
         for (asked, key) in [(&script, "drip:z:a"), (&probe, "drip:probe")] {

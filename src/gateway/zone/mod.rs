@@ -46,7 +46,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
-pub use crate::store::{StoreHealth, StoreRefusal, during_outage, store_result};
+pub use crate::store::{Error as StoreError, StoreHealth, during_outage, store_result};
 pub use admission::take_permits;
 pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission};
 pub use answer::{Charge, Grant, Prediction, Rejection};

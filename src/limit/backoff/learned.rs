@@ -25,12 +25,15 @@ const PAUSE_TOLERANCE: Duration = Duration::from_millis(1);
 ///
 /// Durations count from that instant, backward (`ago`) or forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Learned {
     /// Identifier of the last cut. 0: there was none.
     pub cut: u64,
     /// Time since the last cut.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub cut_ago: Duration,
     /// Rest of the pause.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
     /// State of the rate.
     pub rate: LearnedRate,
@@ -40,12 +43,15 @@ pub struct Learned {
 
 /// Back-off state of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LearnedRate {
     /// Share of the configured rate that is in force.
     pub share: Percent,
     /// Time until the rate may grow again.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub steady: Duration,
     /// Total time without growth after the last cut. The next one may be twice as long.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub steady_time: Duration,
     /// Share of the rate that the origin answered well when it was last in trouble.
     pub trouble_at: Option<Percent>,
@@ -57,10 +63,12 @@ pub struct LearnedRate {
 
 /// Back-off state of the number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LearnedInFlight {
     /// Share of the configured number that is in force.
     pub share: Percent,
     /// Time since the last cut.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub cut_ago: Duration,
     /// Number of answers in the window of the last cut.
     pub answers: u64,
@@ -72,12 +80,16 @@ pub struct LearnedInFlight {
 
 /// Permits that were given back: fewer requests in flight did not make the origin faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GivenBack {
     /// Time since they were given back.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub ago: Duration,
     /// Time until the number may be cut again.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub kept: Duration,
     /// Mean duration of answers with fewer requests in flight.
+    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub mean: Duration,
 }
 

@@ -10,7 +10,6 @@ use crate::Percent;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedBackoff {
     /// Share of the configured rate that is in force.
-    #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::millionths"))]
     pub share: Percent,
     /// Number of answers in the window of the last cut.
     pub answers: u64,

@@ -14,6 +14,7 @@ pub struct Call {
 
 /// Totals of a room, in numbers of visitors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct RoomCounts {
     /// Visitors who entered without waiting.
     pub walked_in: u64,

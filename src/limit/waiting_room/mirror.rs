@@ -43,6 +43,7 @@ struct KnownSession {
 
 /// State of a room, as the store reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct RoomSnapshot {
     /// Last number that was drawn.
     pub drawn: u64,
@@ -55,10 +56,12 @@ pub struct RoomSnapshot {
     /// Visitors who were called and have not arrived yet.
     pub pending: u64,
     /// Whether the room has opened.
+    #[cfg_attr(feature = "serde", serde(rename = "open"))]
     pub is_open: bool,
     /// Totals.
     pub counts: RoomCounts,
     /// Lotteries, the first one first.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub lotteries: Vec<Lottery>,
 }
 

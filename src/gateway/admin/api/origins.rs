@@ -159,7 +159,9 @@ fn sharing(sharing: &GateSharing) -> Value {
         "gateways": sharing.gateways,
     });
     let why = sharing.why_alone.as_ref();
-    reply::add(&mut view, "reason", why.map(|it| Plain::new(&it.reason)));
-    reply::add(&mut view, "remedy", why.map(|it| Plain::new(it.remedy)));
+    let reason = why.map(|error| Plain::new(&error.to_string()));
+    reply::add(&mut view, "reason", reason);
+    let remedy = why.map(|error| Plain::new(error.remedy()));
+    reply::add(&mut view, "remedy", remedy);
     view
 }

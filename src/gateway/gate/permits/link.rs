@@ -10,7 +10,7 @@ use super::super::store_key::StoreKey;
 use super::super::store_task::StoreTask;
 use super::{OriginGate, PoolTerms};
 use crate::store::{PERMITS_FORM, PermitsCall};
-use crate::zone::StoreRefusal;
+use crate::zone::StoreError;
 
 /// Connection of one gate to the pool of permits that gateways share.
 ///
@@ -43,7 +43,7 @@ impl PermitsLink {
         &mut self,
         call: &PoolCall,
         terms: PoolTerms,
-    ) -> Result<PoolReply, StoreRefusal> {
+    ) -> Result<PoolReply, StoreError> {
         self.last = Some((*call, terms));
         let call = PermitsCall {
             pool: &self.key.name,

@@ -21,7 +21,7 @@ use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::BackoffReason;
 use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
-use crate::zone::StoreRefusal;
+use crate::zone::StoreError;
 
 /// Classes of a gate, each with its number of waiters.
 pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<sample::GateClass> {
@@ -72,20 +72,20 @@ pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> sampl
         free: pool.free as u64,
         gateways: pool.gateways.into(),
         alone: sharing.is_out,
-        reason: why.map(|it| Plain::new(&it.reason)),
-        remedy: why.map(|it| Plain::new(it.remedy)),
+        reason: why.map(|it| Plain::new(&it.to_string())),
+        remedy: why.map(|it| Plain::new(it.remedy())),
     }
 }
 
 /// Operation that the store refuses a gate; the most costly refusal first.
 pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<sample::GateRefused> {
-    let refused = |operation, part, why: Option<&StoreRefusal>| {
-        let why = why.filter(|why| why.is_answer)?;
+    let refused = |operation, part, why: Option<&StoreError>| {
+        let why = why.filter(|why| why.is_answer())?;
         Some(sample::GateRefused {
             operation,
             part,
-            reason: Plain::new(&why.reason),
-            remedy: why.remedy.into(),
+            reason: Plain::new(&why.to_string()),
+            remedy: why.remedy().into(),
         })
     };
     let slots = state.sharing.as_ref().and_then(|sharing| {

@@ -22,16 +22,17 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     });
     let origins = gateway.origins().iter().filter_map(|origin| {
         let claims = origin.gate()?.metrics().claims_made()?;
-        let tried = StoreResult::ALL.into_iter().filter(|it| it.is_tried());
-        let claims = tried.map(|it| (it.label(), claims.get(it)));
+        let results = StoreResult::ALL.into_iter().filter(|it| it.is_tried());
+        let claims = results.map(|result| (result.label(), claims.get(result)));
         let name = labels(&[("origin", &origin.settings().name)]);
         Some((name, claims.collect()))
     });
+    // A zone that a reload has replaced is still in use, and has the metrics of its successor.
     let mut seen = HashSet::new();
-    let all = zones
+    let rows = zones
         .chain(origins)
         .filter(|(name, _)| seen.insert(name.clone()));
-    Table::new(out, all).write("drip_store_operations_total", |operations, series| {
+    Table::new(out, rows).write("drip_store_operations_total", |operations, series| {
         series.each("result", operations.iter().copied());
     });
 }

@@ -1,4 +1,4 @@
-//! Sample of the store.
+//! Status of the store for the API, once a second, with its metrics and headline rules.
 
 pub(crate) mod metrics;
 pub(crate) mod rules;
@@ -20,7 +20,7 @@ use crate::status::timestamp::seconds;
 use crate::time::clock;
 
 /// Duration for which a zone without traffic is shown as refused.
-const SHOWN: Duration = Duration::from_secs(10);
+const REFUSAL_SHOWN: Duration = Duration::from_secs(10);
 
 /// Counts of the store one second ago.
 #[derive(Default)]
@@ -42,62 +42,57 @@ impl ZoneOperations {
     fn next(before: Option<Self>, counts: Labelled, now: Moment) -> Self {
         let before = before.unwrap_or_default();
         let grown = counts.since(&before.counts);
-        let has = |result: StoreResult| grown.contains_key(&Plain::from(result.label()));
-        let refused = if has(StoreResult::Ok) || has(StoreResult::Leased) {
+        let has_result = |result: StoreResult| grown.contains_key(&Plain::from(result.label()));
+        let refused = if has_result(StoreResult::Ok) || has_result(StoreResult::Leased) {
             None
-        } else if has(StoreResult::Refused) {
+        } else if has_result(StoreResult::Refused) {
             Some(now)
         } else {
             before.refused
         };
-        let refused = refused.filter(|at| now.since(*at) < SHOWN);
+        let refused = refused.filter(|at| now.since(*at) < REFUSAL_SHOWN);
         Self { counts, refused }
     }
 }
 
 impl Store {
-    /// Sample of the store for the last second; `None` if nothing is shared.
+    /// Returns the sample of the store for the last second; `None` if nothing is shared.
     pub(crate) fn sample(&mut self, gateway: &Gateway) -> Option<StoreSample> {
         let store = gateway.store_health()?;
-        let mut now = (Labelled::new(), store.round_trips().counts());
+        let now = clock::now();
+        let mut counts = (Labelled::new(), store.round_trips().counts());
         let mut before = std::mem::take(&mut self.zones);
-        let at = clock::now();
-        let zones = gateway.zones().iter();
-        for zone in zones.clone() {
+        let (mut refused_zones, mut differing_zones) = (Vec::new(), Vec::new());
+        for zone in gateway.zones() {
             let operations = counts::operations(zone.metrics());
-            counts::add(&mut now.0, &operations);
+            counts::add(&mut counts.0, &operations);
             let name = &zone.settings().name;
-            let before = before.remove(name);
-            let next = ZoneOperations::next(before, operations, at);
+            let next = ZoneOperations::next(before.remove(name), operations, now);
+            if next.refused.is_some() {
+                refused_zones.push(Plain::new(name));
+            }
+            if zone.differs() {
+                differing_zones.push(Plain::new(name));
+            }
             self.zones.insert(name.clone(), next);
         }
-        let is_refused =
-            |name: &String| self.zones.get(name).is_some_and(|it| it.refused.is_some());
-        let names = zones.clone().map(|zone| &zone.settings().name);
-        let names = names.filter(|name| is_refused(name));
-        let names: Vec<_> = names.map(|name| Plain::new(name)).collect();
-        let refusal = store.last_refusal().filter(|_| !names.is_empty());
-        let differs = zones.filter(|zone| zone.differs());
-        let outage = store.outage();
-        let (operations, latencies) = now.since(&self.before);
-        self.before = now;
+        let refusal = store.last_refusal().filter(|_| !refused_zones.is_empty());
+        let (operations, latencies) = counts.since(&self.before);
+        self.before = counts;
+        let (since, reason) = store.outage().unzip();
         Some(StoreSample {
-            up: outage.is_none(),
-            out_for: outage
-                .as_ref()
-                .map(|(since, _)| seconds(clock::now().since(*since))),
-            meanwhile: outage
-                .as_ref()
-                .map(|_| store.during_outage().as_str().into()),
-            reason: outage.map(|(_, reason)| Plain::new(&reason)),
+            up: since.is_none(),
+            out_for: since.map(|since| seconds(now.since(since))),
+            meanwhile: since.map(|_| store.during_outage().as_str().into()),
+            reason: reason.map(|reason| Plain::new(&reason)),
             latency: latency(&latencies),
             operations,
-            refuses: refusal.map(|why| StoreRefuses {
-                zones: names,
-                reason: Plain::new(&why.reason),
-                remedy: why.remedy.into(),
+            refuses: refusal.map(|refusal| StoreRefuses {
+                zones: refused_zones,
+                reason: Plain::new(&refusal.to_string()),
+                remedy: refusal.remedy().into(),
             }),
-            differs: differs.map(|it| Plain::new(&it.settings().name)).collect(),
+            differs: differing_zones,
         })
     }
 }

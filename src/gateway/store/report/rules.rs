@@ -8,6 +8,9 @@ use crate::status::headline::words::{count, listed, part, seconds, sentence, who
 use crate::status::plain::Plain;
 use crate::status::sample::Sample;
 
+/// Results of operations that did not fail.
+const SUCCESSES: [&str; 2] = ["ok", "leased"];
+
 /// Rule: the store is out.
 pub(crate) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let store = now.store.as_ref().filter(|store| !store.up)?;
@@ -15,12 +18,12 @@ pub(crate) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let operations = recent.operations();
     let failed: Vec<_> = operations
         .iter()
-        .filter(|(result, count)| !["ok", "leased"].contains(&result.as_str()) && **count > 0)
+        .filter(|(result, count)| !SUCCESSES.contains(&result.as_str()) && **count > 0)
         .map(|(result, count)| format!("{} {result}", whole(*count)))
         .collect();
     let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);
     let meanwhile = store.meanwhile.as_ref();
-    let meanwhile = meanwhile.map_or(String::new(), |it| format!(" Meanwhile, {it}."));
+    let meanwhile = meanwhile.map_or(String::new(), |effect| format!(" Meanwhile, {effect}."));
     let failed = if failed.is_empty() {
         String::new()
     } else {
@@ -44,22 +47,22 @@ pub(crate) fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
 /// Rule: the store is up and refuses operations of zones.
 pub(crate) fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let store = now.store.as_ref().filter(|store| store.up)?;
-    let what = store.refuses.as_ref()?;
-    let names: Vec<_> = what.zones.iter().map(Plain::to_string).collect();
+    let refusal = store.refuses.as_ref()?;
+    let names: Vec<_> = refusal.zones.iter().map(Plain::to_string).collect();
     let operations = recent.operations();
     let refused = operations.get(&Plain::from("refused"));
     let refused = refused.copied().unwrap_or_default();
     Some(Finding {
         weight: part(refused, 1),
-        about: what.zones.first().filter(|_| names.len() == 1).cloned(),
+        about: refusal.zones.first().filter(|_| names.len() == 1).cloned(),
         title: format!("Redis refuses all requests of {}", listed(&names)),
         evidence: format!(
             "{} refused in the last {:.0} s: {}. Meanwhile, zones follow their on_store_failure.",
             count(refused, "operation"),
             recent.seconds(),
-            what.reason
+            refusal.reason
         ),
-        remedy: sentence(what.remedy.as_str()),
+        remedy: sentence(refusal.remedy.as_str()),
         ..Finding::new(Cause::StoreRefuses, Severity::Bad)
     })
 }
@@ -67,19 +70,19 @@ pub(crate) fn store_refuses(recent: &Recent<'_>, now: &Sample) -> Option<Finding
 /// Rule: the store is up and refuses operations of a gate.
 pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let refused = origin.gate.as_ref()?.refused.as_ref()?;
-    // In an outage, the outage's finding says what gates do meanwhile.
+    // During an outage, the rule for the outage says what gates do.
     let store = recent.last()?.store.as_ref();
     store.filter(|store| store.up)?;
     let name = &origin.name;
-    let of_its = |what: &str| match (1.0 / refused.part).round() {
+    let own_part_of = |what: &str| match (1.0 / refused.part).round() {
         parts if parts > 1.0 => format!("1/{parts} of its {what}"),
         _ => format!("all of its {what}"),
     };
-    let (does, severity, unknown) = match refused.operation {
+    let (effect, severity, consequence) = match refused.operation {
         RefusedOperation::Slots => (
             format!(
                 "goes on alone with {}: Redis refused its claims",
-                of_its("rate")
+                own_part_of("rate")
             ),
             Severity::Bad,
             "Other gateways do not know what this one sends",
@@ -92,7 +95,7 @@ pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         RefusedOperation::Permits => (
             format!(
                 "goes on alone with {}: Redis refused to lease it any",
-                of_its("permits")
+                own_part_of("permits")
             ),
             Severity::Bad,
             "Other gateways do not know which requests of this one run",
@@ -104,9 +107,9 @@ pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         ),
     };
     Some(Finding {
-        title: format!("The gate of {name} {does}"),
+        title: format!("The gate of {name} {effect}"),
         evidence: format!(
-            "{}. {unknown}.",
+            "{}. {consequence}.",
             refused.reason.as_str().trim_end_matches('.')
         ),
         remedy: sentence(refused.remedy.as_str()),

@@ -33,10 +33,10 @@ pub struct StoreSample {
 /// Store that is up and refuses all operations of some zones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StoreRefuses {
-    /// Names of these zones.
+    /// Names of the zones.
     pub zones: Vec<Plain>,
-    /// Reason.
+    /// Reason, in the words of Redis.
     pub reason: Plain,
-    /// Remedy.
+    /// Remedy by an operator.
     pub remedy: Plain,
 }

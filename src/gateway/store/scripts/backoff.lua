@@ -20,7 +20,7 @@
 --   I2 c0    what is there; empty if the gateway has just stored or knows it
 --
 -- State: B FORM; d when it was stored; c12 its name; d the answers, d as of when, d since when; I2 c0 the content.
-local FORM = 1
+local FORM = 2
 -- In microseconds, as the time.
 local REMEMBERED = 3000000
 local read, pack, call = struct.unpack, struct.pack, redis.call

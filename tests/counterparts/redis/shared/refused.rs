@@ -189,7 +189,7 @@ fn a_gate_reports_that_redis_refuses_its_permits_or_back_off() {
             "The gate of app starts nothing: Redis refused to lease it permits",
         ),
         (
-            &["drip:backoff:app.1"],
+            &["drip:backoff:app.2"],
             "\n[origins.app.backoff]\nslow = \"1s\"",
             "The gate of app backs off alone: Redis refused to tell what other gateways have learned",
         ),
