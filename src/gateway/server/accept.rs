@@ -1,7 +1,6 @@
-//! Accepts client connections and serves them on worker threads.
+//! Serves client connections on worker threads. `acceptor` accepts them.
 
 use std::io;
-use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,8 +29,8 @@ use crate::observe::connections::{ClientConnections, ConnectionPermit};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Time limit for a worker's remaining tasks after its last connection has ended.
-const LAST_TASKS: Duration = Duration::from_secs(1);
+/// Time limit for the workers' remaining tasks after the last connection has ended.
+const MAX_LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// The gateway in force; `None` before the first one.
 type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
@@ -56,7 +55,7 @@ impl Accepting {
         connections: ClientConnections,
     ) -> io::Result<Self> {
         let limit = descriptors::raise_limit();
-        let entries = ListenEntry::of(server)?;
+        let entries = ListenEntry::build_all(server)?;
         let listeners = Listener::open_all(&server.listen)?;
         let mut workers = Vec::new();
         let mut inboxes = Vec::new();
@@ -66,10 +65,10 @@ impl Accepting {
             inboxes.push(inbox);
         }
         let max_connections = server.max_connections.get();
-        let clients = descriptors::clients(max_connections, limit);
+        let clients = descriptors::max_clients(max_connections, limit);
         connections.allow(max_connections, clients);
         actix_rt::spawn(clock::follow_wall());
-        let queue = KernelQueue::of(&listeners);
+        let queue = KernelQueue::of_listeners(&listeners);
         actix_rt::spawn(full::watch(connections.clone(), queue));
         Ok(Self {
             acceptor: Acceptor::start(listeners, inboxes, connections.clone())?,
@@ -83,7 +82,7 @@ impl Accepting {
         self.workers.iter().map(Arbiter::handle).collect()
     }
 
-    /// All threads that accept and serve connections.
+    /// Returns all threads that accept or serve connections.
     pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
         let acceptor = self.acceptor.thread.clone();
         self.workers().into_iter().chain([acceptor]).collect()
@@ -103,7 +102,7 @@ impl Accepting {
             let _late = done.send(());
         });
         // A running DNS lookup may block a worker for long.
-        let _late = timeout(LAST_TASKS, ended).await;
+        let _late = timeout(MAX_LAST_TASKS, ended).await;
     }
 }
 
@@ -133,7 +132,7 @@ async fn work(
     mut accepted: UnboundedReceiver<Accepted>,
     entries: Vec<ListenEntry>,
 ) {
-    static UNWATCHED: Throttle = Throttle::new();
+    static FAILURES: Throttle = Throttle::new();
     while let Some(accepted) = accepted.recv().await {
         let Some(entry) = entries.get(accepted.listener) else {
             continue;
@@ -146,17 +145,17 @@ async fn work(
             entry: entry.clone(),
             permit: accepted.permit,
         };
-        let begin = || connection.begin(accepted.stream, server);
+        let start = || connection.start(accepted.stream, server);
         // A panic ends only this connection: the worker continues.
-        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
-            && let Some(hidden) = UNWATCHED.show(clock::now())
+        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(start))
+            && let Some(hidden) = FAILURES.show(clock::now())
         {
             tracing::error!(%error, hidden, "a connection is closed: the event loop does not accept its socket");
         }
     }
 }
 
-/// A connection that was just accepted.
+/// Connection that is not served yet.
 struct NewConnection {
     /// Worker that serves the connection.
     worker: Rc<Worker>,
@@ -169,51 +168,42 @@ struct NewConnection {
 /// Settings of one listening address.
 #[derive(Clone)]
 struct ListenEntry {
-    /// TLS of the address; `None`: plain text.
+    /// TLS of the address; `None`: no TLS.
     tls_server: Option<TlsServer>,
-    /// Port of the HTTPS address that clients are redirected to; `None`: no redirect.
-    redirect: Option<NonZeroU16>,
-    /// Facts about clients of this address; `None`: the address has no name.
-    facts: Option<Arc<PeerFacts>>,
+    /// Description of any client at this address.
+    peer: Peer,
 }
 
 impl ListenEntry {
     /// Builds the entries of all addresses, in the order of `listen`.
-    fn of(server: &config::Server) -> io::Result<Vec<Self>> {
-        let entry = |(listen, tls_server): (&Listen, Option<TlsServer>)| Self {
-            tls_server,
-            redirect: match listen.service {
-                ListenService::Redirect(port) => Some(port),
-                ListenService::Plain | ListenService::Tls => None,
-            },
-            facts: listen.name.as_ref().map(|name| {
-                Arc::new(PeerFacts {
-                    listener: Some(Arc::clone(name)),
-                    certificate: None,
-                })
-            }),
+    fn build_all(server: &config::Server) -> io::Result<Vec<Self>> {
+        let entry = |(listen, tls_server): (&Listen, Option<TlsServer>)| {
+            let facts = listen.name.as_ref().map(|name| PeerFacts {
+                listener: Some(Arc::clone(name)),
+                certificate: None,
+            });
+            let peer = Peer {
+                redirect: match listen.service {
+                    ListenService::Redirect(port) => Some(port),
+                    ListenService::Plain | ListenService::Tls => None,
+                },
+                facts: facts.map(Arc::new),
+                ..Peer::default()
+            };
+            Self { tls_server, peer }
         };
         let entries = server.listen.iter().zip(tls_servers(server)?);
         Ok(entries.map(entry).collect())
-    }
-
-    /// Describes a client at this address.
-    fn peer(&self) -> Peer {
-        Peer {
-            redirect: self.redirect,
-            facts: self.facts.clone(),
-            ..Peer::default()
-        }
     }
 }
 
 impl NewConnection {
     /// Starts to serve an accepted connection on this worker.
-    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
+    fn start(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
-                // A client without an address has disconnected already.
+                // A client whose address is unknown has already disconnected.
                 let Ok(address) = socket.peer_addr() else {
                     return Ok(());
                 };
@@ -223,19 +213,19 @@ impl NewConnection {
                 let peer = Peer {
                     address: Some((address.ip(), address.port())),
                     local_port: socket.local_addr().map_or(0, |local| local.port()),
-                    ..self.entry.peer()
+                    ..self.entry.peer.clone()
                 };
                 self.serve_peer(socket, peer, server, Self::serve_tcp);
             }
             AcceptedSocket::Unix(unix) => {
-                let peer = self.entry.peer();
+                let peer = self.entry.peer.clone();
                 self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
             }
         }
         Ok(())
     }
 
-    /// Calls `serve`. If the peer must send a PROXY protocol header, reads the header first.
+    /// Serves a connection by `serve`, after its PROXY protocol header if the peer must send one.
     fn serve_peer<S: Peek>(
         self,
         socket: S,
@@ -244,19 +234,19 @@ impl NewConnection {
         serve: fn(Self, S, Peer),
     ) {
         if !server.proxy_protocol.contain(peer.ip()) {
-            return self.serve_listed(socket, peer, serve);
+            return self.list_and_serve(socket, peer, serve);
         }
         actix_rt::spawn(async move {
             let stop = self.worker.stop_signal();
             match read_proxy_header(&socket, &self.timeouts, &stop).await {
-                Ok(header) => self.serve_listed(socket, peer.behind_proxy(header), serve),
+                Ok(header) => self.list_and_serve(socket, peer.behind_proxy(header), serve),
                 Err(error) => log_no_header(peer.address.map(Into::into), &error),
             }
         });
     }
 
-    /// Records the connection's client, then calls `serve`.
-    fn serve_listed<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
+    /// Adds the connection to the list of open connections, and serves it by `serve`.
+    fn list_and_serve<S>(mut self, socket: S, peer: Peer, serve: fn(Self, S, Peer)) {
         let connection = self.permit.list(peer.ip());
         serve(self, socket, Peer { connection, ..peer });
     }

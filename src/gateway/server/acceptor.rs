@@ -1,9 +1,8 @@
 //! Accepts client connections and hands them to the workers.
 //!
-//! This replaces the acceptor of actix-server (2.10). That acceptor does not report when it has
-//! paused, and it holds its sockets until the workers end. To stop, the gateway had to shut the
-//! sockets down under it. actix-server logged that as errors, and it reset connections that the
-//! kernel had queued but that were not accepted yet.
+//! This replaces the acceptor of actix-server (2.10), which does not report when it has paused, and
+//! which holds its sockets until the workers end. So at a stop, connections that the kernel had
+//! queued were reset.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -26,21 +25,19 @@ use crate::observe::metrics::{DESCRIPTOR_WAITS, DescriptorWait};
 use crate::origin::lacks_descriptor;
 
 /// Pause before the next attempt when the system has no descriptor or memory for a connection.
-const BACK_OFF: Duration = Duration::from_millis(500);
+const RETRY_EVERY: Duration = Duration::from_millis(500);
 
-/// An accepted connection for a worker.
+/// Accepted connection for a worker.
 pub(super) struct Accepted {
-    /// The connection.
     pub(super) stream: AcceptedSocket,
-    /// Index of its address in `listen`.
+    /// Index in `listen` of the address that the client connected to.
     pub(super) listener: usize,
     /// Permit of the connection, held until the connection has ended.
     pub(super) permit: ConnectionPermit,
 }
 
-/// The thread that accepts client connections.
+/// Thread that accepts client connections.
 pub(super) struct Acceptor {
-    /// Thread that accepts connections.
     pub(super) thread: ArbiterHandle,
     /// Dropping it closes the listening sockets and stops the thread.
     stop: Option<oneshot::Sender<()>>,
@@ -85,8 +82,8 @@ impl Acceptor {
 
     /// Closes the listening sockets.
     ///
-    /// From then on connections are refused. Connections in the kernel's queue are passed to a
-    /// worker. On an inherited socket they wait for the next process.
+    /// From then on, connections are refused. Connections in the kernel's queue are passed to a
+    /// worker, except those of an inherited socket, which wait for the next process.
     pub(super) async fn close(&mut self) {
         self.stop = None;
         // If accepting had already failed, there is nothing to close.
@@ -119,7 +116,7 @@ impl Dispatch {
         listeners: Vec<Listener>,
         stopped: oneshot::Receiver<()>,
     ) -> io::Result<()> {
-        let listeners = listeners.into_iter().map(watched);
+        let listeners = listeners.into_iter().map(register);
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
         tokio::select! {
             _never = join_all(listeners.iter().map(|listener| self.accept_from(listener))) => {}
@@ -135,37 +132,28 @@ impl Dispatch {
 
     /// Accepts from one socket. Never ends.
     async fn accept_from(&self, listener: &AsyncFd<Listener>) -> Infallible {
-        let mut failing = false;
+        let mut is_failing = false;
         loop {
             let Ok(mut ready) = listener.readable().await else {
                 // The thread is ending.
                 return pending().await;
             };
-            // Take the permit only after a client is waiting: the last permit then goes to the
-            // socket that has one.
+            // Take the permit only after a client is waiting: then the last permit goes to a socket
+            // that has a client.
             let Some(permit) = self.connections.permit().await else {
                 return pending().await;
             };
-            match ready.try_io(|listener| listener.get_ref().accept()) {
-                Ok(Ok(stream)) => {
-                    failing = false;
-                    self.hand_over(Accepted {
-                        stream,
-                        listener: listener.get_ref().nth,
-                        permit,
-                    });
-                }
-                Ok(Err(error)) if is_of_one_connection(&error) => {}
+            match ready.try_io(|listener| self.accept_one(listener.get_ref(), permit)) {
+                Ok(Ok(())) => is_failing = false,
                 Ok(Err(error)) => {
                     if lacks_descriptor(&error) {
                         DESCRIPTOR_WAITS.add(DescriptorWait::Client, 1);
                     }
-                    if !failing {
-                        tracing::error!(%error, retry_every = ?BACK_OFF, "accepting connections failed");
+                    if !is_failing {
+                        tracing::error!(%error, retry_every = ?RETRY_EVERY, "accepting connections failed");
                     }
-                    failing = true;
-                    drop(permit);
-                    sleep(BACK_OFF).await;
+                    is_failing = true;
+                    sleep(RETRY_EVERY).await;
                 }
                 Err(_would_block) => {}
             }
@@ -176,19 +164,28 @@ impl Dispatch {
     fn accept_waiting(&self, listener: &Listener) {
         // Bounded, so that clients that connect meanwhile do not prolong it.
         for _ in 0..=BACKLOG {
-            let Some(permit) = self.connections.permit_now() else {
+            let permit = self.connections.permit_now();
+            let accepted = permit.map(|permit| self.accept_one(listener, permit));
+            if !matches!(accepted, Some(Ok(()))) {
                 return;
-            };
-            match listener.accept() {
-                Ok(stream) => self.hand_over(Accepted {
-                    stream,
-                    listener: listener.nth,
-                    permit,
-                }),
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(_) => return,
             }
         }
+    }
+
+    /// Accepts a connection, and sends it to the next worker.
+    ///
+    /// Drops `permit` and returns no error if only this connection has failed.
+    fn accept_one(&self, listener: &Listener, permit: ConnectionPermit) -> io::Result<()> {
+        match listener.accept() {
+            Ok(stream) => self.hand_over(Accepted {
+                stream,
+                listener: listener.nth,
+                permit,
+            }),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Sends a connection to the next worker.
@@ -204,7 +201,7 @@ impl Dispatch {
 }
 
 /// Registers a socket with the event loop.
-fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
+fn register(listener: Listener) -> io::Result<AsyncFd<Listener>> {
     // The unsafe successor requires that the descriptor stay the same while registered. A
     // `Listener` owns its descriptor and never changes it.
     #[expect(deprecated)]

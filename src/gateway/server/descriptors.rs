@@ -1,28 +1,30 @@
-//! Number of client connections that the limit of file descriptors allows.
+//! Number of client connections that the system's limit of file descriptors allows.
 
 use std::{fs, io};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors opened at the start: signals, the watch of the file, and threads without clients.
-const START: u64 = 15;
+const AT_START: u64 = 15;
 /// Descriptors opened at the start for the admin port.
-const ADMIN: u64 = 7;
+const AT_START_FOR_ADMIN: u64 = 7;
 /// Descriptors opened at the start for each worker.
-const WORKER: u64 = 5;
-/// Minimum for some clients, their connections to origins, and log files.
-const FIRST: u64 = 12;
+const AT_START_PER_WORKER: u64 = 5;
+/// Minimum number for clients, their connections to origins, and log files.
+const MIN_FOR_REQUESTS: u64 = 12;
 
-/// Descriptors for files, Redis and the admin port.
-const OWN: u64 = 128;
-/// Descriptors for connections to origins at the maximum number of clients.
+/// Number of open descriptors of this process if it is unknown.
+const ESTIMATED_OPEN: u64 = 64;
+/// Reserve for files, Redis and the admin port.
+const RESERVED_FOR_GATEWAY: u64 = 128;
+/// Reserve for connections to origins at the maximum number of clients.
 ///
 /// Most clients wait or are idle, and few requests are at an origin at once. A request without a
 /// descriptor waits for one.
-const ORIGINS: u64 = 256;
+const RESERVED_FOR_ORIGINS: u64 = 256;
 
 /// Log message if the descriptors allow fewer clients than configured.
-const FEWER: &str = "fewer clients than max_connections are accepted at once: the limit of file descriptors is too low; raise it to `needed` (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
+const FEWER_CLIENTS: &str = "fewer clients than max_connections are accepted at once: the limit of file descriptors is too low; raise it to `needed` (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
 
 /// Raises this process's soft limit to the hard limit, and returns it; `None`: no limit.
 ///
@@ -51,8 +53,8 @@ pub fn check_limit(server: &config::Server) -> io::Result<()> {
     let Some(limit) = raise_limit() else {
         return Ok(());
     };
-    // Usually the three standard streams.
-    let needed = needed(server, open().unwrap_or(3));
+    // If the number is unknown: the three standard streams.
+    let needed = min_descriptors(server, count_open().unwrap_or(3));
     if limit >= needed {
         return Ok(());
     }
@@ -62,69 +64,61 @@ pub fn check_limit(server: &config::Server) -> io::Result<()> {
     )))
 }
 
-/// Minimum number of descriptors of a gateway. `open`: descriptors open before its start.
-fn needed(server: &config::Server, open: u64) -> u64 {
-    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    let workers = count(server.workers.get()).saturating_mul(WORKER);
-    let admin = server.admin.map_or(0, |_| ADMIN);
-    let own = open + START + admin + count(server.listen.len()) + FIRST;
-    own.saturating_add(workers)
+/// Returns the minimum number of descriptors of a gateway, if `open` are open before its start.
+fn min_descriptors(server: &config::Server, open: u64) -> u64 {
+    let workers = (server.workers.get() as u64).saturating_mul(AT_START_PER_WORKER);
+    let admin = server.admin.map_or(0, |_| AT_START_FOR_ADMIN);
+    let sockets = server.listen.len() as u64;
+    (open + AT_START + admin + sockets + MIN_FOR_REQUESTS).saturating_add(workers)
 }
 
 /// Returns the maximum number of clients under this limit, at most `max_connections`.
 ///
 /// Logs if they are fewer. Call it when the sockets and threads of the start are open.
-pub(super) fn clients(max_connections: usize, limit: Option<u64>) -> usize {
+pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
         return max_connections;
     };
-    let open = usually_open();
-    let fit = fitting(limit, open);
-    if fit >= max_connections {
+    let open = count_open().unwrap_or(ESTIMATED_OPEN);
+    let clients = clients_within(limit, open);
+    if clients >= max_connections {
         return max_connections;
     }
-    let requested = u64::try_from(max_connections).unwrap_or(u64::MAX);
-    let needed = requested.saturating_add(open + OWN + ORIGINS);
-    // A user who kept the default does not need as many.
-    if fit < max_connections / 2 {
-        tracing::warn!(clients = fit, max_connections, limit, needed, "{FEWER}");
+    let reserved = open + RESERVED_FOR_GATEWAY + RESERVED_FOR_ORIGINS;
+    let needed = (max_connections as u64).saturating_add(reserved);
+    // A user who kept the default may need fewer clients.
+    if clients < max_connections / 2 {
+        tracing::warn!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
     } else {
-        tracing::info!(clients = fit, max_connections, limit, needed, "{FEWER}");
+        tracing::info!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
     }
-    fit
+    clients
 }
 
-/// Reason why `max_connections` exceeds this process's hard limit; `None` if it does not.
+/// Returns why `max_connections` exceeds this process's hard limit; `None` if it does not.
 pub(super) fn too_many(max_connections: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
-    let fit = fitting(limit, usually_open());
-    (fit < max_connections).then(|| {
+    let clients = clients_within(limit, count_open().unwrap_or(ESTIMATED_OPEN));
+    (clients < max_connections).then(|| {
         format!(
-            "the limit here is {limit} file descriptors: at most {fit} clients are connected at once; raise the limit of the service (LimitNOFILE=), or lower max_connections"
+            "the limit here is {limit} file descriptors: at most {clients} clients are connected at once; raise the limit of the service (LimitNOFILE=), or lower max_connections"
         )
     })
 }
 
-/// Number of clients that fit beside `open` descriptors and a reserve; at least one.
-fn fitting(limit: u64, open: u64) -> usize {
-    // Under a low limit a reserve must not take all of it.
-    let own = OWN.min(limit / 8);
-    let shared = limit.saturating_sub(open + own);
-    let clients = shared - ORIGINS.min(shared / 2);
+/// Returns the number of clients that fit beside `open` descriptors and the reserves; at least one.
+fn clients_within(limit: u64, open: u64) -> usize {
+    // Under a low limit, the reserves are only a part of it.
+    let for_gateway = RESERVED_FOR_GATEWAY.min(limit / 8);
+    let for_requests = limit.saturating_sub(open + for_gateway);
+    let clients = for_requests - RESERVED_FOR_ORIGINS.min(for_requests / 2);
     usize::try_from(clients).unwrap_or(usize::MAX).max(1)
 }
 
-/// Number of open descriptors of this process, or some dozens if it is unknown.
-fn usually_open() -> u64 {
-    /// Estimate of open descriptors if their number is unknown.
-    const USUAL: u64 = 64;
-    open().unwrap_or(USUAL)
-}
-
-/// Number of open descriptors of this process; `None` if it is unknown.
-fn open() -> Option<u64> {
+/// Returns the number of open descriptors of this process; `None` if it is unknown.
+fn count_open() -> Option<u64> {
     let open = fs::read_dir("/proc/self/fd").ok()?;
-    Some(u64::try_from(open.count()).unwrap_or(u64::MAX))
+    Some(open.count() as u64)
 }
 
 #[cfg(test)]
@@ -143,7 +137,7 @@ mod tests {
             (20, 30, 1),
             (0, 0, 1),
         ] {
-            assert_eq!(fitting(limit, open), clients, "{limit}");
+            assert_eq!(clients_within(limit, open), clients, "{limit}");
         }
     }
 }

@@ -11,30 +11,30 @@ use tokio::time::timeout;
 use super::accept::Accepting;
 use super::reload::Reloader;
 use super::signals::{self, SignalRequest, Signals};
-use super::state::{StateFile, WRITING_IN_HASTE};
+use super::state::{MAX_WRITING_IN_HASTE, StateFile};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::time::clock;
 
 /// Time limit for clients to receive their last response after all waiters were rejected.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const MAX_LAST_RESPONSES: Duration = Duration::from_secs(1);
 
-/// Time limit for zones to give their leases back to Redis.
-const LAST_REFUNDS: Duration = Duration::from_secs(1);
+/// Time limit for zones and gates to give their leases back to Redis.
+const MAX_LAST_REFUNDS: Duration = Duration::from_secs(1);
 
-/// Minimum time for the disk to take the last lines of the access log.
-const LAST_LINES: Duration = Duration::from_secs(1);
+/// Minimum time that the disk gets for the last lines of the access log.
+const MIN_LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Stops accepting, and lets the queues drain.
 ///
 /// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
-/// `kept`.
+/// `state_file`.
 ///
-/// A second signal to stop ends the drain at once, or as soon as `kept` is written.
+/// A second signal to stop ends the drain at once, or as soon as `state_file` is written.
 pub(super) async fn drain(
     reloader: Reloader,
     accepting: Accepting,
-    kept: Option<StateFile>,
+    state_file: Option<StateFile>,
     signals: &mut Signals,
 ) {
     let gateway = reloader.gateway();
@@ -47,16 +47,16 @@ pub(super) async fn drain(
     let stopping = Arc::downgrade(&gateway);
     gateway.stop();
     let in_haste = Notify::new();
-    let (done, written) = oneshot::channel::<Infallible>();
+    let (writing, written) = oneshot::channel::<Infallible>();
     let ending = async {
-        hand_over_and_drain(&gateway, accepting, kept, &in_haste, done).await;
+        hand_over_and_drain(&gateway, accepting, state_file, &in_haste, writing).await;
         if let Some(spans) = gateway.spans() {
             log_lost(spans.finish().await, "spans were not sent in time");
         }
         drop(gateway);
         reloader.end();
         let left = shutdown_timeout.saturating_sub(clock::now().since(began));
-        let lost = access::finish(left.max(LAST_LINES)).await;
+        let lost = access::finish(left.max(MIN_LAST_LINES)).await;
         log_lost(lost, "lines of the access log were not written in time");
     };
     let mut ending = pin!(ending);
@@ -67,43 +67,44 @@ pub(super) async fn drain(
     in_haste.notify_one();
     tokio::select! {
         () = ending => {}
-        _written_or_late = timeout(WRITING_IN_HASTE, written) => {}
+        _written_or_late = timeout(MAX_WRITING_IN_HASTE, written) => {}
     }
 }
 
 /// Answers all waiters, writes the state for the next process, and ends the workers.
 ///
-/// Closes `done` once the state is written. `in_haste` speeds up the writing.
+/// Drops `writing` once the state is written. `in_haste` speeds up the writing.
 async fn hand_over_and_drain(
     gateway: &Arc<Gateway>,
     mut accepting: Accepting,
-    kept: Option<StateFile>,
+    state_file: Option<StateFile>,
     in_haste: &Notify,
-    done: oneshot::Sender<Infallible>,
+    writing: oneshot::Sender<Infallible>,
 ) {
     accepting.acceptor.close().await;
     let handing_over = async {
-        if let Some(kept) = kept {
+        if let Some(state_file) = state_file {
             let all_closed = accepting.connections.all_closed();
-            kept.hand_over(gateway, all_closed, in_haste.notified())
+            state_file
+                .hand_over(gateway, all_closed, in_haste.notified())
                 .await;
         }
-        drop(done);
+        drop(writing);
     };
-    // A queue is on one worker, and its waiters may be connected to another worker. So no worker
-    // ends before all connections have ended.
+    // A worker has queues whose waiters are connected to other workers. So no worker ends before all
+    // connections have ended.
     let draining = async {
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
         let connections = &accepting.connections;
         let drained = timeout(shutdown_timeout, connections.all_closed()).await;
         if drained.is_err() {
             gateway.reject_all();
-            let _last_answers = timeout(LAST_ANSWERS, connections.all_closed()).await;
+            let _last_responses = timeout(MAX_LAST_RESPONSES, connections.all_closed()).await;
         }
     };
     tokio::join!(handing_over, draining);
     // The workers' timers and links to Redis end with them.
-    let _late = timeout(LAST_REFUNDS, gateway.give_back_leases()).await;
+    let _late = timeout(MAX_LAST_REFUNDS, gateway.give_back_leases()).await;
     accepting.end().await;
 }
 

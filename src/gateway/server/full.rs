@@ -1,10 +1,9 @@
 //! Checks each second whether all client connections are in use and new clients wait in the kernel.
 //!
-//! The headline reports when that begins and ends. The log line is for gateways without an admin
-//! port.
+//! The result goes to the headline. The log line is for gateways without an admin port.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -16,20 +15,20 @@ use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
 /// Interval of the checks.
-const EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum interval of log lines, in seconds.
-const LOG_EVERY: NonZeroU64 = NonZeroU64::new(600).expect("it is not zero");
+const LOG_INTERVAL: NonZeroU64 = NonZeroU64::new(600).expect("it is not zero");
 
 /// Checks each second whether clients wait for a connection. Never ends.
 pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
-    let throttle = Throttle::every(LOG_EVERY);
-    let mut ticks = interval(EVERY);
+    let throttle = Throttle::every(LOG_INTERVAL);
+    let mut ticks = interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let was_blocked = connections.take_blocked();
         let waiting = was_blocked.then(|| queue.len()).flatten();
-        // A listener also waits for a permit before it knows whether it has another client.
+        // The acceptor can also be blocked for a moment without a waiting client.
         let is_full = was_blocked && waiting != Some(0);
         connections.note(is_full, waiting);
         if is_full && throttle.show(clock::now()).is_some() {
@@ -54,29 +53,27 @@ fn warn(connections: ConnectionCounts) {
 }
 
 /// State of a listening socket in `/proc/net/tcp`.
-const LISTENS: &str = "0A";
+const LISTENING: &str = "0A";
 
-/// Inodes of the listening sockets whose queue lengths are read.
+/// Inodes of the listening sockets, by which their queue lengths are found.
 ///
-/// `None`: one of the sockets has no count.
+/// `None`: one of the sockets is not TCP, and Linux shows no queue length for it.
 pub(super) struct KernelQueue(Option<Vec<u64>>);
 
 impl KernelQueue {
     /// Collects the queues of all listeners.
-    ///
-    /// Linux counts those of TCP only.
-    pub(super) fn of(listeners: &[Listener]) -> Self {
+    pub(super) fn of_listeners(listeners: &[Listener]) -> Self {
         Self(listeners.iter().map(Listener::tcp_inode).collect())
     }
 
-    /// Number of clients that wait now; `None` if it is unknown.
+    /// Returns the number of clients that wait now; `None` if it is unknown.
     pub(super) fn len(&self) -> Option<usize> {
         let mut inodes = self.0.clone()?;
         let mut waiting = 0;
         for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
             // Without IPv6 there is no such file.
             if let Ok(file) = File::open(file) {
-                waiting += waiting_at(&mut inodes, BufReader::new(file)).ok()?;
+                waiting += sum_queues(&mut inodes, BufReader::new(file))?;
             }
         }
         inodes.is_empty().then_some(waiting)
@@ -86,26 +83,29 @@ impl KernelQueue {
 /// Sums the queue lengths of the sockets with these inodes, and removes the inodes found.
 ///
 /// `table` is a table of sockets as in `/proc/net/tcp`. Listening sockets come first, so the
-/// reading ends early, however many connections follow.
-fn waiting_at(inodes: &mut Vec<u64>, table: impl BufRead) -> io::Result<usize> {
+/// connections that follow are not read.
+///
+/// Returns `None` if the table cannot be read.
+fn sum_queues(inodes: &mut Vec<u64>, table: impl BufRead) -> Option<usize> {
     let mut waiting = 0;
     for line in table.lines().skip(1) {
-        let line = line?;
-        let mut words = line.split_whitespace();
-        if inodes.is_empty() || words.nth(3) != Some(LISTENS) {
+        let line = line.ok()?;
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [_, _, _, state, queues, _, _, _, _, inode, ..] = words[..] else {
+            break;
+        };
+        if state != LISTENING || inodes.is_empty() {
             break;
         }
-        let queues = words.next().unwrap_or_default();
-        let inode = words.nth(4).and_then(|inode| inode.parse::<u64>().ok());
-        let Some(found) = inodes.iter().position(|it| Some(*it) == inode) else {
+        let inode = inode.parse::<u64>().ok();
+        let Some(found) = inodes.iter().position(|own| Some(*own) == inode) else {
             continue;
         };
         inodes.swap_remove(found);
         let (_, queue) = queues.split_once(':').unwrap_or_default();
-        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-        waiting += usize::from_str_radix(queue, 16).map_err(invalid)?;
+        waiting += usize::from_str_radix(queue, 16).ok()?;
     }
-    Ok(waiting)
+    Some(waiting)
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_queues_of_own_sockets_that_listen_are_summed() {
         let sum = |mut inodes: Vec<u64>| {
-            let waiting = waiting_at(&mut inodes, TABLE.as_bytes()).unwrap();
+            let waiting = sum_queues(&mut inodes, TABLE.as_bytes()).unwrap();
             (waiting, inodes)
         };
         assert_eq!(sum(vec![4711]), (551, vec![]));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn an_invalid_socket_table_has_no_count() {
         let broken = TABLE.replace(":00000227", ":what");
-        assert!(waiting_at(&mut vec![4711], broken.as_bytes()).is_err());
-        assert_eq!(waiting_at(&mut vec![4711], &b""[..]).unwrap(), 0);
+        assert!(sum_queues(&mut vec![4711], broken.as_bytes()).is_none());
+        assert_eq!(sum_queues(&mut vec![4711], &b""[..]).unwrap(), 0);
     }
 }

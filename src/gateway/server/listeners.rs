@@ -45,28 +45,25 @@ impl Listener {
     /// to it and get no response.
     pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
-        let open = |(nth, listen): (usize, &Listen)| {
-            let address = &listen.address;
-            let mut known = inherited.iter();
-            let found = known.position(|(bound, _)| is_same(bound, address));
+        let mut listeners = Vec::with_capacity(listen.len());
+        for (nth, Listen { address, .. }) in listen.iter().enumerate() {
+            // The texts are compared, because they omit permissions, which do not matter here.
+            let is_same = |bound: &ListenAddress| bound.to_string() == address.to_string();
+            let found = inherited.iter().position(|(bound, _)| is_same(bound));
             let socket = match found.map(|found| inherited.remove(found)) {
                 Some((_, socket)) => Ok(socket),
                 None => bind(address),
             };
-            let socket = socket.and_then(|socket| {
-                ioctl_fionbio(&socket, true)?;
-                Ok(socket)
-            });
-            let failed = |error| in_use(&error, &format!("server.listen {address}"));
-            Ok(Self {
-                socket: socket.map_err(failed)?,
+            let explain = |error| explain_failed_bind(&error, &format!("server.listen {address}"));
+            let socket = socket.map_err(explain)?;
+            ioctl_fionbio(&socket, true)?;
+            listeners.push(Self {
+                socket,
                 is_tcp: matches!(address, ListenAddress::Tcp(_)),
                 nth,
                 is_inherited: found.is_some(),
-            })
-        };
-        let listeners = listen.iter().enumerate().map(open);
-        let listeners = listeners.collect::<io::Result<_>>()?;
+            });
+        }
         if let Some((address, _)) = inherited.first() {
             return Err(invalid_input(format!(
                 "LISTEN_FDS passes a socket at {address}; add it to server.listen"
@@ -75,10 +72,10 @@ impl Listener {
         Ok(listeners)
     }
 
-    /// The inode of a TCP socket; `None` for another socket.
+    /// Returns the inode of a TCP socket; `None` for another socket.
     pub(super) fn tcp_inode(&self) -> Option<u64> {
-        let found = self.is_tcp.then(|| rustix::fs::fstat(&self.socket));
-        Some(found?.ok()?.st_ino)
+        let status = self.is_tcp.then(|| rustix::fs::fstat(&self.socket));
+        Some(status?.ok()?.st_ino)
     }
 
     /// Accepts a connection from the kernel's queue.
@@ -103,16 +100,8 @@ impl AsRawFd for Listener {
     }
 }
 
-/// Returns whether an inherited socket has this address. Its permissions do not matter.
-fn is_same(bound: &ListenAddress, address: &ListenAddress) -> bool {
-    match (bound, address) {
-        (ListenAddress::Tcp(bound), ListenAddress::Tcp(address)) => bound == address,
-        (ListenAddress::Unix { path: bound, .. }, ListenAddress::Unix { path, .. }) => {
-            bound == path
-        }
-        _ => false,
-    }
-}
+/// First descriptor that systemd's protocol passes, after the three standard streams.
+const FIRST_INHERITED: usize = 3;
 
 /// Returns the listening sockets inherited by this process, by systemd's protocol.
 fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
@@ -130,9 +119,9 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
                 .map_or_else(PathBuf::new, Path::to_owned);
             (ListenAddress::Unix { path, mode: None }, socket.into())
         } else {
-            let nth = index + 3;
+            let descriptor = index + FIRST_INHERITED;
             return Err(invalid_input(format!(
-                "LISTEN_FDS: descriptor {nth} is not a listening stream socket"
+                "LISTEN_FDS: descriptor {descriptor} is not a listening stream socket"
             )));
         });
     }
@@ -141,14 +130,17 @@ fn inherit() -> io::Result<Vec<(ListenAddress, OwnedFd)>> {
 
 /// Refuses a `LISTEN_FDS` above the number of open descriptors.
 ///
-/// Reading it takes time and memory for each descriptor, and a wrong number may be a billion.
+/// A wrong number may be a billion, and each announced descriptor takes time and memory.
 fn check_count() -> io::Result<()> {
-    let own = std::process::id().to_string();
-    let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
+    let own_pid = std::process::id().to_string();
+    let pid = env::var("LISTEN_PID").unwrap_or_default();
     let announced = env::var("LISTEN_FDS").unwrap_or_default();
-    let Some(announced) = announced.parse::<usize>().ok().filter(|_| is_for_us) else {
+    let Ok(announced) = announced.parse::<usize>() else {
         return Ok(());
     };
+    if !pid.is_empty() && pid != own_pid {
+        return Ok(());
+    }
     // Without /proc, the number is trusted up to the descriptors of an ordinary process.
     let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
     if announced <= open {
@@ -206,7 +198,7 @@ fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
 }
 
 /// Adds to `error` the address that could not be bound, and the most common cause.
-pub(super) fn in_use(error: &io::Error, address: &str) -> io::Error {
+pub(super) fn explain_failed_bind(error: &io::Error, address: &str) -> io::Error {
     let hint = if error.kind() == io::ErrorKind::AddrInUse {
         ": another program or gateway listens there"
     } else {

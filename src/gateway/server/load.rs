@@ -1,13 +1,13 @@
-//! Reads and checks the configuration file with its certificates and its access log.
+//! Reads and checks the configuration file, its certificates and its access log, before the start.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use config::tls::{Validity, unix_now};
-use config::{self, Access, ClientAuth, FileField, LoadError, Problems, Server, Settings};
+use config::{self, Access, FileField, LoadError, Problems, Server, Settings};
 
 use super::descriptors;
-use crate::http::downstream::{Certificates, TlsFileError, check_client_trust};
+use crate::http::downstream::{Certificates, check_client_trust};
 
 /// Configuration that the process starts with.
 pub struct Loaded {
@@ -17,6 +17,25 @@ pub struct Loaded {
     pub text: String,
     /// Settings of the file.
     pub settings: Settings,
+}
+
+/// Problems at fields of the file that parsing cannot find.
+#[derive(Default)]
+struct Found {
+    /// Problems with which the gateway cannot start.
+    errors: Vec<(FileField, String)>,
+    warnings: Vec<(FileField, String)>,
+}
+
+impl Found {
+    fn add(&mut self, is_error: bool, field: FileField, text: String) {
+        let problems = if is_error {
+            &mut self.errors
+        } else {
+            &mut self.warnings
+        };
+        problems.push((field, text));
+    }
 }
 
 /// Reads the file, and checks the certificates and the access log that it names.
@@ -31,59 +50,23 @@ pub struct Loaded {
 pub fn load(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
     let mut settings = config::parse(&text, file, config::has_admin_token())?;
-    let tls = settings.server.tls.as_ref();
-    let pairs = tls.map_or(&[][..], |tls| &tls.pairs);
-    let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
-    for (index, pair) in pairs.iter().enumerate() {
-        match Certificates::load(std::slice::from_ref(pair)) {
-            Err(error) if !is_start && error.is_unmounted => {
-                let what =
-                    format!("{error}; its folder is not on this machine, and a start needs it");
-                doubtful.push((field(&error, index), what));
-            }
-            Err(error) => unusable.push((field(&error, index), error.to_string())),
-            Ok(certificates) => {
-                let validity = certificates.first_validity();
-                let warning = expiry_warning(validity, "the certificate");
-                doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
-            }
-        }
-    }
-    for (field, auth) in client_auths(&settings.server) {
-        match check_client_trust(auth) {
-            Ok(validity) => {
-                let warning = expiry_warning(validity, "an authority of clients");
-                doubtful.extend(warning.map(|what| (FileField::ClientCa(field), what)));
-            }
-            Err(error) => {
-                let field = if error.is_second {
-                    FileField::ClientCrl(field)
-                } else {
-                    FileField::ClientCa(field)
-                };
-                unusable.push((field, error.to_string()));
-            }
-        }
-    }
+    let mut found = Found::default();
+    check_certificates(&settings.server, is_start, &mut found);
+    check_client_authorities(&settings.server, &mut found);
     if let Access::File(log) = &settings.log.access
         && let Err(why) = check_log_path(log)
     {
-        let found = if is_start {
-            &mut unusable
-        } else {
-            &mut doubtful
-        };
-        found.push((FileField::AccessLog, why.to_owned()));
+        found.add(is_start, FileField::AccessLog, why.to_owned());
     }
     // A start raises its limit, and logs the number of clients that fit.
     if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
-        doubtful.push((FileField::MaxConnections, why));
+        found.add(false, FileField::MaxConnections, why);
     }
-    if !unusable.is_empty() {
-        let problems = config::at_fields(&text, file, &unusable);
+    if !found.errors.is_empty() {
+        let problems = config::at_fields(&text, file, &found.errors);
         return Err(Problems::new(file, problems).into());
     }
-    let warnings = config::at_fields(&text, file, &doubtful);
+    let warnings = config::at_fields(&text, file, &found.warnings);
     settings.warnings.extend(warnings);
     Ok(Loaded {
         file: file.to_owned(),
@@ -92,35 +75,69 @@ pub fn load(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     })
 }
 
-/// Settings for client certificates, with the index in `listen` of entries with their own.
-///
-/// Without an index: the settings of `[server.tls]`.
-fn client_auths(server: &Server) -> impl Iterator<Item = (Option<usize>, &ClientAuth)> {
-    let usual = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
-    let entries = server.listen.iter().enumerate();
-    let own = entries.filter_map(move |(nth, listen)| {
-        let auth = listen.client_auth.as_ref()?;
-        (Some(auth) != usual).then_some((Some(nth), auth))
-    });
-    usual.map(|auth| (None, auth)).into_iter().chain(own)
-}
-
-/// Warning about a certificate that is not valid for long.
-fn expiry_warning(validity: Option<Validity>, of: &str) -> Option<String> {
-    let warning = validity?.warning(unix_now())?;
-    Some(format!("{of} {warning}"))
-}
-
-/// Field that names the wrong file.
-fn field(error: &TlsFileError, index: usize) -> FileField {
-    if error.is_second {
-        FileField::Key(index)
-    } else {
-        FileField::Cert(index)
+/// Checks the certificates of `[server.tls]` and their keys.
+fn check_certificates(server: &Server, is_start: bool, found: &mut Found) {
+    let pairs = server.tls.as_ref().map_or(&[][..], |tls| &tls.pairs);
+    for (index, pair) in pairs.iter().enumerate() {
+        match Certificates::load(std::slice::from_ref(pair)) {
+            Ok(certificates) => {
+                let warning = expiry_warning(certificates.first_validity(), "the certificate");
+                let warning = warning.map(|text| (FileField::Cert(index), text));
+                found.warnings.extend(warning);
+            }
+            Err(error) => {
+                let field = if error.is_second {
+                    FileField::Key(index)
+                } else {
+                    FileField::Cert(index)
+                };
+                let is_error = is_start || !error.is_unmounted;
+                let text = if is_error {
+                    error.to_string()
+                } else {
+                    format!("{error}; its folder is not on this machine, and a start needs it")
+                };
+                found.add(is_error, field, text);
+            }
+        }
     }
 }
 
-/// Returns whether a log can be written at `path`.
+/// Checks the authorities of clients, of `[server.tls]` and of each address.
+fn check_client_authorities(server: &Server, found: &mut Found) {
+    let shared = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    let of_addresses = server.listen.iter().enumerate();
+    let of_addresses = of_addresses.filter_map(|(nth, listen)| {
+        let own = listen.client_auth.as_ref();
+        Some((Some(nth), own.filter(|_| own != shared)?))
+    });
+    let all = shared.map(|auth| (None, auth)).into_iter();
+    for (listen_index, auth) in all.chain(of_addresses) {
+        match check_client_trust(auth) {
+            Ok(validity) => {
+                let warning = expiry_warning(validity, "an authority of clients");
+                let warning = warning.map(|text| (FileField::ClientCa(listen_index), text));
+                found.warnings.extend(warning);
+            }
+            Err(error) => {
+                let field = if error.is_second {
+                    FileField::ClientCrl(listen_index)
+                } else {
+                    FileField::ClientCa(listen_index)
+                };
+                found.add(true, field, error.to_string());
+            }
+        }
+    }
+}
+
+/// Returns a warning about a certificate that is not valid for long.
+fn expiry_warning(validity: Option<Validity>, certificate: &str) -> Option<String> {
+    let warning = validity?.warning(unix_now())?;
+    Some(format!("{certificate} {warning}"))
+}
+
+/// Checks whether a log can be written at `path`.
 ///
 /// If only the service's user can know, it counts as possible.
 fn check_log_path(path: &Path) -> Result<(), &'static str> {
@@ -129,10 +146,10 @@ fn check_log_path(path: &Path) -> Result<(), &'static str> {
     }
     let folder = path.parent().unwrap_or(path);
     match fs::metadata(folder).map_err(|error| error.kind()) {
+        Ok(folder) if folder.is_dir() => Ok(()),
         Err(io::ErrorKind::NotFound) => {
             Err("the folder of this file does not exist; make it, or name another file")
         }
-        Ok(folder) if folder.is_dir() => Ok(()),
         Ok(_) | Err(io::ErrorKind::NotADirectory) => {
             Err("the parent folder in this path is a file; name another path")
         }

@@ -12,10 +12,9 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Returns unused memory at a regular interval. Never ends.
 ///
-/// mimalloc returns memory that was free for a second, but only looks for it while a page becomes
-/// free. After it has done so once, in version 3.1 it may never look again (`mi_arenas_try_purge`:
-/// the time of the arena stays set, that of the process does not). It always looks when a thread
-/// ends that has allocated. So this starts a thread that does nothing else.
+/// The allocator, mimalloc, returns memory that was free for a second, but only checks for it when a
+/// page becomes free. Version 3.1 may stop to check after the first time (`mi_arenas_try_purge`). It
+/// always checks when a thread ends that has allocated. So this starts a thread that only allocates.
 pub(super) async fn give_back() -> Infallible {
     loop {
         sleep(INTERVAL).await;

@@ -9,22 +9,23 @@ use tokio::time::timeout;
 use crate::http::gateway::{Addresses, Gateway};
 
 /// Interval of lookups of a name, the same as for a name that is one server.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Looks up the names of the gateway in force.
 pub(super) struct NameWatch {
     /// Receives the gateway in force.
     gateways: watch::Receiver<Option<Arc<Gateway>>>,
-    /// Whether the names of the gateway in force were looked up.
-    has_looked: bool,
+    /// Whether the names of the gateway in force were looked up within the interval.
+    is_looked_up: bool,
 }
 
 impl NameWatch {
+    /// Creates the watch of the gateways that `gateways` receives. Looks up nothing yet.
     pub(super) fn new(mut gateways: watch::Receiver<Option<Arc<Gateway>>>) -> Self {
         gateways.mark_unchanged();
         Self {
             gateways,
-            has_looked: false,
+            is_looked_up: false,
         }
     }
 
@@ -34,23 +35,23 @@ impl NameWatch {
     pub(super) async fn changed(&mut self) -> Addresses {
         loop {
             let gateway = self.gateways.borrow_and_update().clone();
-            match gateway.filter(|it| it.resolves_names()) {
+            match gateway.filter(|gateway| gateway.resolves_names()) {
                 None => {
                     if self.gateways.changed().await.is_err() {
                         // The process ends.
                         std::future::pending::<()>().await;
                     }
-                    self.has_looked = false;
+                    self.is_looked_up = false;
                 }
-                Some(_) if self.has_looked => {
-                    // A new gateway in force may have other names.
-                    let _early = timeout(LOOK_EVERY, self.gateways.changed()).await;
-                    self.has_looked = false;
+                Some(_) if self.is_looked_up => {
+                    // A new gateway in force may have other names: look them up early.
+                    let _early = timeout(LOOKUP_INTERVAL, self.gateways.changed()).await;
+                    self.is_looked_up = false;
                 }
                 Some(gateway) => {
                     // Boxed, because few gateways look up names.
                     let found = Box::pin(gateway.look_up()).await;
-                    self.has_looked = true;
+                    self.is_looked_up = true;
                     if found != gateway.addresses() {
                         return found;
                     }

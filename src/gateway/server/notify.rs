@@ -21,19 +21,18 @@ impl ServiceManager {
     /// Connects to the manager at `NOTIFY_SOCKET`.
     pub(super) fn from_env() -> Self {
         let name = env::var_os("NOTIFY_SOCKET");
-        let socket = name.and_then(|name| match connect(&name) {
-            Ok(socket) => Some(socket),
-            Err(error) => {
+        Self(name.and_then(|name| {
+            let log = |error: &io::Error| {
                 tracing::warn!(%error, "cannot connect to NOTIFY_SOCKET: the service manager gets no messages");
-                None
-            }
-        });
-        Self(socket)
+            };
+            connect(&name).inspect_err(log).ok()
+        }))
     }
 
     /// Notifies that the gateway serves with `settings`.
     pub(super) fn ready(&self, settings: &Settings) {
-        self.notify(&format!("READY=1\nSTATUS={}", serving(&settings.server)));
+        let status = describe_addresses(&settings.server);
+        self.notify(&format!("READY=1\nSTATUS={status}"));
     }
 
     /// Notifies that the file is read again. [`Self::ready`] or [`Self::refused`] must follow.
@@ -56,16 +55,16 @@ impl ServiceManager {
         ));
     }
 
-    /// Notifies that the gateway works.
+    /// Notifies that all threads respond. See [`Watchdog`](super::watchdog::Watchdog).
     pub(super) fn alive(&self) {
         self.notify("WATCHDOG=1");
     }
 
     /// Sends a message to the manager.
-    fn notify(&self, what: &str) {
+    fn notify(&self, message: &str) {
         if let Some(socket) = &self.0 {
             // If a notification is lost, the manager acts on its absence.
-            let _lost = socket.send(what.as_bytes());
+            let _lost = socket.send(message.as_bytes());
         }
     }
 }
@@ -85,7 +84,7 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
 }
 
 /// Describes in one line where clients and operators reach the gateway.
-fn serving(server: &Server) -> String {
+fn describe_addresses(server: &Server) -> String {
     let listen = server.listen.iter().map(ToString::to_string);
     let listen = listen.collect::<Vec<_>>().join(", ");
     let page = server.admin.map_or(String::new(), |admin| {
@@ -143,7 +142,7 @@ mod tests {
     #[test]
     fn a_status_is_one_line() {
         let plain = crate::test_settings::with("");
-        let found = serving(&plain.server);
+        let found = describe_addresses(&plain.server);
         assert_eq!(
             found,
             "Serving at 127.0.0.1:8080; live page at http://127.0.0.1:9090/"
@@ -151,7 +150,7 @@ mod tests {
         let odd = crate::test_settings::with(
             "[server]\nlisten = [\"unix:a\\nMAINPID=1\"]\nadmin = \"off\"",
         );
-        let received = serving(&odd.server);
+        let received = describe_addresses(&odd.server);
         assert!(received.ends_with("a?MAINPID=1"), "{received}");
     }
 }

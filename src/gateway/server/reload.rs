@@ -22,15 +22,15 @@ use crate::observe::metrics::ConfigMetrics;
 use crate::origin::Prober;
 use crate::time::clock;
 
-/// Logs settings that are legal and probably a mistake.
-fn warn(settings: &Settings, file: &Path) {
+/// Logs settings that are valid but probably mistakes.
+fn log_warnings(settings: &Settings, file: &Path) {
     for warning in &settings.warnings {
         tracing::warn!("{}", warning.as_warning(file));
     }
 }
 
 /// Logs that a plan lost most of its keys.
-fn warn_of_lost_keys(keys: &LostKeys) {
+fn log_lost_keys(keys: &LostKeys) {
     let (zone, plan, file) = (&*keys.zone, &*keys.plan, keys.file.as_deref());
     let LostKeys { lost, had, .. } = keys;
     tracing::warn!(
@@ -54,9 +54,9 @@ pub(super) struct Reloader {
     /// Checks the health of servers.
     prober: Prober,
     /// Files named by the last text, if that text has errors.
-    named: RefCell<Vec<NamedFile>>,
+    named_by_broken: RefCell<Vec<NamedFile>>,
     /// State of the file, for the admin port.
-    state: watch::Sender<FileState>,
+    file_state: watch::Sender<FileState>,
     /// Settings that the process was started with.
     ///
     /// A change to some settings waits for a restart.
@@ -70,7 +70,7 @@ pub(super) struct Reloader {
 impl Reloader {
     /// Starts the gateway on `workers` and publishes it on `gateway_sender`.
     ///
-    /// The gateway restores the saved state of the previous process, `left`.
+    /// The gateway restores the state of the previous process from `state_file`.
     ///
     /// # Errors
     ///
@@ -79,58 +79,54 @@ impl Reloader {
         loaded: Loaded,
         workers: Vec<ArbiterHandle>,
         gateway_sender: watch::Sender<Option<Arc<Gateway>>>,
-        state: watch::Sender<FileState>,
+        file_state: watch::Sender<FileState>,
         history: History,
-        left: Option<&mut StateFile>,
+        state_file: Option<&mut StateFile>,
     ) -> io::Result<Self> {
-        let Loaded {
-            file,
-            text,
-            settings,
-        } = loaded;
+        let (file, settings) = (loaded.file, loaded.settings);
         let started_with = settings.clone();
-        warn(&settings, &file);
+        log_warnings(&settings, &file);
         let access = AccessLog::open(&settings)?;
         let since = clock::changed(&file).unwrap_or_else(clock::wall);
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
         let prober = Prober::default();
         prober.follow(gateway.origins());
-        if let Some(left) = left {
-            left.restore(&gateway);
-            if let Some(rooms) = left.rooms() {
+        if let Some(state_file) = state_file {
+            state_file.restore(&gateway);
+            if let Some(rooms) = state_file.rooms() {
                 rooms.restore(&gateway);
             }
         }
         gateway_sender.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();
-        state.send_replace(FileState::loaded(clock::now()));
+        file_state.send_replace(FileState::loaded(clock::now()));
         Ok(Self {
             file,
             workers,
             in_force: RefCell::new(gateway),
-            named: RefCell::default(),
+            named_by_broken: RefCell::default(),
             gateway_sender,
             metrics,
             prober,
-            state,
+            file_state,
             started_with,
-            text: RefCell::new(Some(text)),
+            text: RefCell::new(Some(loaded.text)),
             history,
         })
     }
 
-    /// The gateway in force.
+    /// Returns the gateway in force.
     pub(super) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&self.in_force.borrow())
     }
 
-    /// Files that a reload reads besides the file itself: a change of one causes a reload.
+    /// Returns the files besides the configuration file whose change causes a reload.
     ///
     /// If the file has errors, these are the files in force and the files that it names: a missing
     /// one may be created.
     pub(super) fn other_files(&self) -> Vec<NamedFile> {
-        let mut files = self.named.borrow().clone();
+        let mut files = self.named_by_broken.borrow().clone();
         files.extend(self.gateway().settings().named.iter().cloned());
         files
     }
@@ -143,47 +139,35 @@ impl Reloader {
     /// Puts the text that was read from the file into force. `by`: reason for reading it.
     ///
     /// If the text has an error, the old settings stay. Returns whether the text is in force.
-    pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
-        let known = self.text.replace(read.as_ref().ok().cloned());
-        // The same text is read again because of another file that it names.
-        let is_same = known.is_some() && *self.text.borrow() == known;
+    pub(super) fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
+        let last_text = self.text.replace(read.as_ref().ok().cloned());
+        let is_same_text = last_text.is_some() && *self.text.borrow() == last_text;
         let old = self.gateway();
         let parse = |text: String| {
             config::parse_after(old.settings(), &text, &self.file, config::has_admin_token())
         };
         match read.map(parse) {
             Ok(Ok(settings)) => {
-                let broken = self.named.take();
+                let named_by_broken = self.named_by_broken.take();
                 let by = match by {
-                    ChangedBy::File if is_same => self.other_file(&broken, &settings),
+                    // The same text is read again because a file changed that it names.
+                    ChangedBy::File if is_same_text => {
+                        let named_before = match &named_by_broken[..] {
+                            [] => &old.settings().named,
+                            named => named,
+                        };
+                        changed_kind(named_before, &settings.named)
+                    }
                     by => by,
                 };
                 self.adopt(settings, by)
             }
-            Ok(Err(wrong)) => {
-                self.named.replace(wrong.named.clone());
-                self.refuse(&wrong, wrong.problems.clone())
+            Ok(Err(errors)) => {
+                self.named_by_broken.replace(errors.named.clone());
+                self.refuse(&errors, errors.problems.clone())
             }
             Err(error) => self.refuse(&error, error.problems()),
         }
-    }
-
-    /// Returns which other file changed, since `broken` or since the settings in force.
-    ///
-    /// `broken`: the files that the text before named, if it had errors.
-    fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
-        /// Selects the named files of one kind.
-        fn of(named: &[NamedFile], kind: FileKind) -> impl Iterator<Item = &NamedFile> {
-            named.iter().filter(move |file| file.kind == kind)
-        }
-        let gateway = self.gateway();
-        let before = match broken {
-            [] => &gateway.settings().named,
-            _ => broken,
-        };
-        let mut kinds = FileKind::WORDS.iter().map(|(_, kind)| *kind);
-        let changed = kinds.find(|kind| !of(before, *kind).eq(of(&new.named, *kind)));
-        changed.map_or(ChangedBy::File, ChangedBy::Named)
     }
 
     /// Puts valid settings into force. Returns whether this succeeded.
@@ -199,32 +183,32 @@ impl Reloader {
         }
         let old = self.gateway();
         let lost_keys = config::lost_keys(old.settings(), &settings);
-        lost_keys.iter().for_each(warn_of_lost_keys);
-        let mut what = config::changes(old.settings(), &settings, &self.started_with);
-        let is_change = !what.is_empty();
+        lost_keys.iter().for_each(log_lost_keys);
+        let mut changes = config::changes(old.settings(), &settings, &self.started_with);
+        let is_change = !changes.is_empty();
         if !is_change {
-            what.push("no setting changed".to_owned());
+            changes.push("no setting changed".to_owned());
         }
         self.switch_to(old.reload(settings, &self.workers, access));
         self.metrics.reloaded(needs_restart.len());
         let now = clock::now();
-        let change = is_change.then(|| LastChange::of(&what, lost_keys, now));
-        // The history comes first: whoever sees the reload also finds its changes.
-        self.history.add(now, by, what.clone());
-        self.state
+        let change = is_change.then(|| LastChange::of(&changes, lost_keys, now));
+        // The history comes first: a client that sees the reload also finds its changes.
+        self.history.add(now, by, changes.clone());
+        self.file_state
             .send_modify(|state| state.reloaded(is_change, change.flatten(), needs_restart, now));
-        warn(self.gateway().settings(), &self.file);
+        log_warnings(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),
             by = by.label(),
-            what = config::in_one_line(what),
+            what = config::in_one_line(changes),
             "the changed file is in force"
         );
         true
     }
 
     /// Puts other addresses of names into force.
-    pub(super) fn take_addresses(&self, found: Addresses) {
+    pub(super) fn adopt_addresses(&self, found: Addresses) {
         let old = self.gateway();
         let known = old.addresses();
         for (name, addresses) in &found {
@@ -258,7 +242,7 @@ impl Reloader {
     /// Logs and records a file with errors. Returns `false`.
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
         self.metrics.failed();
-        self.state
+        self.file_state
             .send_modify(|state| state.refused(problems, clock::now()));
         for line in error.to_string().lines() {
             tracing::error!("{line}");
@@ -266,4 +250,14 @@ impl Reloader {
         tracing::error!(file = %self.file.display(), "the file has errors; the settings in force stay");
         false
     }
+}
+
+/// Returns the kind of the named files that changed; `ChangedBy::File` if none did.
+fn changed_kind(before: &[NamedFile], now: &[NamedFile]) -> ChangedBy {
+    let mut kinds = FileKind::WORDS.iter().map(|(_, kind)| *kind);
+    let changed = kinds.find(|kind| {
+        let of_kind = |file: &&NamedFile| file.kind == *kind;
+        !before.iter().filter(of_kind).eq(now.iter().filter(of_kind))
+    });
+    changed.map_or(ChangedBy::File, ChangedBy::Named)
 }

@@ -1,4 +1,4 @@
-//! Calls the visitors of waiting rooms on time, and saves the rooms in a file.
+//! Task that calls the visitors of waiting rooms on time, and saves the rooms each second.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,30 +12,31 @@ use crate::http::gateway::Gateway;
 use crate::room::MAX_DELAY;
 use crate::time::clock;
 
-/// Minimum pause: a called visitor polls in whole seconds anyway.
+/// Minimum pause of the task. A called visitor polls in whole seconds, so it need not be shorter.
 const MIN_DELAY: Duration = Duration::from_millis(10);
 /// Interval of saves.
-const SAVES: Duration = Duration::from_secs(1);
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Advances and saves all rooms as long as the gateway runs.
 pub(super) async fn keep(
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file: Option<RoomsFile>,
 ) -> Infallible {
-    let (mut saved_at, mut nth) = (clock::now(), 1);
+    // The first content is written when the rooms are restored.
+    let (mut saved_at, mut content_number) = (clock::now(), 1);
     loop {
         let current = gateway.borrow().clone();
         let rooms = current.iter().flat_map(|gateway| gateway.rooms());
         let now = clock::now();
-        let next = rooms.filter_map(|room| room.advance(now)).min();
+        let next_call = rooms.filter_map(|room| room.advance(now)).min();
         if let (Some(file), Some(current)) = (&file, &current)
-            && now.since(saved_at) >= SAVES
+            && now.since(saved_at) >= SAVE_INTERVAL
         {
-            (saved_at, nth) = (now, nth + 1);
-            file.save(current, nth).await;
+            (saved_at, content_number) = (now, content_number + 1);
+            file.save(current, content_number).await;
         }
         drop(current);
-        let pause = next.map_or(MAX_DELAY, |next| next.since(now));
+        let pause = next_call.map_or(MAX_DELAY, |next_call| next_call.since(now));
         sleep(pause.clamp(MIN_DELAY, MAX_DELAY)).await;
     }
 }

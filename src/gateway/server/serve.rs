@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::accept::Accepting;
 use super::address::live_page;
 use super::drain::drain;
-use super::listeners::in_use;
+use super::listeners::explain_failed_bind;
 use super::load::Loaded;
 use super::names::NameWatch;
 use super::notify::ServiceManager;
@@ -42,49 +42,52 @@ pub async fn serve(
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let watcher = Watcher::start(loaded.file.clone(), loaded.text.clone());
-    let accepts = Arc::new(AtomicBool::new(false));
-    let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let is_accepting = Arc::new(AtomicBool::new(false));
+    let (file_state_sender, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
     let connections = ClientConnections::default();
-    let (order, orders) = mpsc::channel(1);
+    let (order_sender, orders) = mpsc::channel(1);
 
     let server = &loaded.settings.server;
     if let Some(address) = server.admin {
         let admin = Admin {
-            accepting: Arc::clone(&accepts),
+            accepting: Arc::clone(&is_accepting),
             recorder,
             gateway: gateway_sender.subscribe(),
             file: file_name(&loaded.file),
             file_state,
             history: history.clone(),
-            orders: order,
+            orders: order_sender,
             recent: RecentStatus::default(),
             connections: connections.clone(),
             tokens,
             metrics_need_token: AtomicBool::new(server.metrics == MetricsAccess::Token),
             experiments: Experiments::default(),
         };
-        let admin = admin::listen(address, admin);
-        actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
+        let explain = |error| explain_failed_bind(&error, &format!("server.admin {address}"));
+        actix_rt::spawn(admin::listen(address, admin).map_err(explain)?);
     }
-    let mut kept = tokio::select! {
-        kept = StateFile::open(server.state.as_deref()) => kept,
+    let mut state_file = tokio::select! {
+        state_file = StateFile::open(server.state.as_deref()) => state_file,
         () = signals.stop() => {
             tracing::info!("stopped before the gateway listens");
             return Ok(());
         }
     };
     let accepting = Accepting::start(server, gateway_sender.subscribe(), connections).await?;
-    log_the_start(server);
-    let workers = accepting.workers();
+    log_start(server);
     let names = NameWatch::new(gateway_sender.subscribe());
-    let rooms = rooms::keep(
-        gateway_sender.subscribe(),
-        kept.as_ref().and_then(StateFile::rooms),
-    );
-    let left = kept.as_mut();
-    let reloader = Reloader::start(loaded, workers, gateway_sender, state, history, left)?;
-    accepts.store(true, Ordering::Relaxed);
+    let rooms_file = state_file.as_ref().and_then(StateFile::rooms);
+    let rooms = rooms::keep(gateway_sender.subscribe(), rooms_file);
+    let reloader = Reloader::start(
+        loaded,
+        accepting.workers(),
+        gateway_sender,
+        file_state_sender,
+        history,
+        state_file.as_mut(),
+    )?;
+    is_accepting.store(true, Ordering::Relaxed);
 
     let (manager, watchdog) = (ServiceManager::from_env(), Watchdog::from_env());
     let threads = accepting.threads();
@@ -100,20 +103,20 @@ pub async fn serve(
     running.watcher.follow(running.reloader.other_files());
     manager.ready(running.reloader.gateway().settings());
     tokio::select! {
-        ended = running.until_drain(&accepts) => ended?,
-        never = watchdog.while_all_answer(&manager, &threads) => match never {},
+        ended = running.until_drain(&is_accepting) => ended?,
+        never = watchdog.notify_while_all_respond(&manager, &threads) => match never {},
         never = memory::give_back() => match never {},
         never = rooms => match never {},
     }
     tokio::select! {
-        () = running.stop(kept) => Ok(()),
-        // The threads end one by one.
-        never = watchdog.while_all_answer(&manager, &[]) => match never {},
+        () = running.stop(state_file) => Ok(()),
+        // The threads end one by one, so only this task is watched.
+        never = watchdog.notify_while_all_respond(&manager, &[]) => match never {},
     }
 }
 
 /// Logs the addresses and the version at the start.
-fn log_the_start(server: &config::Server) {
+fn log_start(server: &config::Server) {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
     let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
@@ -141,9 +144,9 @@ impl Running<'_> {
     /// # Errors
     ///
     /// Connections can no longer be accepted.
-    async fn until_drain(&mut self, accepts: &AtomicBool) -> io::Result<()> {
+    async fn until_drain(&mut self, is_accepting: &AtomicBool) -> io::Result<()> {
         self.until_stop().await?;
-        accepts.store(false, Ordering::Relaxed);
+        is_accepting.store(false, Ordering::Relaxed);
         let gateway = self.reloader.gateway();
         let server = &gateway.settings().server;
         let stop_delay = server.stop_delay;
@@ -156,13 +159,11 @@ impl Running<'_> {
             ?stop_delay,
             "not ready: connections are accepted for stop_delay, then the stop begins"
         );
-        // An error is the end of accepting.
-        timeout(stop_delay, self.until_stop())
-            .await
-            .unwrap_or(Ok(()))
+        let second_stop = timeout(stop_delay, self.until_stop()).await;
+        second_stop.unwrap_or(Ok(()))
     }
 
-    /// Reads the file again when it changes or when a reload is requested.
+    /// Handles all events until the next request to stop.
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl Running<'_> {
                 signal = self.signals.next() => match signal {
                     SignalRequest::Reload => {
                         let read = self.watcher.read();
-                        // A reload opens the logs. A file with errors must not prevent that.
+                        // A reload reopens the logs. A file with errors must not prevent that.
                         if !self.reload(read, ChangedBy::Signal) {
                             signals::reopen(&self.reloader.gateway());
                         }
@@ -184,16 +185,16 @@ impl Running<'_> {
                 changed = self.watcher.changed() => {
                     self.reload(changed, ChangedBy::File);
                 }
-                found = self.names.changed() => self.reloader.take_addresses(found),
-                Some(order) = self.orders.recv() => self.obey(order),
-                failed = self.accepting.acceptor.failure() => return Err(failed),
+                found = self.names.changed() => self.reloader.adopt_addresses(found),
+                Some(order) = self.orders.recv() => self.carry_out(order),
+                failure = self.accepting.acceptor.failure() => return Err(failure),
             }
             self.watcher.follow(self.reloader.other_files());
         }
     }
 
     /// Carries out an order of the admin port.
-    fn obey(&mut self, order: Order) {
+    fn carry_out(&mut self, order: Order) {
         match order.kind {
             OrderKind::Reload => {
                 let read = self.watcher.read();
@@ -208,7 +209,7 @@ impl Running<'_> {
     /// Puts the read text into force. Returns whether it is in force.
     fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
         self.manager.reloading();
-        let is_in_force = self.reloader.take(read, by);
+        let is_in_force = self.reloader.reload(read, by);
         if is_in_force {
             self.manager.ready(self.reloader.gateway().settings());
         } else {
@@ -217,15 +218,15 @@ impl Running<'_> {
         is_in_force
     }
 
-    /// Stops accepting, lets the queues drain, and saves the state for the next process in `kept`.
-    async fn stop(mut self, kept: Option<StateFile>) {
-        // The kernel may need seconds to end the watch: it does so while the queues drain.
+    /// Stops accepting, lets the queues drain, and saves the state for the next process.
+    async fn stop(mut self, state_file: Option<StateFile>) {
+        // Begin now: the kernel may need seconds to end the watch of the file.
         drop(self.watcher);
         // The file is no longer read. Closing the channel notifies the requesters of reloads.
         drop(self.orders);
         let shutdown_timeout = self.reloader.gateway().settings().server.shutdown_timeout;
         self.manager.stopping(shutdown_timeout);
-        drain(self.reloader, self.accepting, kept, &mut self.signals).await;
+        drain(self.reloader, self.accepting, state_file, &mut self.signals).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Signals that the process handles.
+//! Signals that the process handles: stop, reload, reopen the logs.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::http::gateway::Gateway;
 
-/// Request of an operator, sent as a signal.
+/// Request of an operator or of the service manager, sent as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalRequest {
     /// SIGTERM or SIGINT.

@@ -15,7 +15,7 @@ use crate::time::clock;
 
 /// Builds the TLS of each address for clients; `None` for an address without TLS.
 ///
-/// From here on renewed certificates are reloaded.
+/// Also starts the tasks that reload renewed certificates.
 pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
     let failed = |error: &dyn Display| io::Error::other(format!("server.tls: {error}"));
     let Some(tls) = &server.tls else {
@@ -24,20 +24,20 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
     certificates.note();
     actix_rt::spawn(Arc::clone(&certificates).follow());
-    // Addresses with the same settings share one.
-    let mut made: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
+    // Addresses with the same settings share a server.
+    let mut started: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
     let servers = server.listen.iter().map(|listen| {
         let clients = listen.client_auth.as_ref();
         if listen.service != ListenService::Tls {
             return Ok(None);
         }
-        if let Some((_, known)) = made.iter().find(|(known, _)| *known == clients) {
+        if let Some((_, known)) = started.iter().find(|(known, _)| *known == clients) {
             return Ok(Some(known.clone()));
         }
         let new = TlsServer::new(Arc::clone(&certificates), clients.cloned());
         let new = new.map_err(|error| failed(&error))?;
         actix_rt::spawn(new.clone().follow());
-        made.push((clients, new.clone()));
+        started.push((clients, new.clone()));
         Ok(Some(new))
     });
     servers.collect()
@@ -51,15 +51,15 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 pub(super) fn log_failed_handshake(client: Option<SocketAddr>, error: &HandshakeError) {
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
-    let why = reason(error);
-    count_handshake_failure(why);
-    let is_logged = matches!(
+    let reason = failure_reason(error);
+    count_handshake_failure(reason);
+    let speaks_tls = matches!(
         error,
         HandshakeError::Tls(Error::AlertReceived(_) | Error::PeerMisbehaved(_))
     );
     let now = clock::now();
     let client = client.map(tracing::field::display);
-    if why != HandshakeFailure::Other || is_logged {
+    if reason != HandshakeFailure::Other || speaks_tls {
         if let Some(hidden) = REFUSALS.show(now) {
             tracing::info!(client, %error, hidden, "a TLS handshake failed");
         }
@@ -68,8 +68,8 @@ pub(super) fn log_failed_handshake(client: Option<SocketAddr>, error: &Handshake
     }
 }
 
-/// Reason of a failed handshake, for the metrics.
-fn reason(error: &HandshakeError) -> HandshakeFailure {
+/// Returns the reason of a failed handshake, for the metrics.
+fn failure_reason(error: &HandshakeError) -> HandshakeFailure {
     use AlertDescription as Alert;
     use HandshakeFailure as Reason;
     let error = match error {
@@ -112,22 +112,21 @@ pub(super) fn log_no_header(peer: Option<SocketAddr>, error: &ProxyHeaderError) 
     let now = clock::now();
     // A peer without an address is at the other end of a socket file.
     let peer = peer.map_or_else(|| "unix:".to_owned(), |address| address.to_string());
-    match error {
-        ProxyHeaderError::Unsent | ProxyHeaderError::Connection(_) => {
-            if let Some(hidden) = OTHERS.show(now) {
-                tracing::debug!(peer, %error, hidden, "a connection ended before the PROXY protocol");
-            }
+    let has_sent_nothing = matches!(
+        error,
+        ProxyHeaderError::Unsent | ProxyHeaderError::Connection(_)
+    );
+    if has_sent_nothing {
+        if let Some(hidden) = OTHERS.show(now) {
+            tracing::debug!(peer, %error, hidden, "a connection ended before the PROXY protocol");
         }
-        error => {
-            if let Some(hidden) = REFUSALS.show(now) {
-                tracing::warn!(
-                    peer,
-                    %error,
-                    hidden,
-                    "a connection is closed, as it does not begin with a valid header of the PROXY \
-                     protocol; make the peer send it, or take the peer out of proxy_protocol"
-                );
-            }
-        }
+    } else if let Some(hidden) = REFUSALS.show(now) {
+        tracing::warn!(
+            peer,
+            %error,
+            hidden,
+            "a connection is closed, as it does not begin with a valid header of the PROXY \
+             protocol; make the peer send it, or take the peer out of proxy_protocol"
+        );
     }
 }

@@ -12,13 +12,10 @@ use tokio::time::sleep;
 
 use super::notify::ServiceManager;
 
-/// Interval of watchdog notifications to the service manager.
+/// Interval of watchdog notifications to the service manager; `None` without a watchdog.
 ///
-/// The main task awaits the methods beside its work. So no notification is sent while that task is
-/// stuck.
-///
-/// The interval is half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a
-/// watchdog.
+/// It is half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises. The main task of the process
+/// sends the notifications. So none is sent while that task is stuck.
 pub(super) struct Watchdog(Option<Duration>);
 
 impl Watchdog {
@@ -29,7 +26,7 @@ impl Watchdog {
     }
 
     /// Notifies `manager` each time that all of `threads` have responded.
-    pub(super) async fn while_all_answer(
+    pub(super) async fn notify_while_all_respond(
         &self,
         manager: &ServiceManager,
         threads: &[ArbiterHandle],
@@ -39,7 +36,8 @@ impl Watchdog {
         };
         loop {
             sleep(interval).await;
-            if join_all(threads.iter().map(answers)).await.contains(&false) {
+            let responses = join_all(threads.iter().map(responds)).await;
+            if responses.contains(&false) {
                 tracing::error!(
                     "watchdog notifications stopped: a thread exited; the service manager restarts the gateway"
                 );
@@ -51,14 +49,14 @@ impl Watchdog {
 }
 
 /// Computes the interval from the two variables; `None` if they are not for this process.
-fn interval(usec: &str, pid: Option<&str>, own: u32) -> Option<Duration> {
-    let for_this_process = pid.is_none_or(|pid| pid.parse() == Ok(own));
+fn interval(usec: &str, pid: Option<&str>, own_pid: u32) -> Option<Duration> {
+    let is_for_this_process = pid.is_none_or(|pid| pid.parse() == Ok(own_pid));
     let usec = usec.parse::<u64>().ok().filter(|usec| *usec > 0)?;
-    for_this_process.then(|| Duration::from_micros(usec) / 2)
+    is_for_this_process.then(|| Duration::from_micros(usec) / 2)
 }
 
-/// Waits until `thread` has done its earlier work; `false` if the thread has ended.
-async fn answers(thread: &ArbiterHandle) -> bool {
+/// Waits until `thread` responds after its earlier work; `false` if the thread has ended.
+async fn responds(thread: &ArbiterHandle) -> bool {
     let (answer, answered) = oneshot::channel();
     thread.spawn_fn(move || {
         // The receiver is dropped only when the process ends.
@@ -87,19 +85,19 @@ mod tests {
     async fn a_thread_answers_unless_it_is_stuck_or_has_ended() {
         let thread = Arbiter::new();
         let handle = thread.handle();
-        assert!(answers(&handle).await);
+        assert!(responds(&handle).await);
 
         let (free, stuck) = std::sync::mpsc::channel::<()>();
         handle.spawn_fn(move || {
             let _freed = stuck.recv();
         });
-        let asked = timeout(Duration::from_millis(100), answers(&handle));
+        let asked = timeout(Duration::from_millis(100), responds(&handle));
         assert!(asked.await.is_err());
         drop(free);
-        assert!(answers(&handle).await);
+        assert!(responds(&handle).await);
 
         thread.stop();
         thread.join().unwrap();
-        assert!(!answers(&handle).await);
+        assert!(!responds(&handle).await);
     }
 }

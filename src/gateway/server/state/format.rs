@@ -52,9 +52,9 @@ pub(super) struct Writer {
     path: PathBuf,
     /// Temporary file beside `path`, until it is complete.
     file: BufWriter<NamedTempFile>,
-    /// Length of the lines so far, in bytes.
+    /// Length of the written lines, in bytes.
     length: u64,
-    /// Checksum of the lines so far.
+    /// Checksum of the written lines.
     checksum: Hasher,
     /// Buffer of one line.
     line: Vec<u8>,
@@ -120,12 +120,11 @@ fn folder(path: &Path) -> &Path {
 
 /// Lines of a state file with a correct checksum.
 pub(super) struct Reader {
+    /// File, from the next line on.
     file: BufReader<File>,
-    /// Length of the remaining lines, in bytes.
-    left: u64,
     /// Buffer of one line.
     line: Vec<u8>,
-    /// Number of lines read so far.
+    /// Number of lines that were read.
     count: usize,
 }
 
@@ -136,31 +135,28 @@ impl Reader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
+        let metadata = file.metadata()?;
         // A pipe would never end.
-        if !file.metadata()?.is_file() {
+        if !metadata.is_file() {
             return Err(Unusable::Other);
         }
         let mut file = BufReader::with_capacity(64 * 1024, file);
         let mut header = Vec::with_capacity(HEADER);
         (&mut file).take(HEADER as u64).read_to_end(&mut header)?;
         let (length, checksum) = parse_header(&header)?;
-        let mut left = length;
+        if metadata.len() != HEADER as u64 + length {
+            return Err(Unusable::Length);
+        }
         let mut hasher = Hasher::new();
-        loop {
-            let bytes = file.fill_buf()?;
-            if bytes.is_empty() {
-                break;
-            }
+        while let bytes = file.fill_buf()?
+            && !bytes.is_empty()
+        {
             if clock::now() > deadline {
                 return Err(Unusable::Slow);
             }
-            let count = bytes.len();
-            left = left.checked_sub(count as u64).ok_or(Unusable::Length)?;
             hasher.update(bytes);
+            let count = bytes.len();
             file.consume(count);
-        }
-        if left > 0 {
-            return Err(Unusable::Length);
         }
         if hasher.finalize() != checksum {
             return Err(Unusable::Checksum);
@@ -168,7 +164,6 @@ impl Reader {
         file.seek(SeekFrom::Start(HEADER as u64))?;
         Ok(Some(Self {
             file,
-            left: length,
             line: Vec::new(),
             count: 0,
         }))
@@ -176,16 +171,10 @@ impl Reader {
 
     /// Reads the next line; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<Record>, Unusable> {
-        if self.left == 0 {
+        self.line.clear();
+        if self.file.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(None);
         }
-        self.line.clear();
-        let mut line = (&mut self.file).take(self.left);
-        let count = line.read_until(b'\n', &mut self.line)?;
-        if count == 0 {
-            return Err(Unusable::Length);
-        }
-        self.left -= count as u64;
         self.count += 1;
         let record = serde_json::from_slice(&self.line);
         record.map(Some).map_err(|_| Unusable::Line(self.count))
@@ -193,27 +182,29 @@ impl Reader {
 }
 
 /// Parses the length and the checksum of a header.
-fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
-    let text = std::str::from_utf8(header).map_err(|_| Unusable::Other)?;
-    let Some(rest) = text.strip_prefix(STATE_MAGIC) else {
-        let is_begin = STATE_MAGIC.starts_with(text);
-        return Err(if is_begin {
-            Unusable::Length
-        } else {
-            Unusable::Other
-        });
-    };
-    let (version, rest) = rest.split_once(' ').ok_or(Unusable::Other)?;
-    let version: u32 = version.parse().map_err(|_| Unusable::Other)?;
+fn parse_header(bytes: &[u8]) -> Result<(u64, u32), Unusable> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Unusable::Other)?;
+    if !text.starts_with(STATE_MAGIC) && !STATE_MAGIC.starts_with(text) {
+        return Err(Unusable::Other);
+    }
+    let fields = text.get(STATE_MAGIC.len()..).ok_or(Unusable::Length)?;
+    let mut fields = fields.split_ascii_whitespace();
+    let version = fields.next().and_then(|version| version.parse().ok());
+    let version = version.ok_or(Unusable::Other)?;
     if version != VERSION {
         return Err(Unusable::Version(version));
     }
-    let (length, checksum) = rest.trim_end().split_once(' ').ok_or(Unusable::Length)?;
-    let length = u64::from_str_radix(length, 16).map_err(|_| Unusable::Length)?;
-    let checksum = u32::from_str_radix(checksum, 16).map_err(|_| Unusable::Length)?;
-    // A number has several spellings, but a gateway writes only one.
-    if length > MAX_BYTES || self::header(length, checksum) != text {
-        return Err(Unusable::Length);
+    let length = fields
+        .next()
+        .and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let checksum = fields
+        .next()
+        .and_then(|hex| u32::from_str_radix(hex, 16).ok());
+    match length.zip(checksum) {
+        // A number has several spellings, but a gateway writes only one.
+        Some((length, checksum)) if length <= MAX_BYTES && header(length, checksum) == text => {
+            Ok((length, checksum))
+        }
+        _ => Err(Unusable::Length),
     }
-    Ok((length, checksum))
 }

@@ -1,18 +1,17 @@
 //! Lock of the state file, so that only one process writes it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
 use tokio::time::sleep;
 
 use crate::time::clock;
 
 /// Pause between two attempts.
-const AGAIN: Duration = Duration::from_millis(5);
+const RETRY_EVERY: Duration = Duration::from_millis(5);
 
 /// Lock of the one process that may write a state file, until this is dropped.
 ///
@@ -22,19 +21,19 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock of the state file at `path`; `None` if it is not free after `most`.
+    /// Waits for the lock of the state file at `path`; `None` if it is not free within `limit`.
     ///
     /// # Errors
     ///
     /// The lock file, beside the state file, cannot be opened.
-    pub(super) async fn take(path: &Path, most: Duration) -> io::Result<Option<Self>> {
-        let deadline = clock::now() + most;
+    pub(super) async fn take(path: &Path, limit: Duration) -> io::Result<Option<Self>> {
+        let deadline = clock::now() + limit;
         let mut lock = Self::try_take(path)?;
         if lock.is_none() {
             tracing::info!(file = %path.display(), "waiting until the previous process has written the state");
         }
         while lock.is_none() && clock::now() < deadline {
-            sleep(AGAIN).await;
+            sleep(RETRY_EVERY).await;
             lock = Self::try_take(path)?;
         }
         Ok(lock)
@@ -45,13 +44,13 @@ impl Lock {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let mut options = OpenOptions::new();
-        // The lock has a file of its own, because each process replaces the state file.
+        // The lock is on a separate file, because each process replaces the state file.
         let file = options.write(true).create(true).truncate(false).mode(0o600);
         let file = file.open(PathBuf::from(name))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }

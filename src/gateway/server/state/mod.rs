@@ -1,8 +1,11 @@
 //! State that outlives the process: levels and schedules, in a file for the next process.
 //!
 //! The file is written once, when the gateway stops: after the last request was accepted, while
-//! waiters still depart. The next process starts from it, so its first requests depart after them.
-//! A lock beside the file shows that another process may still write it.
+//! waiters still depart. The next process starts from it, so its first requests depart after these
+//! waiters. A lock beside the file shows that another process may still write it.
+//!
+//! `save` writes the state, `restore` reads it. Both use the lines of `record` in the file of
+//! `format`. `rooms` is a second file, for the waiting rooms.
 
 mod format;
 mod lock;
@@ -26,17 +29,17 @@ pub(super) use rooms::RoomsFile;
 use crate::time::clock;
 
 /// Time limit for the first request of open connections after the signal to stop.
-const LAST_JOINS: Duration = Duration::from_millis(500);
+const MAX_LAST_JOINS: Duration = Duration::from_millis(500);
 /// Time limit for writing.
-const WRITING: Duration = Duration::from_secs(8);
-/// Time limit of a start for the previous process, from the signal to the end of its writing.
-const PREDECESSOR: Duration = Duration::from_secs(10);
+const MAX_WRITING: Duration = Duration::from_secs(8);
+/// Time limit of a start for waiting until the previous process has written its state.
+const MAX_WAITING_FOR_LOCK: Duration = Duration::from_secs(10);
 /// Time limit for checking the saved state, before this process listens.
-const CHECKING: Duration = Duration::from_secs(5);
+const MAX_CHECKING: Duration = Duration::from_secs(5);
 /// Time limit for reading the saved state, before the first request is served.
-const READING: Duration = Duration::from_secs(5);
+const MAX_READING: Duration = Duration::from_secs(5);
 /// Time limit for writing the state after a second signal to stop.
-pub(super) const WRITING_IN_HASTE: Duration = Duration::from_millis(500);
+pub(super) const MAX_WRITING_IN_HASTE: Duration = Duration::from_millis(500);
 
 /// State file of this process, from its start to its stop.
 pub(super) struct StateFile {
@@ -45,7 +48,7 @@ pub(super) struct StateFile {
     /// Lock of the file; `None` if another process has it.
     lock: Option<Lock>,
     /// Saved state of the previous process, until it is restored.
-    left: Option<Reader>,
+    saved: Option<Reader>,
     /// File of the waiting rooms.
     rooms: RoomsFile,
 }
@@ -59,10 +62,10 @@ impl StateFile {
         let path = path?;
         let checked = check_state_file(path).map_err(|error| log_unusable(path, &error));
         let path = checked.ok()?;
-        let lock = Lock::take(&path, PREDECESSOR).await;
+        let lock = Lock::take(&path, MAX_WAITING_FOR_LOCK).await;
         let lock = lock.map_err(|error| log_unusable(&path, &error)).ok()?;
-        let left = if lock.is_some() {
-            Reader::open(&path, clock::now() + CHECKING)
+        let saved = if lock.is_some() {
+            Reader::open(&path, clock::now() + MAX_CHECKING)
                 .inspect_err(|why| restore::log_ignored(&path, why))
                 .unwrap_or_default()
         } else {
@@ -76,12 +79,13 @@ impl StateFile {
         Some(Self {
             path,
             lock,
-            left,
+            saved,
             rooms,
         })
     }
 }
 
+/// Logs that the state can neither be restored nor saved.
 fn log_unusable(path: &Path, error: &impl Display) {
     tracing::error!(
         file = %path.display(),

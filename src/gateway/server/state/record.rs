@@ -1,22 +1,22 @@
-//! Records of a state file: one line each, as JSON.
+//! Records of a state file: one line each, as JSON. `format` is the file around them.
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use limit::{Moment, Rate, SavedAccount};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::gate::SavedOriginGate;
 use crate::http::gateway::SavedCost;
 use crate::time::clock;
 use crate::zone::SavedKey;
 
-/// One line.
+/// Record: one line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Record {
-    /// First line: the instant of all other lines.
+    /// First line: the time of the state in all other lines.
     Written(Stamp),
     /// A zone; its keys follow.
     Zone(ZoneRecord),
@@ -33,38 +33,39 @@ pub(super) struct ZoneRecord {
     key: String,
     ipv6_prefix: u8,
     algorithm: String,
-    /// Rate of each key without a rate of its own.
-    #[serde(with = "as_text")]
-    pub(super) rate: Rate,
-    /// Used part of the budget for new keys: nanoseconds until it is whole again.
+    /// Rate of each key without a rate of its own, in the format of `gateway.toml`.
+    rate: String,
+    /// Used part of the budget for new keys: nanoseconds until the budget is whole again.
     #[serde(default)]
     new_keys: u64,
 }
 
 impl ZoneRecord {
     /// Describes a zone. `new_keys`: duration until its budget for new keys is whole.
-    pub(super) fn of(zone: &config::Zone, new_keys: Duration) -> Self {
+    pub(super) fn new(zone: &config::Zone, new_keys: Duration) -> Self {
         Self {
             new_keys: u64::try_from(new_keys.as_nanos()).unwrap_or(u64::MAX),
             name: zone.name.clone(),
             key: zone.key.to_string(),
             ipv6_prefix: zone.ipv6_prefix,
             algorithm: zone.algorithm.name().to_owned(),
-            rate: zone.rate,
+            rate: zone.rate.to_string(),
         }
     }
 
     /// Returns whether the saved keys fit this zone: all settings but the rate are the same.
     pub(super) fn fits(&self, zone: &config::Zone) -> bool {
-        let rate = self.rate;
-        *self
-            == Self {
-                rate,
-                ..Self::of(zone, self.new_keys())
-            }
+        let mut of_zone = Self::new(zone, self.new_keys());
+        of_zone.rate.clone_from(&self.rate);
+        *self == of_zone
     }
 
-    /// Duration from the first line until the budget for new keys is whole.
+    /// Returns the rate of each key without a rate of its own; `None` if it is not valid.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        parse_rate(&self.rate)
+    }
+
+    /// Returns the duration from the time of the state until the budget for new keys is whole.
     pub(super) fn new_keys(&self) -> Duration {
         Duration::from_nanos(self.new_keys)
     }
@@ -73,7 +74,7 @@ impl ZoneRecord {
 /// A key with its charge.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeyRecord {
-    /// Any bytes: a key need not be UTF-8.
+    /// Key. It need not be UTF-8.
     #[serde(with = "crate::room::base64_bytes")]
     key: Arc<[u8]>,
     /// `None`: the zone's rate.
@@ -85,20 +86,21 @@ pub(super) struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// Describes a key. `of_zone`: the rate of its zone.
-    pub(super) fn of(saved: SavedKey, of_zone: Rate) -> Self {
+    /// Describes a key of a zone with this rate.
+    pub(super) fn new(saved: SavedKey, zone_rate: Rate) -> Self {
         Self {
             key: saved.key,
-            rate: (saved.rate != of_zone).then(|| saved.rate.to_string()),
+            rate: (saved.rate != zone_rate).then(|| saved.rate.to_string()),
             account: saved.account,
         }
     }
 
-    /// Parses the key; `None` if its rate is not valid.
-    pub(super) fn into_key(self, of_zone: Rate) -> Option<SavedKey> {
-        let rate = self
-            .rate
-            .map_or(Some(of_zone), |rate| as_text::parse(&rate))?;
+    /// Converts to a key of a zone with this rate; `None` if the key's own rate is not valid.
+    pub(super) fn into_key(self, zone_rate: Rate) -> Option<SavedKey> {
+        let rate = match self.rate {
+            Some(rate) => parse_rate(&rate)?,
+            None => zone_rate,
+        };
         Some(SavedKey {
             key: self.key,
             rate,
@@ -107,7 +109,15 @@ impl KeyRecord {
     }
 }
 
-/// A gate. Times are in nanoseconds since the first line.
+/// Parses a rate in the format of `gateway.toml`; `None` if it is not valid.
+fn parse_rate(text: &str) -> Option<Rate> {
+    match text {
+        "none" => Some(Rate::UNLIMITED),
+        text => text.parse().ok(),
+    }
+}
+
+/// A gate. Times are in nanoseconds from the time of the state on.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GateRecord {
     pub(super) origin: String,
@@ -116,31 +126,6 @@ pub(super) struct GateRecord {
     /// Learned costs of the routes to the origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) costs: Vec<SavedCost>,
-}
-
-/// Rates in the format of `gateway.toml`.
-mod as_text {
-    use super::{Deserialize, Deserializer, Rate, Serializer};
-    use serde::de::Error as _;
-
-    /// Parses a rate; `None` if it is not valid.
-    pub(super) fn parse(text: &str) -> Option<Rate> {
-        match text {
-            "none" => Some(Rate::UNLIMITED),
-            text => text.parse().ok(),
-        }
-    }
-
-    /// Writes a rate as text.
-    pub(super) fn serialize<S: Serializer>(rate: &Rate, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(rate)
-    }
-
-    /// Reads a rate from text.
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
-        let text = String::deserialize(from)?;
-        parse(&text).ok_or_else(|| D::Error::custom("not a rate"))
-    }
 }
 
 /// Time of writing, so that another process can compute the age of the state.
@@ -160,11 +145,11 @@ impl Stamp {
         Self {
             wall: clock::wall().as_nanos(),
             monotonic: clock::monotonic_nanos(),
-            boot: boot(),
+            boot: boot_id(),
         }
     }
 
-    /// Duration from this stamp to `now`; `None` if the stamp is in the future.
+    /// Returns the duration from this stamp to `now`; `None` if the stamp is in the future.
     ///
     /// On the same start of the machine, a step of the wall clock in between has no effect.
     pub(super) fn age_at(&self, now: &Self) -> Option<Duration> {
@@ -177,17 +162,17 @@ impl Stamp {
         nanos.map(Duration::from_nanos)
     }
 
-    /// Instant in this process at which another process wrote this stamp, and the stamp's age.
-    pub(super) fn moment(&self) -> Option<(Moment, Duration)> {
+    /// Returns the instant of this stamp in this process, and its age; `None`: it is in the future.
+    pub(super) fn instant_and_age(&self) -> Option<(Moment, Duration)> {
         let age = self.age_at(&Self::now())?;
         Some((clock::now().before(age), age))
     }
 }
 
 /// Returns the id of this start of the machine; empty if the kernel does not report it.
-fn boot() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    boot.map_or_else(|_| String::new(), |boot| boot.trim().to_owned())
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]

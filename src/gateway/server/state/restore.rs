@@ -1,21 +1,19 @@
 //! Restores the state that the previous process saved.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use limit::{Moment, Rate};
 
 use super::format::{Reader, Unusable};
-use super::record::Record;
-use super::{READING, StateFile};
+use super::record::{GateRecord, Record, ZoneRecord};
+use super::{MAX_READING, StateFile};
 use crate::http::gateway::Gateway;
-use crate::origin::Origin;
 use crate::time::clock;
 use crate::zone::{SavedKey, Zone};
 
 /// Maximum number of skipped zones that the log names.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Number of keys that are sent to a zone at once.
 const BATCH: usize = 1000;
 
@@ -25,12 +23,10 @@ struct Restored {
     keys: usize,
     zones: usize,
     gates: usize,
-    /// Number of skipped zones with keys.
-    zones_left_out: usize,
-    /// Names of the first skipped zones.
-    names_left_out: Vec<String>,
+    /// Names of the skipped zones that have keys.
+    skipped_zones: Vec<String>,
     /// Number of keys of the skipped zones.
-    keys_left_out: usize,
+    skipped_keys: usize,
     /// Age of the state.
     age: Duration,
     /// Whether reading took too long, so that some keys start empty.
@@ -40,10 +36,10 @@ struct Restored {
 impl StateFile {
     /// Restores the state of the previous process. Call it before the first request of `gateway`.
     pub(in crate::server) fn restore(&mut self, gateway: &Gateway) {
-        let Some(left) = self.left.take() else {
+        let Some(saved) = self.saved.take() else {
             return;
         };
-        match restore(left, gateway, clock::now() + READING) {
+        match restore(saved, gateway, clock::now() + MAX_READING) {
             Ok(restored) => restored.log(&self.path),
             Err(why) => log_ignored(&self.path, &why),
         }
@@ -53,17 +49,15 @@ impl StateFile {
 impl Restored {
     /// Logs a summary of the restored state.
     fn log(&self, path: &Path) {
-        let file = path.display();
-        let Self {
-            keys, zones, gates, ..
-        } = self;
+        let (file, keys, zones, gates) = (path.display(), self.keys, self.zones, self.gates);
         tracing::info!(%file, keys, zones, gates, written_ago = ?self.age, "the state of the previous process was restored");
-        if self.zones_left_out > 0 {
+        let skipped = &self.skipped_zones;
+        if !skipped.is_empty() {
             tracing::warn!(
                 %file,
-                zones = self.zones_left_out,
-                keys = self.keys_left_out,
-                first = ?self.names_left_out,
+                zones = skipped.len(),
+                keys = self.skipped_keys,
+                first = ?&skipped[..skipped.len().min(MAX_NAMED)],
                 "zones of the previous process were not restored: the file has no such zone in memory with the same name, key, algorithm and ipv6_prefix"
             );
         }
@@ -79,65 +73,38 @@ pub(super) fn log_ignored(path: &Path, why: &Unusable) {
 }
 
 /// Restores the zones that still exist, as far as the state can be read by `deadline`.
-fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
-    let Some(Record::Written(stamp)) = left.next()? else {
+fn restore(mut saved: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
+    let Some(Record::Written(stamp)) = saved.next()? else {
         return Err(Unusable::Other);
     };
-    let (at, age) = stamp.moment().ok_or(Unusable::Future)?;
+    let (at, age) = stamp.instant_and_age().ok_or(Unusable::Future)?;
     let mut restored = Restored {
         age,
         ..Restored::default()
     };
     let mut batch: Option<Batch> = None;
     // Name of a skipped zone, until its first key.
-    let mut left_out: Option<String> = None;
-    let mut lines = 0;
-    while let Some(record) = left.next()? {
+    let mut skipped_zone: Option<String> = None;
+    let mut keys_read = 0;
+    while let Some(record) = saved.next()? {
         match record {
             Record::Written(_) => return Err(Unusable::Other),
-            Record::Gate(record) => {
-                let named = |origin: &Origin| origin.settings().name == record.origin;
-                let index = gateway.origins().iter().position(named);
-                if let Some(index) = index
-                    && let Some(gate) = gateway.origin(index).gate()
-                {
-                    gate.restore(&record.saved, at);
-                    restored.gates += 1;
-                    gateway.restore_costs(index, &record.costs);
-                }
-            }
-            Record::Zone(record) => {
+            Record::Gate(gate) => restored.gates += usize::from(restore_gate(&gate, gateway, at)),
+            Record::Zone(zone) => {
                 restored.keys += batch.map_or(0, Batch::finish);
-                let is_same =
-                    |zone: &&Arc<Zone>| zone.is_in_memory() && record.fits(zone.settings());
-                let zone = gateway.zones().iter().find(is_same);
-                restored.zones += usize::from(zone.is_some());
-                if let Some(zone) = zone {
-                    zone.restore_new_keys(at + record.new_keys());
-                }
-                batch = zone.map(|zone| Batch {
-                    zone,
-                    rate: record.rate,
-                    at,
-                    keys: Vec::new(),
-                    count: 0,
-                });
-                left_out = batch.is_none().then_some(record.name);
+                batch = Batch::begin(&zone, gateway, at)?;
+                restored.zones += usize::from(batch.is_some());
+                skipped_zone = batch.is_none().then_some(zone.name);
             }
             Record::Key(key) => {
                 if let Some(batch) = &mut batch {
                     batch.add(key.into_key(batch.rate));
                 } else {
-                    restored.keys_left_out += 1;
+                    restored.skipped_zones.extend(skipped_zone.take());
+                    restored.skipped_keys += 1;
                 }
-                if let Some(name) = left_out.take() {
-                    restored.zones_left_out += 1;
-                    if restored.names_left_out.len() < NAMED {
-                        restored.names_left_out.push(name);
-                    }
-                }
-                lines += 1;
-                if lines % BATCH == 0 && clock::now() > deadline {
+                keys_read += 1;
+                if keys_read % BATCH == 0 && clock::now() > deadline {
                     restored.is_cut_short = true;
                     break;
                 }
@@ -148,29 +115,68 @@ fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Rest
     Ok(restored)
 }
 
-/// Keys on their way to their zone.
+/// Restores the gate of an origin, and the learned costs of its routes.
+///
+/// Returns whether the origin still has a gate.
+fn restore_gate(record: &GateRecord, gateway: &Gateway, at: Moment) -> bool {
+    let mut origins = gateway.origins().iter();
+    let index = origins.position(|origin| origin.settings().name == record.origin);
+    let Some((index, gate)) = index.and_then(|index| Some((index, gateway.origin(index).gate()?)))
+    else {
+        return false;
+    };
+    gate.restore(&record.saved, at);
+    gateway.restore_costs(index, &record.costs);
+    true
+}
+
+/// Keys of a zone that are being restored.
 struct Batch<'g> {
     zone: &'g Zone,
-    /// Rate of the zone when the keys were written.
+    /// Rate of the zone when the state was saved.
     rate: Rate,
     /// Instant of the saved state, in this process's time.
     at: Moment,
+    /// Keys that are not sent to the zone yet.
     keys: Vec<SavedKey>,
     /// Number of keys sent so far.
     count: usize,
 }
 
-impl Batch<'_> {
+impl<'g> Batch<'g> {
+    /// Restores the budget of a zone for new keys, and begins its keys.
+    ///
+    /// Returns `None` if the zone no longer exists.
+    fn begin(
+        record: &ZoneRecord,
+        gateway: &'g Gateway,
+        at: Moment,
+    ) -> Result<Option<Self>, Unusable> {
+        let rate = record.rate().ok_or(Unusable::Other)?;
+        let mut zones = gateway.zones().iter();
+        let zone = zones.find(|zone| zone.is_in_memory() && record.fits(zone.settings()));
+        Ok(zone.map(|zone| {
+            zone.restore_new_keys(at + record.new_keys());
+            Self {
+                zone,
+                rate,
+                at,
+                keys: Vec::new(),
+                count: 0,
+            }
+        }))
+    }
+
     /// Adds a key, and sends the batch when it is full.
     fn add(&mut self, key: Option<SavedKey>) {
         self.keys.extend(key);
         if self.keys.len() >= BATCH {
-            self.hand_on();
+            self.send();
         }
     }
 
     /// Sends the collected keys to the zone.
-    fn hand_on(&mut self) {
+    fn send(&mut self) {
         // Keys above the zone's maximum are not sent.
         let max_keys = self.zone.settings().max_keys.get();
         self.keys.truncate(max_keys.saturating_sub(self.count));
@@ -180,7 +186,7 @@ impl Batch<'_> {
 
     /// Sends the remaining keys. Returns the number of all keys sent.
     fn finish(mut self) -> usize {
-        self.hand_on();
+        self.send();
         self.count
     }
 }

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use limit::Moment;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -18,8 +17,8 @@ use crate::room::SavedOriginRoom;
 use crate::time::clock;
 
 /// Count of reserved numbers: more than are drawn between two writes.
-const BLOCK: u64 = 1 << 20;
-/// Maximum size of a file that is read: a million sessions in each of a few rooms.
+const RESERVED: u64 = 1 << 20;
+/// Maximum size of a file that is read, in bytes: a million sessions in each of a few rooms.
 const MAX_SIZE: u64 = 256 << 20;
 
 /// File of the waiting rooms of this process.
@@ -61,22 +60,18 @@ impl RoomsFile {
         if gateway.rooms().next().is_none() && !self.path.exists() {
             return;
         }
-        match read(&self.path) {
-            Ok(Some(content)) => self.restore_from(content, gateway, clock::now()),
-            Ok(None) => {}
-            Err(error) => self.log_unread(&error),
-        }
-        self.write(gateway, BLOCK, 1);
-    }
-
-    /// Restores the rooms of a content that still exist.
-    fn restore_from(&self, content: Content, gateway: &Gateway, now: Moment) {
-        for saved in content.rooms {
+        let content = read(&self.path).inspect_err(|error| self.log_unreadable(error));
+        let now = clock::now();
+        for saved in content
+            .into_iter()
+            .flatten()
+            .flat_map(|content| content.rooms)
+        {
             let Some(room) = gateway.rooms().find(|room| room.origin() == saved.origin) else {
                 continue;
             };
             if !saved.room.is_sound() {
-                self.log_unread(&io::Error::other("a number is out of range"));
+                self.log_unreadable(&io::Error::other("a number is out of range"));
                 continue;
             }
             let sessions = saved.room.sessions.len();
@@ -91,13 +86,14 @@ impl RoomsFile {
                 "the waiting room continues from the state of the previous process"
             );
         }
+        self.write(gateway, RESERVED, 1);
     }
 
     /// Writes the rooms of `gateway`, and logs if that fails.
     ///
-    /// `ahead`: count of numbers to reserve. `nth`: number of this content.
-    fn write(&self, gateway: &Gateway, ahead: u64, nth: u64) {
-        if let Err(error) = self.try_write(gateway, ahead, nth) {
+    /// `reserved`: count of numbers to reserve. `nth`: number of this content.
+    fn write(&self, gateway: &Gateway, reserved: u64, nth: u64) {
+        if let Err(error) = self.try_write(gateway, reserved, nth) {
             tracing::error!(
                 file = %self.path.display(),
                 %error,
@@ -106,16 +102,17 @@ impl RoomsFile {
         }
     }
 
-    fn try_write(&self, gateway: &Gateway, ahead: u64, nth: u64) -> io::Result<()> {
+    /// Writes the rooms of `gateway`. Then the reserved numbers may be drawn.
+    fn try_write(&self, gateway: &Gateway, reserved: u64, nth: u64) -> io::Result<()> {
         let now = clock::now();
-        let rooms = gateway.rooms().filter_map(|room| room.save(ahead, now));
-        let content = Content {
-            rooms: rooms.collect(),
-        };
-        self.put(&content, nth)?;
-        for room in gateway.rooms().filter(|_| ahead > 0) {
-            let mut written = content.rooms.iter();
-            if let Some(saved) = written.find(|it| it.origin == room.origin()) {
+        let rooms = gateway.rooms();
+        let (rooms, saved): (Vec<_>, Vec<_>) = rooms
+            .filter_map(|room| Some((room, room.save(reserved, now)?)))
+            .unzip();
+        let content = Content { rooms: saved };
+        self.write_content(&content, nth)?;
+        if reserved > 0 {
+            for (room, saved) in rooms.iter().zip(&content.rooms) {
                 room.reserve(saved.room.reserved);
             }
         }
@@ -123,12 +120,12 @@ impl RoomsFile {
     }
 
     /// Writes a content, unless a newer one is written.
-    fn put(&self, content: &Content, nth: u64) -> io::Result<()> {
+    fn write_content(&self, content: &Content, nth: u64) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(content)?;
         let checksum = crc32fast::hash(&text);
-        let (newest, known) = *written;
-        if newest >= nth || (newest > 0 && known == checksum) {
+        let (newest, written_checksum) = *written;
+        if newest >= nth || (newest > 0 && written_checksum == checksum) {
             return Ok(());
         }
         // Rooms that were removed from the configuration are forgotten: no visitor waits in them.
@@ -155,12 +152,12 @@ impl RoomsFile {
     /// Writes the rooms on a thread that may wait for the disk.
     pub(in crate::server) async fn save(&self, gateway: &Arc<Gateway>, nth: u64) {
         let (file, gateway) = (self.clone(), Arc::clone(gateway));
-        let write = move || file.write(&gateway, BLOCK, nth);
+        let write = move || file.write(&gateway, RESERVED, nth);
         let _stopped = tokio::task::spawn_blocking(write).await;
     }
 
     /// Logs that the file could not be read.
-    fn log_unread(&self, error: &io::Error) {
+    fn log_unreadable(&self, error: &io::Error) {
         tracing::error!(
             file = %self.path.display(),
             %error,
@@ -195,10 +192,10 @@ mod tests {
         let file = RoomsFile::beside(&folder.path().join("drip.state"));
         assert!(read(&file.path).unwrap().is_none());
         let content: Content = serde_json::from_str(FORM).unwrap();
-        file.put(&content, 2).unwrap();
+        file.write_content(&content, 2).unwrap();
         assert_eq!(fs::read_to_string(&file.path).unwrap(), FORM);
         let older = Content { rooms: Vec::new() };
-        file.put(&older, 1).unwrap();
+        file.write_content(&older, 1).unwrap();
         assert!(read(&file.path).unwrap() == Some(content));
     }
 

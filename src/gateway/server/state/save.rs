@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select};
 use limit::{DestinationId, ExpectedRequest, Ticket};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -12,14 +13,14 @@ use tokio::time::timeout;
 use super::format::Writer;
 use super::lock::Lock;
 use super::record::{GateRecord, KeyRecord, Record, Stamp, ZoneRecord};
-use super::{LAST_JOINS, StateFile, WRITING};
+use super::{MAX_LAST_JOINS, MAX_WRITING, StateFile};
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 use crate::zone::ExpectedDeparture;
 
 /// Maximum number of parts that wait for the disk.
-const AHEAD: usize = 16;
+const MAX_PARTS_AHEAD: usize = 16;
 
 /// Next part to write; `None`: the end of a complete state.
 type Part = Option<Vec<Record>>;
@@ -39,30 +40,22 @@ impl StateFile {
     /// `in_haste`. When this completes, the next process may read the state, while waiters still
     /// depart here.
     pub(in crate::server) async fn hand_over(
-        mut self,
+        self,
         gateway: &Gateway,
         all_closed: impl Future<Output = ()>,
         in_haste: impl Future<Output = ()>,
     ) {
-        let _last_joins = timeout(LAST_JOINS, async {
-            tokio::select! {
-                () = all_closed => {}
-                () = in_haste => {}
-            }
-        })
-        .await;
-        if self.lock.is_none() {
-            self.lock = Lock::try_take(&self.path).unwrap_or_default();
-        }
-        if self.lock.is_none() {
+        let _late = timeout(MAX_LAST_JOINS, select(pin!(all_closed), pin!(in_haste))).await;
+        let take_now = || Lock::try_take(&self.path).unwrap_or_default();
+        let Some(_lock) = self.lock.or_else(take_now) else {
             tracing::warn!(
                 file = %self.path.display(),
                 "another process uses the state file: this one writes none"
             );
             return;
-        }
+        };
         self.rooms.finish(gateway);
-        let saved = timeout(WRITING, save(&self.path, gateway)).await;
+        let saved = timeout(MAX_WRITING, save(&self.path, gateway)).await;
         match saved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(Saved { keys, zones, gates }) => tracing::info!(
                 file = %self.path.display(),
@@ -84,41 +77,40 @@ impl StateFile {
 async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     let zones = gateway.zones().iter();
     let zones: Vec<_> = zones.filter(|zone| zone.is_in_memory()).collect();
-    // All at once: a zone must not accept a request that another zone no longer accepts.
+    // All at once: no zone may charge a request that another zone no longer accepts.
     join_all(zones.iter().map(|zone| zone.hand_over())).await;
-    // A request that joins a gate in between is counted twice: a slot stays unused.
-    let arrivals = GateArrivals::of(gateway).await;
+    // A request that joins its gate before the gate is saved is counted twice: a slot stays unused.
+    let arrivals = GateArrivals::collect(gateway).await;
     let (at, stamp) = (clock::now(), Stamp::now());
-    let (to_disk, records) = mpsc::channel(AHEAD);
+    let (to_disk, parts) = mpsc::channel(MAX_PARTS_AHEAD);
     let file = PathBuf::from(path);
-    let writing = tokio::task::spawn_blocking(move || write(&file, records));
-    // If writing fails, its error has the reason.
+    let writing = tokio::task::spawn_blocking(move || write(&file, parts));
     let mut first = vec![Record::Written(stamp)];
     first.extend((0..).zip(gateway.origins()).filter_map(|(index, origin)| {
         let gate = origin.gate()?;
         Some(Record::Gate(GateRecord {
             origin: origin.settings().name.clone(),
-            saved: gate.hand_over(at, arrivals.at(gate)),
+            saved: gate.hand_over(at, arrivals.at_gate(gate)),
             costs: gateway.saved_costs(index),
         }))
     }));
-    let mut open = to_disk.send(Some(first)).await.is_ok();
+    // Sending fails once writing has failed. The error of `writing` has the reason.
+    let mut is_writing = to_disk.send(Some(first)).await.is_ok();
     for zone in zones {
-        if !open {
+        if !is_writing {
             break;
         }
         let settings = zone.settings();
-        let record = Record::Zone(ZoneRecord::of(settings, zone.new_keys_used(at)));
-        open = to_disk.send(Some(vec![record])).await.is_ok();
-        let take = async |keys: Vec<_>| {
+        let record = Record::Zone(ZoneRecord::new(settings, zone.new_keys_used(at)));
+        is_writing = to_disk.send(Some(vec![record])).await.is_ok();
+        let write_keys = async |keys: Vec<_>| {
             let keys = keys.into_iter();
-            let records = keys.map(|key| Record::Key(KeyRecord::of(key, settings.rate)));
-            open = to_disk.send(Some(records.collect())).await.is_ok();
-            open
+            let records = keys.map(|key| Record::Key(KeyRecord::new(key, settings.rate)));
+            is_writing = to_disk.send(Some(records.collect())).await.is_ok();
+            is_writing
         };
-        zone.save(at, take).await;
+        zone.save(at, write_keys).await;
     }
-    // The receiver is dropped if writing has failed.
     let _failed = to_disk.send(None).await;
     writing.await.map_err(io::Error::other)?
 }
@@ -148,31 +140,31 @@ pub(super) struct GateArrivals(HashMap<DestinationId, Vec<ExpectedRequest>>);
 
 impl GateArrivals {
     /// Collects the requests of all zones.
-    pub(super) async fn of(gateway: &Gateway) -> Self {
+    pub(super) async fn collect(gateway: &Gateway) -> Self {
         let zones = gateway.zones().iter();
         let departures = join_all(zones.map(|zone| zone.expected_departures())).await;
         Self::from_departures(departures.into_iter().flatten())
     }
 
-    /// A request with slots in several zones arrives with the last one.
+    /// Groups requests by gate. A request with slots in several zones arrives at its last slot.
     fn from_departures(departures: impl Iterator<Item = ExpectedDeparture>) -> Self {
         let mut requests: HashMap<Ticket, ExpectedDeparture> = HashMap::new();
         for departure in departures {
-            let known = requests.entry(departure.ticket).or_insert(departure);
-            if departure.to_come.due > known.to_come.due {
-                *known = departure;
+            let last = requests.entry(departure.ticket).or_insert(departure);
+            if departure.to_come.due > last.to_come.due {
+                *last = departure;
             }
         }
         let mut arrivals = Self::default();
         for last in requests.into_values() {
-            let at_gate = arrivals.0.entry(last.onward).or_default();
-            at_gate.push(last.to_come);
+            let of_gate = arrivals.0.entry(last.onward).or_default();
+            of_gate.push(last.to_come);
         }
         arrivals
     }
 
-    /// Requests that will arrive at this gate.
-    pub(super) fn at(&self, gate: &OriginGate) -> &[ExpectedRequest] {
+    /// Returns the requests that will arrive at this gate.
+    pub(super) fn at_gate(&self, gate: &OriginGate) -> &[ExpectedRequest] {
         let arrivals = gate.onward().and_then(|onward| self.0.get(&onward));
         arrivals.map_or(&[], Vec::as_slice)
     }

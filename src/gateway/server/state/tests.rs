@@ -22,7 +22,7 @@ fn key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
     }
 }
 
-fn of_zone() -> Rate {
+fn zone_rate() -> Rate {
     "10r/s".parse().unwrap()
 }
 
@@ -30,8 +30,11 @@ fn records() -> Vec<Record> {
     let bucket = SavedAccount::LeakyBucket { ahead: 1_234 };
     vec![
         Record::Written(Stamp::now()),
-        Record::Key(KeyRecord::of(key(b"a", "10r/s", Some(bucket)), of_zone())),
-        Record::Key(KeyRecord::of(key(b"\xff\n", "5r/d", None), of_zone())),
+        Record::Key(KeyRecord::new(
+            key(b"a", "10r/s", Some(bucket)),
+            zone_rate(),
+        )),
+        Record::Key(KeyRecord::new(key(b"\xff\n", "5r/d", None), zone_rate())),
     ]
 }
 
@@ -204,11 +207,11 @@ proptest! {
         account in accounts(),
     ) {
         let saved = key(&bytes, rate, account);
-        let line = serde_json::to_string(&Record::Key(KeyRecord::of(saved.clone(), of_zone())));
+        let line = serde_json::to_string(&Record::Key(KeyRecord::new(saved.clone(), zone_rate())));
         let line = line.unwrap();
         let Record::Key(record) = serde_json::from_str(&line).unwrap() else {
             panic!("{line}");
         };
-        prop_assert_eq!(record.into_key(of_zone()), Some(saved), "{}", line);
+        prop_assert_eq!(record.into_key(zone_rate()), Some(saved), "{}", line);
     }
 }
