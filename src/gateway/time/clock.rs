@@ -1,14 +1,10 @@
-//! Clock: the only module that reads the system's time.
+//! Clock of the gateway: the only module that reads the system's time.
 //!
-//! tokio's clock, which tests pause, is read in two more modules: for the age of DNS answers
-//! (`origin/dns.rs`), and for the time since the last change of the watched file (`config/watch`).
+//! Two more modules read tokio's clock, which tests pause: `origin/dns.rs` for the age of DNS
+//! answers, and `config/watch` for the time since the last change of the watched file.
 
-#[cfg(test)]
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
-#[cfg(test)]
-use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,59 +14,32 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use tokio::time::sleep;
 
 #[cfg(test)]
-use super::simulated::{self, SimulatedTime};
+use super::simulated;
 
-/// Source of the present instant: the machine's monotonic clock, or one moved by a test.
+/// Returns the present instant of the machine's monotonic clock.
 ///
 /// The monotonic clock is related to the wall clock once, at the first use in the process. So
 /// instants count from the Unix epoch, all threads agree, and a later step of the wall clock has no
 /// effect. Displayed times and times of the calendar go through [`to_wall`] and [`from_wall`].
-#[derive(Clone, Debug)]
-pub enum Clock {
-    /// Clock of the machine.
-    Machine,
-    /// Clock that stands still until it is set.
-    #[cfg(test)]
-    Virtual(Rc<Cell<Moment>>),
-    /// Clock of a gateway in a simulation.
-    #[cfg(test)]
-    #[allow(private_interfaces, reason = "it is there for unit tests alone")]
-    Simulated(Rc<dyn SimulatedTime>),
-}
-
-impl Clock {
-    /// Returns the present instant.
-    pub fn now(&self) -> Moment {
-        match self {
-            Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
-            #[cfg(test)]
-            Self::Virtual(moment) => moment.get(),
-            #[cfg(test)]
-            Self::Simulated(time) => time.now(),
-        }
-    }
-}
-
-/// Returns the machine's present instant.
 pub fn now() -> Moment {
     #[cfg(test)]
     if let Some(time) = simulated::here() {
         return time.now();
     }
-    Clock::Machine.now()
+    Moment::from_nanos(epoch_nanos() + monotonic_nanos())
 }
 
 /// Returns the instant of the kernel's last tick: up to 10 ms ago, five times cheaper to read.
 ///
-/// Meant for the deadlines of many requests, few of which are ever met.
+/// Meant for the deadlines of requests, most of which never expire.
 pub fn coarse_now() -> Moment {
     Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
 }
 
-/// Returns when a file was last written by the wall clock, at most now; `None` if unknown.
+/// Returns when a file was last written, by the wall clock and at most now; `None` if unknown.
 pub fn changed(file: &Path) -> Option<Moment> {
-    let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
-    let since_epoch = written.duration_since(UNIX_EPOCH).ok()?;
+    let written_at = fs::metadata(file).and_then(|file| file.modified()).ok()?;
+    let since_epoch = written_at.duration_since(UNIX_EPOCH).ok()?;
     Some((Moment::default() + since_epoch).min(to_wall(now())))
 }
 
@@ -83,9 +52,9 @@ pub fn monotonic(moment: Moment) -> Timespec {
     }
 }
 
-/// Returns the present instant by the wall clock, which may be set back.
+/// Returns the present time of the wall clock, which may be set back.
 ///
-/// Meant to be compared by another process.
+/// Meant for comparisons with the times of other processes.
 pub fn wall() -> Moment {
     #[allow(clippy::disallowed_methods)]
     let wall = SystemTime::now()
@@ -95,11 +64,11 @@ pub fn wall() -> Moment {
 }
 
 /// Interval between comparisons of both clocks.
-const COMPARED_EVERY: Duration = Duration::from_secs(1);
+const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lower bound of a step in nanoseconds.
 ///
-/// Both clocks are read one after the other, so they never agree to the nanosecond.
+/// Both clocks are read one after the other, so smaller differences are no steps.
 const MIN_STEP: u64 = 50_000_000;
 
 /// Nanoseconds by which the wall clock has stepped ahead since the process started.
@@ -108,8 +77,8 @@ static STEPPED: AtomicI64 = AtomicI64::new(0);
 /// Returns by how many nanoseconds the wall clock is ahead of instants: 0 until it steps.
 pub fn stepped() -> i64 {
     #[cfg(test)]
-    if let Some(steps) = simulated::stepped() {
-        return steps;
+    if let Some(stepped) = simulated::stepped() {
+        return stepped;
     }
     STEPPED.load(Ordering::Relaxed)
 }
@@ -132,23 +101,23 @@ pub fn from_wall(wall: Moment) -> Moment {
 /// After a step, [`to_wall`] and [`from_wall`] are right within a second.
 pub async fn follow_wall() {
     loop {
-        let ahead = ahead(wall(), Clock::Machine.now());
-        if let Some(steps) = step(stepped(), ahead) {
-            STEPPED.store(steps, Ordering::Relaxed);
+        let ahead = nanos_ahead(wall(), now());
+        if is_step(stepped(), ahead) {
+            STEPPED.store(ahead, Ordering::Relaxed);
         }
-        sleep(COMPARED_EVERY).await;
+        sleep(COMPARE_INTERVAL).await;
     }
 }
 
 /// Returns by how many nanoseconds `wall` is later than `now`.
-fn ahead(wall: Moment, now: Moment) -> i64 {
+fn nanos_ahead(wall: Moment, now: Moment) -> i64 {
     let nanos = i128::from(wall.as_nanos()) - i128::from(now.as_nanos());
     i64::try_from(nanos).unwrap_or_default()
 }
 
-/// Returns the new value of [`STEPPED`], if the wall clock has stepped from `before`.
-fn step(before: i64, ahead: i64) -> Option<i64> {
-    (ahead.abs_diff(before) >= MIN_STEP).then_some(ahead)
+/// Returns whether the wall clock has stepped between two values of [`nanos_ahead`].
+fn is_step(before: i64, ahead: i64) -> bool {
+    ahead.abs_diff(before) >= MIN_STEP
 }
 
 /// Returns the Unix time, in nanoseconds, at which the monotonic clock was zero.
@@ -162,6 +131,7 @@ pub fn monotonic_nanos() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
+/// Converts a time of the kernel to nanoseconds.
 fn nanos(time: Timespec) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or_default()
@@ -175,11 +145,11 @@ mod tests {
     fn a_step_of_the_wall_clock_is_followed_and_a_slow_reading_is_none() {
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let two_hours = 7_200_000_000_000;
-        assert_eq!(ahead(at(8200), at(1000)), two_hours);
-        assert_eq!(ahead(at(1000), at(8200)), -two_hours);
-        assert_eq!(step(0, two_hours), Some(two_hours));
-        assert_eq!(step(two_hours, 0), Some(0));
-        assert_eq!(step(two_hours, two_hours + 1_000_000), None);
-        assert_eq!(step(0, -49_999_999), None);
+        assert_eq!(nanos_ahead(at(8200), at(1000)), two_hours);
+        assert_eq!(nanos_ahead(at(1000), at(8200)), -two_hours);
+        assert!(is_step(0, two_hours));
+        assert!(is_step(two_hours, 0));
+        assert!(!is_step(two_hours, two_hours + 1_000_000));
+        assert!(!is_step(0, -49_999_999));
     }
 }

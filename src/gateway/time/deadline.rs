@@ -1,4 +1,4 @@
-//! Deadlines that usually move before they are met. Resolution: the tick of the kernel.
+//! Deadlines that usually move before they expire. Resolution: the tick of the kernel.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,22 +11,24 @@ use crate::time::clock;
 
 /// Deadline that is cheap to set and move.
 ///
-/// The runtime's timer is not changed when the deadline moves later. It fires early, and only then
-/// is it set again.
+/// When the deadline moves later, the runtime's timer stays as it is. When it fires, too early, it is
+/// set again.
 pub struct Deadline {
-    /// Instant of the deadline; `NEVER` if none is set. Saves memory: a connection has several.
+    /// Instant of the deadline; [`NEVER`] if none is set. Smaller than an `Option`: a connection has
+    /// several deadlines.
     at: Moment,
-    armed: Option<(Moment, Pin<Box<Sleep>>)>,
+    /// Timer of the runtime, and the instant that it is set for.
+    timer: Option<(Moment, Pin<Box<Sleep>>)>,
 }
 
-/// Stands for no deadline.
+/// Instant that stands for no deadline.
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 impl Default for Deadline {
     fn default() -> Self {
         Self {
             at: NEVER,
-            armed: None,
+            timer: None,
         }
     }
 }
@@ -64,26 +66,26 @@ impl Deadline {
         self.at.since(clock::coarse_now())
     }
 
-    /// Returns ready once the deadline has passed. Pending, without a wake-up, if none is set.
+    /// Returns ready once the deadline has passed. If none is set, never wakes the task.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_running() {
             return Poll::Pending;
         }
         let deadline = self.at;
         loop {
-            match &mut self.armed {
+            match &mut self.timer {
                 Some((at, sleep)) if *at <= deadline => {
                     if sleep.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
                     }
-                    self.armed = None;
+                    self.timer = None;
                 }
                 _ => {
                     let left = deadline.since(clock::now());
                     if left.is_zero() {
                         return Poll::Ready(());
                     }
-                    self.armed = Some((deadline, Box::pin(tokio::time::sleep(left))));
+                    self.timer = Some((deadline, Box::pin(tokio::time::sleep(left))));
                 }
             }
         }

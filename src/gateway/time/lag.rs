@@ -1,4 +1,4 @@
-//! Lag of a client behind the least rate of a body.
+//! Lag of a client behind the minimum rate at which a body has to move.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -7,23 +7,23 @@ use limit::nanos;
 
 use crate::time::deadline::Deadline;
 
-/// Least progress of a client with a body.
+/// Minimum progress of a client with a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
-    /// Longest time in which no byte moves.
+    /// Maximum time in which no byte moves.
     pub pause: Duration,
-    /// Longest time that a client may be behind the least rate.
+    /// Maximum time that a client may be behind the minimum rate.
     pub span: Duration,
-    /// Time for one byte at that rate, in nanoseconds.
+    /// Time for one byte at the minimum rate, in nanoseconds.
     ///
     /// `u32::MAX`: any byte clears the whole lag.
     pub byte_nanos: u32,
 }
 
-/// Time spent waiting for a client, minus the time that its bytes take at the least rate.
+/// Time spent waiting for a client, minus the time that its bytes take at the minimum rate.
 ///
-/// It is never below zero: a fast start is no credit for a slow rest. Only time counts in which the
-/// gateway waits for the client. So this number is the whole state between two waits.
+/// Never below zero: a fast start is no credit for a slow rest. Only time counts in which the gateway
+/// waits for the client, so nothing else has to be remembered between two waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     nanos: u64,
@@ -32,37 +32,34 @@ pub struct Lag {
 impl Lag {
     /// Returns the lag after a wait for the client in which it then moved `bytes`.
     ///
-    /// A wait that was noticed too late, because the machine is busy, counts as one of
-    /// `floor.span`: the client's bytes were there in time.
+    /// A wait that was noticed too late, because the machine is busy, counts as a wait of
+    /// `floor.span`: the client's bytes arrived in time.
     fn after(self, waited: Duration, bytes: u64, floor: Floor) -> Self {
         if floor.byte_nanos == u32::MAX {
             return Self::default();
         }
-        let late = self.nanos.saturating_add(nanos(waited));
-        let worth = bytes.saturating_mul(floor.byte_nanos.into());
+        let lag = self.nanos.saturating_add(nanos(waited));
+        let credit = bytes.saturating_mul(floor.byte_nanos.into());
         Self {
-            nanos: late.min(nanos(floor.span)).saturating_sub(worth),
+            nanos: lag.min(nanos(floor.span)).saturating_sub(credit),
         }
     }
 
     /// Returns how much longer the client may move nothing.
-    fn left(self, floor: Floor) -> Duration {
+    fn time_left(self, floor: Floor) -> Duration {
         let left = floor.span.saturating_sub(Duration::from_nanos(self.nanos));
         left.min(floor.pause)
     }
 
     /// Records that the client moved `bytes`. If it moved any, this ends the wait for it.
     ///
-    /// The clock is read only if there was a wait.
+    /// The clock is read only if the client lags or there was a wait.
     pub fn moved(&mut self, waiting: &mut Deadline, bytes: u64, floor: Floor) {
         if bytes == 0 || (self.nanos == 0 && !waiting.is_running()) {
             return;
         }
-        let waited = if waiting.is_running() {
-            self.left(floor).saturating_sub(waiting.left())
-        } else {
-            Duration::ZERO
-        };
+        // Without a wait, `waiting` has a very long time left.
+        let waited = self.time_left(floor).saturating_sub(waiting.left());
         waiting.stop();
         *self = self.after(waited, bytes, floor);
     }
@@ -74,7 +71,7 @@ impl Lag {
         cx: &mut Context<'_>,
         floor: Floor,
     ) -> Poll<()> {
-        waiting.start(self.left(floor));
+        waiting.start(self.time_left(floor));
         waiting.poll(cx)
     }
 }
@@ -99,7 +96,7 @@ mod tests {
         let mut lag = Lag::default();
         let each = waits.iter().map(|(waited, bytes)| {
             lag = lag.after(Duration::from_secs(*waited), *bytes, floor);
-            lag.left(floor).as_secs()
+            lag.time_left(floor).as_secs()
         });
         each.collect()
     }
@@ -166,7 +163,7 @@ mod tests {
             let (mut lag, mut time, mut moved) = (Lag::default(), 0, 0);
             for (nth, (millis, bytes)) in waits.into_iter().enumerate() {
                 let waited = Duration::from_millis(millis);
-                if waited > lag.left(floor) {
+                if waited > lag.time_left(floor) {
                     // The deadline comes first.
                     break;
                 }
@@ -194,8 +191,8 @@ mod tests {
             let fast = lag.after(
                 millis(waited.saturating_sub(less)), bytes.saturating_add(more), floor,
             );
-            prop_assert!(fast.left(floor) >= slow.left(floor));
-            prop_assert!(slow.left(floor) <= floor.span);
+            prop_assert!(fast.time_left(floor) >= slow.time_left(floor));
+            prop_assert!(slow.time_left(floor) <= floor.span);
         }
     }
 }

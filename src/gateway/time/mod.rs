@@ -1,4 +1,4 @@
-//! Time: the clock, deadlines, the lag of clients, and the precise timer of a worker.
+//! Time: the clock, deadlines, the lag of clients behind a minimum rate, and a worker's timer.
 
 pub mod clock;
 pub mod deadline;

@@ -1,4 +1,4 @@
-//! Clock and timer of a gateway in a simulation.
+//! Clocks of tests: of a gateway in a simulation, and of a pacer.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,6 +14,25 @@ pub(crate) trait SimulatedTime: fmt::Debug {
 
     /// Waits until the gateway's clock shows `moment`.
     fn sleep_until(&self, moment: Moment) -> LocalBoxFuture<'static, ()>;
+}
+
+/// Clock of a pacer in a test.
+#[derive(Clone, Debug)]
+pub(crate) enum TestClock {
+    /// Clock that stands still until it is set.
+    Virtual(Rc<Cell<Moment>>),
+    /// Clock of a gateway in a simulation.
+    Simulated(Rc<dyn SimulatedTime>),
+}
+
+impl TestClock {
+    /// Returns the present instant.
+    pub(crate) fn now(&self) -> Moment {
+        match self {
+            Self::Virtual(moment) => moment.get(),
+            Self::Simulated(time) => time.now(),
+        }
+    }
 }
 
 thread_local! {

@@ -1,4 +1,4 @@
-//! Alarms of a pacer.
+//! Alarms of a pacer, which actors set to the instant of their next departure.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use limit::Moment;
 
 use super::Pacer;
 
-/// Alarm that can be set to one instant at a time. Dropping it silences its [`Bell`] for good.
+/// Alarm that can be set to one instant at a time. Dropping it ends its [`Bell`].
 pub struct Alarm {
     pacer: Rc<Pacer>,
     setting: Rc<Setting>,
@@ -26,11 +26,15 @@ pub struct Bell {
 /// State that an alarm, its bell and its reminders share.
 #[derive(Debug, Default)]
 pub(super) struct Setting {
+    /// Instant at which the alarm rings; `None`: never.
     due: Cell<Option<Moment>>,
     /// Earliest reminder for this alarm in the pacer's heap.
     reminder: Cell<Option<Moment>>,
-    rung: Cell<bool>,
-    over: Cell<bool>,
+    /// Whether the alarm has rung and the bell has not reported it yet.
+    has_rung: Cell<bool>,
+    /// Whether the alarm was dropped.
+    is_over: Cell<bool>,
+    /// Wakes the task that waits for the bell.
     waker: RefCell<Option<Waker>>,
 }
 
@@ -52,8 +56,8 @@ impl Alarm {
     pub fn set(&self, due: Option<Moment>) {
         let setting = &self.setting;
         setting.due.set(due);
-        // An earlier reminder checks this setting in any case. So moving an alarm later adds
-        // nothing to the heap.
+        // An earlier reminder checks this setting anyway. So an alarm that moves later adds nothing
+        // to the heap.
         if let Some(due) = due
             && setting.reminder.get().is_none_or(|reminder| due < reminder)
         {
@@ -66,17 +70,17 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.setting.due.set(None);
-        self.setting.over.set(true);
+        self.setting.is_over.set(true);
         self.setting.wake();
     }
 }
 
 impl Setting {
-    /// Returns whether a reminder for the instant `reminder` still has a purpose.
+    /// Returns whether the reminder for the instant `reminder` is still needed.
     ///
-    /// It has none if the alarm was dropped or was set to an earlier instant since.
+    /// It is not if the alarm was dropped or was set to an earlier instant since.
     pub(super) fn needs(&self, reminder: Moment) -> bool {
-        !self.over.get() && self.reminder.get() == Some(reminder)
+        !self.is_over.get() && self.reminder.get() == Some(reminder)
     }
 
     /// Handles a reminder for the instant `reminder`: rings, or returns when to remind again.
@@ -91,11 +95,12 @@ impl Setting {
             return Some(due);
         }
         self.due.set(None);
-        self.rung.set(true);
+        self.has_rung.set(true);
         self.wake();
         None
     }
 
+    /// Wakes the task that waits for the bell.
     fn wake(&self) {
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
@@ -108,9 +113,9 @@ impl Stream for Bell {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<()>> {
         let setting = &self.setting;
-        if setting.rung.take() {
+        if setting.has_rung.take() {
             Poll::Ready(Some(()))
-        } else if setting.over.get() {
+        } else if setting.is_over.get() {
             Poll::Ready(None)
         } else {
             let mut waker = setting.waker.borrow_mut();

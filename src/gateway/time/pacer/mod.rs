@@ -25,32 +25,35 @@ use std::task::Poll;
 use futures_util::FutureExt;
 use limit::Moment;
 
-use crate::time::clock::Clock;
+use crate::time::clock;
 #[cfg(test)]
-use crate::time::simulated::SimulatedTime;
+use crate::time::simulated::{SimulatedTime, TestClock};
 use alarm::Setting;
 pub use alarm::{Alarm, Bell};
 pub use priority::Priority;
 use timer::Timer;
 
 thread_local! {
+    /// Pacer of this thread.
     static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
 }
 
-/// Number of reminders below which none is removed before it is due.
+/// Number of reminders below which unneeded ones stay until they are due.
 const MIN_REMINDERS: usize = 64;
 
-/// Timer and clock of one worker.
+/// Timer of one worker, with its alarms.
 pub struct Pacer {
-    clock: Clock,
+    /// Clock of a test; `None`: the machine's clock.
+    #[cfg(test)]
+    clock: Option<TestClock>,
     /// Timer; `None` on a virtual clock, which the test moves.
     timer: Option<Timer>,
-    /// Instant that the timer is set for. While alarms ring, the instant at which they began to.
+    /// Instant that the timer is set for. While alarms ring, the instant at which the first one rang.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
-    /// Number of reminders at which unneeded ones are removed.
-    crowded: Cell<usize>,
-    /// Number of times the pacer has rung, modulo 2^32, and the instant of the last time.
+    /// Number of reminders at which the unneeded ones are removed.
+    cleanup_at: Cell<usize>,
+    /// Number of times that the pacer has rung, modulo 2^32, and the instant of the last time.
     rings: Cell<(u32, Moment)>,
 }
 
@@ -91,22 +94,26 @@ impl Pacer {
     ///
     /// Returns an error if the kernel has no timer left for this process.
     pub fn start() -> io::Result<Rc<Self>> {
-        Ok(Self::driven(Clock::Machine, Timer::new()?))
+        Ok(Self::new(Some(Timer::new()?)).driven())
     }
 
     /// Starts a pacer on a simulated clock, driven as on the machine's.
     #[cfg(test)]
     pub(crate) fn simulated(time: &Rc<dyn SimulatedTime>) -> Rc<Self> {
-        Self::driven(Clock::Simulated(Rc::clone(time)), Timer::simulated(time))
+        let pacer = Self {
+            clock: Some(TestClock::Simulated(Rc::clone(time))),
+            ..Self::new(Some(Timer::simulated(time)))
+        };
+        pacer.driven()
     }
 
-    /// Creates a pacer, and starts the task that drives it.
-    fn driven(clock: Clock, timer: Timer) -> Rc<Self> {
-        let pacer = Rc::new(Self::new(clock, Some(timer)));
+    /// Starts the task that drives the pacer.
+    fn driven(self) -> Rc<Self> {
+        let pacer = Rc::new(self);
         let driven = Rc::downgrade(&pacer);
         let timer = pacer.timer.clone();
         actix_rt::spawn(async move {
-            // A panic must not stop the clock of a worker's queues.
+            // After a panic, drive on: the queues of the worker depend on this task.
             while let drive = AssertUnwindSafe(drive(&driven, timer.as_ref()))
                 && drive.catch_unwind().await.is_err()
                 && let Some(pacer) = driven.upgrade()
@@ -140,23 +147,32 @@ impl Pacer {
     /// Creates a pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
     #[cfg(test)]
     pub(crate) fn standing_at(moment: Moment) -> Rc<Self> {
-        Rc::new(Self::new(Clock::Virtual(Rc::new(Cell::new(moment))), None))
+        Rc::new(Self {
+            clock: Some(TestClock::Virtual(Rc::new(Cell::new(moment)))),
+            ..Self::new(None)
+        })
     }
 
-    fn new(clock: Clock, timer: Option<Timer>) -> Self {
+    /// Creates a pacer without alarms.
+    fn new(timer: Option<Timer>) -> Self {
         Self {
-            clock,
+            #[cfg(test)]
+            clock: None,
             timer,
             armed: Cell::new(None),
             alarms: RefCell::default(),
-            crowded: Cell::new(MIN_REMINDERS),
+            cleanup_at: Cell::new(MIN_REMINDERS),
             rings: Cell::default(),
         }
     }
 
     /// Returns the present instant.
     pub fn now(&self) -> Moment {
-        self.clock.now()
+        #[cfg(test)]
+        if let Some(clock) = &self.clock {
+            return clock.now();
+        }
+        clock::now()
     }
 
     /// Moves a virtual clock to `moment` and rings all alarms due by then.
@@ -164,7 +180,7 @@ impl Pacer {
     /// Does nothing on the machine's clock.
     #[cfg(test)]
     pub(crate) fn advance(&self, moment: Moment) {
-        if let Clock::Virtual(time) = &self.clock {
+        if let Some(TestClock::Virtual(time)) = &self.clock {
             time.set(moment.max(time.get()));
             self.ring();
         }
@@ -173,9 +189,9 @@ impl Pacer {
     /// Adds a reminder to the heap, and sets the timer if it is the earliest one.
     fn remind(&self, due: Moment, setting: &Rc<Setting>) {
         let mut alarms = self.alarms.borrow_mut();
-        if alarms.len() >= self.crowded.get() {
+        if alarms.len() >= self.cleanup_at.get() {
             alarms.retain(|Reverse(pending)| pending.setting.needs(pending.due));
-            self.crowded.set(MIN_REMINDERS.max(2 * alarms.len()));
+            self.cleanup_at.set(MIN_REMINDERS.max(2 * alarms.len()));
         }
         alarms.push(Reverse(Pending {
             due,
@@ -245,9 +261,9 @@ async fn drive(driven: &Weak<Pacer>, timer: Option<&Timer>) {
 
 /// Lets the woken tasks of this thread run once, without waiting for anything else.
 async fn yield_to_others() {
-    let mut first = true;
+    let mut is_first_poll = true;
     poll_fn(|cx| {
-        if !std::mem::take(&mut first) {
+        if !std::mem::take(&mut is_first_poll) {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();

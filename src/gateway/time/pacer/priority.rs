@@ -1,4 +1,4 @@
-//! Priority of departures over tasks with many short steps.
+//! Priority of departures over tasks with many short steps, such as accepting a flood of requests.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -7,24 +7,25 @@ use limit::Moment;
 
 use super::Pacer;
 
-/// Number of passes of this thread's tasks from an alarm to the request that it releases.
+/// Number of passes over this thread's tasks until a request that an alarm releases has left.
 ///
-/// In the first pass the actor runs that receives the alarm, in the second the request that it
-/// admits.
+/// The actor that receives the alarm runs in the first pass, the request that it admits in the
+/// second.
 const PASSES: u8 = 2;
-/// Time after which the requests that an alarm released have left.
+/// Time after which the requests that an alarm released have left in any case.
 const RECENT: Duration = Duration::from_micros(500);
 
 /// State of a task with many short steps that lets departures go first.
 ///
-/// The runtime checks the pacer's timer only after many tasks. During a flood of requests this
-/// takes half a millisecond, and a departure waits for it twice. If a task asks before each step
-/// whether departures go first, departures stay even: the alarm rings within one step, and the
-/// tasks that it wakes run next.
+/// The runtime checks the pacer's timer only after many tasks. During a flood of requests this takes
+/// half a millisecond, and each departure would wait for it twice. A task that checks before each
+/// step whether departures go first makes the alarm ring within one step, and gives way to the tasks
+/// that the alarm wakes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Priority {
-    /// Last ring for which the task has waited, and the number of passes left.
+    /// Number of the last ring for which the task has waited.
     ring: u32,
+    /// Number of passes that it still waits.
     passes: u8,
 }
 
@@ -39,8 +40,8 @@ impl Pacer {
 
     /// Returns ready with the present instant when the task may go on.
     ///
-    /// That is when no alarm is overdue and the tasks woken by the last one have run. Otherwise the
-    /// task is woken again without further action.
+    /// It may go on when no alarm is overdue and the tasks woken by the last one have run. Otherwise
+    /// this wakes the task again.
     pub fn poll_departures_first(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
         let now = self.now();
         if self.is_overdue(now) {
@@ -65,7 +66,7 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
-    use crate::time::clock::Clock;
+    use crate::time::simulated::TestClock;
 
     const START: Moment = Moment::from_nanos(1_000_000_000);
     const MICROSECOND: Duration = Duration::from_micros(1);
@@ -82,7 +83,7 @@ mod tests {
     }
 
     fn set(pacer: &Pacer, now: Moment) {
-        if let Clock::Virtual(time) = &pacer.clock {
+        if let Some(TestClock::Virtual(time)) = &pacer.clock {
             time.set(now);
         }
     }

@@ -1,4 +1,4 @@
-//! Timer of a pacer: it is set to an instant and fires once.
+//! Timer of a pacer, which is set to an instant and fires once.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,11 +29,12 @@ pub(super) enum Timer {
 }
 
 impl Timer {
+    /// Creates a timer of the kernel that is not set.
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         // The unsafe successor requires that the descriptor stays the same while it is registered.
-        // An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this crate allows no
+        // An `OwnedFd` that cannot be taken out of the `Rc` meets this, but this crate allows no
         // unsafe code.
         #[expect(deprecated)]
         let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
@@ -45,26 +46,26 @@ impl Timer {
         Self::Simulated(Rc::new(SimulatedTimer::new(Rc::clone(time))))
     }
 
+    /// Sets the timer to `due`, in place of the instant before.
     pub(super) fn arm(&self, due: Moment) {
         let fd = match self {
             Self::Kernel(fd) => fd,
             #[cfg(test)]
             Self::Simulated(timer) => return timer.arm(due),
         };
-        let value = clock::monotonic(due);
-        let it = Itimerspec {
+        let once = Itimerspec {
             it_interval: Timespec::default(),
-            it_value: value,
+            it_value: clock::monotonic(due),
         };
         // The kernel refuses only a bad descriptor or a malformed time. Neither is possible here.
-        let set = timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
+        let set = timerfd_settime(fd.get_ref(), TimerfdTimerFlags::ABSTIME, &once);
         debug_assert!(set.is_ok(), "{set:?}");
     }
 
     /// Waits until the timer fires.
     ///
-    /// The kernel's timer is never read: setting it again makes it unreadable
-    /// (`timerfd_settime(2)`), and each expiry is reported once.
+    /// The kernel's timer is never read: the event loop reports each expiry once, and the next
+    /// setting clears it (`timerfd_settime(2)`).
     pub(super) async fn rings(&self) -> io::Result<()> {
         match self {
             Self::Kernel(fd) => fd.readable().await?.clear_ready(),
