@@ -48,25 +48,25 @@ impl Simulation {
         if crowd.is_full {
             self.fill(gateway, keys, &mut random);
         }
-        let mut many = crowd.first.max(1);
+        let mut count = crowd.first.max(1);
         while self.world.now() < scenario.lasts {
-            for _ in 0..many {
+            for _ in 0..count {
                 let there = Rc::clone(&self.gateways.borrow()[gateway]);
                 let passage = self.passage(keys, &mut random);
                 go(&self.world, &self.invariants, &there, passage);
             }
-            many = if random.chance(crowd.bursts) {
+            count = if random.chance(crowd.bursts) {
                 random.number(1..crowd.most)
             } else {
                 1
             };
             self.world
-                .sleep(scenario.pause_after(many, &mut random))
+                .sleep(scenario.pause_after(count, &mut random))
                 .await;
         }
     }
 
-    /// Sends so many requests of all keys that each key waits for a while.
+    /// Sends so count requests of all keys that each key waits for a while.
     fn fill(&self, gateway: usize, keys: u64, random: &mut Random) {
         let there = Rc::clone(&self.gateways.borrow()[gateway]);
         for (origin, plan) in self.scenario.origins.iter().enumerate() {
@@ -132,7 +132,7 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
         let scenario = &gateway.scenario;
         let plan = &scenario.origins[passage.origin];
         let share = || plan.share(passage.key, passage.class);
-        let request = invariants.comes(&gateway, &passage);
+        let request = invariants.arrives(&gateway, &passage);
         let limits = WaitLimits {
             queue_timeout: plan.queue_timeout,
             hold: Duration::ZERO,

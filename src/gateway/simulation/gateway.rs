@@ -15,13 +15,13 @@ use crate::time::pacer::Pacer;
 use crate::time::simulated::SimulatedTime;
 use crate::zone::{Key, StoreHealth, Waiters, Zone};
 
-/// A gateway, from its start to its death.
+/// Gateway, from its start until its process is killed.
 pub(super) struct Gateway {
     pub(super) number: usize,
     pub(super) host: HostId,
     time: Rc<dyn SimulatedTime>,
     store_health: Arc<StoreHealth>,
-    /// Leaked, so that requests that borrow them can be stored anywhere. A retune replaces them.
+    /// Zones. Leaked, so that requests that borrow them can be stored anywhere. A retune replaces one.
     zones: RefCell<Vec<&'static Zone>>,
     gates: RefCell<Vec<Arc<OriginGate>>>,
     pub(super) scenario: Rc<Scenario>,
@@ -50,19 +50,19 @@ impl Gateway {
             gates: RefCell::default(),
             scenario: Rc::clone(scenario),
         });
-        let (its, scenario) = (Rc::clone(&gateway), Rc::clone(scenario));
+        let (started, scenario) = (Rc::clone(&gateway), Rc::clone(scenario));
         world.spawn(gateway.host, async move {
-            let pacer = Pacer::simulated(&its.time);
+            let pacer = Pacer::simulated(&started.time);
             Pacer::replace_here(Some(Rc::clone(&pacer)));
-            let gates = scenario.origins.iter().map(|origin| its.open(origin));
-            its.gates.replace(gates.collect());
+            let gates = scenario.origins.iter().map(|origin| started.open(origin));
+            started.gates.replace(gates.collect());
             let zones = scenario.zones.iter().map(|zone| {
-                let (pacer, since) = (Rc::clone(&pacer), its.saved());
-                let store_health = Some(Arc::clone(&its.store_health));
+                let (pacer, since) = (Rc::clone(&pacer), started.saved());
+                let store_health = Some(Arc::clone(&started.store_health));
                 let zone = Zone::start_here(zone.settings(), pacer, since, store_health);
                 &*Box::leak(Box::new(zone))
             });
-            its.zones.replace(zones.collect());
+            started.zones.replace(zones.collect());
         });
         gateway
     }
@@ -95,22 +95,26 @@ impl Gateway {
     }
 
     /// Returns the share of an origin's rate that its gate passes; `None` before the start.
-    pub(super) fn lets_through(&self, index: usize) -> Option<f64> {
+    pub(super) fn passed_share(&self, index: usize) -> Option<f64> {
         let rate = self.gate(index)?.state(0).rate?;
         Some(rate.per_second() / self.scenario.origins[index].rate.per_second())
     }
 
     /// Saves the file with another rate for an origin.
     pub(super) fn retune_origin(self: &Rc<Self>, world: &Rc<World>, index: usize, rate: Rate) {
-        let its = Rc::clone(self);
+        let gateway = Rc::clone(self);
         world.spawn(self.host, async move {
-            let Some(gate) = its.gate(index) else {
+            let Some(gate) = gateway.gate(index) else {
                 return;
             };
-            let settings = its.scenario.origins[index].settings(rate);
+            let settings = gateway.scenario.origins[index].settings(rate);
             gate.reload(&settings, None, true);
-            let mut begun = gate.begin_sharing(&settings, Some(&its.store_health), its.saved());
-            assert!(begun.next().is_none(), "its tasks run already");
+            let store = Some(&gateway.store_health);
+            let mut new_tasks = gate.begin_sharing(&settings, store, gateway.saved());
+            assert!(
+                new_tasks.next().is_none(),
+                "the tasks of the gate run already"
+            );
         });
     }
 
@@ -145,18 +149,18 @@ impl Gateway {
         }
     }
 
-    /// Returns the zones that remember a key.
-    pub(super) async fn remembers(&self) -> Vec<String> {
-        let mut left = Vec::new();
+    /// Returns descriptions of the zones that remember a key.
+    pub(super) async fn zones_with_keys(&self) -> Vec<String> {
+        let mut found = Vec::new();
         let zones = self.zones.borrow().clone();
         for zone in zones {
             let stats = zone.stats(0).await;
             if stats.active + stats.parked + stats.depth > 0 {
                 let (number, name) = (self.number, &zone.settings().name);
-                left.push(format!("a key of {name} at gateway {number}"));
+                found.push(format!("a key of {name} at gateway {number}"));
             }
         }
-        left
+        found
     }
 
     /// Returns whether the gateway knows that it cannot reach the store.

@@ -113,15 +113,15 @@ pub(super) fn run_with<T: 'static>(
 ) -> SimulationResult<T> {
     let scenario = Rc::new(scenario);
     let known = Rc::new(RefCell::new(None));
-    let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
+    let (found, played) = (Rc::clone(&known), Rc::clone(&scenario));
     let world = World::run(|world| {
-        let invariants = Invariants::new(world, &its);
+        let invariants = Invariants::new(world, &played);
         let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
         let network = Network::new(world, &store, random.fork());
         let guard = simulated::set_network(Rc::new(Rc::clone(&network)));
         let simulation = Rc::new(Simulation {
             world: Rc::clone(world),
-            scenario: its,
+            scenario: played,
             store,
             network,
             invariants,
@@ -196,7 +196,7 @@ impl Simulation {
         let mut alone = vec![false; self.gateways.borrow().len()];
         while !self.is_over.get() {
             for (number, gateway) in self.gateways.borrow().iter().enumerate() {
-                self.invariants.look_at_gates(gateway);
+                self.invariants.check_gates(gateway);
                 let is_out = gateway.is_out();
                 if std::mem::replace(&mut alone[number], is_out) != is_out {
                     self.invariants.goes_alone(number, is_out);
@@ -210,10 +210,10 @@ impl Simulation {
     async fn watch_backoffs(self: Rc<Self>) {
         while !self.is_over.get() {
             for gateway in self.gateways.borrow().iter() {
-                let (invariants, its) = (Rc::clone(&self.invariants), Rc::clone(gateway));
+                let (invariants, there) = (Rc::clone(&self.invariants), Rc::clone(gateway));
                 // By the gateway's own clock.
                 self.world.spawn(gateway.host, async move {
-                    invariants.look_at_backoffs(&its, false);
+                    invariants.check_backoffs(&there, false);
                 });
             }
             self.world.sleep(Duration::from_millis(100)).await;
@@ -237,7 +237,7 @@ impl Simulation {
         let gateways = self.gateways.borrow().clone();
         if self.scenario.crowd.shed.is_some() {
             for gateway in &gateways {
-                self.invariants.look_at_backoffs(gateway, true);
+                self.invariants.check_backoffs(gateway, true);
             }
         }
         self.invariants.over(&gateways);
@@ -252,7 +252,7 @@ impl Simulation {
             left = self.store.names();
             for gateway in &gateways {
                 if self.scenario.origins.is_empty() {
-                    left.extend(gateway.remembers().await);
+                    left.extend(gateway.zones_with_keys().await);
                 }
             }
             if left.is_empty() {
@@ -267,18 +267,18 @@ impl Simulation {
         // A gateway accepts requests only after it has read its file.
         self.world.sleep(Duration::from_millis(1)).await;
         while self.world.now() < self.scenario.lasts {
-            let many = if random.chance(20) {
+            let count = if random.chance(20) {
                 random.number(1..8)
             } else {
                 1
             };
-            for _ in 0..many {
+            for _ in 0..count {
                 let there = Rc::clone(&self.gateways.borrow()[gateway]);
-                let what = self.visit(&mut random);
-                visit(&self.world, &self.invariants, &there, &what);
+                let planned = self.visit(&mut random);
+                visit(&self.world, &self.invariants, &there, &planned);
             }
             self.world
-                .sleep(self.scenario.pause_after(many, &mut random))
+                .sleep(self.scenario.pause_after(count, &mut random))
                 .await;
         }
     }

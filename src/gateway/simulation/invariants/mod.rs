@@ -230,7 +230,7 @@ impl Invariants {
     /// Checks the end: no request waits, and the store has received everything.
     pub(super) fn over(&self, gateways: &[Rc<Gateway>]) {
         for gateway in gateways {
-            self.look_at_gates(gateway);
+            self.check_gates(gateway);
             let mut sharing = (0..).map_while(|origin| gateway.sharing(origin));
             if gateway.is_out() || sharing.any(|sharing| sharing.is_alone) {
                 self.remains(&format!("gateway {} is alone", gateway.number));

@@ -155,10 +155,10 @@ impl Pool {
             }
         }
         for gateway in &gateways {
-            let (its, done) = (Rc::clone(gateway), Rc::new(Cell::new(false)));
+            let (there, done) = (Rc::clone(gateway), Rc::new(Cell::new(false)));
             let ends = Rc::clone(&done);
             world.spawn(gateway.host, async move {
-                if let Some(gate) = its.gate(0) {
+                if let Some(gate) = there.gate(0) {
                     gate.give_back_permits().await;
                 }
                 ends.set(true);

@@ -28,7 +28,7 @@ impl Answers {
         }
     }
 
-    pub(super) fn comes(&mut self, request: &GateRequest) {
+    pub(super) fn arrives(&mut self, request: &GateRequest) {
         self.waiting.insert(request.id, request.clone());
     }
 

@@ -65,10 +65,10 @@ impl Fairness {
         self.checks
     }
 
-    pub(super) fn comes(&mut self, request: &GateRequest) {
+    pub(super) fn arrives(&mut self, request: &GateRequest) {
         let origin = &mut self.origins[request.origin];
         *origin.waiting.entry(lane(request)).or_default() += 1;
-        self.look(request.origin, request.since);
+        self.update_window(request.origin, request.since);
     }
 
     /// Records that a request waits no longer. `passes`: it goes on to the origin.
@@ -79,7 +79,7 @@ impl Fairness {
             *waiting = waiting.saturating_sub(1);
         }
         origin.waiting.retain(|_, waiting| *waiting > 0);
-        self.look(index, now);
+        self.update_window(index, now);
         let rate = self.scenario.origins[index].rate.per_second();
         let window = self.origins[index].window.as_mut();
         let Some(window) = window.filter(|window| passes && now >= window.from) else {
@@ -92,7 +92,7 @@ impl Fairness {
     }
 
     /// Begins or ends a window.
-    fn look(&mut self, index: usize, now: Duration) {
+    fn update_window(&mut self, index: usize, now: Duration) {
         let plan = &self.scenario.origins[index];
         let has_one_rate = self.scenario.origin_rates(index).count() == 1;
         let is_slow = plan.rate.per_second() < SLOWEST;

@@ -38,7 +38,7 @@ struct State {
     /// Whether the store has lost data.
     has_forgotten: bool,
     keys: ReportedKeys,
-    furthest: f64,
+    max_lead: f64,
 }
 
 struct Known {
@@ -71,7 +71,7 @@ impl Grid {
 
     pub(super) fn claimed(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
         let state = &mut self.origins[call.origin];
-        state.hear(gateway, call)?;
+        state.record_claim(gateway, call)?;
         state.check_gateways(call)?;
         state.check_keys(call)?;
         state.check_part(call)?;
@@ -81,8 +81,8 @@ impl Grid {
 }
 
 impl State {
-    fn hear(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
-        self.furthest = self.furthest.max(call.lead);
+    fn record_claim(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
+        self.max_lead = self.max_lead.max(call.lead);
         // Forgotten gateways stay forgotten, also if the clock is set back.
         self.known
             .retain(|_, it| call.now - it.last_claim < FORGOTTEN_AFTER);
@@ -167,7 +167,7 @@ impl State {
         if (part - call.part).abs() < 1e-5 {
             return Ok(());
         }
-        Err(format!("a part of {} was told, not {part}", call.part))
+        Err(format!("a part of {} was reported, not {part}", call.part))
     }
 
     /// Checks that the rate of the file saved last is in force.
@@ -191,7 +191,7 @@ impl State {
         let interval = nanos(call.in_force.interval() * call.pieces);
         let micros = |micros: f64| (micros * 1000.0) as i64;
         let first = call.now + micros(call.lead.min(100_000.0)) - EXACT;
-        let last = call.now + SPAN + 3 * micros(self.furthest.min(100_000.0)) + EXACT;
+        let last = call.now + SPAN + 3 * micros(self.max_lead.min(100_000.0)) + EXACT;
         let newest = self.granted.last();
         if newest.is_some_and(|slot| *slot > call.now + MAX_AHEAD - EXACT) {
             // After the clock was set back the grid restarts at this time. Earlier grants belong to

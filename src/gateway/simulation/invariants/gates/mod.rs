@@ -89,7 +89,7 @@ impl Gates {
         }
     }
 
-    fn waits_no_more(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
+    fn end_wait(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
         self.fairness.ends(request, passes, now)?;
         let held = self.slots.held((request.gateway, request.origin), now);
         self.work.ends(request, held, passes, now)?;
@@ -118,7 +118,11 @@ impl Gates {
 
 impl Invariants {
     /// Records that a request arrives at a shared gate.
-    pub(in crate::simulation) fn comes(&self, gateway: &Gateway, passage: &Passage) -> GateRequest {
+    pub(in crate::simulation) fn arrives(
+        &self,
+        gateway: &Gateway,
+        passage: &Passage,
+    ) -> GateRequest {
         let (now, gates) = (self.world.now(), &mut *self.gates.borrow_mut());
         gates.count += 1;
         let request = GateRequest {
@@ -132,12 +136,12 @@ impl Invariants {
             since: now,
         };
         self.note_at_gate(&request, format_args!("comes: {passage:?}"));
-        gates.answers.comes(&request);
-        gates.order.comes(&request);
-        gates.fairness.comes(&request);
-        gates.slots.comes(&request);
+        gates.answers.arrives(&request);
+        gates.order.arrives(&request);
+        gates.fairness.arrives(&request);
+        gates.slots.arrives(&request);
         let held = gates.slots.held((request.gateway, request.origin), now);
-        gates.work.comes(&request, held);
+        gates.work.arrives(&request, held);
         request
     }
 
@@ -147,7 +151,7 @@ impl Invariants {
             return;
         };
         self.note_at_gate(request, format_args!("goes on: {sharing:?}"));
-        self.at_gates(|gates, now| {
+        self.check_at_gates(|gates, now| {
             let gate = (request.gateway, request.origin);
             gates.learning.passes(gate, now);
             gates.answers.answered(request, now)?;
@@ -157,7 +161,7 @@ impl Invariants {
                 Departed::InSlot => gates.alone.shares(request, now)?,
                 Departed::Alone => gates.alone.departs(request, now)?,
             }
-            gates.waits_no_more(request, true, now)
+            gates.end_wait(request, true, now)
         });
     }
 
@@ -168,9 +172,9 @@ impl Invariants {
         why: &GateRejection,
     ) {
         self.note_at_gate(request, format_args!("is rejected: {:?}", why.reason));
-        self.at_gates(|gates, now| {
+        self.check_at_gates(|gates, now| {
             gates.order.left(request);
-            gates.waits_no_more(request, false, now)?;
+            gates.end_wait(request, false, now)?;
             gates.answers.answered(request, now)
         });
     }
@@ -178,19 +182,19 @@ impl Invariants {
     /// Records that a client left while it waited at a gate.
     pub(in crate::simulation) fn leaves_gate(&self, request: &GateRequest) {
         self.note_at_gate(request, format_args!("leaves"));
-        self.at_gates(|gates, now| {
+        self.check_at_gates(|gates, now| {
             gates.order.left(request);
             gates.answers.left(request);
-            gates.waits_no_more(request, false, now)
+            gates.end_wait(request, false, now)
         });
     }
 
     /// Records how the gates of a gateway get their slots.
-    pub(in crate::simulation) fn look_at_gates(&self, gateway: &Gateway) {
+    pub(in crate::simulation) fn check_gates(&self, gateway: &Gateway) {
         let sharing = (0..).map_while(|origin| gateway.sharing(origin));
         for (origin, sharing) in sharing.enumerate() {
             let gate = (gateway.number, origin);
-            self.at_gates(|gates, now| {
+            self.check_at_gates(|gates, now| {
                 if gates.dead.contains(&gateway.host) {
                     return Ok(());
                 }
@@ -207,11 +211,11 @@ impl Invariants {
     }
 
     /// Records the effective share of the rate at the gates of a gateway.
-    pub(in crate::simulation) fn look_at_backoffs(&self, gateway: &Gateway, is_over: bool) {
+    pub(in crate::simulation) fn check_backoffs(&self, gateway: &Gateway, is_over: bool) {
         let shares = 0..gateway.scenario.origins.len();
-        let shares = shares.map_while(|origin| gateway.lets_through(origin));
+        let shares = shares.map_while(|origin| gateway.passed_share(origin));
         for (origin, share) in shares.enumerate() {
-            self.at_gates(|gates, now| {
+            self.check_at_gates(|gates, now| {
                 if gates.dead.contains(&gateway.host) {
                     return Ok(());
                 }
@@ -227,10 +231,10 @@ impl Invariants {
     /// Records that a gateway has received the reply to a claim, sent at `sent`.
     pub(in crate::simulation) fn received(&self, claim: ClaimId, sent: Duration) {
         self.world.note(format_args!("{claim:?} is answered"));
-        self.at_gates(|gates, now| {
+        self.check_at_gates(|gates, now| {
             if let Some((gate, gateways)) = gates.slots.received(claim, sent, now) {
                 gates.alone.received(gate, gateways, now);
-                gates.work.look(gate, gates.slots.held(gate, now), now);
+                gates.work.note_held(gate, gates.slots.held(gate, now), now);
             }
             Ok(())
         });
@@ -244,7 +248,7 @@ impl Invariants {
             call.requested, call.classes, call.gateways, call.part, call.in_force, call.slots
         ));
         let mut claim = None;
-        self.at_gates(|gates, now| {
+        self.check_at_gates(|gates, now| {
             gates.grid.claimed(gateway, call)?;
             gates.turns.claimed(call)?;
             gates.work.claimed(call, now)?;
@@ -254,7 +258,7 @@ impl Invariants {
         claim
     }
 
-    fn at_gates(&self, check: impl FnOnce(&mut Gates, Duration) -> Checked) {
+    fn check_at_gates(&self, check: impl FnOnce(&mut Gates, Duration) -> Checked) {
         let checked = check(&mut self.gates.borrow_mut(), self.world.now());
         self.check(checked);
     }

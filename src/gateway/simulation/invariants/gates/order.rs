@@ -34,7 +34,7 @@ impl Order {
         }
     }
 
-    pub(super) fn comes(&mut self, request: &GateRequest) {
+    pub(super) fn arrives(&mut self, request: &GateRequest) {
         let lane = self.lane(request);
         self.lanes.entry(lane).or_default().ids.insert(request.id);
     }

@@ -169,7 +169,7 @@ impl Slots {
         (span > 3 * self.scenario.timeout + Duration::from_millis(200)).then_some(span)
     }
 
-    pub(super) fn comes(&mut self, request: &GateRequest) {
+    pub(super) fn arrives(&mut self, request: &GateRequest) {
         let gate = self.gate(request);
         gate.waiting += 1;
         if gate.waiting == 1 {

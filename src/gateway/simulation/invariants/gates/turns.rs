@@ -19,7 +19,7 @@ const EXACT: f64 = 2000.0;
 /// Slots are whole intervals, so a slot may come up to one interval before it is due.
 #[derive(Default)]
 pub(in crate::simulation) struct Turns {
-    backing: BTreeMap<Name, Backing>,
+    backing_off: BTreeMap<Name, BackingOff>,
     /// Effective rate, by origin.
     rates: BTreeMap<usize, Rate>,
 }
@@ -28,7 +28,7 @@ pub(in crate::simulation) struct Turns {
 type Name = (usize, Vec<u8>);
 
 /// A gateway that backs off.
-struct Backing {
+struct BackingOff {
     /// Time of its last claim.
     now: i64,
     /// Earliest time of its last slot, in nanoseconds from then; `None` if unknown.
@@ -40,19 +40,20 @@ impl Turns {
         let before = self.rates.insert(call.origin, call.in_force);
         if before.is_some_and(|before| before != call.in_force) {
             // Times are counted in slots, and the slots have other times now.
-            self.backing.retain(|(origin, _), _| *origin != call.origin);
+            self.backing_off
+                .retain(|(origin, _), _| *origin != call.origin);
         }
         let gate = (call.origin, call.gateway.clone());
         if call.part_taken >= 1.0 {
-            self.backing.remove(&gate);
+            self.backing_off.remove(&gate);
             return Ok(());
         }
-        let backing = self.backing.entry(gate).or_insert(Backing {
+        let backing_off = self.backing_off.entry(gate).or_insert(BackingOff {
             now: call.now,
             last: None,
         });
-        let passed = (call.now - backing.now) as f64;
-        let known = backing
+        let passed = (call.now - backing_off.now) as f64;
+        let known = backing_off
             .last
             .filter(|_| (0.0..FORGOTTEN_AFTER).contains(&passed));
         let slot = 1e9 / call.in_force.per_second() * f64::from(call.pieces);
@@ -70,12 +71,12 @@ impl Turns {
             }
             last = Some(turn);
         }
-        (backing.now, backing.last) = (call.now, last);
+        (backing_off.now, backing_off.last) = (call.now, last);
         Ok(())
     }
 
     /// Forgets everything, because the store has lost data or its clock has jumped.
     pub(in crate::simulation) fn forget(&mut self) {
-        self.backing.clear();
+        self.backing_off.clear();
     }
 }

@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    pub(super) fn comes(&mut self, request: &GateRequest, held: u64) {
+    pub(super) fn arrives(&mut self, request: &GateRequest, held: u64) {
         let (answer, interval) = (self.answer(), self.interval(request.origin));
         let origin = &mut self.origins[request.origin];
         let last = origin.granted.last().copied().unwrap_or(i64::MIN);
@@ -74,9 +74,9 @@ impl Work {
         }
         origin.waiting += 1;
         let gate = (request.gateway, request.origin);
-        let hunger = self.hunger(gate);
-        hunger.waiting.insert(request.id, request.since);
-        self.look(gate, held, request.since);
+        let shortage = self.shortage(gate);
+        shortage.waiting.insert(request.id, request.since);
+        self.note_held(gate, held, request.since);
     }
 
     /// Records that a request waits no longer. `passes`: it goes on to the origin.
@@ -92,8 +92,8 @@ impl Work {
         origin.waiting = origin.waiting.saturating_sub(1);
         let alone = origin.alone.take_if(|(id, _)| *id == request.id);
         let gate = (request.gateway, request.origin);
-        self.hunger(gate).waiting.remove(&request.id);
-        self.look(gate, held, now);
+        self.shortage(gate).waiting.remove(&request.id);
+        self.note_held(gate, held, now);
         match alone {
             Some((id, until)) if passes && is_checked && now > until => {
                 let waited = now.saturating_sub(request.since);
@@ -106,17 +106,17 @@ impl Work {
     }
 
     /// Records the number of slots that a gate has.
-    pub(super) fn look(&mut self, gate: GateId, held: u64, now: Duration) {
+    pub(super) fn note_held(&mut self, gate: GateId, held: u64, now: Duration) {
         let settled = SETTLED + 2 * self.answer();
-        let hunger = self.hunger(gate);
-        let waiting = hunger.waiting.values();
+        let shortage = self.shortage(gate);
+        let waiting = shortage.waiting.values();
         let long = waiting.take_while(|since| **since + settled <= now).count();
-        let is_hungry = long as u64 > held;
-        match (hunger.since, is_hungry) {
-            (None, true) => hunger.since = Some(now),
+        let is_short = long as u64 > held;
+        match (shortage.since, is_short) {
+            (None, true) => shortage.since = Some(now),
             (Some(since), false) => {
-                hunger.before.push((since, now));
-                hunger.since = None;
+                shortage.before.push((since, now));
+                shortage.since = None;
             }
             _ => {}
         }
@@ -141,7 +141,7 @@ impl Work {
                 continue;
             }
             let unused = Duration::from_nanos(unused.unsigned_abs());
-            if let Some(gate) = self.hungry(call.origin, unused) {
+            if let Some(gate) = self.gateway_with_shortage(call.origin, unused) {
                 return Err(format!(
                     "the slot at {unused:?} is unused, and gateway {gate} wanted it"
                 ));
@@ -154,18 +154,18 @@ impl Work {
     }
 
     /// Returns a gateway that had too few slots at this time and shortly before.
-    fn hungry(&self, origin: usize, at: Duration) -> Option<usize> {
+    fn gateway_with_shortage(&self, origin: usize, at: Duration) -> Option<usize> {
         let from = at.checked_sub(Duration::from_millis(5))?;
         let of_origin = self.gates.iter().filter(|((_, of), _)| *of == origin);
-        let mut hungry = of_origin.filter(|(_, hunger)| {
-            let before = || hunger.before.iter().rev();
-            hunger.since.is_some_and(|since| since <= from)
+        let mut short = of_origin.filter(|(_, shortage)| {
+            let before = || shortage.before.iter().rev();
+            shortage.since.is_some_and(|since| since <= from)
                 || before().any(|(since, until)| *since <= from && *until >= at)
         });
-        hungry.next().map(|((gateway, _), _)| *gateway)
+        short.next().map(|((gateway, _), _)| *gateway)
     }
 
-    fn hunger(&mut self, gate: GateId) -> &mut SlotShortage {
+    fn shortage(&mut self, gate: GateId) -> &mut SlotShortage {
         self.gates.entry(gate).or_default()
     }
 
