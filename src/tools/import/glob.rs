@@ -9,6 +9,7 @@ use super::Files;
 /// Maximum number of files that one include may match.
 const MAX_FILES: usize = 2000;
 
+/// Returns whether a file name has special characters.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
@@ -18,9 +19,9 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
         let name = component.as_os_str().to_string_lossy();
-        let literal = !matches!(component, Component::Normal(_)) || !is_pattern(&name);
-        let next = |folder: &PathBuf| {
-            if literal {
+        let is_literal = !matches!(component, Component::Normal(_)) || !is_pattern(&name);
+        let entries = |folder: &PathBuf| {
+            if is_literal {
                 return vec![folder.join(component)];
             }
             let mut names = files.list(folder);
@@ -28,7 +29,7 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
             names.sort();
             names.into_iter().map(|file| folder.join(file)).collect()
         };
-        found = found.iter().flat_map(next).take(MAX_FILES).collect();
+        found = found.iter().flat_map(entries).take(MAX_FILES).collect();
     }
     found
 }

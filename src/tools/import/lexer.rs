@@ -18,8 +18,9 @@ pub(super) enum Token {
 /// Reads tokens from bytes. Invalid UTF-8 in a word becomes U+FFFD.
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
-    at: usize,
-    line: usize,
+    /// Index of the next byte, and its line number.
+    index: usize,
+    pub(super) line: usize,
     /// Error in the last token, if any.
     pub(super) complaint: Option<&'static str>,
 }
@@ -28,24 +29,19 @@ impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t [u8]) -> Self {
         Self {
             text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
-            at: 0,
+            index: 0,
             line: 1,
             complaint: None,
         }
     }
 
-    /// Returns the current line number.
-    pub(super) fn line(&self) -> usize {
-        self.line
-    }
-
     fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+        self.text.get(self.index).copied()
     }
 
     fn take(&mut self) -> Option<u8> {
         let byte = self.peek()?;
-        self.at += 1;
+        self.index += 1;
         self.line += usize::from(byte == b'\n');
         Some(byte)
     }
@@ -58,7 +54,7 @@ impl<'t> Lexer<'t> {
                 byte if is_space(byte) => drop(self.take()),
                 b'#' => {
                     while self.peek().is_some_and(|byte| byte != b'\n') {
-                        self.at += 1;
+                        self.index += 1;
                     }
                 }
                 _ => break,
@@ -75,13 +71,15 @@ impl<'t> Lexer<'t> {
         Some((token, line))
     }
 
+    /// Takes a mark of one byte.
     fn mark(&mut self, token: Token) -> Token {
-        self.at += 1;
+        self.index += 1;
         token
     }
 
+    /// Reads a quoted word.
     fn quoted(&mut self, quote: u8) -> Token {
-        self.at += 1;
+        self.index += 1;
         let mut word = Vec::new();
         loop {
             match self.take() {
@@ -94,23 +92,24 @@ impl<'t> Lexer<'t> {
                 Some(byte) => word.push(byte),
             }
         }
-        let behind = self.peek();
-        if behind.is_some_and(|byte| !is_space(byte) && !b";{)".contains(&byte)) {
+        let next = self.peek();
+        if next.is_some_and(|byte| !is_space(byte) && !b";{)".contains(&byte)) {
             self.complaint = Some("a space is missing after a closing quote");
         }
         self.word(word)
     }
 
+    /// Reads a word without quotes.
     fn bare(&mut self) -> Token {
         let mut word = Vec::new();
-        let mut variable = false;
+        let mut is_after_dollar = false;
         while let Some(byte) = self.peek() {
-            let braced = variable && byte == b'{';
-            if is_space(byte) || byte == b';' || byte == b'{' && !braced {
+            let opens_block = byte == b'{' && !is_after_dollar;
+            if is_space(byte) || byte == b';' || opens_block {
                 break;
             }
-            self.at += 1;
-            variable = byte == b'$';
+            self.index += 1;
+            is_after_dollar = byte == b'$';
             if byte == b'\\' {
                 self.escape(&mut word);
             } else {
@@ -131,6 +130,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Converts a word to text.
     fn word(&mut self, word: Vec<u8>) -> Token {
         Token::Word(String::from_utf8(word).unwrap_or_else(|error| {
             self.complaint

@@ -66,27 +66,24 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         let mut reader = tree::Reader::new(files, main, &notes);
         let tree = reader.parse(main, text);
         let page = translate::translate(tree, files, main);
-        let page = page.filter(|_| !reader.has_lua);
+        let page = page.filter(|_| !reader.is_incomplete);
         (page, "location with a proxy_pass")
     };
-    let settings = page.and_then(|page| {
-        let checked = config::parse(&page, Path::new("gateway.toml"), false);
-        match checked {
-            Ok(_) => Some(page),
-            Err(problems) => {
-                for problem in problems.problems {
-                    let why = problem.message;
-                    start.note(format!("cannot be expressed in gateway.toml: {why}"));
-                }
-                None
-            }
+    let valid_page = page.filter(|page| {
+        let Err(problems) = config::parse(page, Path::new("gateway.toml"), false) else {
+            return true;
+        };
+        for problem in problems.problems {
+            let why = problem.message;
+            start.note(format!("cannot be expressed in gateway.toml: {why}"));
         }
+        false
     });
     let loss = notes.loss();
     let notes = notes.all();
     Import {
         loss,
-        settings: settings.map(|page| with_leftovers(&page, &notes)),
+        settings: valid_page.map(|page| with_leftovers(&page, &notes)),
         notes,
         subject,
     }
@@ -102,20 +99,20 @@ const MAX_NOTES: usize = 1000;
 
 /// Adds the notes that belong to no table, as comments above the first table.
 fn with_leftovers(page: &str, notes: &[String]) -> String {
-    let known = page.lines().filter_map(|line| line.strip_prefix("# "));
-    let known: HashSet<&str> = known.collect();
-    let left = notes.iter().filter(|note| !known.contains(&***note));
-    let left: Vec<&String> = left.collect();
-    if left.is_empty() {
+    let comments = page.lines().filter_map(|line| line.strip_prefix("# "));
+    let comments: HashSet<&str> = comments.collect();
+    let leftovers = notes.iter().filter(|note| !comments.contains(&***note));
+    let leftovers: Vec<&String> = leftovers.collect();
+    if leftovers.is_empty() {
         return page.to_owned();
     }
     let mut text = String::from(
         "# Check these lines, too: they were not translated, and belong to no table below.\n",
     );
-    for note in left.iter().take(MAX_NOTES) {
+    for note in leftovers.iter().take(MAX_NOTES) {
         text.extend(["# ", note, "\n"]);
     }
-    let more = left.len().saturating_sub(MAX_NOTES);
+    let more = leftovers.len().saturating_sub(MAX_NOTES);
     if more > 0 {
         text.extend(["# and ", &more.to_string(), " more\n"]);
     }

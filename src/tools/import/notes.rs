@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use config::put_printable;
@@ -11,6 +11,7 @@ use config::put_printable;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SourceLocation<'n> {
     pub(super) notes: &'n Notes,
+    /// Number of the file.
     file: usize,
     line: usize,
 }
@@ -45,7 +46,7 @@ impl SourceLocation<'_> {
     fn push(self, message: impl AsRef<str>, is_of_limit: bool) {
         let mut all = self.notes.all.borrow_mut();
         if all.len() >= MAX_NOTES && !is_of_limit {
-            return self.notes.left_out.set(self.notes.left_out.get() + 1);
+            return self.notes.dropped.set(self.notes.dropped.get() + 1);
         }
         all.push(Note {
             at: self.position(),
@@ -67,7 +68,7 @@ pub(super) struct Notes {
     files: RefCell<Vec<PathBuf>>,
     all: RefCell<Vec<Note>>,
     /// Number of notes that were dropped because there were too many.
-    left_out: Cell<usize>,
+    dropped: Cell<usize>,
     /// Positions of lost limits. A limit that would apply several times counts each time.
     lost: RefCell<Vec<(usize, usize)>>,
     /// Locations that have lost all their limits, as nginx writes them.
@@ -110,12 +111,12 @@ impl Notes {
     }
 
     /// Returns the number of lost limits so far.
-    pub(super) fn lost(&self) -> usize {
+    pub(super) fn lost_limits(&self) -> usize {
         self.lost.borrow().len()
     }
 
     /// Registers a location that has lost all its limits.
-    pub(super) fn is_unlimited(&self, location: String) {
+    pub(super) fn add_unlimited(&self, location: String) {
         let mut unlimited = self.unlimited.borrow_mut();
         if !unlimited.contains(&location) {
             unlimited.push(location);
@@ -131,16 +132,15 @@ impl Notes {
             1 => "1 limit is lost".to_owned(),
             count => format!("{count} limits are lost"),
         };
-        let named = unlimited.iter().take(MAX_NAMED);
-        let named: Vec<_> = named.map(|it| on_one_line(it, MAX_CHARACTERS)).collect();
-        let more = unlimited.len() - named.len();
-        if more > 0 {
-            let _ = write!(text, ", {} and {more} more are unlimited", named.join(", "));
-        } else if let [location] = &*named {
-            let _ = write!(text, ", {location} is unlimited");
-        } else if !named.is_empty() {
-            let _ = write!(text, ", {} are unlimited", named.join(", "));
-        }
+        let first = unlimited.iter().take(MAX_NAMED);
+        let first: Vec<_> = first.map(|it| on_one_line(it, MAX_CHARACTERS)).collect();
+        let names = first.join(", ");
+        text += &match unlimited.len() {
+            0 => String::new(),
+            1 => format!(", {names} is unlimited"),
+            2..=MAX_NAMED => format!(", {names} are unlimited"),
+            count => format!(", {names} and {} more are unlimited", count - MAX_NAMED),
+        };
         Some(text)
     }
 
@@ -160,20 +160,16 @@ impl Notes {
     pub(super) fn all(&self) -> Vec<String> {
         let all = self.all.borrow();
         let sorted: BTreeSet<_> = all.iter().map(|it| (!it.is_of_limit, it)).collect();
-        let left_out = self.left_out.get();
-        let more = (left_out > 0).then(|| format!("{left_out} more notes are left out"));
+        let dropped = self.dropped.get();
+        let more = (dropped > 0).then(|| format!("{dropped} more notes are left out"));
         let shown = sorted.into_iter().map(|(_, note)| self.show(note));
         shown.chain(more).collect()
     }
 
     /// Formats a position: file name and line number.
     fn name(&self, (file, line): (usize, usize)) -> String {
-        let files = self.files.borrow();
-        let name = files.get(file).map(|file| file.to_string_lossy());
-        format!(
-            "{}:{line}",
-            on_one_line(&name.unwrap_or_default(), usize::MAX)
-        )
+        let name = self.files.borrow()[file].to_string_lossy().into_owned();
+        format!("{}:{line}", on_one_line(&name, usize::MAX))
     }
 
     fn show(&self, note: &Note) -> String {
@@ -181,11 +177,11 @@ impl Notes {
     }
 }
 
-/// Returns the first characters of a text, with non-printable characters escaped.
-fn on_one_line(text: &str, most: usize) -> String {
+/// Returns at most `max_characters` of a text, with non-printable characters escaped.
+fn on_one_line(text: &str, max_characters: usize) -> String {
     let mut line = String::new();
-    put_printable(&mut line, text.chars().take(most));
-    if text.chars().nth(most).is_some() {
+    put_printable(&mut line, text.chars().take(max_characters));
+    if text.chars().nth(max_characters).is_some() {
         line.push('…');
     }
     line

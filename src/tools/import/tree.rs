@@ -36,10 +36,13 @@ impl<'n> Directive<'n> {
     }
 }
 
-/// Maximum depth of nested blocks. Deeper blocks are left out.
-const DEEPEST: usize = 50;
+/// Maximum depth of nested blocks. A file with deeper blocks is not translated.
+const MAX_DEPTH: usize = 50;
+
 /// Maximum depth of nested includes. Deeper includes are left out.
-const MAX_NESTED: usize = 10;
+const MAX_NESTED_INCLUDES: usize = 10;
+
+/// Maximum number of files, and of their bytes. Further includes are left out.
 const MAX_FILES: usize = 2000;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
@@ -49,15 +52,17 @@ const MAX_TOKENS: usize = 1_000_000;
 /// Reads files into a tree.
 pub(super) struct Reader<'f> {
     files: &'f dyn Files,
+    /// Folder of the main file. Names in `include` are relative to it.
     folder: PathBuf,
-    read: usize,
-    bytes: usize,
-    tokens: usize,
+    /// Numbers of files, bytes and tokens read so far.
+    file_count: usize,
+    byte_count: usize,
+    token_count: usize,
     /// The chain of files being read: each includes the next.
-    open: Vec<PathBuf>,
+    open_files: Vec<PathBuf>,
     notes: &'f Notes,
-    /// Whether a file contains Lua code, whose quotes and braces do not follow nginx's rules.
-    pub(super) has_lua: bool,
+    /// Whether a part of a file could not be read. Then nothing may be translated.
+    pub(super) is_incomplete: bool,
 }
 
 impl<'f> Reader<'f> {
@@ -65,44 +70,46 @@ impl<'f> Reader<'f> {
         Self {
             files,
             folder: main.parent().unwrap_or(Path::new("")).to_owned(),
-            read: 0,
-            bytes: 0,
-            tokens: 0,
-            open: Vec::new(),
+            file_count: 0,
+            byte_count: 0,
+            token_count: 0,
+            open_files: Vec::new(),
             notes,
-            has_lua: false,
+            is_incomplete: false,
         }
     }
 
     /// Reads the text of a file.
     pub(super) fn parse(&mut self, path: &Path, text: &[u8]) -> Vec<Directive<'f>> {
         let start = self.notes.start_of(path);
-        self.read += 1;
-        self.bytes += text.len();
-        self.open.push(path.to_owned());
+        self.file_count += 1;
+        self.byte_count += text.len();
+        self.open_files.push(path.to_owned());
         let mut lexer = Lexer::new(text);
-        let mut inside = Vec::new();
-        while self.block(&mut lexer, start, 0, &mut inside) {
-            start.at_line(lexer.line()).note("a } that closes nothing");
+        let mut directives = Vec::new();
+        while self.read_block(&mut lexer, start, 0, &mut directives) {
+            start.at_line(lexer.line).note("a } that closes nothing");
         }
-        self.open.pop();
-        inside
+        self.open_files.pop();
+        directives
     }
 
     /// Reads the content of a block. Returns whether a `}` ends it rather than the end of the file.
-    fn block(
+    ///
+    /// `start`: start of the file.
+    fn read_block(
         &mut self,
         lexer: &mut Lexer,
         start: SourceLocation<'f>,
         depth: usize,
-        inside: &mut Vec<Directive<'f>>,
+        directives: &mut Vec<Directive<'f>>,
     ) -> bool {
         let mut open: Option<Directive> = None;
         while let Some((token, line)) = lexer.next() {
             let at = start.at_line(line);
-            self.tokens += 1;
-            if self.tokens > MAX_TOKENS {
-                if self.tokens == MAX_TOKENS + 1 {
+            self.token_count += 1;
+            if self.token_count > MAX_TOKENS {
+                if self.token_count == MAX_TOKENS + 1 {
                     let message =
                         "too many words: the rest and its limits are not read. Import it in parts";
                     at.lose(message);
@@ -119,10 +126,15 @@ impl<'f> Reader<'f> {
                 },
                 Token::Semicolon => match open.take() {
                     None => at.note("a ; without a directive before it"),
-                    Some(simple) => self.put(inside, simple),
+                    Some(directive) => match (&*directive.name, &directive.args[..]) {
+                        ("include", [pattern]) => {
+                            directives.extend(self.include(pattern, directive.at));
+                        }
+                        _ => directives.push(directive),
+                    },
                 },
                 Token::Close => {
-                    inside.extend(unended(open));
+                    directives.extend(open.inspect(note_missing_end));
                     return true;
                 }
                 Token::Open => {
@@ -130,46 +142,37 @@ impl<'f> Reader<'f> {
                         at.note("a { without a directive before it");
                         Directive::new(String::new(), at)
                     });
+                    // The quotes and braces of Lua do not follow nginx's rules.
                     if head.name.ends_with("_by_lua_block") {
-                        self.has_lua = true;
+                        self.is_incomplete = true;
                         let message = format!(
                             "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
                             head.name
                         );
                         at.note(message);
+                    } else if depth == MAX_DEPTH {
+                        self.is_incomplete = true;
+                        at.note("blocks are nested too deeply, and so nothing is translated");
                     }
-                    if self.has_lua {
+                    if self.is_incomplete {
                         return false;
                     }
-                    let mut within = Vec::new();
-                    let is_closed = if depth < DEEPEST {
-                        self.block(lexer, start, depth + 1, &mut within)
-                    } else {
-                        at.note("blocks are nested too deeply; this one is left out");
-                        skip(lexer)
-                    };
-                    if !is_closed && !self.has_lua {
+                    let mut block = Vec::new();
+                    let is_closed = self.read_block(lexer, start, depth + 1, &mut block);
+                    if !is_closed && !self.is_incomplete {
                         let message = format!("the block of {} is never closed", head.name);
                         head.at.note(message);
                     }
-                    if depth < DEEPEST {
-                        head.block = Some(within);
-                        inside.push(head);
-                    }
+                    head.block = Some(block);
+                    directives.push(head);
                 }
             }
         }
-        inside.extend(unended(open));
+        directives.extend(open.inspect(note_missing_end));
         false
     }
 
-    fn put(&mut self, inside: &mut Vec<Directive<'f>>, simple: Directive<'f>) {
-        match (&*simple.name, &simple.args[..]) {
-            ("include", [pattern]) => inside.extend(self.include(pattern, simple.at)),
-            _ => inside.push(simple),
-        }
-    }
-
+    /// Reads the files that an `include` names.
     fn include(&mut self, pattern: &str, at: SourceLocation<'f>) -> Vec<Directive<'f>> {
         let path = self.folder.join(pattern);
         let paths = if glob::is_pattern(pattern) {
@@ -183,47 +186,30 @@ impl<'f> Reader<'f> {
             let what = format!("{pattern} matches no file; nothing is included");
             at.note(what);
         }
-        let mut inside = Vec::new();
+        let mut directives = Vec::new();
         for path in paths {
-            let text = if self.open.contains(&path) {
+            let text = if self.open_files.contains(&path) {
                 Err("it includes itself".to_owned())
-            } else if self.open.len() > MAX_NESTED {
+            } else if self.open_files.len() > MAX_NESTED_INCLUDES {
                 Err("includes are nested too deeply".to_owned())
-            } else if self.read >= MAX_FILES || self.bytes >= MAX_BYTES {
+            } else if self.file_count >= MAX_FILES || self.byte_count >= MAX_BYTES {
                 Err("too much is included".to_owned())
             } else {
                 self.files.read(&path).map_err(|error| error.to_string())
             };
             match text {
-                Ok(text) => inside.extend(self.parse(&path, &text)),
+                Ok(text) => directives.extend(self.parse(&path, &text)),
                 Err(why) => {
                     let what = format!("{} is not included: {why}", path.display());
                     at.note(what);
                 }
             }
         }
-        inside
+        directives
     }
 }
 
-/// Returns the directive that is still open, and notes the missing `;`.
-fn unended(open: Option<Directive>) -> Option<Directive> {
-    let unended = open?;
-    let message = format!("{} has no ; at its end", unended.name);
-    unended.at.note(message);
-    Some(unended)
-}
-
-/// Skips the rest of a block. Returns whether the block is closed.
-fn skip(lexer: &mut Lexer) -> bool {
-    let mut depth = 1usize;
-    while let Some((token, _)) = lexer.next() {
-        match token {
-            Token::Open => depth += 1,
-            Token::Close if depth == 1 => return true,
-            Token::Close => depth -= 1,
-            Token::Word(_) | Token::Semicolon => {}
-        }
-    }
-    false
+fn note_missing_end(directive: &Directive) {
+    let message = format!("{} has no ; at its end", directive.name);
+    directive.at.note(message);
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+/// Longest time that the settings accept: 366 days.
 const MAX_MILLIS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 /// Parses a time such as `30`, `90s`, `1m30s` or `500ms`. The default unit is seconds.
 ///
-/// The maximum is 366 days, the limit of the settings.
+/// Longer times than [`MAX_MILLIS`] are reduced to it.
 pub(super) fn time(text: &str) -> Option<Duration> {
     const UNITS: [(&str, u64); 8] = [
         ("ms", 1),
@@ -22,14 +23,17 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     let mut millis = 0u64;
     loop {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (count, behind) = rest.split_at(digits);
+        let (count, after_count) = rest.split_at(digits);
         let count = count.parse::<u64>().ok()?;
-        let letters = behind.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, behind) = behind.split_at(letters);
+        let letters = after_count
+            .bytes()
+            .take_while(u8::is_ascii_alphabetic)
+            .count();
+        let (unit, after_unit) = after_count.split_at(letters);
         let unit = if unit.is_empty() { "s" } else { unit };
         let (_, scale) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
         millis = millis.checked_add(count.checked_mul(scale)?)?;
-        rest = behind.trim_start_matches(' ');
+        rest = after_unit.trim_start_matches(' ');
         if rest.is_empty() {
             return Some(Duration::from_millis(millis.min(MAX_MILLIS)));
         }
@@ -52,8 +56,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
 
 /// Parses a whole number that consists of digits only.
 pub(super) fn whole(text: &str) -> Option<u32> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
+    text.parse().ok().filter(|_| !text.starts_with('+'))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use super::yaml::Node;
 use crate::import::notes::SourceLocation;
@@ -13,8 +14,8 @@ const PREFIX: &str = "nginx.ingress.kubernetes.io/";
 /// The ingress-nginx annotations of one Ingress. They are named without the prefix.
 pub(super) struct Annotations<'n> {
     /// Name of the Ingress in notes, such as `shop/web`.
-    object: String,
-    all: Vec<Annotation<'n>>,
+    ingress_name: String,
+    pub(super) all: Vec<Annotation<'n>>,
     /// Names that were read or noted. All other annotations are noted at the end.
     read: RefCell<HashSet<String>>,
 }
@@ -27,10 +28,15 @@ pub(super) struct Annotation<'n> {
 }
 
 impl<'n> Annotations<'n> {
-    pub(super) fn read(object: &str, metadata: Option<&Node>, start: SourceLocation<'n>) -> Self {
-        let all = metadata.and_then(|metadata| metadata.get("annotations"));
-        let all = all.map_or(&[][..], Node::entries).iter();
-        let all = all.filter_map(|(name, node)| {
+    /// Reads the annotations of an Ingress. `start`: a location in its file.
+    pub(super) fn read(
+        ingress_name: String,
+        metadata: Option<&Node>,
+        start: SourceLocation<'n>,
+    ) -> Self {
+        let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
+        let entries = annotations.map_or(&[][..], Node::entries).iter();
+        let all = entries.filter_map(|(name, node)| {
             let name = name.strip_prefix(PREFIX)?;
             Some(Annotation {
                 name: name.to_owned(),
@@ -39,7 +45,7 @@ impl<'n> Annotations<'n> {
             })
         });
         Self {
-            object: object.to_owned(),
+            ingress_name,
             all: all.collect(),
             read: RefCell::default(),
         }
@@ -50,10 +56,11 @@ impl<'n> Annotations<'n> {
         for name in names {
             self.read.borrow_mut().insert((*name).to_owned());
         }
-        let of = |name: &&str| self.all.iter().find(|known| known.name == **name);
-        names.iter().find_map(of)
+        let find = |name: &&str| self.all.iter().find(|known| known.name == **name);
+        names.iter().find_map(find)
     }
 
+    /// Returns the annotation of this name.
     pub(super) fn get(&self, name: &str) -> Option<&Annotation<'n>> {
         self.any(&[name])
     }
@@ -67,7 +74,7 @@ impl<'n> Annotations<'n> {
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
             other => {
                 let what = format!("\"{other}\" is neither true nor false; the default is used");
-                self.note(annotation, &what);
+                self.note(annotation, what);
                 None
             }
         }
@@ -76,18 +83,15 @@ impl<'n> Annotations<'n> {
     /// Returns a whole number; `None` if it is absent. Notes a wrong value.
     pub(super) fn whole(&self, name: &str) -> Option<u32> {
         let annotation = self.get(name)?;
-        let text = &annotation.value;
-        let number = values::whole(text);
-        if number.is_none() || text.is_empty() {
-            let what = format!("\"{text}\" is not a whole number; it is left out");
-            self.note(annotation, &what);
-            return None;
+        let number = values::whole(&annotation.value);
+        if number.is_none() {
+            let what = format!(
+                "\"{}\" is not a whole number; it is left out",
+                annotation.value
+            );
+            self.note(annotation, what);
         }
         number
-    }
-
-    pub(super) fn all(&self) -> &[Annotation<'n>] {
-        &self.all
     }
 
     /// Notes the annotations that nothing has read.
@@ -100,17 +104,17 @@ impl<'n> Annotations<'n> {
     }
 
     /// Adds a note about an annotation.
-    pub(super) fn note(&self, annotation: &Annotation, what: &str) {
+    pub(super) fn note(&self, annotation: &Annotation, what: impl Display) {
         self.read.borrow_mut().insert(annotation.name.clone());
         annotation.at.note(self.message(annotation, what));
     }
 
     /// Adds a note about an annotation whose limit is lost.
-    pub(super) fn lose(&self, annotation: &Annotation, what: &str) {
+    pub(super) fn lose(&self, annotation: &Annotation, what: impl Display) {
         annotation.at.lose(self.message(annotation, what));
     }
 
-    fn message(&self, annotation: &Annotation, what: &str) -> String {
-        format!("Ingress {}, {}: {what}", self.object, annotation.name)
+    fn message(&self, annotation: &Annotation, what: impl Display) -> String {
+        format!("Ingress {}, {}: {what}", self.ingress_name, annotation.name)
     }
 }

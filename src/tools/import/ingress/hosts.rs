@@ -1,7 +1,5 @@
 //! Groups the paths of all Ingresses by host, as ingress-nginx groups them into nginx servers.
 
-use std::collections::{HashMap, HashSet};
-
 use super::object::{Backend, Ingress, paths};
 use super::policy::Policy;
 use super::yaml::Node;
@@ -14,13 +12,12 @@ pub(super) struct Host<'n> {
     pub(super) name: Option<String>,
     pub(super) at: SourceLocation<'n>,
     pub(super) paths: Vec<HostPath<'n>>,
-    /// The Ingress whose annotations turn all paths of the host into regular expressions.
-    pub(super) regex_of: Option<usize>,
+    /// Index of the Ingress whose annotations make all paths of the host regular expressions.
+    pub(super) regex_ingress: Option<usize>,
     /// Status with which all requests of the host are refused.
     pub(super) refuse: Option<u16>,
     /// Index of the first Ingress that names the host.
-    first: usize,
-    known: HashSet<(&'n str, bool)>,
+    first_ingress: usize,
 }
 
 /// A path of a host.
@@ -36,7 +33,7 @@ pub(super) struct HostPath<'n> {
 
 /// Finds the hosts of Ingresses that are not canaries.
 pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<Host<'n>> {
-    let mut hosts = Hosts::default();
+    let mut hosts = Vec::new();
     for (index, ingress) in ingresses.iter().enumerate() {
         for rule in ingress.rules {
             let (at, name) = (ingress.at(rule), rule.text_of("host"));
@@ -44,10 +41,10 @@ pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<H
             if let Some(name) = name.as_ref().filter(|name| !probe::host(name)) {
                 let what =
                     format!("{name} is no host that a route can have; its paths are left out");
-                ingress.note(at, &what);
+                ingress.note(at, what);
                 continue;
             }
-            let host = hosts.of(name, at, index);
+            let host = find_or_add(&mut hosts, name, at, index);
             for node in paths(rule) {
                 if let Some(path) = HostPath::read(ingress, index, node) {
                     host.add(path, ingress);
@@ -56,66 +53,66 @@ pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<H
             host.refuse = host.refuse.or(policies[index].refuse_hosts);
         }
         if let Some(default) = ingress.default.filter(|_| ingress.rules.is_empty()) {
-            let host = hosts.of(None, default.at, index);
+            let host = find_or_add(&mut hosts, None, default.at, index);
             host.add(HostPath::root(default, index), ingress);
         }
     }
-    for host in &mut hosts.all {
+    for host in &mut hosts {
         // Only the Ingress that names a host first gives it a default.
-        let default = ingresses[host.first].default;
-        let has_root = host.name.is_none() || host.known.contains(&("/", false));
+        let default = ingresses[host.first_ingress].default;
+        let has_root = host.name.is_none() || host.has_path("/", false);
         if let Some(default) = default.filter(|_| !has_root) {
-            host.paths.push(HostPath::root(default, host.first));
+            let root = HostPath::root(default, host.first_ingress);
+            host.paths.push(root);
         }
         let makes_regex = |path: &&HostPath| {
             let policy = &policies[path.ingress];
             let target = policy.rewrite_target.as_deref();
             policy.uses_regex || target.is_some_and(|target| target != path.path)
         };
-        let regex_of = host.paths.iter().find(makes_regex);
-        host.regex_of = regex_of.map(|path| path.ingress);
+        let makes_regex = host.paths.iter().find(makes_regex);
+        host.regex_ingress = makes_regex.map(|path| path.ingress);
     }
-    hosts.all
+    hosts
 }
 
-#[derive(Default)]
-struct Hosts<'n> {
-    all: Vec<Host<'n>>,
-    index_of: HashMap<Option<String>, usize>,
-}
-
-impl<'n> Hosts<'n> {
-    fn of(
-        &mut self,
-        name: Option<String>,
-        at: SourceLocation<'n>,
-        ingress: usize,
-    ) -> &mut Host<'n> {
-        let index = *self.index_of.entry(name).or_insert_with_key(|name| {
-            self.all.push(Host {
-                name: name.clone(),
-                at,
-                paths: Vec::new(),
-                regex_of: None,
-                refuse: None,
-                first: ingress,
-                known: HashSet::new(),
-            });
-            self.all.len() - 1
+/// Returns the host of this name. A new host begins at `at`, with the Ingress of index `ingress`.
+fn find_or_add<'h, 'n>(
+    hosts: &'h mut Vec<Host<'n>>,
+    name: Option<String>,
+    at: SourceLocation<'n>,
+    ingress: usize,
+) -> &'h mut Host<'n> {
+    // `MAX_ROUTES` bounds the number of hosts.
+    let known = hosts.iter().position(|host| host.name == name);
+    let index = known.unwrap_or(hosts.len());
+    if known.is_none() {
+        hosts.push(Host {
+            name,
+            at,
+            paths: Vec::new(),
+            regex_ingress: None,
+            refuse: None,
+            first_ingress: ingress,
         });
-        &mut self.all[index]
     }
+    &mut hosts[index]
 }
 
 impl<'n> Host<'n> {
+    fn has_path(&self, path: &str, is_exact: bool) -> bool {
+        let mut paths = self.paths.iter();
+        paths.any(|known| (known.path, known.is_exact) == (path, is_exact))
+    }
+
     fn add(&mut self, path: HostPath<'n>, ingress: &Ingress) {
-        if !self.known.insert((path.path, path.is_exact)) {
+        if self.has_path(path.path, path.is_exact) {
             let what = format!(
                 "{} has the path {} already; this one is left out. ingress-nginx keeps that of the older Ingress",
                 self.shown(),
                 path.path
             );
-            return ingress.note(path.at, &what);
+            return ingress.note(path.at, what);
         }
         self.paths.push(path);
     }
@@ -132,10 +129,7 @@ impl<'n> HostPath<'n> {
         let at = ingress.at(node);
         let path = node.text_of("path").unwrap_or("/");
         if !path.starts_with('/') {
-            let what = format!(
-                "the path {path} does not begin with /, which Kubernetes refuses; it is left out"
-            );
-            ingress.note(at, &what);
+            ingress.note(at, format_args!("the path {path} does not begin with /, which Kubernetes refuses; it is left out"));
             return None;
         }
         Some(Self {
@@ -143,11 +137,12 @@ impl<'n> HostPath<'n> {
             // ingress-nginx treats ImplementationSpecific as Prefix.
             is_exact: node.text_of("pathType") == Some("Exact"),
             ingress: index,
-            backend: ingress.backend(node.get("backend")?)?,
+            backend: ingress.read_backend(node.get("backend")?)?,
             at,
         })
     }
 
+    /// Returns the path `/` of a default backend.
     fn root(default: Backend<'n>, ingress: usize) -> Self {
         Self {
             path: "/",

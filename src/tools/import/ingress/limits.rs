@@ -22,6 +22,9 @@ const BURST_MULTIPLIER: u32 = 5;
 const REQUEST_KEYS: u32 = 5 * 8000;
 const CONNECTION_KEYS: u32 = 5 * 16_000;
 
+/// Highest rate that a zone may have.
+const FASTEST: &str = "1000000r/s";
+
 /// The zones of all Ingresses.
 #[derive(Default)]
 pub(super) struct Zones {
@@ -37,8 +40,8 @@ impl Zones {
         let (mut limits, mut has_lost) = (Vec::new(), false);
         let multiplier = annotations.whole("limit-burst-multiplier");
         let multiplier = multiplier.unwrap_or(BURST_MULTIPLIER);
-        let exempt = annotations.any(&["limit-allowlist", "limit-whitelist"]);
-        let exempt = exempt.and_then(|it| networks::read(annotations, it));
+        let allowlist = annotations.any(&["limit-allowlist", "limit-whitelist"]);
+        let exempt = allowlist.and_then(|it| networks::read(annotations, it));
         let exempt = exempt.unwrap_or_default();
         let exempt: Vec<String> = exempt.iter().map(ToString::to_string).collect();
         for (name, suffix, unit) in [
@@ -50,9 +53,9 @@ impl Zones {
                 continue;
             };
             let text = &annotation.value;
-            let Some(limit) = values::whole(text).filter(|_| !text.is_empty()) else {
+            let Some(limit) = values::whole(text) else {
                 let what = format!("\"{text}\" is not a whole number; the limit is left out");
-                annotations.lose(annotation, &what);
+                annotations.lose(annotation, what);
                 has_lost = true;
                 continue;
             };
@@ -66,19 +69,20 @@ impl Zones {
                 None => ("none".to_owned(), CONNECTION_KEYS),
             };
             if unit.is_some() && rate.parse::<Rate>().is_err() {
-                annotations.note(annotation, "the fastest rate of drip is 1000000r/s");
-                "1000000r/s".clone_into(&mut rate);
+                let what = format!("the fastest rate of drip is {FASTEST}");
+                annotations.note(annotation, what);
+                FASTEST.clone_into(&mut rate);
             }
-            let of = ("$remote_addr", &*rate);
-            let section = Section::zone(&zone, of, Some(keys.to_string()), &exempt);
+            let key_and_rate = ("$remote_addr", &*rate);
+            let section = Section::zone(&zone, key_and_rate, Some(keys.to_string()), &exempt);
             self.sections.push(section);
             let zone = toml_string(&zone);
             limits.push(if unit.is_some() {
                 let burst = limit.saturating_mul(multiplier);
                 format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}")
             } else {
-                let most = limit.min(MAX_IN_FLIGHT);
-                format!("{{ zone = {zone}, burst = 0, in_flight = {most} }}")
+                let in_flight = limit.min(MAX_IN_FLIGHT);
+                format!("{{ zone = {zone}, burst = 0, in_flight = {in_flight} }}")
             });
         }
         (limits, has_lost)

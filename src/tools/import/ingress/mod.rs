@@ -35,13 +35,11 @@ use super::translate::route::tables;
 
 /// Returns whether a file is a Kubernetes manifest rather than an `nginx.conf`.
 pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
-    let ending = path.extension().and_then(|it| it.to_str());
-    let is_named = ending.is_some_and(|it| {
-        let endings = ["yaml", "yml", "json"];
-        endings.iter().any(|known| it.eq_ignore_ascii_case(known))
-    });
+    let extension = path.extension().unwrap_or_default();
+    let mut known = ["yaml", "yml", "json"].iter();
+    let has_extension = known.any(|known| extension.eq_ignore_ascii_case(known));
     let mut lines = text.split(|byte| *byte == b'\n');
-    is_named || lines.any(|line| line.starts_with(b"apiVersion:"))
+    has_extension || lines.any(|line| line.starts_with(b"apiVersion:"))
 }
 
 /// Returns the text of the settings if there is anything to forward. `start`: start of the file.
@@ -53,8 +51,8 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
             message: "this is no text in UTF-8".to_owned(),
         }),
     };
-    let documents = documents.map_err(|error| start.at_line(error.line).note(error.message));
-    let documents = documents.ok()?;
+    let note = |error: yaml::YamlError| start.at_line(error.line).note(error.message);
+    let documents = documents.map_err(note).ok()?;
     let manifest = Manifest::read(&documents, start);
     let (mut ingresses, services) = (manifest.ingresses, manifest.services);
     ingresses.retain(|ingress| !is_canary(ingress));
@@ -67,11 +65,7 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
     let namespaces: HashSet<&str> = ingresses.iter().map(|it| it.namespace).collect();
     let has_namespaces = namespaces.len() > 1;
     let policy = |ingress: &Ingress| {
-        let like = if has_namespaces {
-            format!("{}-{}", ingress.namespace, ingress.name)
-        } else {
-            ingress.name.to_owned()
-        };
+        let like = qualified_name(has_namespaces, ingress.namespace, ingress.name);
         Policy::read(ingress, &like, &mut zones)
     };
     let policies: Vec<Policy> = ingresses.iter().map(policy).collect();
@@ -85,25 +79,24 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
         tables: page::OriginTables::default(),
         noted: HashSet::new(),
     };
-    let planned = patterns::plan(&hosts, &policies, &mut origins, MAX_ROUTES);
-    let Some(planned) = planned else {
+    let Some(routes_by_host) = patterns::plan(&hosts, &policies, &mut origins) else {
         return too_many(start);
     };
     if origins.tables.sections.is_empty() {
         return None;
     }
-    let mut sections = server::sections(&folders, &hosts, &policies);
+    let mut sections = server::gateway_sections(&folders, &hosts, &policies);
     sections.append(&mut origins.tables.sections);
     sections.append(&mut zones.sections);
-    for (host, planned) in hosts.iter().zip(&planned) {
-        let before = start.notes.count();
+    for (host, routes) in hosts.iter().zip(&routes_by_host) {
+        let notes_before = start.notes.count();
         if host.name.as_ref().is_some_and(|name| name.starts_with('*')) {
             let name = host.shown();
             host.at.note(format!("{name}: a wildcard of an Ingress takes one label, and that of drip one or more; hosts with more labels come here, too"));
         }
         let mut comments = vec![format!("{}: {}", host.at, host.shown())];
-        comments.extend(start.notes.since(before));
-        sections.extend(tables(planned, host.name.as_deref(), comments));
+        comments.extend(start.notes.since(notes_before));
+        sections.extend(tables(routes, host.name.as_deref(), comments));
     }
     Some(page::text(&sections))
 }
@@ -117,6 +110,16 @@ fn is_canary(ingress: &Ingress) -> bool {
     is_canary
 }
 
+/// Returns a name for a zone or an origin. Two namespaces may have the same names.
+fn qualified_name(has_namespaces: bool, namespace: &str, name: &str) -> String {
+    if has_namespaces {
+        format!("{namespace}-{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Notes that there are too many routes.
 fn too_many(start: SourceLocation) -> Option<String> {
     start.note(format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"));
     None

@@ -1,4 +1,4 @@
-//! Reads lists of networks in annotations: which clients are allowed.
+//! Reads the lists of allowed and denied networks in annotations.
 
 use ipnet::IpNet;
 
@@ -12,7 +12,7 @@ pub(super) fn read(annotations: &Annotations, annotation: &Annotation) -> Option
     for text in texts.filter(|text| !text.is_empty()) {
         let Some(network) = network(text).filter(|network| !is_mapped(network)) else {
             let what = format!("{text} is not a network such as 10.0.0.0/8");
-            annotations.note(annotation, &what);
+            annotations.note(annotation, what);
             return None;
         };
         if !networks.contains(&network) {

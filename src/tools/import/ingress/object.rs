@@ -1,10 +1,14 @@
 //! Finds the Ingresses and Services of a manifest.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use super::annotations::Annotations;
 use super::yaml::Node;
 use crate::import::notes::SourceLocation;
+
+/// Namespace of objects that name none.
+const DEFAULT_NAMESPACE: &str = "default";
 
 /// The Ingresses and Services of a manifest.
 #[derive(Default)]
@@ -13,7 +17,11 @@ pub(super) struct Manifest<'n> {
     pub(super) services: Services<'n>,
 }
 
+/// The Services of the input, by namespace and name.
+pub(super) type Services<'n> = HashMap<(&'n str, &'n str), &'n Node>;
+
 impl<'n> Manifest<'n> {
+    /// Sorts the objects of the documents. `start`: start of the file.
     pub(super) fn read(documents: &'n [Node], start: SourceLocation<'n>) -> Self {
         let mut manifest = Self::default();
         for document in documents {
@@ -46,8 +54,8 @@ impl<'n> Manifest<'n> {
             "Ingress" => at.note(format!("Ingress {name} is of {version} and is skipped; write it for networking.k8s.io/v1, as kubectl get -o yaml shows it")),
             "Service" => {
                 let namespace = metadata.and_then(|it| it.text_of("namespace"));
-                let namespace = namespace.unwrap_or("default");
-                self.services.0.insert((namespace, name), object);
+                let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
+                self.services.insert((namespace, name), object);
             }
             "ConfigMap" => at.note(format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
             "" if object.text().is_none() && object.entries().is_empty() && object.items().is_empty() => {}
@@ -82,18 +90,14 @@ pub(super) enum Port<'n> {
     Name(&'n str),
 }
 
-/// The Services of the input, by namespace and name.
-#[derive(Default)]
-pub(super) struct Services<'n>(HashMap<(&'n str, &'n str), &'n Node>);
-
-impl Services<'_> {
-    /// Returns the number of a port; `None` if the input does not define the port.
-    pub(super) fn port(&self, namespace: &str, backend: &Backend) -> Option<u16> {
-        let name = match backend.port {
+impl Backend<'_> {
+    /// Returns the number of the port; `None` if the input does not define the port.
+    pub(super) fn port_number(&self, namespace: &str, services: &Services) -> Option<u16> {
+        let name = match self.port {
             Port::Number(number) => return Some(number),
             Port::Name(name) => name,
         };
-        let spec = self.0.get(&(namespace, backend.service))?.get("spec")?;
+        let spec = services.get(&(namespace, self.service))?.get("spec")?;
         let mut ports = spec.items_of("ports").iter();
         let port = ports.find(|port| port.text_of("name") == Some(name))?;
         port.text_of("port")?.parse().ok()
@@ -101,28 +105,28 @@ impl Services<'_> {
 }
 
 impl<'n> Ingress<'n> {
+    /// Reads an object of the kind Ingress.
     fn read(object: &'n Node, at: SourceLocation<'n>) -> Self {
         let metadata = object.get("metadata");
         let field = |name| metadata.and_then(|metadata| metadata.text_of(name));
         let name = field("name").unwrap_or("-");
         let namespace = field("namespace").unwrap_or_else(|| {
-            at.note(format!("Ingress {name} has no namespace; its Services are looked up in the namespace default"));
-            "default"
+            at.note(format!("Ingress {name} has no namespace; its Services are looked up in the namespace {DEFAULT_NAMESPACE}"));
+            DEFAULT_NAMESPACE
         });
         let spec = object.get("spec");
-        let of_spec = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
-        let shown = format!("{namespace}/{name}");
+        let items = |key| spec.map_or(&[][..], |spec| spec.items_of(key));
         let mut ingress = Self {
             at,
             namespace,
             name,
-            annotations: Annotations::read(&shown, metadata, at),
-            rules: of_spec("rules"),
-            tls: of_spec("tls"),
+            annotations: Annotations::read(format!("{namespace}/{name}"), metadata, at),
+            rules: items("rules"),
+            tls: items("tls"),
             default: None,
         };
         let default = spec.and_then(|spec| spec.get("defaultBackend"));
-        ingress.default = default.and_then(|it| ingress.backend(it));
+        ingress.default = default.and_then(|it| ingress.read_backend(it));
         ingress
     }
 
@@ -136,15 +140,16 @@ impl<'n> Ingress<'n> {
         self.at.at_line(node.line)
     }
 
-    pub(super) fn note(&self, at: SourceLocation, what: &str) {
+    /// Adds a note about the Ingress.
+    pub(super) fn note(&self, at: SourceLocation, what: impl Display) {
         at.note(format!("Ingress {}: {what}", self.shown()));
     }
 
-    /// Returns a backend. Notes a wrong one.
-    pub(super) fn backend(&self, node: &'n Node) -> Option<Backend<'n>> {
+    /// Reads a backend; `None` if it is wrong, which is noted.
+    pub(super) fn read_backend(&self, node: &'n Node) -> Option<Backend<'n>> {
         let at = self.at(node);
         let service = node.get("service");
-        let Some(name) = service.and_then(|service| service.text_of("name")) else {
+        let Some(service_name) = service.and_then(|service| service.text_of("name")) else {
             let what = "a backend is a service of networking.k8s.io/v1; this path is left out";
             self.note(at, what);
             return None;
@@ -152,16 +157,16 @@ impl<'n> Ingress<'n> {
         let port = service.and_then(|service| service.get("port"));
         let number = port.and_then(|port| port.text_of("number")?.parse::<u16>().ok());
         let number = number.filter(|number| *number > 0).map(Port::Number);
-        let port_name = || port.and_then(|port| port.text_of("name")).map(Port::Name);
-        let Some(port) = number.or_else(port_name) else {
-            let what =
-                format!("the backend {name} has no port from 1 to 65535; its path is left out");
-            self.note(at, &what);
-            return None;
-        };
+        let port = number.or_else(|| port?.text_of("name").map(Port::Name));
+        if port.is_none() {
+            let what = format!(
+                "the backend {service_name} has no port from 1 to 65535; its path is left out"
+            );
+            self.note(at, what);
+        }
         Some(Backend {
-            service: name,
-            port,
+            service: service_name,
+            port: port?,
             at,
         })
     }

@@ -7,6 +7,8 @@ use config::toml_string;
 use super::hosts::{Host, HostPath};
 use super::object::{Backend, Ingress, Port, Services};
 use super::policy::Policy;
+use super::qualified_name;
+use super::rewrite::Prefixes;
 use crate::import::translate::fields::Fields;
 use crate::import::translate::limits::{Limits, STATUS};
 use crate::import::translate::page::{OriginTables, Section};
@@ -33,25 +35,18 @@ impl Origins<'_> {
     }
 
     /// Returns the action for the requests of a path.
-    pub(super) fn action(
-        &mut self,
-        host: &Host,
-        path: &HostPath,
-        strip: Option<String>,
-        add: Option<String>,
-    ) -> Action {
+    pub(super) fn action(&mut self, host: &Host, path: &HostPath, prefixes: Prefixes) -> Action {
         let policy = &self.policies[path.ingress];
         if let Some(status) = policy.refuse.or(host.refuse) {
             return Action::Refuse(status);
         }
         let ingress = &self.ingresses[path.ingress];
-        let Some(origin) = self.of(ingress, policy, &path.backend) else {
+        let Some(origin) = self.origin(ingress, policy, &path.backend) else {
             return Action::Refuse(503);
         };
-        if policy.limits.is_empty() && policy.has_lost {
-            path.at
-                .notes
-                .is_unlimited(format!("{}{}", host.shown(), path.path));
+        if policy.limits.is_empty() && policy.has_lost_limits {
+            let shown = format!("{}{}", host.shown(), path.path);
+            path.at.notes.add_unlimited(shown);
         }
         Action::Forward(Box::new(Forward {
             origin,
@@ -61,45 +56,35 @@ impl Origins<'_> {
                 status: STATUS,
                 dry_run: false,
             },
-            strip,
-            add,
-            fields: Fields::default(),
-            responses: Fields::default(),
-            networks: policy.access.networks.clone(),
+            strip_prefix: prefixes.strip,
+            add_prefix: prefixes.add,
+            request_headers: Fields::default(),
+            response_headers: Fields::default(),
+            networks: policy.networks.clone(),
         }))
     }
 
     /// Returns the origin of a backend; `None` if the backend has no address, which is noted.
-    fn of(&mut self, ingress: &Ingress, policy: &Policy, backend: &Backend) -> Option<String> {
+    fn origin(&mut self, ingress: &Ingress, policy: &Policy, backend: &Backend) -> Option<String> {
         let (namespace, service) = (ingress.namespace, backend.service);
-        let Some(port) = self.services.port(namespace, backend) else {
+        let Some(port) = backend.port_number(namespace, self.services) else {
             if let Port::Name(port) = backend.port {
-                let what = format!(
-                    "the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"
-                );
-                ingress.note(backend.at, &what);
+                ingress.note(backend.at, format_args!("the number of the port {port} of {service} is not known, so requests get 503; add the Service to the input, as by kubectl get -n {namespace} ingress,service -o yaml"));
             }
             return None;
         };
         let scheme = policy.scheme;
         let url = format!("{scheme}://{service}.{namespace}.svc.cluster.local:{port}");
         if !probe::server(&url) {
-            let what = format!(
-                "{url} is no URL of a server, so requests get 503; correct the name of the Service"
-            );
-            ingress.note(backend.at, &what);
+            ingress.note(backend.at, format_args!("{url} is no URL of a server, so requests get 503; correct the name of the Service"));
             return None;
         }
         let mut section = Section::default();
         let servers = format!("[{}]", toml_string(&url));
         section.fields.push(("servers", servers));
-        section.fields.extend(policy.of_origin.iter().cloned());
-        let like = if self.has_namespaces {
-            &format!("{namespace}-{service}")
-        } else {
-            service
-        };
-        let (name, _) = self.tables.named(section, None, like, None);
+        section.fields.extend(policy.origin_fields.iter().cloned());
+        let like = qualified_name(self.has_namespaces, namespace, service);
+        let (name, _) = self.tables.find_or_add(section, None, &like, None);
         Some(name)
     }
 }

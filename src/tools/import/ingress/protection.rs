@@ -5,19 +5,20 @@ use super::annotations::Annotations;
 /// Beginnings of snippet words that may refuse requests or send them elsewhere.
 const REFUSING: &str = "deny allow auth return internal satisfy access_by rewrite location limit";
 
-/// Refusal of an Ingress whose requests must not be forwarded unchanged.
-///
-/// `of_server`: the refusal applies to all paths of its hosts.
-pub(super) struct Refusal {
-    pub(super) status: u16,
-    pub(super) of_server: bool,
+/// Statuses with which requests are refused that must not be forwarded unchanged.
+#[derive(Default)]
+pub(super) struct Refusals {
+    /// For the paths of the Ingress.
+    pub(super) paths: Option<u16>,
+    /// For all paths of its hosts, including those of other Ingresses.
+    pub(super) hosts: Option<u16>,
 }
 
-/// Returns the refusal of an Ingress, if any, and adds notes.
-pub(super) fn read(annotations: &Annotations) -> Option<Refusal> {
+/// Returns the refusals of an Ingress. Notes the reasons.
+pub(super) fn read(annotations: &Annotations) -> Refusals {
     let passes_through = annotations.flag("ssl-passthrough") == Some(true);
-    let mut refusal: Option<Refusal> = None;
-    for annotation in annotations.all() {
+    let mut refusals = Refusals::default();
+    for annotation in &annotations.all {
         let (name, value) = (&*annotation.name, &*annotation.value);
         let (status, why) = match name {
             _ if value.is_empty() => continue,
@@ -47,13 +48,11 @@ pub(super) fn read(annotations: &Annotations) -> Option<Refusal> {
         let what = format!(
             "{why}, so requests get {status}; replace refuse by an origin if they may pass"
         );
-        annotations.note(annotation, &what);
-        let known = refusal.get_or_insert(Refusal {
-            status,
-            of_server: false,
-        });
-        known.of_server |=
-            name.starts_with("auth-tls") || ["server-snippet", "ssl-passthrough"].contains(&name);
+        annotations.note(annotation, what);
+        let first_status = *refusals.paths.get_or_insert(status);
+        if name.starts_with("auth-tls") || ["server-snippet", "ssl-passthrough"].contains(&name) {
+            refusals.hosts = Some(first_status);
+        }
     }
-    refusal
+    refusals
 }

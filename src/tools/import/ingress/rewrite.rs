@@ -11,15 +11,21 @@ use crate::import::translate::probe;
 pub(super) struct Rewrite {
     /// The regular expression of the paths, in drip's syntax.
     pub(super) regex: String,
+    pub(super) prefixes: Prefixes,
+}
+
+/// `strip_prefix` and `add_prefix` of a route.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Prefixes {
     pub(super) strip: Option<String>,
     pub(super) add: Option<String>,
 }
 
-/// The known endings of a path expression.
+/// The known endings of a path expression. One group of each holds the rest of the path.
 ///
-/// Each has its text in nginx, the part behind the prefix in drip's expression, the group that
-/// holds the rest, and whether the rest begins with `/`.
-const ENDS: [(&str, &str, &str, bool); 6] = [
+/// Columns: the ending in nginx's expression, the ending of drip's expression, the group, and
+/// whether the rest begins with `/`.
+const ENDINGS: [(&str, &str, &str, bool); 6] = [
     ("(/|$)(.*)", "(/|$)", "$2", false),
     ("/()(.*)", "/", "$2", false),
     ("/?(.*)", "", "$1", false),
@@ -39,17 +45,24 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
             "it sends each path of the route to this one path; if only the prefix is meant, set strip_prefix",
         );
     }
-    let written = path.strip_suffix('$').unwrap_or(path);
-    let end = ENDS.iter().find_map(|(end, regex, group, has_slash)| {
-        Some((written.strip_suffix(end)?, regex, group, *has_slash))
-    });
-    let (prefix, end, group, has_slash) = end.filter(|it| is_plain(it.0)).ok_or(
+    let pattern = path.strip_suffix('$').unwrap_or(path);
+    let found = ENDINGS
+        .iter()
+        .find_map(|(ending, drip_ending, group, has_slash)| {
+            Some((
+                pattern.strip_suffix(ending)?,
+                drip_ending,
+                group,
+                *has_slash,
+            ))
+        });
+    let (strip, drip_ending, group, rest_has_slash) = found.filter(|it| is_plain(it.0)).ok_or(
         "drip removes and adds prefixes, and the path is none of /PREFIX(/|$)(.*), /PREFIX/(.*) and the like",
     )?;
     let add = target.strip_suffix(group).filter(|it| !it.contains('$'));
     let add = add
         .ok_or("drip adds a prefix before the rest of a path, and the target is no such prefix")?;
-    let add = match (add.strip_suffix('/'), has_slash) {
+    let add = match (add.strip_suffix('/'), rest_has_slash) {
         (Some(add), false) => add,
         (None, true) => add,
         _ => return Err("drip has one / where the prefix meets the rest of a path"),
@@ -58,11 +71,12 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
     if !is_sendable || add.contains('?') {
         return Err("the target is no path that drip can put before another");
     }
-    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Ok(Rewrite {
-        regex: format!("^{}{end}", regex::escape(prefix)),
-        strip: given(prefix),
-        add: given(add).map(|add| add + "/"),
+        regex: format!("^{}{}", regex::escape(strip), drip_ending),
+        prefixes: Prefixes {
+            strip: (!strip.is_empty()).then(|| strip.to_owned()),
+            add: (!add.is_empty()).then(|| format!("{add}/")),
+        },
     })
 }
 
@@ -96,8 +110,8 @@ mod tests {
         ] {
             let rewrite = read(path, target).unwrap();
             assert_eq!(rewrite.regex, regex, "{path}");
-            assert_eq!(rewrite.strip.as_deref(), strip, "{path}");
-            assert_eq!(rewrite.add.as_deref(), add, "{path}");
+            assert_eq!(rewrite.prefixes.strip.as_deref(), strip, "{path}");
+            assert_eq!(rewrite.prefixes.add.as_deref(), add, "{path}");
         }
     }
 

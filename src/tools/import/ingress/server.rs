@@ -18,15 +18,14 @@ pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
         for tls in ingress.tls {
             let (at, namespace) = (ingress.at(tls), ingress.namespace);
             let Some(secret) = tls.text_of("secretName") else {
-                let what = "tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]";
-                ingress.note(at, what);
+                ingress.note(at, "tls without secretName has the default certificate of ingress-nginx; add its files to [server.tls]");
                 continue;
             };
             let is_name =
                 |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
             if !secret.chars().all(is_name) || secret.starts_with('.') {
                 let what = format!("{secret} is no name of a Secret; its certificate is left out");
-                ingress.note(at, &what);
+                ingress.note(at, what);
                 continue;
             }
             if !known.insert((namespace, secret)) {
@@ -36,10 +35,7 @@ pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
             if folders.contains(&folder) {
                 folder = format!("{FOLDER}/{namespace}.{secret}");
             }
-            let what = format!(
-                "mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"
-            );
-            ingress.note(at, &what);
+            ingress.note(at, format_args!("mount the Secret {namespace}/{secret} at {folder}; drip check and the start fail until its tls.crt and tls.key are there"));
             folders.push(folder);
         }
     }
@@ -47,7 +43,11 @@ pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
 }
 
 /// Returns the tables that apply to the whole gateway.
-pub(super) fn sections(folders: &[String], hosts: &[Host], policies: &[Policy]) -> Vec<Section> {
+pub(super) fn gateway_sections(
+    folders: &[String],
+    hosts: &[Host],
+    policies: &[Policy],
+) -> Vec<Section> {
     let mut section = Section::new("[server]");
     if folders.is_empty() {
         let listen = list(&["0.0.0.0:8080".to_owned()]);
@@ -60,7 +60,7 @@ pub(super) fn sections(folders: &[String], hosts: &[Host], policies: &[Policy]) 
     let paths = hosts.iter().flat_map(|host| &host.paths);
     let sizes: Vec<u64> = paths.map(|it| policies[it.ingress].body_size).collect();
     let differ = "proxy-body-size differs between Ingresses, and is 1m where it is not set";
-    section.largest_body(&sizes, BODY_SIZE, differ);
+    section.add_largest_body(&sizes, BODY_SIZE, differ);
     let mut sections = vec![section];
     if !folders.is_empty() {
         let mut section = Section::new("[server.tls]");

@@ -14,7 +14,7 @@ const MAX_ADDRESSES: usize = 64;
 
 /// The servers and addresses that drip keeps.
 #[derive(Debug, Default)]
-pub(super) struct Served {
+pub(super) struct ServedAddresses {
     /// The servers that are kept. For each name, the server that nginx chooses comes first.
     pub(super) order: Vec<usize>,
     /// The server for requests whose host matches no server name.
@@ -26,7 +26,7 @@ pub(super) struct Served {
 /// An address, and the servers that listen on it in the order of the file.
 struct Address {
     text: String,
-    /// Whether drip listens on the address.
+    /// Whether drip can listen on the address.
     ///
     /// With TLS, drip serves plain connections only on socket files.
     is_served: bool,
@@ -34,54 +34,39 @@ struct Address {
 }
 
 /// Chooses the addresses; `None` if none is safe.
-pub(super) fn served(servers: &[Server], tls: bool) -> Option<Served> {
-    let addresses = by_address(servers, tls);
-    let is_forwarding = |it: &usize| servers[*it].forwards;
-    let matters = |it: &usize| is_forwarding(it) || servers[*it].protects;
+pub(super) fn choose(servers: &[Server]) -> Option<ServedAddresses> {
+    let addresses = by_address(servers);
     let is_strict = servers.iter().any(|it| it.protects)
         || (servers.iter().any(|it| it.forwards && it.is_local())
             && addresses.iter().any(|it| !listen::is_local(&it.text)));
-    let is_same = |one: &Address, other: &Address| {
-        let of_one = one.servers.iter().filter(|it| matters(it));
-        let of_other = other.servers.iter().filter(|it| matters(it));
-        of_one.eq(of_other) && one.default(servers) == other.default(servers)
-    };
-    // Requests to another address may arrive at this socket and must not bypass its protection.
-    let is_clear = |one: &&Address| {
-        let mut others = addresses.iter();
-        others.all(|other| {
-            let protects = other.servers.iter().any(|it| servers[*it].protects);
-            !protects || !listen::covers(&one.text, &other.text) || is_same(one, other)
-        })
-    };
+    let is_safe = |address: &&Address| address.is_safe(&addresses, servers);
     let compared = addresses.iter().take(MAX_ADDRESSES);
-    let mut order: Vec<usize> = (0..servers.len()).collect();
-    let first = compared.clone().find(|it| !is_strict || is_clear(it));
-    let Some(first) = first else {
-        let none = || Served {
-            order,
-            ..Served::default()
-        };
-        return (!is_strict).then(none);
+    let mut served = ServedAddresses {
+        order: (0..servers.len()).collect(),
+        ..ServedAddresses::default()
     };
-    order.sort_by_key(|index| !first.servers.contains(index));
-    let mut dropped = HashSet::new();
+    let first = compared.clone().find(|it| !is_strict || is_safe(it));
+    let Some(first) = first else {
+        return (!is_strict).then_some(served);
+    };
+    served.default = Some(first.default(servers));
+    served
+        .order
+        .sort_by_key(|index| !first.servers.contains(index));
     if is_strict {
-        let kept = compared.filter(|it| is_same(first, it)).filter(is_clear);
+        let kept = compared.filter(|it| first.has_same_servers(it, servers) && is_safe(it));
         let kept: HashSet<&str> = kept.map(|it| &*it.text).collect();
         let others = addresses.iter().filter(|it| !kept.contains(&*it.text));
-        dropped.extend(others.filter(|it| it.is_served).map(|it| it.text.clone()));
-        order.retain(|index| first.servers.contains(index));
+        let others = others.filter(|it| it.is_served);
+        served.dropped = others.map(|it| it.text.clone()).collect();
+        served.order.retain(|index| first.servers.contains(index));
     }
-    Some(Served {
-        order,
-        default: Some(first.default(servers)),
-        dropped,
-    })
+    Some(served)
 }
 
 /// Returns the addresses: those that drip can serve first, and network addresses before local ones.
-fn by_address(servers: &[Server], tls: bool) -> Vec<Address> {
+fn by_address(servers: &[Server]) -> Vec<Address> {
+    let has_tls = servers.iter().any(Server::has_tls);
     let mut addresses: Vec<Address> = Vec::new();
     let mut index_of: HashMap<&str, usize> = HashMap::new();
     for (index, server) in servers.iter().enumerate() {
@@ -96,7 +81,7 @@ fn by_address(servers: &[Server], tls: bool) -> Vec<Address> {
                 addresses.len() - 1
             });
             let address = &mut addresses[known];
-            address.is_served |= listen.tls || !tls || text.starts_with("unix:");
+            address.is_served |= listen.has_tls || !has_tls || text.starts_with("unix:");
             if address.servers.last() != Some(&index) {
                 address.servers.push(index);
             }
@@ -111,10 +96,30 @@ impl Address {
     fn default(&self, servers: &[Server]) -> usize {
         let is_default = |index: &&usize| {
             let mut listens = servers[**index].listens.iter();
-            listens.any(|it| it.default && it.address == self.text)
+            listens.any(|it| it.is_default && it.address == self.text)
         };
         let default = self.servers.iter().find(is_default);
         let default = default.or(self.servers.first());
         default.copied().unwrap_or_default()
+    }
+
+    /// Returns whether both addresses have the same servers that forward or protect requests.
+    fn has_same_servers(&self, other: &Self, servers: &[Server]) -> bool {
+        let matters = |index: &&usize| servers[**index].forwards || servers[**index].protects;
+        let own = self.servers.iter().filter(matters);
+        own.eq(other.servers.iter().filter(matters))
+            && self.default(servers) == other.default(servers)
+    }
+
+    /// Returns whether drip can serve the address alone without exposing what another one protects.
+    ///
+    /// Requests to another address may arrive at a socket of this one.
+    fn is_safe(&self, addresses: &[Self], servers: &[Server]) -> bool {
+        addresses.iter().all(|other| {
+            let protects = other.servers.iter().any(|index| servers[*index].protects);
+            !protects
+                || !listen::covers(&self.text, &other.text)
+                || self.has_same_servers(other, servers)
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::import::tree::Directive;
 
-/// Directives that other modules read.
+/// Directives that other modules read, as lists of words.
 const READ: [&str; 6] = [
     "access_by_lua access_by_lua_block access_by_lua_file allow deny internal satisfy \
      auth_basic auth_digest auth_gss auth_jwt auth_ldap auth_pam auth_request limit_except",
@@ -15,10 +15,10 @@ const READ: [&str; 6] = [
      keepalive_timeout keepalive least_conn ip_hash",
 ];
 
-/// Directives that can be ignored.
+/// Directives that can be ignored, as lists of words.
 ///
 /// They concern nginx's own process, or something that drip always does.
-const IMMATERIAL: [&str; 7] = [
+const IGNORED: [&str; 7] = [
     "user worker_processes worker_connections worker_rlimit_nofile worker_cpu_affinity \
      worker_shutdown_timeout pid daemon master_process load_module pcre_jit thread_pool \
      multi_accept use resolver",
@@ -32,11 +32,11 @@ const IMMATERIAL: [&str; 7] = [
     "proxy_temp_path client_body_temp_path fastcgi_temp_path uwsgi_temp_path scgi_temp_path",
 ];
 
-/// Adds a note for each directive of a block that nothing reads.
-pub(super) fn unknown<'t, 'n: 't>(block: impl IntoIterator<Item = &'t Directive<'n>>) {
+/// Adds a note for each directive of a block that is neither read nor ignored.
+pub(super) fn note_unknown<'t, 'n: 't>(block: impl IntoIterator<Item = &'t Directive<'n>>) {
     for directive in block {
         let name = &*directive.name;
-        let mut lists = READ.iter().chain(&IMMATERIAL);
+        let mut lists = READ.iter().chain(&IGNORED);
         let is_known = lists.any(|names| names.split_ascii_whitespace().any(|it| it == name));
         let refuses = name == "return" && error_status(directive).is_some();
         if !is_known && !refuses && !name.is_empty() {

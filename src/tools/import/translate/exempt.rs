@@ -15,6 +15,9 @@ use super::scope::named;
 use crate::import::notes::SourceLocation;
 use crate::import::tree::Directive;
 
+/// Variable that a `geo` reads if it names none.
+const CLIENT: &str = "$remote_addr";
+
 /// Translation of a zone's key with its exempt networks.
 pub(super) struct Exempting {
     /// The key of limited clients, as nginx writes it.
@@ -27,129 +30,108 @@ pub(super) struct Exempting {
 
 /// The variables of `geo` and `map`, by name without the `$`.
 pub(super) struct Variables<'t> {
-    geos: HashMap<&'t str, Geo<'t>>,
-    maps: HashMap<&'t str, Map<'t>>,
+    geos: HashMap<&'t str, Table<'t>>,
+    maps: HashMap<&'t str, Table<'t>>,
 }
 
-/// A `geo` of the client's address.
-struct Geo<'t> {
+/// A `geo` or `map`: the values of its variable, by the values of another one.
+struct Table<'t> {
     at: SourceLocation<'t>,
-    default: &'t str,
-    networks: Vec<(IpNet, &'t str)>,
-}
-
-/// A `map` that compares whole values, without patterns.
-struct Map<'t> {
-    at: SourceLocation<'t>,
+    /// The other variable, with its `$`.
     source: &'t str,
     default: &'t str,
-    values: Vec<(&'t str, &'t str)>,
+    entries: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Variables<'t> {
     pub(super) fn read(http: &'t [Directive<'t>]) -> Self {
+        let read = |title| named(http, title).filter_map(Table::read).collect();
         Self {
-            geos: named(http, "geo").filter_map(geo).collect(),
-            maps: named(http, "map").filter_map(map).collect(),
+            geos: read("geo"),
+            maps: read("map"),
         }
     }
 
     /// Translates a key that is one variable of a map; `None` if `exempt` cannot express it.
     pub(super) fn exempting(&self, key: &str) -> Option<Exempting> {
-        let map = self.maps.get(bare(key)?)?;
-        let source = bare(map.source)?;
-        let geo = self.geos.get(source)?;
-        let networks = geo.networks.iter();
-        let networks = networks.map(|(network, value)| (*network, map.of(value)));
-        let (default, networks): (_, Vec<_>) = (map.of(geo.default), networks.collect());
-        // `exempt` fits only if other clients are limited by default and all limited clients have
-        // the same
-        // key.
-        if default.is_empty() || networks.iter().any(|(_, key)| !["", default].contains(key)) {
+        let map = self.maps.get(variable_name(key)?)?;
+        let geo = self.geos.get(variable_name(map.source)?)?;
+        let is_pattern = |(value, _): &(&str, &str)| value.starts_with(['~', '\\']);
+        if geo.source != CLIENT || map.entries.iter().any(is_pattern) {
             return None;
         }
-        let (free, limited): (Vec<_>, Vec<_>) =
+        // Any entry that is no network, such as `proxy` or `delete`, changes the meaning of a geo.
+        let mut networks: Vec<(IpNet, &str)> = Vec::new();
+        for (text, value) in &geo.entries {
+            let network = network(text).filter(|network| !is_mapped(network))?;
+            // nginx uses the last entry of a network that is named twice.
+            networks.retain(|(known, _)| *known != network);
+            networks.push((network, map.value(value)));
+        }
+        // An empty key exempts a client. All limited clients must have the same key.
+        let default_key = map.value(geo.default);
+        if default_key.is_empty()
+            || networks
+                .iter()
+                .any(|(_, key)| !["", default_key].contains(key))
+        {
+            return None;
+        }
+        let (exempt, limited): (Vec<_>, Vec<_>) =
             networks.into_iter().partition(|(_, key)| key.is_empty());
         // In nginx the smallest network decides. `exempt` has no such rule for nested networks.
-        let is_within =
-            |(inner, _): &(IpNet, &str)| free.iter().any(|(outer, _)| outer.contains(inner));
-        if free.is_empty() || limited.iter().any(is_within) {
+        let is_exempt =
+            |(inner, _): &(IpNet, &str)| exempt.iter().any(|(outer, _)| outer.contains(inner));
+        if exempt.is_empty() || limited.iter().any(is_exempt) {
             return None;
         }
-        let networks = free.iter().map(|(network, _)| network.to_string());
+        let networks = exempt.iter().map(|(network, _)| network.to_string());
         Some(Exempting {
-            key: default.to_owned(),
+            key: default_key.to_owned(),
             networks: networks.collect(),
             positions: [map.at.position(), geo.at.position()],
         })
     }
 }
 
-impl<'t> Map<'t> {
-    /// Returns the result for a value, ignoring case.
-    fn of(&self, value: &str) -> &'t str {
-        let mut values = self.values.iter();
-        let known = values.find(|(known, _)| known.eq_ignore_ascii_case(value));
-        known.map_or(self.default, |(_, result)| *result)
+impl<'t> Table<'t> {
+    /// Reads a block, with its variable; `None` if an entry is not a name and a value.
+    fn read(directive: &'t Directive<'t>) -> Option<(&'t str, Self)> {
+        let (source, variable) = match &directive.args[..] {
+            [variable] => (CLIENT, variable),
+            [source, variable] => (&**source, variable),
+            _ => return None,
+        };
+        let mut table = Self {
+            at: directive.at,
+            source,
+            default: "",
+            entries: Vec::new(),
+        };
+        for entry in directive.block.as_deref()? {
+            match (&*entry.name, &entry.args[..]) {
+                ("volatile", []) => {}
+                ("default", [value]) => table.default = value,
+                (name, [value]) => table.entries.push((name, value)),
+                _ => return None,
+            }
+        }
+        Some((variable_name(variable)?, table))
+    }
+
+    /// Returns the value for a value of the other variable, ignoring case.
+    fn value(&self, source: &str) -> &'t str {
+        let mut entries = self.entries.iter();
+        let found = entries.find(|(name, _)| name.eq_ignore_ascii_case(source));
+        found.map_or(self.default, |(_, value)| *value)
     }
 }
 
 /// Returns a variable's name without `$` and braces; `None` if the text does not start with `$`.
-fn bare(text: &str) -> Option<&str> {
+fn variable_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
-    let inside = name.strip_prefix('{');
-    let inside = inside.and_then(|name| name.strip_suffix('}'));
-    Some(inside.unwrap_or(name))
-}
-
-fn geo<'t>(directive: &'t Directive<'t>) -> Option<(&'t str, Geo<'t>)> {
-    let name = match &directive.args[..] {
-        [name] => name,
-        [source, name] if source == "$remote_addr" => name,
-        _ => return None,
-    };
-    let mut geo = Geo {
-        at: directive.at,
-        default: "",
-        networks: Vec::new(),
-    };
-    for entry in directive.block.as_deref()? {
-        let [value] = &entry.args[..] else {
-            return None;
-        };
-        if entry.name == "default" {
-            geo.default = value;
-            continue;
-        }
-        // Any other entry, such as `proxy` or `delete`, changes the meaning of the block.
-        let network = network(&entry.name).filter(|network| !is_mapped(network))?;
-        // nginx uses the last entry of a network that is named twice.
-        geo.networks.retain(|(known, _)| *known != network);
-        geo.networks.push((network, value));
-    }
-    Some((bare(name)?, geo))
-}
-
-/// Reads a map; `None` if it has patterns, escaped values, or `hostnames`.
-fn map<'t>(directive: &'t Directive<'t>) -> Option<(&'t str, Map<'t>)> {
-    let [source, name] = &directive.args[..] else {
-        return None;
-    };
-    let mut map = Map {
-        at: directive.at,
-        source,
-        default: "",
-        values: Vec::new(),
-    };
-    for entry in directive.block.as_deref()? {
-        match (&*entry.name, &entry.args[..]) {
-            ("volatile", []) => {}
-            ("default", [result]) => map.default = result,
-            (value, [result]) if !value.starts_with(['~', '\\']) => {
-                map.values.push((value, result));
-            }
-            _ => return None,
-        }
-    }
-    Some((bare(name)?, map))
+    let in_braces = name
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'));
+    Some(in_braces.unwrap_or(name))
 }

@@ -13,9 +13,9 @@ const FOREIGN: [&str; 14] = [
 ///
 /// `ignores_case`: the location has `~*`.
 pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
-    // PCRE would repeat only the last byte of such a character; drip repeats the whole character.
-    let is_known = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
-    if !is_known || FOREIGN.iter().any(|part| pattern.contains(part)) {
+    // PCRE repeats only the last byte of a character that is not ASCII; drip repeats the character.
+    let is_same = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
+    if !is_same || FOREIGN.iter().any(|part| pattern.contains(part)) {
         return None;
     }
     let mut text = if ignores_case { "(?i)" } else { "" }.to_owned();
@@ -41,18 +41,18 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
 /// The expression is the part before the first look-around or back-reference; `None` without such a
 /// part.
 pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
-    let starts = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
-    let ends = starts.iter().filter_map(|start| pattern.find(start));
-    let end = ends.min()?;
-    let (begin, rest) = pattern.split_at(end);
-    // If an alternative follows, a path may match without this beginning.
-    let is_plain = !rest.contains(['\\', '[']);
+    let untranslatable = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
+    let ends = untranslatable.iter().filter_map(|part| pattern.find(part));
+    let (begin, rest) = pattern.split_at(ends.min()?);
+    // If an alternative follows, a path may match without this beginning. Escapes and classes may
+    // contain parentheses, so the depth is not known after them.
+    let is_depth_known = !rest.contains(['\\', '[']);
     let mut depth = 0_i32;
     for c in rest.chars() {
         match c {
             '(' => depth += 1,
             ')' => depth -= 1,
-            '|' if depth <= 0 || !is_plain => return None,
+            '|' if depth <= 0 || !is_depth_known => return None,
             _ => {}
         }
     }

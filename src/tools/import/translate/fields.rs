@@ -7,13 +7,13 @@ use super::scope::Scope;
 use super::zones::foreign;
 use crate::import::tree::Directive;
 
-/// Header fields that replace those of a message: names, and their entries in TOML.
+/// Header fields that replace those of a message, as entries in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::import) struct Fields(Vec<String>);
 
 /// Names of a route's settings that change header fields.
-const OF_REQUESTS: &str = "request_headers";
-const OF_RESPONSES: &str = "response_headers";
+const REQUEST_HEADERS: &str = "request_headers";
+const RESPONSE_HEADERS: &str = "response_headers";
 
 impl Fields {
     /// Reads the request fields that a location sets.
@@ -26,15 +26,15 @@ impl Fields {
                 continue;
             };
             if value.is_empty() {
-                fields.add(OF_REQUESTS, directive, "false");
-            } else if !is_of_drip(&name.to_ascii_lowercase(), value) {
-                let value = text(directive, value).unwrap_or_else(|why| {
+                fields.add(REQUEST_HEADERS, directive, "false");
+            } else if !is_set_by_drip(&name.to_ascii_lowercase(), value) {
+                let value = toml_value(directive, value).unwrap_or_else(|why| {
                     // The client's own field must not reach the origin in place of nginx's field.
                     let why = format!("{why}, so the origin gets no such field");
-                    left_out(directive, &why);
+                    note_left_out(directive, &why);
                     "false".to_owned()
                 });
-                fields.add(OF_REQUESTS, directive, &value);
+                fields.add(REQUEST_HEADERS, directive, &value);
             }
         }
         fields
@@ -54,11 +54,11 @@ impl Fields {
             } else if name.eq_ignore_ascii_case("set-cookie") {
                 Err("drip would replace the cookies of the origin")
             } else {
-                text(directive, value)
+                toml_value(directive, value)
             };
             match value {
-                Err(why) => left_out(directive, why),
-                Ok(value) if fields.add(OF_RESPONSES, directive, &value) => {
+                Err(why) => note_left_out(directive, why),
+                Ok(value) if fields.add(RESPONSE_HEADERS, directive, &value) => {
                     directive.at.note(format!("add_header {name}: drip replaces a field of this name that the origin sends, and nginx sends both"));
                 }
                 Ok(_) => {}
@@ -67,18 +67,18 @@ impl Fields {
         fields
     }
 
-    /// Adds a field with a value in TOML. Returns whether drip supports it.
-    fn add(&mut self, of: &str, directive: &Directive, value: &str) -> bool {
+    /// Adds a field with a value in TOML to `setting`. Returns whether drip supports it.
+    fn add(&mut self, setting: &str, directive: &Directive, value: &str) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
         let all = [&self.0[..], &[entry]].concat();
-        let is_right = probe::fields(of, &all.join(", "));
-        if is_right {
+        let is_valid = probe::fields(setting, &all.join(", "));
+        if is_valid {
             self.0 = all;
         } else {
-            left_out(directive, &format!("{of} cannot have it"));
+            note_left_out(directive, &format!("{setting} cannot have it"));
         }
-        is_right
+        is_valid
     }
 
     /// Returns the value of `request_headers` or `response_headers` in TOML; `None` without fields.
@@ -88,7 +88,7 @@ impl Fields {
 }
 
 /// Returns whether drip sends this value anyway, or the origin's `host` setting provides it.
-fn is_of_drip(name: &str, value: &str) -> bool {
+fn is_set_by_drip(name: &str, value: &str) -> bool {
     match name {
         "host" | "upgrade" | "connection" => true,
         "x-forwarded-for" => ["$proxy_add_x_forwarded_for", "$remote_addr"].contains(&value),
@@ -103,25 +103,25 @@ fn is_of_drip(name: &str, value: &str) -> bool {
 /// # Errors
 ///
 /// Returns the reason why drip does not support the value.
-fn text(directive: &Directive, value: &str) -> Result<String, &'static str> {
+fn toml_value(directive: &Directive, value: &str) -> Result<String, &'static str> {
     let template = KeyTemplate::parse_value(value).ok();
     let template = template.filter(|template| foreign(template).is_none());
-    let template = template.ok_or("drip does not know its variables")?;
-    let template = template.to_string();
+    let template = template
+        .ok_or("drip does not know its variables")?
+        .to_string();
     if template.contains("${") {
         return Err("a variable cannot end right before a letter there");
     }
     let has = |name: &str| template.contains(&format!("${name}"));
     if has("arg_") || has("cookie_") {
-        let shown = format!("{} {}", directive.name, directive.arg(0));
-        directive.at.note(format!("{shown}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
+        let (name, field) = (&directive.name, directive.arg(0));
+        directive.at.note(format!("{name} {field}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
     }
     Ok(toml_text(&template))
 }
 
-fn left_out(directive: &Directive, why: &str) {
-    let shown = format!("{} {}", directive.name, directive.arg(0));
-    directive
-        .at
-        .note(format!("{shown} is not translated: {why}"));
+fn note_left_out(directive: &Directive, why: &str) {
+    let (name, field) = (&directive.name, directive.arg(0));
+    let what = format!("{name} {field} is not translated: {why}");
+    directive.at.note(what);
 }

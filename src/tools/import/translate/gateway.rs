@@ -9,49 +9,59 @@ use super::Translation;
 use super::listen;
 use super::networks::{is_mapped, network, why_addresses_differ};
 use super::page::{Section, absolute, list};
-use super::scope::everywhere;
+use super::scope::{everywhere, named};
 use super::server::Server;
 use crate::import::tree::Directive;
 use crate::import::values;
 
+/// Default of nginx's `client_max_body_size`.
+const BODY_SIZE: u64 = 1 << 20;
+
+/// Port of the admin port's default address.
+const ADMIN_PORT: u16 = 9090;
+
 impl Translation<'_> {
     /// Returns the sections `[server]` and `[server.tls]`.
-    pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
+    pub(super) fn gateway_sections(
+        &mut self,
+        http: &[Directive],
+        servers: &[Server],
+    ) -> Vec<Section> {
         let notes = servers[0].at.notes;
-        let before = notes.count();
+        let notes_before = notes.count();
         let mut section = Section::new("[server]");
-        let tls = self.tls(http);
-        self.listens(servers, tls.is_some(), &mut section);
-        trusted(http, &mut section);
-        for (theirs, ours, zero) in [
+        let tls = self.tls_section(http);
+        self.add_listen(servers, tls.is_some(), &mut section);
+        add_trusted_proxies(http, &mut section);
+        for (directive, field, may_be_zero) in [
             ("keepalive_timeout", "keep_alive", true),
             ("client_header_timeout", "header_timeout", false),
             ("client_body_timeout", "body_timeout", false),
         ] {
-            if let Some(span) = one_for_all(http, theirs, zero) {
-                section.span(ours, span);
+            if let Some(timeout) = gateway_timeout(http, directive, may_be_zero) {
+                section.span(field, timeout);
             }
         }
-        // Default of nginx's `client_max_body_size`.
-        let bodies = self.bodies.iter().map(|size| size.unwrap_or(1 << 20));
-        let bodies: Vec<u64> = bodies.collect();
-        section.largest_body(&bodies, 0, "client_max_body_size differs between locations");
-        section.comments.extend(notes.since(before));
+        let body_sizes = self.body_sizes.iter();
+        let body_sizes: Vec<u64> = body_sizes.map(|it| it.unwrap_or(BODY_SIZE)).collect();
+        let differ = "client_max_body_size differs between locations";
+        section.add_largest_body(&body_sizes, 0, differ);
+        section.comments.extend(notes.since(notes_before));
         std::iter::once(section).chain(tls).collect()
     }
 
-    fn listens(&mut self, servers: &[Server], certified: bool, section: &mut Section) {
-        let mut all = servers.iter().flat_map(|server| &server.listens);
-        let tls = all.any(|listen| listen.tls);
+    /// Adds the field `listen`, and `admin` if its default is not free.
+    fn add_listen(&mut self, servers: &[Server], has_certificate: bool, section: &mut Section) {
+        let has_tls = servers.iter().any(Server::has_tls);
         let mut listens: Vec<&str> = Vec::new();
         for server in servers {
             for listen in &server.listens {
                 let address = &listen.address;
-                let why = if self.dropped.contains(address) {
+                let why = if self.dropped_addresses.contains(address) {
                     "import writes no routes by listen address, and requests that are protected or local would be open there"
-                } else if listen.tls && !certified {
+                } else if listen.has_tls && !has_certificate {
                     "it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]"
-                } else if listen.tls || !tls || address.starts_with("unix:") {
+                } else if listen.has_tls || !has_tls || address.starts_with("unix:") {
                     listens.push(address);
                     continue;
                 } else {
@@ -61,8 +71,8 @@ impl Translation<'_> {
                 server.at.note(message);
             }
         }
-        let mut addresses = listen::together(&listens);
-        if addresses.is_empty() && tls {
+        let mut addresses = listen::without_covered(&listens);
+        if addresses.is_empty() && has_tls {
             // Until the certificate exists, only this machine can reach the gateway.
             addresses.push("127.0.0.1:8080".to_owned());
         }
@@ -70,21 +80,22 @@ impl Translation<'_> {
             return;
         }
         section.fields.push(("listen", list(&addresses)));
-        let mut ports = (9090..=u16::MAX).map(|port| format!("127.0.0.1:{port}"));
-        let free =
-            ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
-        if let Some(admin) = free.filter(|admin| admin != "127.0.0.1:9090") {
+        let is_free = |admin: &String| !addresses.iter().any(|it| listen::conflict(it, admin));
+        let mut admins = (ADMIN_PORT..=u16::MAX).map(|port| (port, format!("127.0.0.1:{port}")));
+        if let Some((port, admin)) = admins.find(|(_, admin)| is_free(admin))
+            && port != ADMIN_PORT
+        {
             section.text("admin", &admin);
         }
     }
 
-    fn tls(&mut self, http: &[Directive]) -> Option<Section> {
+    /// Returns the section `[server.tls]`, if a certificate can be loaded.
+    fn tls_section(&mut self, http: &[Directive]) -> Option<Section> {
         let (mut certs, mut keys) = (Vec::new(), Vec::new());
-        let servers = everywhere(http, "server");
-        let blocks = servers.iter().filter_map(|server| server.block.as_deref());
-        for block in std::iter::once(http).chain(blocks) {
-            let all = |name: &'static str| super::scope::named(block, name);
-            for (cert, key) in all("ssl_certificate").zip(all("ssl_certificate_key")) {
+        let servers = named(http, "server").map(Directive::inside);
+        for block in std::iter::once(http).chain(servers) {
+            let certificates = named(block, "ssl_certificate");
+            for (cert, key) in certificates.zip(named(block, "ssl_certificate_key")) {
                 let file = |directive: &Directive| absolute(&self.folder, directive.arg(0));
                 let (cert_file, key_file) = (file(cert), file(key));
                 if certs.contains(&cert_file) {
@@ -109,9 +120,10 @@ impl Translation<'_> {
     }
 }
 
-fn trusted(http: &[Directive], section: &mut Section) {
-    let from = everywhere(http, "set_real_ip_from");
-    let Some(first) = from.first() else { return };
+/// Adds the field `trusted_proxies`.
+fn add_trusted_proxies(http: &[Directive], section: &mut Section) {
+    let proxies = everywhere(http, "set_real_ip_from");
+    let Some(first) = proxies.first() else { return };
     if let Some(why) = why_addresses_differ(http) {
         let message = format!("set_real_ip_from: {why}");
         first.at.note(message);
@@ -122,8 +134,8 @@ fn trusted(http: &[Directive], section: &mut Section) {
         return;
     }
     let mut networks: Vec<String> = Vec::new();
-    let known = from.iter().filter_map(|it| network(it.arg(0)));
-    for network in known.filter(|network| !is_mapped(network)) {
+    let valid = proxies.iter().filter_map(|it| network(it.arg(0)));
+    for network in valid.filter(|network| !is_mapped(network)) {
         let network = network.to_string();
         if !networks.contains(&network) {
             networks.push(network);
@@ -134,22 +146,20 @@ fn trusted(http: &[Directive], section: &mut Section) {
     }
 }
 
-/// Returns the first value of a directive for which drip has one setting in the whole gateway.
-///
-/// `zero`: whether the setting may be 0.
-fn one_for_all(http: &[Directive], name: &str, zero: bool) -> Option<Duration> {
-    let mut taken = None;
+/// Returns the first value of a timeout for which drip has one setting in the whole gateway.
+fn gateway_timeout(http: &[Directive], name: &str, may_be_zero: bool) -> Option<Duration> {
+    let mut first = None;
     for directive in everywhere(http, name) {
         let text = directive.arg(0);
-        let value = values::time(text).filter(|span| zero || !span.is_zero());
+        let value = values::time(text).filter(|span| may_be_zero || !span.is_zero());
         if value.is_none() {
             let message = format!("{name}: drip does not accept \"{text}\"; it is left out");
             directive.at.note(message);
-        } else if taken.is_some() && taken != value {
+        } else if first.is_some() && first != value {
             let message = format!("{name}: drip has one value for all; the first is used");
             directive.at.note(message);
         }
-        taken = taken.or(value);
+        first = first.or(value);
     }
-    taken
+    first
 }

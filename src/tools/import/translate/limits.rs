@@ -23,6 +23,40 @@ pub(in crate::import) struct Limits {
     pub(in crate::import) dry_run: bool,
 }
 
+impl Limits {
+    /// Merges the limits of both directives into one list with one status and one `dry_run`.
+    ///
+    /// `at`: source location of the `location` block.
+    pub(super) fn merge(requests: LimitSet, connections: LimitSet, at: SourceLocation) -> Self {
+        let only_connections_reject =
+            requests.dry_run && !connections.dry_run && !connections.list.is_empty();
+        let (mut kept, other) = if requests.list.is_empty() || only_connections_reject {
+            (connections, requests)
+        } else {
+            (requests, connections)
+        };
+        let has_same_dry_run = kept.dry_run == other.dry_run;
+        let has_other_status = kept.status != other.status && !kept.dry_run;
+        if !other.list.is_empty() && (has_other_status || !has_same_dry_run) {
+            let (directive, left_out) = (kept.directive, other.directive);
+            let what = if has_same_dry_run {
+                format!("those of {directive} are used")
+            } else {
+                format!("those of {left_out}, which reject nothing, are left out")
+            };
+            at.note(format!("{left_out} has another status or dry_run here than {directive}, and a route has one of each for all limits; {what}"));
+        }
+        if has_same_dry_run {
+            kept.list.extend(other.list);
+        }
+        Self {
+            list: kept.list,
+            status: kept.status,
+            dry_run: kept.dry_run,
+        }
+    }
+}
+
 /// The limits of a location by one of nginx's directives, `limit_req` or `limit_conn`.
 pub(super) struct LimitSet {
     directive: &'static str,
@@ -35,7 +69,7 @@ pub(super) struct LimitSet {
 }
 
 impl LimitSet {
-    /// Returns an empty set. Its dry run is that of the scope.
+    /// Returns an empty set with the dry run of the scope.
     fn new(directive: &'static str, scope: &Scope) -> Self {
         let dry_run = scope.get(&format!("{directive}_dry_run"));
         Self {
@@ -51,12 +85,54 @@ impl LimitSet {
     pub(super) fn requests(scope: &Scope, zones: &Zones) -> Self {
         let mut set = Self::new("limit_req", scope);
         for directive in scope.all("limit_req") {
-            if let Some((zone, text)) = request(directive, zones) {
-                set.add(zone, text, directive.at);
+            if let Err(why) = set.add_request(directive, zones) {
+                directive.at.lose(why);
             }
         }
         set.read_status(scope);
         set
+    }
+
+    /// Adds the limit of a `limit_req`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why the limit is lost.
+    fn add_request(&mut self, directive: &Directive, zones: &Zones) -> Result<(), String> {
+        let at = directive.at;
+        // A delay of `None` stands for `nodelay`.
+        let (mut zone, mut burst, mut delay) = (None, 0, Some(0));
+        for arg in &directive.args {
+            let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
+            match (name, values::whole(value)) {
+                ("zone", _) => zone = Some(value),
+                ("nodelay", _) => delay = None,
+                ("burst", Some(number)) => burst = number,
+                ("delay", Some(number)) => delay = Some(number),
+                ("burst" | "delay", None) => at.note(format!(
+                    "limit_req: {name} is a whole number, not \"{value}\"; it is left out"
+                )),
+                _ => at.note(format!("limit_req: {arg} is not known; is a ; missing?")),
+            }
+        }
+        let zone = zone.ok_or("limit_req has no zone; this limit is left out")?;
+        let zone = match zones.requests.get(zone) {
+            Some(Zone::Limits(name)) => name,
+            Some(_) => return Err(untranslated(zone)),
+            None => {
+                let why = format!("there is no limit_req_zone {zone}; this limit is left out");
+                return Err(why);
+            }
+        };
+        let delay = match delay {
+            Some(0) => String::new(),
+            Some(delay) if delay <= burst => format!(", delay = {delay}"),
+            _ => ", nodelay = true".to_owned(),
+        };
+        let name = toml_string(zone);
+        let limit = format!("{{ zone = {name}, burst = {burst}{delay} }}");
+        self.add(zone, limit, at);
+        Ok(())
     }
 
     fn add(&mut self, zone: &str, limit: String, at: SourceLocation) {
@@ -84,142 +160,72 @@ impl LimitSet {
     }
 }
 
-impl Limits {
-    /// Merges the limits of both directives into one list with one status and one `dry_run`.
-    ///
-    /// `at`: source location of the `location` block.
-    pub(super) fn together(requests: LimitSet, connections: LimitSet, at: SourceLocation) -> Self {
-        let is_dry = requests.dry_run && !connections.dry_run && !connections.list.is_empty();
-        let (mut kept, other) = if requests.list.is_empty() || is_dry {
-            (connections, requests)
-        } else {
-            (requests, connections)
-        };
-        let differs = kept.status != other.status && !kept.dry_run;
-        if !other.list.is_empty() && (differs || kept.dry_run != other.dry_run) {
-            let (ours, theirs) = (kept.directive, other.directive);
-            let what = if kept.dry_run == other.dry_run {
-                format!("those of {ours} are used")
-            } else {
-                format!("those of {theirs}, which reject nothing, are left out")
-            };
-            at.note(format!("{theirs} has another status or dry_run here than {ours}, and a route has one of each for all limits; {what}"));
-        }
-        if kept.dry_run == other.dry_run {
-            kept.list.extend(other.list);
-        }
-        Self {
-            list: kept.list,
-            status: kept.status,
-            dry_run: kept.dry_run,
-        }
-    }
-}
-
-/// Translates one `limit_req`; `None` if it is left out.
-///
-/// Returns its zone in the settings, and the limit in TOML syntax.
-fn request<'z>(directive: &Directive, zones: &'z Zones) -> Option<(&'z str, String)> {
-    let at = directive.at;
-    let (mut zone, mut burst, mut delay) = (None, 0, Some(0));
-    for arg in &directive.args {
-        let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
-        match (name, values::whole(value)) {
-            ("zone", _) => zone = Some(value),
-            ("nodelay", _) => delay = None,
-            ("burst", Some(number)) => burst = number,
-            ("delay", Some(number)) => delay = Some(number),
-            ("burst" | "delay", None) => at.note(format!(
-                "limit_req: {name} is a whole number, not \"{value}\"; it is left out"
-            )),
-            _ => at.note(format!("limit_req: {arg} is not known; is a ; missing?")),
-        }
-    }
-    let Some(zone) = zone else {
-        at.lose("limit_req has no zone; this limit is left out");
-        return None;
-    };
-    let why = match zones.requests.get(zone) {
-        Some(Zone::Limits(known)) => {
-            let mut text = format!("{{ zone = {}, burst = {burst}", toml_string(known));
-            match delay.filter(|delay| *delay <= burst) {
-                Some(0) => {}
-                Some(delay) => text.extend([", delay = ", &delay.to_string()]),
-                None => text += ", nodelay = true",
-            }
-            return Some((known.as_str(), text + " }"));
-        }
-        Some(_) => format!("zone {zone} is not translated, so this limit is left out"),
-        None => format!("there is no limit_req_zone {zone}; this limit is left out"),
-    };
-    at.lose(why);
-    None
-}
-
 /// The `limit_conn` directives of a location.
 pub(super) struct Connections {
     /// Limits of zones that count each key.
     pub(super) of_keys: LimitSet,
     /// Smallest limit of zones that count all requests, or all requests of a server.
-    pub(super) most: Option<u32>,
+    pub(super) max_in_flight: Option<u32>,
+    /// Whether a zone of `max_in_flight` counts the requests of each server.
     pub(super) is_by_server: bool,
 }
 
 impl Connections {
     pub(super) fn read(scope: &Scope, zones: &Zones) -> Self {
-        let mut all = Self {
+        let mut connections = Self {
             of_keys: LimitSet::new("limit_conn", scope),
-            most: None,
+            max_in_flight: None,
             is_by_server: false,
         };
         for directive in scope.all("limit_conn") {
-            if let Err(why) = all.add(directive, zones) {
+            if let Err(why) = connections.add(directive, zones) {
                 directive.at.lose(why);
             }
         }
-        if !all.of_keys.list.is_empty() {
-            all.of_keys.read_status(scope);
+        if !connections.of_keys.list.is_empty() {
+            connections.of_keys.read_status(scope);
         }
-        all
+        connections
     }
 
-    /// Adds a limit.
+    /// Adds the limit of a `limit_conn`.
     ///
     /// # Errors
     ///
     /// Returns the reason why the limit is lost.
     fn add(&mut self, directive: &Directive, zones: &Zones) -> Result<(), String> {
         let at = directive.at;
-        let [zone, number] = &directive.args[..] else {
+        let [name, number] = &directive.args[..] else {
             return Err("limit_conn has a zone and a number; it is left out".to_owned());
         };
-        let known = zones.connections.get(zone);
-        let known =
-            known.ok_or_else(|| format!("there is no limit_conn_zone {zone}; it is left out"))?;
+        let zone = zones.connections.get(name);
+        let zone =
+            zone.ok_or_else(|| format!("there is no limit_conn_zone {name}; it is left out"))?;
         let range = 1..=MAX_IN_FLIGHT;
-        let most = values::whole(number).filter(|number| range.contains(number));
-        let most = most.ok_or_else(|| {
+        let count = values::whole(number).filter(|number| range.contains(number));
+        let count = count.ok_or_else(|| {
             format!("limit_conn: \"{number}\" is not a number above 0; it is left out")
         })?;
-        match known {
+        match zone {
             Zone::Limits(known) => {
                 let name = toml_string(known);
-                let limit = format!("{{ zone = {name}, burst = 0, in_flight = {most} }}");
+                let limit = format!("{{ zone = {name}, burst = 0, in_flight = {count} }}");
                 self.of_keys.add(known, limit, at);
             }
-            Zone::LeftOut => {
-                let why = format!("zone {zone} is not translated, so this limit is left out");
-                return Err(why);
-            }
+            Zone::LeftOut => return Err(untranslated(name)),
             Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
-                at.note(format!("limit_conn {zone}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
+                at.note(format!("limit_conn {name}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
-            counted => {
-                at.note(format!("limit_conn {zone} is translated to max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
-                self.is_by_server |= matches!(counted, Zone::ByServer);
-                self.most = Some(self.most.map_or(most, |known| known.min(most)));
+            Zone::Together | Zone::ByServer => {
+                at.note(format!("limit_conn {name} is translated to max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once"));
+                self.is_by_server |= matches!(zone, Zone::ByServer);
+                self.max_in_flight = Some(self.max_in_flight.unwrap_or(count).min(count));
             }
         }
         Ok(())
     }
+}
+
+fn untranslated(zone: &str) -> String {
+    format!("zone {zone} is not translated, so this limit is left out")
 }

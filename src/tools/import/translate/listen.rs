@@ -9,36 +9,37 @@ use crate::import::tree::Directive;
 #[derive(Clone, Debug)]
 pub(super) struct Listen {
     pub(super) address: String,
-    pub(super) tls: bool,
-    pub(super) default: bool,
+    pub(super) has_tls: bool,
+    /// Whether the server is the default server of the address.
+    pub(super) is_default: bool,
 }
 
 impl Listen {
+    /// Returns nginx's address for a server without `listen`.
     pub(super) fn anywhere() -> Self {
         Self {
             address: "0.0.0.0:80".to_owned(),
-            tls: false,
-            default: false,
+            has_tls: false,
+            is_default: false,
         }
     }
 
+    /// Reads a `listen` directive; `None` if drip cannot listen there, which is noted.
     pub(super) fn read(directive: &Directive) -> Option<Self> {
         let at = directive.at;
         let Some((text, flags)) = directive.args.split_first() else {
             at.note("listen has no address; it is left out");
             return None;
         };
-        let is = |flag: &str| flags.iter().any(|known| known == flag);
-        if is("quic") {
-            let what = "listen: drip has no HTTP/3; this address is left out";
-            at.note(what);
+        let has_flag = |flag: &str| flags.iter().any(|known| known == flag);
+        if has_flag("quic") {
+            at.note("listen: drip has no HTTP/3; this address is left out");
             return None;
         }
-        if is("proxy_protocol") {
-            at.note("listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error",
-            );
+        if has_flag("proxy_protocol") {
+            at.note("listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error");
         }
-        let address = address(text);
+        let address = full_address(text);
         if !probe::listen(&address) || address.ends_with(":0") {
             let why = "not an address that drip can listen on; it is left out";
             at.note(format!("listen {text}: {why}"));
@@ -46,13 +47,14 @@ impl Listen {
         }
         Some(Self {
             address,
-            tls: is("ssl"),
-            default: is("default_server") || is("default"),
+            has_tls: has_flag("ssl"),
+            is_default: has_flag("default_server") || has_flag("default"),
         })
     }
 }
 
-fn address(text: &str) -> String {
+/// Converts an address of nginx, such as `80`, `*:80` or `localhost`, to drip's syntax.
+fn full_address(text: &str) -> String {
     if text.starts_with("unix:") {
         return text.to_owned();
     }
@@ -68,31 +70,25 @@ fn address(text: &str) -> String {
 
 /// Returns the address, with nginx's default port 80 if it has no port.
 pub(super) fn with_port(address: &str) -> String {
-    let behind = address.rsplit_once(']');
-    let behind = behind.map_or(address, |(_, behind)| behind);
-    if behind.contains(':') {
+    // The colons inside of `[::1]` precede no port.
+    let after_brackets = address.rsplit_once(']').map_or(address, |(_, after)| after);
+    if after_brackets.contains(':') {
         address.to_owned()
     } else {
         format!("{address}:80")
     }
 }
 
-/// Returns the addresses to listen on, without those that a wildcard address already covers.
-pub(super) fn together(listens: &[&str]) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for new in listens {
-        let pair = |one: &str, other: &str| one == other || meet(one, other);
-        let wide = |address: &str| ["[::]:", "0.0.0.0:"].map(|it| address.starts_with(it));
-        if let Some(index) = kept.iter().position(|known| pair(known, new)) {
-            if wide(new) > wide(&kept[index]) {
-                kept.retain(|known| !pair(known, new));
-                kept.push((*new).to_owned());
-            }
-        } else {
-            kept.push((*new).to_owned());
-        }
-    }
-    kept
+/// Returns the addresses to listen on, without those that an earlier or wider one covers.
+pub(super) fn without_covered(addresses: &[&str]) -> Vec<String> {
+    let is_kept = |(index, address): &(usize, &&str)| {
+        let mut earlier = addresses[..*index].iter();
+        let is_repeated = earlier.any(|other| other == *address || covers(other, address));
+        let mut all = addresses.iter();
+        !is_repeated && !all.any(|other| covers(other, address) && !covers(address, other))
+    };
+    let kept = addresses.iter().enumerate().filter(is_kept);
+    kept.map(|(_, address)| (*address).to_owned()).collect()
 }
 
 /// Returns whether only programs of this machine can reach an address.
@@ -103,7 +99,7 @@ pub(super) fn is_local(address: &str) -> bool {
 }
 
 /// Returns whether the kernel would refuse to bind both addresses.
-pub(super) fn meet(one: &str, other: &str) -> bool {
+pub(super) fn conflict(one: &str, other: &str) -> bool {
     covers(one, other) || covers(other, one)
 }
 
@@ -112,7 +108,6 @@ pub(super) fn covers(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;
     };
-    let (a, b) = (one.ip(), other.ip());
-    let is_wide = a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
-    one.port() == other.port() && (a == b || is_wide)
+    let is_wildcard = one.ip().is_unspecified() && (one.is_ipv6() || other.is_ipv4());
+    one.port() == other.port() && (one.ip() == other.ip() || is_wildcard)
 }

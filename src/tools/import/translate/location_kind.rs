@@ -2,40 +2,42 @@
 
 use super::route::Pattern;
 
-/// The arguments of a `location`.
-pub(super) enum Kind<'d> {
+/// Kind of a `location`, by its arguments.
+pub(super) enum LocationKind<'d> {
     Path(Pattern),
-    /// An expression of nginx.
+    /// A regular expression in nginx's syntax.
     Regex {
         pattern: &'d str,
         ignores_case: bool,
     },
+    /// A name such as `@app`.
     Named,
-    Bad,
+    Invalid,
 }
 
-/// Reads the arguments of a `location`.
-pub(super) fn kind(args: &[String]) -> Kind<'_> {
-    let (mark, text) = match args {
-        [mark, text] if !mark.is_empty() => (&**mark, &**text),
-        [text] => {
-            let marks = ["~*", "~", "=", "^~"];
-            let mark = marks.into_iter().find(|mark| text.starts_with(mark));
-            text.split_at(mark.map_or(0, str::len))
+impl<'d> LocationKind<'d> {
+    pub(super) fn parse(args: &'d [String]) -> Self {
+        let (modifier, text) = match args {
+            [modifier, text] if !modifier.is_empty() => (&**modifier, &**text),
+            [text] => {
+                let modifiers = ["~*", "~", "=", "^~"];
+                let modifier = modifiers.iter().find(|it| text.starts_with(**it));
+                text.split_at(modifier.map_or(0, |it| it.len()))
+            }
+            _ => return Self::Invalid,
+        };
+        match modifier {
+            "" if text.starts_with('@') => Self::Named,
+            "=" => Self::Path(Pattern::Exact(text.to_owned())),
+            "" | "^~" => Self::Path(Pattern::Prefix {
+                path: text.to_owned(),
+                skips_regexes: !modifier.is_empty(),
+            }),
+            "~" | "~*" => Self::Regex {
+                pattern: text,
+                ignores_case: modifier == "~*",
+            },
+            _ => Self::Invalid,
         }
-        _ => return Kind::Bad,
-    };
-    match mark {
-        "" if text.starts_with('@') => Kind::Named,
-        "=" => Kind::Path(Pattern::Exact(text.to_owned())),
-        "" | "^~" => Kind::Path(Pattern::Prefix {
-            path: text.to_owned(),
-            stops: !mark.is_empty(),
-        }),
-        "~" | "~*" => Kind::Regex {
-            pattern: text,
-            ignores_case: mark == "~*",
-        },
-        _ => Kind::Bad,
     }
 }

@@ -1,9 +1,9 @@
-//! Translates `location` blocks.
+//! Translates `location` blocks to routes.
 
 use super::directives;
 use super::fields::Fields;
 use super::limits::{Connections, LimitSet, Limits};
-use super::location_kind::{Kind, kind};
+use super::location_kind::LocationKind;
 use super::networks::Networks;
 use super::origins::{note, pass};
 use super::protection::Protection;
@@ -17,12 +17,10 @@ use crate::import::values;
 struct LocationBlock<'t, 's> {
     directive: &'t Directive<'t>,
     scope: &'s Scope<'t>,
-    around: EnclosingServer<'s>,
+    server: EnclosingServer<'s>,
     protection: Option<Protection<'s>>,
-    /// Clients that are allowed, if drip can check all that protects the location.
-    networks: Option<Networks>,
     /// Number of notes that existed before this location was read.
-    before: usize,
+    notes_before: usize,
 }
 
 impl<'t> LocationBlock<'t, '_> {
@@ -37,22 +35,31 @@ impl<'t> LocationBlock<'t, '_> {
     /// Formats the location, with its host if several servers may have the same location.
     fn with_host(&self) -> String {
         let shown = self.directive.args.join(" ");
-        match self.around.name.filter(|_| self.around.has_others) {
+        match self.server.host.filter(|_| self.server.has_others) {
             Some(host) if shown.starts_with('/') => format!("{host}{shown}"),
             Some(host) => format!("{host} {shown}"),
             None => shown,
         }
     }
 
+    /// Returns the clients that are allowed; `None` if drip refuses all requests.
+    fn networks(&self) -> Option<Networks> {
+        match &self.protection {
+            Some(protection) => protection.networks.clone(),
+            None => Some(Networks::default()),
+        }
+    }
+
+    /// Returns a route with the notes on the location as its comments.
     fn route(&self, pattern: Pattern, action: Action) -> Location<'t> {
         Location {
-            comments: self.directive.at.notes.since(self.before),
+            comments: self.directive.at.notes.since(self.notes_before),
             ..Location::new(pattern, action, self.directive.at)
         }
     }
 
-    /// Returns the action for requests that nginx does not forward.
-    fn unforwarded(&self, path: Option<&str>) -> Option<Action> {
+    /// Returns the action of a location that does not forward; `None` if it is left out.
+    fn unforwarded_action(&self, path: Option<&str>) -> Option<Action> {
         if path == Some("/") && redirects(self.inside()) {
             self.note(" has no proxy_pass and is left out; its requests go to the longest path that matches");
             return None;
@@ -63,16 +70,17 @@ impl<'t> LocationBlock<'t, '_> {
         Some(Action::Absent)
     }
 
-    fn refused(&self, protection: &Protection) -> Action {
+    /// Returns the action that refuses all requests. Notes what protects the location.
+    fn refuse(&self, protection: &Protection) -> Action {
         protection.note_refusal(&self.shown());
         Action::Refuse(protection.status)
     }
 
-    fn defined_already(&self) {
+    fn note_duplicate(&self) {
         self.note(" is defined already; this one is left out");
     }
 
-    fn not_a_path(&self) {
+    fn note_invalid_path(&self) {
         self.note(" is not a path that a route can have; it is left out");
     }
 
@@ -82,81 +90,75 @@ impl<'t> LocationBlock<'t, '_> {
 }
 
 impl Translation<'_> {
-    /// Adds the locations of a block, including nested ones.
-    pub(super) fn locations<'t>(
+    /// Adds the locations of a block, including nested ones, to `routes`.
+    pub(super) fn add_locations<'t>(
         &mut self,
         block: &'t [Directive<'t>],
         scope: &Scope<'t>,
-        around: EnclosingServer,
-        found: &mut Vec<Location<'t>>,
+        server: EnclosingServer,
+        routes: &mut Vec<Location<'t>>,
     ) {
         for directive in named(block, "location") {
             let inside = directive.inside();
             let scope = scope.inside(inside);
-            let before = directive.at.notes.count();
-            directives::unknown(inside);
-            let mut protection = Protection::of_location(inside, &around, &scope);
-            let networks = protection
-                .as_mut()
-                .and_then(|it| it.networks(&scope, self.differ));
-            let one = LocationBlock {
+            let notes_before = directive.at.notes.count();
+            directives::note_unknown(inside);
+            let differ = self.why_addresses_differ;
+            let protection = Protection::of_location(inside, &server, &scope, differ);
+            let location = LocationBlock {
                 directive,
                 scope: &scope,
-                around,
+                server,
                 protection,
-                networks,
-                before,
+                notes_before,
             };
-            match kind(&directive.args) {
-                Kind::Path(pattern) => {
-                    self.path(&one, &pattern, block, found);
-                    let around = EnclosingServer {
-                        within: pattern.text().map(readable),
-                        ..around
+            match LocationKind::parse(&directive.args) {
+                LocationKind::Path(pattern) => {
+                    self.add_path(&location, &pattern, block, routes);
+                    let server = EnclosingServer {
+                        outer_path: pattern.literal_path().map(utf8_part),
+                        ..server
                     };
-                    self.locations(inside, &scope, around, found);
+                    self.add_locations(inside, &scope, server, routes);
                 }
-                Kind::Regex {
+                LocationKind::Regex {
                     pattern,
                     ignores_case,
-                } => self.regex(&one, pattern, ignores_case, found),
+                } => self.add_regex(&location, pattern, ignores_case, routes),
                 // A named location is noted where it is used.
-                Kind::Named => {}
-                Kind::Bad => one.not_a_path(),
+                LocationKind::Named => {}
+                LocationKind::Invalid => location.note_invalid_path(),
             }
         }
     }
 
-    /// Adds a location that has a path.
-    fn path<'t>(
+    /// Adds a location that has a path. `siblings`: the directives beside the location.
+    fn add_path<'t>(
         &mut self,
-        one: &LocationBlock<'t, '_>,
+        location: &LocationBlock<'t, '_>,
         pattern: &Pattern,
-        beside: &[Directive],
-        found: &mut Vec<Location<'t>>,
+        siblings: &[Directive],
+        routes: &mut Vec<Location<'t>>,
     ) {
-        let path = pattern.text().unwrap_or_default();
-        if readable(path) != path || !probe::path(path) {
-            return Self::no_path(one, readable(path), found);
+        let path = pattern.literal_path().unwrap_or_default();
+        if utf8_part(path) != path || !probe::path(path) {
+            return refuse_paths_from(location, utf8_part(path), routes);
         }
-        let is_same = |known: &Pattern| match (known, pattern) {
-            (Pattern::Prefix { path: known, .. }, Pattern::Prefix { path, .. }) => known == path,
-            (known, pattern) => known == pattern,
+        let is_prefix = |pattern: &Pattern| matches!(pattern, Pattern::Prefix { .. });
+        let is_same = |known: &Pattern| {
+            is_prefix(known) == is_prefix(pattern) && known.literal_path() == Some(path)
         };
-        if found.iter().any(|known| is_same(&known.pattern)) {
-            return one.defined_already();
+        if routes.iter().any(|known| is_same(&known.pattern)) {
+            return location.note_duplicate();
         }
-        let (is_checked, bare) = (one.networks.is_some(), redirected(beside, path));
-        let action = match &one.protection {
-            Some(protection) if !is_checked => one.refused(protection),
-            protection => match (self.forwarded(one, Some(path)), protection) {
-                (Some(action), _) => action,
-                (None, Some(protection)) => one.refused(protection),
-                (None, None) => return,
-            },
+        let forwarded = self.forward(location, Some(path));
+        let refused = || Some(location.refuse(location.protection.as_ref()?));
+        let Some(action) = forwarded.or_else(refused) else {
+            return;
         };
-        // nginx answers this path with a redirect to the location.
-        if let Some(bare) = bare.filter(|_| pass(one.inside()).is_some()) {
+        if let Some(bare) = redirected_path(siblings, path)
+            && pass(location.inside()).is_some()
+        {
             let status = match &action {
                 Action::Refuse(status) => Some(*status),
                 Action::Forward(forward) if !forward.networks.is_empty() => Some(403),
@@ -164,51 +166,34 @@ impl Translation<'_> {
             };
             if let Some(status) = status {
                 let (pattern, action) = (Pattern::Exact(bare.to_owned()), Action::Refuse(status));
-                found.push(Location::new(pattern, action, one.directive.at));
-            } else if pattern.is_prefix() {
-                one.directive.at.note(format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+                routes.push(Location::new(pattern, action, location.directive.at));
+            } else if is_prefix(pattern) {
+                location.directive.at.note(format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
             }
         }
-        found.push(one.route(pattern.clone(), action));
-    }
-
-    /// Refuses the paths that begin with `start`.
-    ///
-    /// This protects a location whose path no route can express.
-    fn no_path<'t>(one: &LocationBlock<'t, '_>, start: &str, found: &mut Vec<Location<'t>>) {
-        let Some(protection) = &one.protection else {
-            return one.not_a_path();
-        };
-        let action = one.refused(protection);
-        let instead = format!("drip refuses all paths that begin with {start}");
-        let what = format!(" cannot be written exactly; {instead}");
-        one.note(&what);
-        let pattern = Pattern::Regex(expression::prefix(start));
-        found.insert(0, one.route(pattern, action));
+        routes.push(location.route(pattern.clone(), action));
     }
 
     /// Adds a location that has a regular expression.
-    fn regex<'t>(
+    fn add_regex<'t>(
         &mut self,
-        one: &LocationBlock<'t, '_>,
+        location: &LocationBlock<'t, '_>,
         pattern: &str,
         ignores_case: bool,
-        found: &mut Vec<Location<'t>>,
+        routes: &mut Vec<Location<'t>>,
     ) {
-        let within = one.around.within;
-        let has_nested = named(one.inside(), "location").next().is_some();
-        let mut protection = one.protection.clone();
-        if protection.is_none() && has_nested {
-            protection = Some(Protection::by_nested(one.directive));
-        }
-        let exact = expression::translate(pattern, ignores_case).filter(|_| within.is_none());
-        let is_open = protection.is_none() || (one.networks.is_some() && !has_nested);
-        if let Some(text) = exact.clone().filter(|_| is_open)
-            && let Some(action) = self.forwarded(one, None)
+        let outer_path = location.server.outer_path;
+        let has_nested = named(location.inside(), "location").next().is_some();
+        let by_nested = || has_nested.then(|| Protection::by_nested(location.directive));
+        let protection = location.protection.clone().or_else(by_nested);
+        let exact = expression::translate(pattern, ignores_case).filter(|_| outer_path.is_none());
+        if !has_nested
+            && let Some(text) = &exact
+            && let Some(action) = self.forward(location, None)
         {
-            return Self::add_regex(one, text, action, found);
+            return add_regex_route(location, text.clone(), action, routes);
         }
-        let why = if within.is_some() {
+        let why = if outer_path.is_some() {
             ": drip has no regular expression for a part of a location"
         } else {
             ": drip has no equivalent regular expression"
@@ -216,125 +201,156 @@ impl Translation<'_> {
         let Some(protection) = protection else {
             if exact.is_none() {
                 let what = format!("{why}; its requests go to the next route that matches");
-                one.note(&what);
+                location.note(&what);
             }
             return;
         };
-        let action = one.refused(&protection);
+        let action = location.refuse(&protection);
         let text = exact.unwrap_or_else(|| {
             // Refusing too many paths is safer than refusing too few.
-            let wider = expression::wider(pattern, ignores_case).filter(|_| within.is_none());
-            let wider = wider.unwrap_or_else(|| expression::prefix(within.unwrap_or("/")));
+            let wider = match outer_path {
+                Some(path) => expression::prefix(path),
+                None => expression::wider(pattern, ignores_case)
+                    .unwrap_or_else(|| expression::prefix("/")),
+            };
             let what = format!("{why}; it refuses all paths that match {wider}");
-            one.note(&what);
+            location.note(&what);
             wider
         });
-        Self::add_regex(one, text, action, found);
+        add_regex_route(location, text, action, routes);
     }
 
-    /// Adds the route of a regular expression. nginx uses the first of two equal ones.
-    fn add_regex<'t>(
-        one: &LocationBlock<'t, '_>,
-        text: String,
-        action: Action,
-        found: &mut Vec<Location<'t>>,
-    ) {
-        let pattern = Pattern::Regex(text);
-        if found.iter().any(|known| known.pattern == pattern) {
-            return one.defined_already();
-        }
-        found.push(one.route(pattern, action));
-    }
-
-    /// Returns the action of a location that forwards; `None` if it is left out.
+    /// Returns the action of a location; `None` if drip refuses it or leaves it out.
     ///
     /// `path`: the part that a URI of `proxy_pass` replaces.
-    fn forwarded(&mut self, one: &LocationBlock, path: Option<&str>) -> Option<Action> {
-        let own = one.networks.clone().unwrap_or_default();
-        if let Some(pass) = pass(one.inside()) {
-            return self.passed(one, path, pass, (one.scope, own), one.scope);
+    fn forward(&mut self, location: &LocationBlock, path: Option<&str>) -> Option<Action> {
+        let networks = location.networks()?;
+        let scope = location.scope;
+        if let Some(pass) = pass(location.inside()) {
+            return self.forward_by(pass, location, path, scope, networks, scope);
         }
-        let Some((files, target)) = fallback(one) else {
-            return one.unforwarded(path);
+        let Some((files, target)) = fallback(location) else {
+            return location.unforwarded_action(path);
         };
         let (name, inside) = (target.arg(0), target.inside());
         let Some(pass) = pass(inside) else {
-            return one.unforwarded(path);
+            return location.unforwarded_action(path);
         };
         let what = format!("try_files: drip serves no files; all requests go to {name}");
         files.at.note(what);
-        let scope = one.around.scope.inside(inside);
-        let mut networks = own;
-        if let Some(mut protection) = Protection::of_location(inside, &one.around, &scope) {
-            let theirs = protection.networks(&scope, self.differ);
-            // In nginx a client must be allowed by both lists of networks.
-            let fits = |theirs: &Networks| networks.is_empty() || networks == *theirs;
-            let Some(both) = theirs.filter(fits) else {
-                protection.note_refusal(&format!("location {name}"));
-                return Some(Action::Refuse(protection.status));
-            };
-            networks = both;
-        }
+        let target_scope = location.server.scope.inside(inside);
         // nginx applies the limits of the first location, or of the named location if it has none.
-        let limits = one.scope.within(inside);
-        self.passed(one, path, pass, (&scope, networks), &limits)
+        let limits_scope = scope.with_outermost(inside);
+        let differ = self.why_addresses_differ;
+        let protection = Protection::of_location(inside, &location.server, &target_scope, differ);
+        let both = match &protection {
+            None => networks,
+            Some(protection) => {
+                // In nginx a client must be allowed by both lists of networks.
+                let fits = |of_target: &&Networks| networks.is_empty() || networks == **of_target;
+                let Some(both) = protection.networks.as_ref().filter(fits) else {
+                    protection.note_refusal(&format!("location {name}"));
+                    return Some(Action::Refuse(protection.status));
+                };
+                both.clone()
+            }
+        };
+        self.forward_by(pass, location, path, &target_scope, both, &limits_scope)
     }
 
     /// Returns the action of requests that `pass` forwards, with the settings of `scope`.
     ///
-    /// `limits`: the blocks whose limits apply.
-    fn passed(
+    /// `limits_scope`: the blocks whose limits apply.
+    fn forward_by(
         &mut self,
-        one: &LocationBlock,
-        path: Option<&str>,
         pass: &Directive,
-        (scope, networks): (&Scope, Networks),
-        limits: &Scope,
+        location: &LocationBlock,
+        path: Option<&str>,
+        scope: &Scope,
+        networks: Networks,
+        limits_scope: &Scope,
     ) -> Option<Action> {
         let (zones, notes) = (&self.zones, pass.at.notes);
-        let lost_before = notes.lost();
-        let connections = Connections::read(limits, zones);
-        let spot = (&one.around, scope, path);
-        let found = self.origins.of(pass, spot, &connections);
-        let found = found.map_err(|why| note(pass, &why));
-        let (origin, prefix, response_timeout) = found.ok()?;
-        self.bodies.push(body_size(limits));
-        let requests = LimitSet::requests(limits, zones);
-        let limits_origin = connections.most.is_some();
-        let limits = Limits::together(requests, connections.of_keys, one.directive.at);
-        if notes.lost() > lost_before && limits.list.is_empty() && !limits_origin {
-            notes.is_unlimited(one.with_host());
+        let lost_before = notes.lost_limits();
+        let connections = Connections::read(limits_scope, zones);
+        let server = &location.server;
+        let target = self.origins.find(pass, server, scope, path, &connections);
+        let target = target.map_err(|why| note(pass, &why)).ok()?;
+        self.body_sizes.push(body_size(limits_scope));
+        let requests = LimitSet::requests(limits_scope, zones);
+        let limits_origin = connections.max_in_flight.is_some();
+        let limits = Limits::merge(requests, connections.of_keys, location.directive.at);
+        if notes.lost_limits() > lost_before && limits.list.is_empty() && !limits_origin {
+            notes.add_unlimited(location.with_host());
         }
-        let (strip, add) = path.map(str::to_owned).zip(prefix).unzip();
+        let (strip_prefix, add_prefix) = path.map(str::to_owned).zip(target.prefix).unzip();
         Some(Action::Forward(Box::new(Forward {
-            origin,
-            response_timeout,
+            origin: target.origin,
+            response_timeout: target.response_timeout,
             limits,
-            strip,
-            add,
-            fields: Fields::of_requests(scope),
-            responses: Fields::of_responses(scope),
+            strip_prefix,
+            add_prefix,
+            request_headers: Fields::of_requests(scope),
+            response_headers: Fields::of_responses(scope),
             networks,
         })))
     }
 }
 
+/// Refuses all paths that begin with `start`, if the location is protected.
+///
+/// No route can express the path of the location.
+fn refuse_paths_from<'t>(
+    location: &LocationBlock<'t, '_>,
+    start: &str,
+    routes: &mut Vec<Location<'t>>,
+) {
+    let Some(protection) = &location.protection else {
+        return location.note_invalid_path();
+    };
+    let action = location.refuse(protection);
+    location.note(&format!(
+        " cannot be written exactly; drip refuses all paths that begin with {start}"
+    ));
+    let pattern = Pattern::Regex(expression::prefix(start));
+    routes.insert(0, location.route(pattern, action));
+}
+
+/// Adds the route of a regular expression. nginx uses the first of two equal ones.
+fn add_regex_route<'t>(
+    location: &LocationBlock<'t, '_>,
+    text: String,
+    action: Action,
+    routes: &mut Vec<Location<'t>>,
+) {
+    let pattern = Pattern::Regex(text);
+    if routes.iter().any(|known| known.pattern == pattern) {
+        return location.note_duplicate();
+    }
+    routes.push(location.route(pattern, action));
+}
+
 /// Returns the `try_files` of a location, and the named location at its end.
-fn fallback<'s>(one: &LocationBlock<'s, 's>) -> Option<(&'s Directive<'s>, &'s Directive<'s>)> {
-    let files = one.scope.get("try_files")?;
+fn fallback<'s>(
+    location: &LocationBlock<'s, 's>,
+) -> Option<(&'s Directive<'s>, &'s Directive<'s>)> {
+    let files = location.scope.get("try_files")?;
     let name = files.args.last().filter(|last| last.starts_with('@'))?;
-    let mut locations = named(one.around.block, "location");
-    let target = locations.find(|location| location.args.first() == Some(name))?;
+    let mut locations = named(location.server.block, "location");
+    let target = locations.find(|target| target.args.first() == Some(name))?;
     Some((files, target))
 }
 
 /// Returns the path that nginx answers with a redirect to a location that forwards.
 ///
 /// nginx redirects `/api` to a `location /api/`, unless there is also a location for `/api`.
-fn redirected<'p>(beside: &[Directive], path: &'p str) -> Option<&'p str> {
-    let bare = path.strip_suffix('/')?;
-    let is_bare = |location: &Directive| matches!(kind(&location.args), Kind::Path(it) if it.text() == Some(bare));
-    (!bare.is_empty() && !named(beside, "location").any(is_bare)).then_some(bare)
+fn redirected_path<'p>(siblings: &[Directive], path: &'p str) -> Option<&'p str> {
+    let bare = path.strip_suffix('/').filter(|bare| !bare.is_empty())?;
+    let has_bare_path = |location: &Directive| match LocationKind::parse(&location.args) {
+        LocationKind::Path(pattern) => pattern.literal_path() == Some(bare),
+        _ => false,
+    };
+    (!named(siblings, "location").any(has_bare_path)).then_some(bare)
 }
 
 /// Returns whether a block answers with a redirect.
@@ -346,7 +362,7 @@ pub(super) fn redirects(block: &[Directive]) -> bool {
 }
 
 /// Returns the beginning of a path, up to the first character that was not UTF-8.
-fn readable(text: &str) -> &str {
+fn utf8_part(text: &str) -> &str {
     text.split('\u{fffd}').next().unwrap_or_default()
 }
 

@@ -2,10 +2,10 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `scope` | the blocks around a directive, and what it inherits from them |
-//! | `server`, `listen` | reads a `server` block, and the addresses on which it listens |
+//! | `scope` | the blocks and the server around a directive, and what it inherits from them |
+//! | `server`, `listen` | one `server` block, and the addresses on which it listens |
 //! | `addresses` | choice of the addresses on which drip can listen |
-//! | `servers`, `virtual_hosts` | routes of all servers, and of those that have names |
+//! | `servers`, `virtual_hosts` | routes of all servers; routes of each host name |
 //! | `locations`, `location_kind`, `route` | `location` blocks, and the routes that they become |
 //! | `precedence` | order of routes |
 //! | `expression` | regular expressions |
@@ -56,21 +56,22 @@ use super::tree::Directive;
 /// The state of a translation.
 struct Translation<'f> {
     files: &'f dyn Files,
+    /// Folder of nginx's main file.
     folder: PathBuf,
     zones: Zones,
     origins: Origins,
     routes: Vec<Section>,
-    /// `client_max_body_size` of each location that became a route.
-    bodies: Vec<Option<u64>>,
-    /// Whether routes that refuse requests were left out.
+    /// `client_max_body_size` of each location that forwards.
+    body_sizes: Vec<Option<u64>>,
+    /// Whether the routes would forward what nginx refuses. Then nothing is translated.
     is_unsafe: bool,
     /// Addresses that are left out because they would expose what another address protects.
-    dropped: HashSet<String>,
+    dropped_addresses: HashSet<String>,
     /// Reason why drip may see other client addresses than nginx.
-    differ: Option<&'static str>,
+    why_addresses_differ: Option<&'static str>,
 }
 
-/// Returns the text of the settings if there is anything to forward.
+/// Returns the text of the settings if there is anything to forward. `main`: nginx's main file.
 pub(super) fn translate(tree: Vec<Directive>, files: &dyn Files, main: &Path) -> Option<String> {
     let (http_blocks, outside): (Vec<_>, Vec<_>) =
         tree.into_iter().partition(|it| it.name == "http");
@@ -90,24 +91,24 @@ pub(super) fn translate(tree: Vec<Directive>, files: &dyn Files, main: &Path) ->
         zones,
         origins: Origins { upstreams, tables },
         routes: Vec::new(),
-        bodies: Vec::new(),
+        body_sizes: Vec::new(),
         is_unsafe: false,
-        dropped: HashSet::new(),
-        differ: if has_sockets {
+        dropped_addresses: HashSet::new(),
+        why_addresses_differ: if has_sockets {
             Some("clients of a socket file have no address")
         } else {
             networks::why_addresses_differ(&http)
         },
     };
-    translation.servers(&servers, &scope);
+    translation.add_servers(&servers, &scope);
     let translated = &translation.zones.translated;
     let is_translated = |it: &Directive| translated.contains(&it.at.position());
-    directives::unknown(http.iter().filter(|it| !is_translated(it)));
+    directives::note_unknown(http.iter().filter(|it| !is_translated(it)));
     let has_origin = !translation.origins.tables.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
         return None;
     }
-    let mut sections = translation.gateway(&http, &servers);
+    let mut sections = translation.gateway_sections(&http, &servers);
     sections.append(&mut translation.origins.tables.sections);
     sections.append(&mut translation.zones.sections);
     sections.append(&mut translation.routes);

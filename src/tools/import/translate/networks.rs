@@ -22,23 +22,28 @@ pub(in crate::import) struct Networks {
 }
 
 impl Networks {
-    /// Translates these rules. `differ`: reason why drip may see other client addresses than nginx.
+    /// Translates these rules.
+    ///
+    /// `why_addresses_differ`: reason why drip may see other client addresses than nginx.
     ///
     /// # Errors
     ///
     /// Returns the reason why a route cannot express the rules; `None` if they allow no client.
-    pub(super) fn of(rules: &[&Directive], differ: Option<&str>) -> Result<Self, Option<String>> {
-        if let Some(why) = differ {
+    pub(super) fn of(
+        rules: &[&Directive],
+        why_addresses_differ: Option<&str>,
+    ) -> Result<Self, Option<String>> {
+        if let Some(why) = why_addresses_differ {
             return Err(Some(why.to_owned()));
         }
-        let mut decided = EffectiveRules::default();
+        let mut effective = EffectiveRules::default();
         for rule in rules {
-            if decided.add(rule).is_none() {
+            if effective.add(rule).is_none() {
                 let shown = rule.args.join(" ");
                 return Err(Some(format!("{} \"{shown}\" is not a network", rule.name)));
             }
         }
-        decided.networks().ok_or(None)
+        effective.networks().ok_or(None)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,15 +70,16 @@ fn text(network: &IpNet) -> String {
     }
 }
 
-/// The rules that can apply to a client, with their verdicts.
+/// The networks of rules that can apply to a client, in the order of the rules.
 #[derive(Default)]
 struct EffectiveRules {
     order: Vec<IpNet>,
+    /// Verdict on each network.
     is_allowed: HashMap<IpNet, bool>,
 }
 
 impl EffectiveRules {
-    /// Adds a rule behind the others; `None` if it is not a valid rule.
+    /// Adds a rule after the others; `None` if it is not a valid rule.
     fn add(&mut self, rule: &Directive) -> Option<()> {
         let [text] = &rule.args[..] else {
             return None;
@@ -93,6 +99,7 @@ impl EffectiveRules {
         Some(())
     }
 
+    /// Adds a network, unless an earlier rule covers all its clients.
     fn insert(&mut self, network: IpNet, is_allowed: bool) {
         let is_shadowed =
             self.is_allowed.contains_key(&network) || self.outer_verdict(network).is_some();
@@ -164,17 +171,17 @@ fn everybody() -> [IpNet; 2] {
 ///
 /// `trusted_proxies` applies to the whole gateway and yields the rightmost untrusted address.
 pub(super) fn why_addresses_differ(http: &[Directive]) -> Option<&'static str> {
-    let from = everywhere(http, "set_real_ip_from");
-    let mut all = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
-    let is_of_http = all.all(|name| everywhere(http, name).len() == named(http, name).count());
+    let proxies = everywhere(http, "set_real_ip_from");
+    let mut names = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"].iter();
+    let is_for_all = names.all(|name| everywhere(http, name).len() == named(http, name).count());
     let is_network =
         |it: &&Directive| network(it.arg(0)).is_some_and(|network| !is_mapped(&network));
     let value = |name: &str| named(http, name).next().map_or("", |it| it.arg(0));
-    let is_same = is_of_http
+    let is_same = is_for_all
         && value("real_ip_header").eq_ignore_ascii_case("x-forwarded-for")
         && value("real_ip_recursive") == "on"
-        && from.iter().all(is_network);
-    (!from.is_empty() && !is_same).then_some(
+        && proxies.iter().all(is_network);
+    (!proxies.is_empty() && !is_same).then_some(
         "drip does not find the address of the client in this way: it reads X-Forwarded-For of the networks in trusted_proxies, for all servers, as with real_ip_recursive on",
     )
 }

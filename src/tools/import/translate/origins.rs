@@ -11,30 +11,36 @@ use super::upstreams::{Member, Upstream, time, url};
 use crate::import::tree::Directive;
 
 /// The origins of the locations: one for each combination of upstream and settings.
-///
-/// The response timeout makes no separate origin: routes that differ set their own.
 pub(super) struct Origins {
     pub(super) upstreams: HashMap<String, Upstream>,
     pub(super) tables: OriginTables,
 }
 
-/// Destination of a location's requests: the name of the origin, the prefix that replaces the
-/// location's prefix, and the response timeout if it differs from the origin's.
-type Target = (String, Option<String>, Option<Duration>);
+/// Destination of a location's requests.
+pub(super) struct Target {
+    /// Name of the origin.
+    pub(super) origin: String,
+    /// Prefix that replaces the path of the location.
+    pub(super) prefix: Option<String>,
+    /// Response timeout, if it differs from the origin's.
+    pub(super) response_timeout: Option<Duration>,
+}
 
 impl Origins {
     /// Returns the destination of a location's requests.
     ///
-    /// `scope`: the blocks around `pass`. `path`: the path that a URI of `proxy_pass` replaces;
-    /// `None` for a regular expression.
+    /// `scope`: the blocks around the `proxy_pass`. `path`: the path that a URI of `proxy_pass`
+    /// replaces; `None` for a regular expression.
     ///
     /// # Errors
     ///
     /// Returns the reason why the location is left out.
-    pub(super) fn of(
+    pub(super) fn find(
         &mut self,
         pass: &Directive,
-        (server, scope, path): (&EnclosingServer, &Scope, Option<&str>),
+        server: &EnclosingServer,
+        scope: &Scope,
+        path: Option<&str>,
         connections: &Connections,
     ) -> Result<Target, String> {
         let target = pass.arg(0).split_once("://");
@@ -50,56 +56,60 @@ impl Origins {
         if rest.contains('$') {
             return Err("drip's origins have no variables; this location is left out".to_owned());
         }
-        let prefix = prefix(path, uri)?;
+        let prefix = replacing_prefix(path, uri)?;
         let upstream = self.upstreams.get(authority).cloned();
-        let group = upstream.is_some().then_some(authority);
+        let upstream_name = upstream.is_some().then_some(authority);
         let upstream = upstream.unwrap_or_else(|| Upstream {
-            servers: vec![Member::at(authority)],
+            servers: vec![Member::of_address(authority.to_owned())],
             ..Upstream::default()
         });
         // drip does not support TLS over socket files.
-        let is_spoken = |it: &Member| scheme == "http" || !it.address.starts_with("unix:");
-        let is_known = |it: &&Member| is_spoken(it) && probe::server(&url(scheme, &it.address));
-        let servers = upstream.servers.iter().filter(is_known).cloned();
-        let mut servers: Vec<Member> = servers.collect();
+        let has_scheme = |it: &Member| scheme == "http" || !it.address.starts_with("unix:");
+        let is_usable = |it: &Member| has_scheme(it) && probe::server(&url(scheme, &it.address));
+        let mut servers = upstream.servers;
+        servers.retain(is_usable);
         if servers.iter().all(|it| it.is_backup) {
             // Backup servers without primary servers act as primary servers.
             for it in &mut servers {
                 it.is_backup = false;
             }
         }
-        let servers: Vec<String> = servers.iter().map(|it| it.entry(scheme)).collect();
         if servers.is_empty() {
             return Err(
                 "there is no server that drip can use; this location is left out".to_owned(),
             );
         }
+        let servers: Vec<String> = servers.iter().map(|it| it.entry(scheme)).collect();
         let mut section = Section {
             comments: upstream.section.comments,
+            fields: vec![("servers", format!("[{}]", servers.join(", ")))],
             ..Section::default()
         };
-        let servers = format!("[{}]", servers.join(", "));
-        section.fields.push(("servers", servers));
         if scheme == "https" {
             let what = "drip verifies the certificate of the origin; nginx does so only with proxy_ssl_verify";
             note(pass, what);
         }
-        if let Some(timeout) = timeout("proxy_connect_timeout", scope) {
+        let timeout = |name| scope.get(name).and_then(time);
+        if let Some(timeout) = timeout("proxy_connect_timeout") {
             section.span("connect_timeout", timeout);
         }
-        let response_timeout = timeout("proxy_read_timeout", scope);
-        if let Some(most) = connections.most {
-            section.fields.push(("max_in_flight", most.to_string()));
+        if let Some(max_in_flight) = connections.max_in_flight {
+            section.count("max_in_flight", max_in_flight);
         }
-        let owner = connections.is_by_server.then_some(server.server);
+        let counting_server = connections.is_by_server.then_some(server.index);
         section.fields.extend(upstream.section.fields);
-        if let Some(host) = host(group, server.name, scope) {
+        if let Some(host) = host(upstream_name, server.host, scope) {
             section.text("host", &host);
         }
+        let response_timeout = timeout("proxy_read_timeout");
+        let tables = &mut self.tables;
         let (origin, response_timeout) =
-            self.tables
-                .named(section, owner, authority, response_timeout);
-        Ok((origin, prefix, response_timeout))
+            tables.find_or_add(section, counting_server, authority, response_timeout);
+        Ok(Target {
+            origin,
+            prefix,
+            response_timeout,
+        })
     }
 }
 
@@ -118,7 +128,7 @@ pub(super) fn note(pass: &Directive, what: &str) {
 /// # Errors
 ///
 /// Returns the reason why drip cannot express the replacement.
-fn prefix(path: Option<&str>, uri: &str) -> Result<Option<String>, String> {
+fn replacing_prefix(path: Option<&str>, uri: &str) -> Result<Option<String>, String> {
     match path {
         _ if uri.is_empty() => Ok(None),
         Some(path) if path == uri => Ok(None),
@@ -129,7 +139,7 @@ fn prefix(path: Option<&str>, uri: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Splits a target into the address and the URI.
+/// Splits the part of a URL after `://` into the address and the URI.
 fn split(rest: &str) -> (&str, &str) {
     if let Some(socket) = rest.strip_prefix("unix:") {
         let end = socket.find(':').unwrap_or(socket.len());
@@ -139,27 +149,20 @@ fn split(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-/// Returns the time of a directive, if it is set.
-fn timeout(name: &str, scope: &Scope) -> Option<Duration> {
-    time(scope.get(name)?)
-}
-
 /// Returns the host setting for `proxy_set_header Host`; `None` if it equals drip's default.
-fn host(group: Option<&str>, server_name: Option<&str>, scope: &Scope) -> Option<String> {
+fn host(upstream_name: Option<&str>, server_name: Option<&str>, scope: &Scope) -> Option<String> {
     let mut fields = scope.all("proxy_set_header").into_iter();
     let field = fields.find(|field| field.arg(0).eq_ignore_ascii_case("host"));
-    let own = || match group {
-        Some(name) if probe::origin_host(name) && name != "preserve" => name.to_owned(),
-        _ => "origin".to_owned(),
-    };
+    let of_upstream = upstream_name.filter(|it| probe::origin_host(it) && *it != "preserve");
+    let default = of_upstream.unwrap_or("origin").to_owned();
     let Some(field) = field else {
-        return Some(own());
+        return Some(default);
     };
     let value = field.arg(1);
     match value {
         "$host" | "$http_host" => None,
-        "$proxy_host" => Some(own()),
-        "$server_name" => server_name.map(str::to_owned).or_else(|| Some(own())),
+        "$proxy_host" => Some(default),
+        "$server_name" => Some(server_name.map_or(default, str::to_owned)),
         literal if probe::origin_host(literal) && !["preserve", "origin"].contains(&literal) => {
             Some(literal.to_owned())
         }

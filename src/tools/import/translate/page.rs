@@ -20,14 +20,19 @@ pub(in crate::import) struct Section {
 }
 
 impl Section {
-    /// Adds the largest of the body sizes in bytes, 0 for no limit; `usual` if there are none.
+    /// Adds `max_body_size`: the largest of the sizes in bytes, where 0 means no limit.
     ///
-    /// `differ`: the start of a comment for sizes that differ.
-    pub(in crate::import) fn largest_body(&mut self, sizes: &[u64], usual: u64, differ: &str) {
-        let most = sizes.iter().max_by_key(|size| (**size == 0, **size));
-        let most = most.copied().unwrap_or(usual);
-        let shown = show_size(most);
-        if sizes.iter().any(|size| *size != most) {
+    /// `default` is used without sizes. `differ`: the start of a comment for sizes that differ.
+    pub(in crate::import) fn add_largest_body(
+        &mut self,
+        sizes: &[u64],
+        default: u64,
+        differ: &str,
+    ) {
+        let largest = sizes.iter().max_by_key(|size| (**size == 0, **size));
+        let largest = largest.copied().unwrap_or(default);
+        let shown = show_size(largest);
+        if sizes.iter().any(|size| *size != largest) {
             let comment = format!("{differ}; drip has one for all, and {shown} is the largest");
             self.comments.push(comment);
         }
@@ -60,6 +65,7 @@ impl Section {
         section
     }
 
+    /// Adds a field with a text.
     pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
         // `$` in a key names drip's own variables, so environment variables must not be expanded
         // there.
@@ -70,10 +76,12 @@ impl Section {
         self.fields.push((name, quoted));
     }
 
+    /// Adds a field with a duration.
     pub(in crate::import) fn span(&mut self, name: &'static str, span: Duration) {
         self.fields.push((name, toml_string(&show_duration(span))));
     }
 
+    /// Adds a field with a number.
     pub(in crate::import) fn count(&mut self, name: &'static str, count: u32) {
         self.fields.push((name, count.to_string()));
     }
@@ -111,6 +119,9 @@ pub(super) fn absolute(folder: &Path, name: &str) -> String {
     path.display().to_string()
 }
 
+/// Maximum length of a table name, in characters.
+const MAX_NAME: usize = 100;
+
 /// Table names in use. All are different.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Names(HashSet<String>);
@@ -118,17 +129,18 @@ pub(in crate::import) struct Names(HashSet<String>);
 impl Names {
     /// Returns a unique table name similar to `like`, without forbidden characters.
     pub(in crate::import) fn unique(&mut self, like: &str) -> String {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let base = like.chars().take(100);
-        let mut base: String = base.map(|c| if fits(c) { c } else { '-' }).collect();
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let base = like.chars().take(MAX_NAME);
+        let mut base: String = base.map(|c| if is_allowed(c) { c } else { '-' }).collect();
         if base.is_empty() {
             base.push('-');
         }
-        let again = (2u32..).map(|number| format!("{base}-{number}"));
-        let mut names = std::iter::once(base.clone()).chain(again);
-        let name = names.find(|name| !self.0.contains(name));
-        let name = name.unwrap_or_default();
-        self.0.insert(name.clone());
+        let mut name = base.clone();
+        let mut number = 1;
+        while !self.0.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}-{number}");
+        }
         name
     }
 }
@@ -144,26 +156,26 @@ pub(in crate::import) struct OriginTables {
     pub(in crate::import) sections: Vec<Section>,
     /// Name and response timeout of each origin.
     ///
-    /// The key is its other fields, and the server for which its connections are counted. Without
-    /// such a server they are counted for all servers together.
+    /// The key is the origin's other fields, and the index of the server for which its connections
+    /// are counted; `None`: for all servers together.
     known: HashMap<(Fields, Option<usize>), (String, Duration)>,
     names: Names,
 }
 
 impl OriginTables {
-    /// Returns the name of the origin with these fields.
+    /// Returns the name of the origin with these fields. A new one gets a name similar to `like`.
     ///
-    /// Also returns the response timeout of the route if it differs from the origin's. The name of
-    /// a new origin is similar to `like`.
-    pub(in crate::import) fn named(
+    /// Also returns the response timeout of the route if it differs from the origin's.
+    /// `counting_server`: the server for which the connections are counted.
+    pub(in crate::import) fn find_or_add(
         &mut self,
         mut section: Section,
-        owner: Option<usize>,
+        counting_server: Option<usize>,
         like: &str,
         response_timeout: Option<Duration>,
     ) -> (String, Option<Duration>) {
         let timeout = response_timeout.unwrap_or(RESPONSE_TIMEOUT);
-        let key = (section.fields.clone(), owner);
+        let key = (section.fields.clone(), counting_server);
         if let Some((name, known)) = self.known.get(&key) {
             return (name.clone(), Some(timeout).filter(|it| it != known));
         }

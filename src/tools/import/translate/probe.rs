@@ -1,52 +1,55 @@
 //! Checks whether the settings accept a value, by parsing a file that contains it.
+//!
+//! Each function is named after the setting.
 
 use std::path::Path;
 
 use config::{parse, toml_string, toml_text};
 
-/// Fields of the test file's origin and route.
+/// Fields of the parsed file's origin and route.
 const SERVERS: &str = "servers = [\"http://a\"]";
 const PATH: &str = "path = \"/\"";
 
+/// Returns whether an origin can have this server.
 pub(in crate::import) fn server(url: &str) -> bool {
     let servers = format!("servers = [{}]", toml_string(url));
-    takes("", &servers, PATH)
+    is_valid("", &servers, PATH)
 }
 
 pub(super) fn listen(address: &str) -> bool {
     let listen = format!("listen = [{}]", toml_string(address));
-    takes(&listen, SERVERS, PATH)
+    is_valid(&listen, SERVERS, PATH)
 }
 
 pub(in crate::import) fn origin_host(host: &str) -> bool {
     let origin = format!("{SERVERS}\nhost = {}", toml_string(host));
-    takes("", &origin, PATH)
+    is_valid("", &origin, PATH)
 }
 
 pub(in crate::import) fn path(path: &str) -> bool {
-    takes("", SERVERS, &format!("path = {}", toml_string(path)))
+    is_valid("", SERVERS, &format!("path = {}", toml_string(path)))
 }
 
 /// Returns whether a route can replace `strip` with `add`.
 pub(in crate::import) fn rewrite(strip: &str, add: &str) -> bool {
     let (path, strip, add) = (toml_string(strip), toml_text(strip), toml_text(add));
     let route = format!("path = {path}\nstrip_prefix = {strip}\nadd_prefix = {add}");
-    takes("", SERVERS, &route)
+    is_valid("", SERVERS, &route)
 }
 
 pub(in crate::import) fn host(host: &str) -> bool {
     let route = format!("{PATH}\nhost = {}", toml_string(host));
-    takes("", SERVERS, &route)
+    is_valid("", SERVERS, &route)
 }
 
 /// Returns whether a route's `request_headers` or `response_headers` accept these TOML entries.
 pub(super) fn fields(field: &str, entries: &str) -> bool {
     let route = format!("{PATH}\n{field} = {{ {entries} }}");
-    takes("", SERVERS, &route)
+    is_valid("", SERVERS, &route)
 }
 
 /// Returns whether a file with these fields in its tables is valid.
-fn takes(server: &str, origin: &str, route: &str) -> bool {
+fn is_valid(server: &str, origin: &str, route: &str) -> bool {
     let text = format!(
         "[server]\nadmin = \"off\"\n{server}\n[origins.a]\n{origin}\n\
          [[routes]]\norigin = \"a\"\n{route}\n"

@@ -17,22 +17,26 @@ const CHECKS: &str = "access_by_lua access_by_lua_block access_by_lua_file auth_
 const RULES: [&str; 2] = ["allow", "deny"];
 
 /// Variables that depend only on the connection and the requested name.
-const OF_ADDRESS: &str = "$host $http_host $http_x_forwarded_proto $https $scheme $server_port";
+const CONNECTION_VARIABLES: &str =
+    "$host $http_host $http_x_forwarded_proto $https $scheme $server_port";
 
 /// Status with which drip refuses requests.
 const FORBIDDEN: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
-/// Reason why the requests of a location are refused.
+/// Protection of a location, and the status with which drip refuses its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Protection<'t> {
     pub(super) status: u16,
     at: SourceLocation<'t>,
+    /// The protecting directive, as nginx writes it.
     by: String,
     /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
-    /// Reason why drip cannot check the protection.
-    why: Option<String>,
+    /// Clients that are allowed, if drip can check the networks.
+    pub(super) networks: Option<Networks>,
+    /// Reason why drip cannot check the networks, if there is a special one.
+    why_unchecked: Option<String>,
 }
 
 impl<'t> Protection<'t> {
@@ -44,52 +48,48 @@ impl<'t> Protection<'t> {
         server: &'t [Directive<'t>],
         scope: &Scope<'t>,
     ) -> Option<Self> {
-        let blocks = [server, block];
         let by = |status, directive: &Directive<'t>| Self::new(status, directive, &directive.name);
-        let returns = blocks.iter().find_map(|block| Self::by_return(block));
-        returns
+        Self::by_return(server)
+            .or_else(|| Self::by_return(block))
             .or_else(|| Some(by(NOT_FOUND, scope.get("internal")?)))
-            .or_else(|| blocks.iter().find_map(|block| Self::by_condition(block)))
+            .or_else(|| Self::by_condition(server))
+            .or_else(|| Self::by_condition(block))
             .or_else(|| Some(by(FORBIDDEN, named(block, "limit_except").next()?)))
             .or_else(|| Self::inherited(scope))
     }
 
-    /// Returns the protection of a location.
+    /// Returns the protection of a location, with the networks if nothing else protects it.
     ///
     /// Its own directives protect it, and so does a `rewrite` if the server protects something:
-    /// nginx checks a rewritten request by its new path.
+    /// nginx checks a rewritten request by its new path. `why_addresses_differ`: see
+    /// [`Networks::of`].
     pub(super) fn of_location(
         block: &'t [Directive<'t>],
-        around: &EnclosingServer<'t>,
+        server: &EnclosingServer<'t>,
         scope: &Scope<'t>,
+        why_addresses_differ: Option<&str>,
     ) -> Option<Self> {
-        let own = Self::of(block, around.block, scope);
+        let own = Self::of(block, server.block, scope);
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
             return own;
         }
-        let of_server = rewrites(around.block, true).into_iter();
+        let of_server = rewrites(server.block, true).into_iter();
         let mut all = of_server.chain(rewrites(block, false));
-        let Some(rewrite) = all.next().filter(|_| around.protects) else {
-            return own;
-        };
-        let by = format!("rewrite {}", rewrite.args.join(" "));
-        Some(Self::new(FORBIDDEN, rewrite, &by))
+        if let Some(rewrite) = all.next().filter(|_| server.protects) {
+            let by = format!("rewrite {}", rewrite.args.join(" "));
+            return Some(Self::new(FORBIDDEN, rewrite, &by));
+        }
+        let mut own = own?;
+        match Networks::of(&scope.all_of(&RULES), why_addresses_differ) {
+            Ok(networks) => own.networks = Some(networks),
+            Err(why) => own.why_unchecked = why,
+        }
+        Some(own)
     }
 
     /// Returns the protection of a location by nested ones, which drip cannot separate from it.
     pub(super) fn by_nested(location: &Directive<'t>) -> Self {
         Self::new(FORBIDDEN, location, "a location within")
-    }
-
-    /// Returns the networks of allowed clients, if nothing else protects the location.
-    ///
-    /// `scope`: the blocks around the rules. `differ`: see [`Networks::of`]. Records the reason if drip cannot check the networks.
-    pub(super) fn networks(&mut self, scope: &Scope, differ: Option<&str>) -> Option<Networks> {
-        if !self.is_by_networks {
-            return None;
-        }
-        let networks = Networks::of(&scope.all_of(&RULES), differ);
-        networks.map_err(|why| self.why = why).ok()
     }
 
     fn new(status: u16, directive: &Directive<'t>, by: &str) -> Self {
@@ -98,7 +98,8 @@ impl<'t> Protection<'t> {
             at: directive.at,
             by: by.to_owned(),
             is_by_networks: false,
-            why: None,
+            networks: None,
+            why_unchecked: None,
         }
     }
 
@@ -118,14 +119,15 @@ impl<'t> Protection<'t> {
         // The first rule that matches a client applies. A client that matches none may pass.
         let is_open = |rule: &&Directive| rule.name == "allow" && rule.arg(0) == "all";
         let rules = scope.all_of(&RULES).into_iter();
-        let mut rules = rules.take_while(|rule| !is_open(rule));
-        let deny = rules.find(|rule| rule.name == "deny")?;
+        let mut effective = rules.take_while(|rule| !is_open(rule));
+        let deny = effective.find(|rule| rule.name == "deny")?;
         Some(Self {
             is_by_networks: true,
             ..Self::new(FORBIDDEN, deny, "deny")
         })
     }
 
+    /// Returns the protection by a `return` with an error status.
     fn by_return(block: &[Directive<'t>]) -> Option<Self> {
         named(block, "return").find_map(|directive| {
             let status = error_status(directive)?;
@@ -154,7 +156,7 @@ impl<'t> Protection<'t> {
             };
             let tested = condition.arg(0).trim_matches(['(', ')']);
             let is_elsewhere = target.starts_with("https://") || target.starts_with("$scheme://");
-            let is_plain = OF_ADDRESS.split(' ').any(|it| it == tested) && is_elsewhere;
+            let is_plain = CONNECTION_VARIABLES.split(' ').any(|it| it == tested) && is_elsewhere;
             (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
     }
@@ -162,7 +164,7 @@ impl<'t> Protection<'t> {
     /// Adds a note on the protection of the location `shown`, and that the location is refused.
     pub(super) fn note_refusal(&self, shown: &str) {
         let Self { status, by, .. } = self;
-        let why = match &self.why {
+        let why = match &self.why_unchecked {
             Some(why) => format!("{why}, so drip"),
             None => "drip does not check that, so it".to_owned(),
         };
@@ -172,12 +174,13 @@ impl<'t> Protection<'t> {
     }
 }
 
-/// Returns whether a location of a block, or a nested one, is protected.
-pub(super) fn is_within(block: &[Directive], server: &[Directive], scope: &Scope) -> bool {
+/// Returns whether something protects a location of a block, or a nested one.
+pub(super) fn protects_location(block: &[Directive], server: &[Directive], scope: &Scope) -> bool {
     named(block, "location").any(|location| {
         let inside = location.inside();
         let scope = scope.inside(inside);
-        Protection::of(inside, server, &scope).is_some() || is_within(inside, server, &scope)
+        Protection::of(inside, server, &scope).is_some()
+            || protects_location(inside, server, &scope)
     })
 }
 

@@ -21,10 +21,10 @@ pub(in crate::import) struct Location<'n> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Pattern {
     Exact(String),
-    /// A prefix. `stops`: it has `^~`, so nginx compares no regular expressions with its paths.
+    /// A prefix. With `^~`, nginx compares no regular expressions with its paths.
     Prefix {
         path: String,
-        stops: bool,
+        skips_regexes: bool,
     },
     /// A regular expression in drip's syntax.
     Regex(String),
@@ -47,13 +47,10 @@ pub(in crate::import) struct Forward {
     /// `None`: the origin's timeout applies.
     pub(in crate::import) response_timeout: Option<Duration>,
     pub(in crate::import) limits: Limits,
-    /// Prefix that is removed from paths, and prefix that is added instead.
-    pub(in crate::import) strip: Option<String>,
-    pub(in crate::import) add: Option<String>,
-    /// Fields that the origin gets instead of the client's.
-    pub(in crate::import) fields: Fields,
-    /// Fields that clients get instead of the origin's.
-    pub(in crate::import) responses: Fields,
+    pub(in crate::import) strip_prefix: Option<String>,
+    pub(in crate::import) add_prefix: Option<String>,
+    pub(in crate::import) request_headers: Fields,
+    pub(in crate::import) response_headers: Fields,
     /// Clients that are allowed.
     pub(in crate::import) networks: Networks,
 }
@@ -66,31 +63,27 @@ impl Forward {
             section.span("response_timeout", timeout);
         }
         self.networks.write(section);
-        for (name, prefix) in [("strip_prefix", &self.strip), ("add_prefix", &self.add)] {
-            if let Some(prefix) = prefix {
-                section.text(name, prefix);
-            }
+        if let Some(prefix) = &self.strip_prefix {
+            section.text("strip_prefix", prefix);
         }
-        let fields = [
-            ("request_headers", &self.fields),
-            ("response_headers", &self.responses),
-        ];
-        let fields = fields.map(|(name, fields)| Some((name, fields.toml()?)));
-        section.fields.extend(fields.into_iter().flatten());
-        let limits = &self.limits;
-        if limits.list.is_empty() {
-            return;
+        if let Some(prefix) = &self.add_prefix {
+            section.text("add_prefix", prefix);
         }
         let fields = &mut section.fields;
-        fields.push(("limits", format!("[{}]", limits.list.join(", "))));
-        fields.push(("reject_status", limits.status.to_string()));
-        if limits.dry_run {
-            fields.push(("dry_run", "true".to_owned()));
+        let headers = self.request_headers.toml();
+        fields.extend(headers.map(|headers| ("request_headers", headers)));
+        let headers = self.response_headers.toml();
+        fields.extend(headers.map(|headers| ("response_headers", headers)));
+        let limits = &self.limits;
+        if !limits.list.is_empty() {
+            fields.push(("limits", format!("[{}]", limits.list.join(", "))));
+            fields.push(("reject_status", limits.status.to_string()));
+            fields.extend(limits.dry_run.then(|| ("dry_run", "true".to_owned())));
         }
     }
 }
 
-/// Returns the tables of these routes. `comments` are written at the first.
+/// Returns the tables of these routes. `comments` are written above the first.
 pub(in crate::import) fn tables(
     locations: &[Location],
     host: Option<&str>,
@@ -100,7 +93,7 @@ pub(in crate::import) fn tables(
         let mut section = Section::new("[[routes]]");
         section.comments = std::mem::take(&mut comments);
         section.comments.extend(location.comments.iter().cloned());
-        section.text("path", &location.pattern.path());
+        section.text("path", &location.pattern.route_path());
         if let Some(host) = host {
             section.text("host", host);
         }
@@ -114,36 +107,25 @@ pub(in crate::import) fn tables(
     locations.iter().map(table).collect()
 }
 
-impl Action {
-    /// Returns whether the requests are refused.
-    pub(super) fn refuses(&self) -> bool {
-        !matches!(self, Self::Forward(_))
-    }
-}
-
 impl Pattern {
     /// Returns a prefix without `^~`.
     pub(in crate::import) fn prefix(path: impl Into<String>) -> Self {
         Self::Prefix {
             path: path.into(),
-            stops: false,
+            skips_regexes: false,
         }
     }
 
     /// Returns the path; `None` for a regular expression.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(super) fn literal_path(&self) -> Option<&str> {
         match self {
             Self::Exact(path) | Self::Prefix { path, .. } => Some(path),
             Self::Regex(_) => None,
         }
     }
 
-    pub(super) fn is_prefix(&self) -> bool {
-        matches!(self, Self::Prefix { .. })
-    }
-
     /// Returns the path in the syntax of a route.
-    pub(in crate::import) fn path(&self) -> String {
+    pub(in crate::import) fn route_path(&self) -> String {
         match self {
             Self::Exact(path) => format!("= {path}"),
             Self::Prefix { path, .. } => path.clone(),

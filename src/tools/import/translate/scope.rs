@@ -1,4 +1,4 @@
-//! The blocks around a directive, and the directives that it inherits from them.
+//! The blocks and the server around a directive, and the directives that it inherits from them.
 
 use crate::import::tree::Directive;
 
@@ -7,14 +7,15 @@ use crate::import::tree::Directive;
 pub(super) struct Scope<'t>(Vec<&'t [Directive<'t>]>);
 
 impl<'t> Scope<'t> {
+    /// Returns these blocks and `block` inside them.
     pub(super) fn inside(&self, block: &'t [Directive<'t>]) -> Self {
         let mut blocks = self.0.clone();
         blocks.push(block);
         Self(blocks)
     }
 
-    /// Returns the same blocks inside `block`, which applies where the inner ones say nothing.
-    pub(super) fn within(&self, block: &'t [Directive<'t>]) -> Self {
+    /// Returns these blocks inside `block`, whose directives apply where no other block has them.
+    pub(super) fn with_outermost(&self, block: &'t [Directive<'t>]) -> Self {
         let blocks = std::iter::once(block).chain(self.0.iter().copied());
         Self(blocks.collect())
     }
@@ -34,25 +35,30 @@ impl<'t> Scope<'t> {
     /// Returns the directives that apply here, for names that are inherited together, in order.
     pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive<'t>> {
         let is_named = |directive: &&Directive| names.contains(&&*directive.name);
-        let of = |block: &&'t [Directive<'t>]| block.iter().filter(is_named).collect::<Vec<_>>();
-        let mut blocks = self.0.iter().rev().map(of);
-        blocks.find(|found| !found.is_empty()).unwrap_or_default()
+        let mut by_block = self.0.iter().rev().map(|block| {
+            let found = block.iter().filter(is_named);
+            found.collect::<Vec<_>>()
+        });
+        let innermost = by_block.find(|found| !found.is_empty());
+        innermost.unwrap_or_default()
     }
 }
 
-/// The server that contains the locations.
+/// The server that contains the locations that are being translated.
 #[derive(Clone, Copy)]
 pub(super) struct EnclosingServer<'s> {
-    pub(super) server: usize,
-    pub(super) name: Option<&'s str>,
+    /// Index of the server in the file.
+    pub(super) index: usize,
+    /// First name that is a single host.
+    pub(super) host: Option<&'s str>,
     /// Whether the file has other servers.
     pub(super) has_others: bool,
     /// Whether nginx protects some requests of the server.
     pub(super) protects: bool,
     pub(super) block: &'s [Directive<'s>],
     pub(super) scope: &'s Scope<'s>,
-    /// Path of the enclosing location.
-    pub(super) within: Option<&'s str>,
+    /// Path of the enclosing location, if any.
+    pub(super) outer_path: Option<&'s str>,
 }
 
 /// Returns the directives of a block that have this name.

@@ -25,9 +25,10 @@ pub(super) struct Server<'t> {
 }
 
 impl<'t> Server<'t> {
+    /// Reads the block of `directive`. `http`: the block around it.
     pub(super) fn read(directive: &'t Directive<'t>, http: &Scope<'t>) -> Self {
         let block = directive.inside();
-        directives::unknown(block);
+        directives::note_unknown(block);
         let listens = named(block, "listen");
         let mut listens: Vec<_> = listens.filter_map(|it| Listen::read(it)).collect();
         if named(block, "listen").next().is_none() {
@@ -41,7 +42,7 @@ impl<'t> Server<'t> {
             names: Vec::new(),
             has_other_names: false,
             protects: Protection::of(&[], block, &scope).is_some()
-                || protection::is_within(block, block, &scope),
+                || protection::protects_location(block, block, &scope),
             forwards: !answers_all(block) && forwards(block),
         };
         for directive in named(block, "server_name") {
@@ -57,11 +58,12 @@ impl<'t> Server<'t> {
             return;
         }
         let lower = name.to_ascii_lowercase();
-        let both = match lower.strip_prefix('.') {
-            Some(whole) => vec![whole.to_owned(), format!("*.{whole}")],
+        // `.example.com` means the host itself and all hosts below it.
+        let names = match lower.strip_prefix('.') {
+            Some(host) => vec![host.to_owned(), format!("*.{host}")],
             None => vec![lower],
         };
-        for name in both {
+        for name in names {
             if !probe::host(&name) {
                 self.has_other_names = true;
                 at.note(format!("server_name {name}: drip has whole names and wildcards such as *.example.com; this one is left out"));
@@ -69,6 +71,11 @@ impl<'t> Server<'t> {
                 self.names.push(name);
             }
         }
+    }
+
+    /// Returns whether the server has an address with TLS.
+    pub(super) fn has_tls(&self) -> bool {
+        self.listens.iter().any(|listen| listen.has_tls)
     }
 
     /// Returns the first name that is a single host.

@@ -1,7 +1,6 @@
 //! Translates `upstream` blocks.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use config::{toml_string, toml_text};
@@ -32,16 +31,12 @@ pub(super) fn read(http: &[Directive]) -> HashMap<String, Upstream> {
             directive.at.note("upstream has no name; it is left out");
             continue;
         }
-        match upstreams.entry(name) {
-            Entry::Vacant(entry) => {
-                entry.insert(upstream(directive));
-            }
-            Entry::Occupied(entry) => {
-                let name = entry.key();
-                let what = format!("upstream {name} is defined already; this one is left out");
-                directive.at.note(what);
-            }
+        if upstreams.contains_key(&name) {
+            let what = format!("upstream {name} is defined already; this one is left out");
+            directive.at.note(what);
+            continue;
         }
+        upstreams.insert(name, read_upstream(directive));
     }
     upstreams
 }
@@ -54,15 +49,14 @@ pub(super) struct Member {
     weight: Option<u32>,
     pub(super) is_backup: bool,
     is_down: bool,
-    /// Maximum number of connections to the server.
-    most: Option<u32>,
+    max_in_flight: Option<u32>,
 }
 
 impl Member {
     /// Returns a server of which only the address is known.
-    pub(super) fn at(address: &str) -> Self {
+    pub(super) fn of_address(address: String) -> Self {
         Self {
-            address: address.to_owned(),
+            address,
             ..Self::default()
         }
     }
@@ -70,21 +64,24 @@ impl Member {
     /// Returns the entry of `servers` in TOML: the URL, or a table if there are further fields.
     pub(super) fn entry(&self, scheme: &str) -> String {
         let url = toml_text(&url(scheme, &self.address));
-        let weight = self.weight.map(|weight| format!(", weight = {weight}"));
-        let backup = self.is_backup.then(|| ", backup = true".to_owned());
-        let most = self.most.map(|most| format!(", max_in_flight = {most}"));
-        let more: String = [weight, backup, most].into_iter().flatten().collect();
-        if more.is_empty() {
-            return url;
+        let mut fields = vec![format!("url = {url}")];
+        fields.extend(self.weight.map(|weight| format!("weight = {weight}")));
+        fields.extend(self.is_backup.then(|| "backup = true".to_owned()));
+        fields.extend(
+            self.max_in_flight
+                .map(|count| format!("max_in_flight = {count}")),
+        );
+        match fields.len() {
+            1 => url,
+            _ => format!("{{ {} }}", fields.join(", ")),
         }
-        format!("{{ url = {url}{more} }}")
     }
 }
 
 /// Reads a server of an upstream; `None` if it has no address.
 ///
-/// `section`: table of the origin, for fields that drip has only for all servers together.
-fn member(directive: &Directive, section: &mut Section) -> Option<Member> {
+/// Adds to `section`, the table of the origin, the fields that drip has for all servers together.
+fn read_member(directive: &Directive, section: &mut Section) -> Option<Member> {
     let at = directive.at;
     let Some((address, args)) = directive.args.split_first() else {
         at.note("server has no address; it is left out");
@@ -93,32 +90,29 @@ fn member(directive: &Directive, section: &mut Section) -> Option<Member> {
     let address = address
         .strip_prefix("unix:")
         .map_or_else(|| with_port(address), |path| format!("unix:{path}"));
-    let mut member = Member {
-        address,
-        ..Member::default()
-    };
-    let mut own_fields = Section::default();
+    let mut member = Member::of_address(address);
+    let mut of_origin = Section::default();
     for arg in args {
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
         match (name, values::whole(value), values::time(value)) {
             ("weight", Some(1), _) | ("resolve", ..) => {}
             ("weight", Some(weight @ 1..=65_535), _) => member.weight = Some(weight),
             // In nginx 0 means that the server is never taken out.
-            ("max_fails", Some(0), _) => own_fields.count("max_fails", u32::MAX),
-            ("max_fails", Some(count), _) => own_fields.count("max_fails", count),
+            ("max_fails", Some(0), _) => of_origin.count("max_fails", u32::MAX),
+            ("max_fails", Some(count), _) => of_origin.count("max_fails", count),
             ("fail_timeout", _, Some(span)) if !span.is_zero() => {
-                own_fields.span("fail_timeout", span);
+                of_origin.span("fail_timeout", span);
             }
             // In nginx 0 means no limit.
             ("max_conns", Some(count), _) => {
-                member.most = Some(count.min(MAX_IN_FLIGHT)).filter(|most| *most > 0);
+                member.max_in_flight = Some(count.min(MAX_IN_FLIGHT)).filter(|it| *it > 0);
             }
             ("backup", ..) => member.is_backup = true,
             ("down", ..) => member.is_down = true,
             _ => at.note(format!("server: {arg} is not translated")),
         }
     }
-    for (name, value) in own_fields.fields {
+    for (name, value) in of_origin.fields {
         match section.fields.iter().find(|(known, _)| *known == name) {
             Some((_, known)) if *known == value => {}
             Some(_) => at.note(format!("{name} differs between servers, and drip has one value for all servers of an origin; that of the first is used")),
@@ -128,13 +122,13 @@ fn member(directive: &Directive, section: &mut Section) -> Option<Member> {
     Some(member)
 }
 
-fn upstream(directive: &Directive) -> Upstream {
+fn read_upstream(directive: &Directive) -> Upstream {
     let (block, notes) = (directive.inside(), directive.at.notes);
-    let before = notes.count();
+    let notes_before = notes.count();
     let mut upstream = Upstream::default();
     for directive in named(block, "server") {
         let at = directive.at;
-        let Some(member) = member(directive, &mut upstream.section) else {
+        let Some(member) = read_member(directive, &mut upstream.section) else {
             continue;
         };
         let address = &member.address;
@@ -149,24 +143,19 @@ fn upstream(directive: &Directive) -> Upstream {
             upstream.servers.push(member);
         }
     }
-    if let Some(balance) = balance(block) {
+    if let Some(directive) = named(block, "ip_hash").next() {
+        directive.at.note("ip_hash is translated to a hash of the whole address, and nginx hashes the first three numbers of IPv4: clients change their servers once");
+        let balance = toml_string("hash:$remote_addr");
         upstream.section.fields.push(("balance", balance));
     }
-    keep_alive(&mut upstream.section, block);
-    directives::unknown(block);
-    upstream.section.comments = notes.since(before);
+    add_keep_alive(&mut upstream.section, block);
+    directives::note_unknown(block);
+    upstream.section.comments = notes.since(notes_before);
     upstream
 }
 
-/// Returns the field `balance` for `ip_hash`; `None` if drip's default applies.
-fn balance(block: &[Directive]) -> Option<String> {
-    let directive = named(block, "ip_hash").next()?;
-    directive.at.note("ip_hash is translated to a hash of the whole address, and nginx hashes the first three numbers of IPv4: clients change their servers once");
-    Some(toml_string("hash:$remote_addr"))
-}
-
-/// Translates the number of idle connections that are kept, and their timeout.
-fn keep_alive(section: &mut Section, block: &[Directive]) {
+/// Adds the number of idle connections that are kept, and their timeout.
+fn add_keep_alive(section: &mut Section, block: &[Directive]) {
     if let Some(directive) = named(block, "keepalive").next() {
         match values::whole(directive.arg(0)) {
             Some(count) => section.count("keep_alive", count),
@@ -176,7 +165,7 @@ fn keep_alive(section: &mut Section, block: &[Directive]) {
         }
     }
     let directive = named(block, "keepalive_timeout").next();
-    if let Some(span) = directive.and_then(|it| time(it)) {
+    if let Some(span) = directive.and_then(time) {
         section.span("keep_alive_timeout", span);
     }
 }
@@ -186,13 +175,15 @@ pub(super) fn time(directive: &Directive) -> Option<Duration> {
     let text = directive.arg(0);
     let span = values::time(text).filter(|span| !span.is_zero());
     if span.is_none() {
-        let why = "is not a time that drip accepts; the default is used";
-        let what = format!("{}: \"{text}\" {why}", directive.name);
-        directive.at.note(what);
+        let name = &directive.name;
+        directive.at.note(format!(
+            "{name}: \"{text}\" is not a time that drip accepts; the default is used"
+        ));
     }
     span
 }
 
+/// Returns the URL of an address. That of a socket file has no scheme.
 pub(super) fn url(scheme: &str, address: &str) -> String {
     if address.starts_with("unix:") {
         address.to_owned()

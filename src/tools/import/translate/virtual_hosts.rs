@@ -6,31 +6,31 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Translation;
-use super::precedence::{is_whole, of_path, of_prefix, ordered};
+use super::precedence::{find_by_path, find_by_prefix, order_routes, takes_every_path};
 use super::protection::Protection;
 use super::route::{Action, Location, Pattern, tables};
 use super::scope::Scope;
 use super::server::Server;
 use crate::import::MAX_ROUTES;
 
-/// A server with the names that it keeps.
-struct Named<'s> {
-    index: usize,
+/// A server with the names for which it gets routes.
+struct NamedServer<'s> {
+    server: &'s Server<'s>,
     names: Vec<&'s str>,
-    own: Vec<Location<'s>>,
+    locations: Vec<Location<'s>>,
 }
 
 impl Translation<'_> {
-    /// Adds routes for the locations of all servers, `all`, under each of their names.
+    /// Adds routes for the locations of each server, `by_server`, under each of its names.
     ///
     /// `order`: the servers in order; for each name, the server that nginx chooses comes first.
-    /// `any`: the routes of hosts that have no server, which are those of `default`.
-    pub(super) fn virtual_hosts<'t>(
+    /// `default_routes`: the routes of `default`, which serves all hosts without a server.
+    pub(super) fn add_virtual_hosts<'t>(
         &mut self,
         servers: &'t [Server<'t>],
         (order, default): (&[usize], Option<usize>),
-        all: &[Vec<Location<'t>>],
-        any: &[Location<'t>],
+        by_server: &[Vec<Location<'t>>],
+        default_routes: &[Location<'t>],
         http: &Scope<'t>,
     ) {
         let mut wildcards: HashMap<&str, usize> = HashMap::new();
@@ -39,91 +39,90 @@ impl Translation<'_> {
                 wildcards.entry(name).or_insert(index);
             }
         }
-        let mut owners: HashMap<&str, usize> = HashMap::new();
-        let mut kept: Vec<Named<'t>> = Vec::new();
+        let mut taken_names: HashSet<&str> = HashSet::new();
+        let mut kept: Vec<NamedServer<'t>> = Vec::new();
         let others = order.iter().filter(|index| Some(**index) != default);
         // A default server that only redirects yields its names to the next server.
-        let default = default.filter(|it| !all[*it].is_empty() || servers[*it].protects);
+        let default = default.filter(|it| !by_server[*it].is_empty() || servers[*it].protects);
         if let Some(index) = default {
-            owners.extend(servers[index].names.iter().map(|name| (&**name, index)));
+            taken_names.extend(servers[index].names.iter().map(String::as_str));
         }
         for index in default.into_iter().chain(others.copied()) {
             let server = &servers[index];
             let protection = Protection::of(&[], server.block, &http.inside(server.block));
-            if all[index].is_empty() && protection.is_none() {
+            if by_server[index].is_empty() && protection.is_none() {
                 continue;
             }
-            let names = if Some(index) == default {
-                // For these hosts the routes for all hosts come after those of a wildcard.
+            let names: Vec<&str> = if Some(index) == default {
+                // The routes for all hosts serve these names, unless the wildcard of another server
+                // covers a name and would take its requests.
                 let is_other = |name: String| wildcards.get(&*name).is_some_and(|it| *it != index);
-                let names = server.names.iter().map(|name| &**name);
+                let names = server.names.iter().map(String::as_str);
                 names.filter(|name| covering(name).any(is_other)).collect()
             } else {
-                Self::free_names(server, index, &mut owners)
+                take_names(server, &mut taken_names)
             };
             if names.is_empty() {
                 continue;
             }
-            let mut own = all[index].clone();
-            if !own.iter().any(is_whole) {
-                own.push(rest(server, protection.as_ref()));
+            let mut locations = by_server[index].clone();
+            if !locations.iter().any(takes_every_path) {
+                locations.push(remaining_paths(server, protection.as_ref()));
             }
-            kept.push(Named { index, names, own });
+            kept.push(NamedServer {
+                server,
+                names,
+                locations,
+            });
         }
-        self.named(servers, &kept, any);
-    }
-
-    /// Returns the names of a server that no earlier server has.
-    fn free_names<'s>(
-        server: &'s Server,
-        index: usize,
-        owners: &mut HashMap<&'s str, usize>,
-    ) -> Vec<&'s str> {
-        if server.names.is_empty() {
-            server.at.note("this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
-        }
-        let mut free = Vec::new();
-        for name in &server.names {
-            if owners.contains_key(&**name) {
-                server.at.note(format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
-            } else {
-                owners.insert(name, index);
-                free.push(&**name);
-            }
-        }
-        free
+        self.add_named(servers, &kept, default_routes);
     }
 
     /// Adds the routes of each name.
-    fn named(&mut self, servers: &[Server], kept: &[Named], any: &[Location]) {
-        let all = kept.iter().flat_map(|named| {
-            let names = named.names.iter();
-            names.map(move |name| (*name, &named.own[..]))
+    fn add_named(&mut self, servers: &[Server], kept: &[NamedServer], default_routes: &[Location]) {
+        let hosts = kept.iter().flat_map(|server| {
+            let names = server.names.iter();
+            names.map(move |name| (*name, &server.locations[..]))
         });
-        let all: Vec<(&str, &[Location])> = all.collect();
-        let Some(routes) = of_hosts(any, &all, MAX_ROUTES) else {
+        let hosts: Vec<(&str, &[Location])> = hosts.collect();
+        let Some(routes) = routes_by_host(default_routes, &hosts) else {
             self.is_unsafe = true;
             let message = format!("there are more than {MAX_ROUTES} routes; nothing is translated");
             return servers[0].at.note(message);
         };
         let mut routes = routes.iter();
-        for named in kept {
-            let at = servers[named.index].at;
-            for (number, (name, own)) in named.names.iter().zip(&mut routes).enumerate() {
-                let comment = (number == 0).then(|| format!("{at}: server {name}"));
+        for NamedServer { server, names, .. } in kept {
+            for (number, (name, routes)) in names.iter().zip(&mut routes).enumerate() {
+                let comment = (number == 0).then(|| format!("{}: server {name}", server.at));
                 let comments = comment.into_iter().collect();
-                self.routes.extend(tables(own, Some(name), comments));
+                self.routes.extend(tables(routes, Some(name), comments));
             }
         }
     }
 }
 
-/// Returns the location for all paths that the server itself does not have.
+/// Takes the names of a server that no earlier server has. Notes the other names.
+fn take_names<'s>(server: &'s Server, taken_names: &mut HashSet<&'s str>) -> Vec<&'s str> {
+    if server.names.is_empty() {
+        server.at.note("this server has no server_name that a route can have, and import writes no routes by listen address; it is left out");
+    }
+    let mut free = Vec::new();
+    for name in &server.names {
+        if taken_names.insert(name) {
+            free.push(&**name);
+        } else {
+            server.at.note(format!("{name} has a server already, and import writes no routes by listen address; this one is left out for it"));
+        }
+    }
+    free
+}
+
+/// Returns a location that refuses all paths for which the server has no other location.
 ///
-/// No other server may take these requests.
-fn rest<'t>(server: &Server<'t>, protection: Option<&Protection>) -> Location<'t> {
+/// Without it, another server would take these requests.
+fn remaining_paths<'t>(server: &Server<'t>, protection: Option<&Protection>) -> Location<'t> {
     let notes = server.at.notes;
-    let before = notes.count();
+    let notes_before = notes.count();
     let shown = format!("server {}", server.names.join(" "));
     let status = if let Some(protection) = protection {
         protection.note_refusal(&shown);
@@ -134,84 +133,85 @@ fn rest<'t>(server: &Server<'t>, protection: Option<&Protection>) -> Location<'t
         404
     };
     Location {
-        comments: notes.since(before),
+        comments: notes.since(notes_before),
         ..Location::new(Pattern::prefix("/"), Action::Refuse(status), server.at)
     }
 }
 
 /// Returns the routes of each host, so that each host has exactly its own locations.
 ///
-/// Returns `None` if there are more than `most`. `any`: the routes of hosts that have no server.
-pub(in crate::import) fn of_hosts<'n>(
-    any: &[Location<'n>],
+/// Returns `None` if there are more than [`MAX_ROUTES`]. `default_routes`: the routes of hosts that
+/// have no server.
+pub(in crate::import) fn routes_by_host<'n>(
+    default_routes: &[Location<'n>],
     hosts: &[(&str, &[Location<'n>])],
-    most: usize,
 ) -> Option<Vec<Vec<Location<'n>>>> {
     let own: usize = hosts.iter().map(|(_, own)| own.len()).sum();
-    if any.len() + own > most {
+    let mut count = default_routes.len();
+    if count + own > MAX_ROUTES {
         return None;
     }
     let mut wildcards: Vec<_> = hosts.iter().filter(|it| it.0.starts_with('*')).collect();
-    // A wildcard comes after longer ones, which cover fewer hosts.
+    // A longer wildcard covers fewer hosts. Its routes depend on those of shorter wildcards.
     wildcards.sort_by_key(|(name, _)| name.len());
-    let mut routes_of: HashMap<&str, Vec<Location>> = HashMap::new();
+    let mut by_wildcard: HashMap<&str, Vec<Location>> = HashMap::new();
     for (name, own) in wildcards {
-        let outranks_regexes = has_regex(&wider(name, any, &routes_of));
-        routes_of.insert(name, ordered(own, outranks_regexes));
+        let outranks_regexes = has_regex(&wider_routes(name, default_routes, &by_wildcard));
+        by_wildcard.insert(name, order_routes(own, outranks_regexes));
     }
-    let mut count = any.len();
-    let mut all = Vec::new();
+    let mut by_host = Vec::new();
     for (name, own) in hosts {
-        let wider = wider(name, any, &routes_of);
-        let mut routes = ordered(own, has_regex(&wider));
+        let wider = wider_routes(name, default_routes, &by_wildcard);
+        let mut routes = order_routes(own, has_regex(&wider));
         routes.extend(copies(&routes, &wider));
         count += routes.len();
-        if count > most {
+        if count > MAX_ROUTES {
             return None;
         }
-        all.push(routes);
+        by_host.push(routes);
     }
-    Some(all)
+    Some(by_host)
 }
 
 /// Copies a host's locations for equal and longer paths of routes that cover more hosts.
 ///
-/// Without the copies those routes would take requests of this host.
+/// Without the copies, the wider routes would take requests of this host.
 fn copies<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'n>> {
     let mut copies: Vec<Location> = Vec::new();
-    let mut filled = HashSet::new();
-    for location in wider.iter().copied().flatten() {
-        let pattern = &location.pattern;
-        if !filled.insert(pattern.path()) {
+    let mut copied_paths = HashSet::new();
+    for Location { pattern, .. } in wider.iter().copied().flatten() {
+        if !copied_paths.insert(pattern.route_path()) {
             continue;
         }
-        let best = match pattern {
+        let found = match pattern {
             _ if own.iter().any(|known| known.pattern == *pattern) => None,
-            Pattern::Exact(path) => of_path(own, path),
+            Pattern::Exact(path) => find_by_path(own, path),
             Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => None,
-            Pattern::Prefix { path, .. } => of_prefix(own, path),
+            Pattern::Prefix { path, .. } => find_by_prefix(own, path),
             // All locations of this host are regular expressions then, and precede those of more
             // hosts.
             Pattern::Regex(_) => None,
         };
-        copies.extend(best.map(|best| Location {
+        copies.extend(found.map(|found| Location {
             pattern: pattern.clone(),
             comments: Vec::new(),
-            ..best.clone()
+            ..found.clone()
         }));
     }
     copies
 }
 
 /// Returns the routes that cover more hosts than this name and would take its requests.
-fn wider<'l, 'n>(
+fn wider_routes<'l, 'n>(
     name: &str,
-    any: &'l [Location<'n>],
-    routes_of: &'l HashMap<&str, Vec<Location<'n>>>,
+    default_routes: &'l [Location<'n>],
+    by_wildcard: &'l HashMap<&str, Vec<Location<'n>>>,
 ) -> Vec<&'l [Location<'n>]> {
-    let around = covering(name).filter_map(|it| routes_of.get(it.as_str()));
-    let around = around.map(Vec::as_slice);
-    std::iter::once(any).chain(around).collect()
+    let of_wildcards = covering(name).filter_map(|it| by_wildcard.get(it.as_str()));
+    let of_wildcards = of_wildcards.map(Vec::as_slice);
+    std::iter::once(default_routes)
+        .chain(of_wildcards)
+        .collect()
 }
 
 fn has_regex(routes: &[&[Location]]) -> bool {
@@ -221,7 +221,7 @@ fn has_regex(routes: &[&[Location]]) -> bool {
 
 /// Returns the wildcards that cover a host or wildcard, the longest first.
 pub(in crate::import) fn covering(name: &str) -> impl Iterator<Item = String> + '_ {
-    let whole = name.strip_prefix("*.").unwrap_or(name);
-    let dots = whole.match_indices('.');
-    dots.map(|(at, _)| format!("*{}", &whole[at..]))
+    let host = name.strip_prefix("*.").unwrap_or(name);
+    let dots = host.match_indices('.');
+    dots.map(|(dot, _)| format!("*{}", &host[dot..]))
 }

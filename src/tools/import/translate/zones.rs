@@ -1,6 +1,7 @@
 //! Translates the zones of `limit_req_zone` and `limit_conn_zone`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use config::{KeyError, KeyTemplate, Part, Variable};
 use limit::Rate;
@@ -11,11 +12,15 @@ use super::scope::named;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// Number of states in a megabyte, from nginx's documentation.
+/// Number of states of keys in a megabyte, from nginx's documentation.
 ///
 /// A state takes 128 bytes for requests and 64 bytes for connections.
 const REQUEST_STATES: u64 = 8000;
 const CONNECTION_STATES: u64 = 16_000;
+const MEGABYTE: u128 = 1 << 20;
+
+/// Default of nginx's rate.
+const DEFAULT_RATE: &str = "1r/s";
 
 /// The zones of `limit_req_zone` and `limit_conn_zone`, by nginx's names.
 #[derive(Default)]
@@ -32,9 +37,9 @@ pub(super) struct Zones {
 pub(super) enum Zone {
     /// Name of the zone in the settings.
     Limits(String),
-    /// The zone counts all connections, so its limits become limits of origins.
+    /// The zone counts all connections together. Its limits become limits of origins.
     Together,
-    /// The zone counts the connections of each server.
+    /// The zone counts the connections of each server. Its limits become limits of origins.
     ByServer,
     LeftOut,
 }
@@ -51,18 +56,19 @@ impl Zones {
         zones
     }
 
+    /// Translates a zone, and adds its section.
     fn define(&mut self, directive: &Directive, variables: &Variables) {
-        let (before, at, title) = (directive.at.notes.count(), directive.at, &*directive.name);
-        let is_of_requests = title == "limit_req_zone";
+        let (at, title) = (directive.at, &*directive.name);
+        let notes_before = at.notes.count();
+        let counts_requests = title == "limit_req_zone";
         let Some((key, args)) = directive.args.split_first() else {
             return at.note_of_limit(format!("{title} has no key; it is left out"));
         };
-        // Default of nginx's rate.
-        let (mut zone, mut rate) = (None, "1r/s");
+        let (mut zone, mut rate) = (None, DEFAULT_RATE);
         for arg in args {
             match arg.split_once('=') {
                 Some(("zone", text)) => zone = Some(text),
-                Some(("rate", text)) if is_of_requests => rate = text,
+                Some(("rate", text)) if counts_requests => rate = text,
                 _ if arg == "sync" => {
                     at.note("sync: drip's zones are not shared between hosts");
                 }
@@ -73,66 +79,68 @@ impl Zones {
             let message = format!("{title} has no zone=NAME:SIZE; it is left out");
             return at.note_of_limit(message);
         };
-        let zones = if is_of_requests {
+        let zones = if counts_requests {
             &mut self.requests
         } else {
             &mut self.connections
         };
-        if zones.contains_key(name) {
+        let Entry::Vacant(entry) = zones.entry(name.to_owned()) else {
             let message = format!("zone {name} is defined a second time; this one is left out");
             return at.note(message);
+        };
+        if !counts_requests && key == "$server_name" {
+            entry.insert(Zone::ByServer);
+            return;
         }
-        let became = if !is_of_requests && key == "$server_name" {
-            Zone::ByServer
-        } else if !is_of_requests && !key.is_empty() && !key.contains('$') {
-            Zone::Together
+        if !counts_requests && !key.is_empty() && !key.contains('$') {
+            entry.insert(Zone::Together);
+            return;
+        }
+        let exempting = variables.exempting(key);
+        let limited_key = exempting.as_ref().map_or(&**key, |it| &it.key);
+        let (rate, states) = if counts_requests {
+            (translate_rate(rate), REQUEST_STATES)
         } else {
-            let exempting = variables.exempting(key);
-            let limited = exempting.as_ref().map_or(&**key, |it| &it.key);
-            let (rate, states) = if is_of_requests {
-                (self::rate(rate), REQUEST_STATES)
-            } else {
-                (Ok("none".to_owned()), CONNECTION_STATES)
-            };
-            match self::key(limited).and_then(|key| Ok((key, rate?))) {
-                Ok((key, rate)) => {
-                    let own = self.names.unique(name);
-                    let keys = values::size(size).filter(|bytes| *bytes > 0);
-                    let keys = keys.map(|bytes| self::keys(bytes, states));
-                    if keys.is_none() {
-                        at.note(format!(
-                            "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
-                        ));
-                    }
-                    let exempt = exempting.map(|it| {
-                        self.translated.extend(it.positions);
-                        it.networks
-                    });
-                    let of = (&*key.to_string(), &*rate);
-                    let mut section = Section::zone(&own, of, keys, &exempt.unwrap_or_default());
-                    section.comments = at.notes.since(before);
-                    self.sections.push(section);
-                    Zone::Limits(own)
-                }
-                Err(why) => {
-                    let message = format!("zone {name} is left out, and so are its limits: {why}");
-                    at.note_of_limit(message);
-                    Zone::LeftOut
-                }
+            (Ok("none".to_owned()), CONNECTION_STATES)
+        };
+        let translated = translate_key(limited_key).and_then(|key| Ok((key.to_string(), rate?)));
+        let (key, rate) = match translated {
+            Ok(translated) => translated,
+            Err(why) => {
+                let message = format!("zone {name} is left out, and so are its limits: {why}");
+                at.note_of_limit(message);
+                entry.insert(Zone::LeftOut);
+                return;
             }
         };
-        zones.insert(name.to_owned(), became);
+        let own_name = self.names.unique(name);
+        let bytes = values::size(size).filter(|bytes| *bytes > 0);
+        if bytes.is_none() {
+            at.note(format!(
+                "zone {name}: \"{size}\" is not a size; max_keys keeps its default"
+            ));
+        }
+        let max_keys = bytes.map(|bytes| max_keys(bytes, states));
+        let mut exempt = Vec::new();
+        if let Some(exempting) = exempting {
+            self.translated.extend(exempting.positions);
+            exempt = exempting.networks;
+        }
+        let mut section = Section::zone(&own_name, (&key, &rate), max_keys, &exempt);
+        section.comments = at.notes.since(notes_before);
+        self.sections.push(section);
+        entry.insert(Zone::Limits(own_name));
     }
 }
 
 /// Returns the number of keys in a zone of this size.
-fn keys(bytes: u64, states: u64) -> String {
-    let keys = u128::from(bytes) * u128::from(states) / (1 << 20);
+fn max_keys(bytes: u64, states: u64) -> String {
+    let keys = u128::from(bytes) * u128::from(states) / MEGABYTE;
     keys.clamp(1, u128::from(u32::MAX)).to_string()
 }
 
 /// Translates a rate to drip's syntax.
-fn rate(text: &str) -> Result<String, String> {
+fn translate_rate(text: &str) -> Result<String, String> {
     let (count, unit) = match text.split_once("r/") {
         Some((count, unit @ ("s" | "m"))) => (count, unit),
         None => (text, "s"),
@@ -149,7 +157,7 @@ fn rate(text: &str) -> Result<String, String> {
 }
 
 /// Translates a key to drip's syntax.
-fn key(text: &str) -> Result<KeyTemplate, String> {
+fn translate_key(text: &str) -> Result<KeyTemplate, String> {
     let known = text.replace("$binary_remote_addr", "$remote_addr");
     let known = known.replace("${binary_remote_addr}", "${remote_addr}");
     let key = known.parse::<KeyTemplate>();
@@ -166,8 +174,8 @@ fn key(text: &str) -> Result<KeyTemplate, String> {
 
 /// Returns the first variable whose value differs between drip and nginx, if any.
 ///
-/// Such variables are drip's own tokens, groups of paths, and certificates of clients, which an
-/// imported file does not request.
+/// These are tokens, groups of paths, and certificates of clients, which an imported file does not
+/// request.
 pub(super) fn foreign(template: &KeyTemplate) -> Option<&Variable> {
     template.parts().iter().find_map(|part| match part {
         Part::Variable(
