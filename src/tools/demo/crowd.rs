@@ -26,6 +26,7 @@ const BURSTS: [(u64, usize); 11] = [
     (93, 2),
 ];
 
+/// Number of tenths in a round.
 const ROUND: u64 = 100;
 
 /// Delay of a burst after the start of its tenth.
@@ -54,20 +55,22 @@ impl Crowd {
     }
 
     /// Sends the burst of a tenth, if there is one. Tenths are counted from the start.
-    pub(super) fn come(&self, tenth: u64) {
-        let round = tenth % ROUND;
-        let burst = BURSTS.iter().find(|(at, _)| *at == round);
-        let burst = burst.map_or(0, |(_, burst)| *burst);
-        let bar = usize::try_from(tenth).unwrap_or_default() % TENTHS;
-        for _ in 0..burst {
-            let taken = self.tally.with(|counts| {
-                let room = counts.in_flight() < MAX_IN_FLIGHT;
-                if room {
-                    counts.came(bar);
+    pub(super) fn send_burst(&self, tenth: u64) {
+        let in_round = tenth % ROUND;
+        let burst = BURSTS
+            .iter()
+            .find(|(burst_tenth, _)| *burst_tenth == in_round);
+        let count = burst.map_or(0, |(_, count)| *count);
+        let in_second = usize::try_from(tenth).unwrap_or_default() % TENTHS;
+        for _ in 0..count {
+            let has_room = self.tally.with(|counts| {
+                let has_room = counts.in_flight < MAX_IN_FLIGHT;
+                if has_room {
+                    counts.record_sent(in_second);
                 }
-                room
+                has_room
             });
-            if taken {
+            if has_room {
                 let request = self.client.get(&self.url);
                 let request = request.insert_header((header::USER_AGENT, CROWD));
                 actix_rt::spawn(call(request, self.tally.clone()));
@@ -76,10 +79,11 @@ impl Crowd {
     }
 }
 
+/// Sends a request into its tenth, and records its end.
 async fn call(request: ClientRequest, tally: Tally) {
     tokio::time::sleep(INTO_THE_TENTH).await;
     let outcome = send(request).await;
-    tally.with(|counts| counts.ended(outcome));
+    tally.with(|counts| counts.record_end(outcome));
 }
 
 /// Returns a client that connects from `address` and waits as long as the queue takes.

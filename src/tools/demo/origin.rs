@@ -35,7 +35,7 @@ pub(super) fn listen(address: SocketAddr, tally: Tally) -> io::Result<Server> {
 async fn answer(request: HttpRequest, tally: Data<Tally>) -> HttpResponse {
     let now = clock::now();
     let agent = request.headers().get(USER_AGENT);
-    tally.with(|counts| counts.left(now, agent.is_some_and(|agent| agent == CROWD)));
+    tally.with(|counts| counts.record_reached(now, agent.is_some_and(|agent| agent == CROWD)));
     HttpResponse::Ok()
         .content_type("text/plain; charset=utf-8")
         .body("Hello from the sample origin\n")

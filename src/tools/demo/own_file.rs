@@ -3,14 +3,14 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 
 use tempfile::TempDir;
 
 /// A configuration file in a temporary folder. Dropping the value removes the folder.
 pub(super) struct OwnFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     _folder: TempDir,
     pub(super) addresses: Addresses,
 }
@@ -39,10 +39,6 @@ impl OwnFile {
     /// Replaces the text, as a user who saves the file does.
     pub(super) fn save(&self, text: &str) -> io::Result<()> {
         fs::write(&self.path, text)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

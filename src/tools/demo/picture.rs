@@ -45,16 +45,20 @@ impl Picture {
 
     /// Formats the line of one second.
     pub(super) fn line(self, number: u64, second: &Second, pace: Pace) -> String {
-        let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
-        let departures = self.paint(Colour::Green, sparkline(&second.left));
-        let [came, left] = [second.came, second.left].map(|bars| bars.iter().sum::<u32>());
+        let arrivals = self.paint(Colour::Yellow, sparkline(&second.sent));
+        let departures = self.paint(Colour::Green, sparkline(&second.reached));
+        let [sent, reached] =
+            [second.sent, second.reached].map(|tenths| tenths.iter().sum::<u32>());
         let queue = bar(second.waiting, pace.burst);
-        let every = second.gaps.evenness().map_or(String::new(), |(mean, off)| {
-            format!("{} ±{:.2}", milliseconds(mean, 1), off * 1000.0)
-        });
+        let every = second
+            .gaps
+            .evenness()
+            .map_or(String::new(), |(mean, deviation)| {
+                format!("{} ±{:.2}", milliseconds(mean, 1), deviation * 1000.0)
+            });
         let rejected = self.warn(second.rejected, format!("{:>3}", second.rejected));
         let mut line = format!(
-            "{number:>4}s {arrivals} {came:>3}  {queue} {:>3}  {departures} {left:>3}  {every:<15} {rejected}  {}",
+            "{number:>4}s {arrivals} {sent:>3}  {queue} {:>3}  {departures} {reached:>3}  {every:<15} {rejected}  {}",
             second.waiting, pace.rate
         );
         if second.failed > 0 {
@@ -93,12 +97,12 @@ fn sparkline(numbers: &[u32]) -> String {
     numbers.iter().map(bar).collect()
 }
 
-/// Draws a bar for `taken` of `most`. Even a single waiting request is visible.
-fn bar(taken: usize, most: u32) -> String {
-    let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
-    let full = taken.min(most).saturating_mul(WIDTH).div_ceil(most);
-    let full = full.min(WIDTH);
-    "█".repeat(full) + &"░".repeat(WIDTH - full)
+/// Draws a bar for `waiting` of `burst`. Even a single waiting request is visible.
+fn bar(waiting: usize, burst: u32) -> String {
+    let burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
+    let filled = waiting.min(burst).saturating_mul(WIDTH).div_ceil(burst);
+    let filled = filled.min(WIDTH);
+    "█".repeat(filled) + &"░".repeat(WIDTH - filled)
 }
 
 /// Writes a line to standard output.

@@ -12,7 +12,7 @@ use super::own_file::OwnFile;
 use super::pace::Pace;
 use super::picture::{HEADING, Picture, milliseconds, say};
 use super::stage::{self, InForce, SceneClock, next_gateway};
-use super::tally::{Tally, Total};
+use super::tally::{Second, Tally};
 use crate::starter;
 
 /// Number of lines between two headings, so that one is always visible.
@@ -32,7 +32,7 @@ pub(super) async fn play() -> io::Result<()> {
     say(format!(
         "\n{}\nnext: `drip demo --scene fair` shows a backend that one client floods and nine do not\n\
          to keep a file like this one: `drip init`",
-        summary(seconds.get(), &tally.with(|counts| counts.total()))
+        summary(seconds.get(), &tally.with(|counts| counts.total))
     ))
 }
 
@@ -55,7 +55,7 @@ async fn show(
         counts.retune(pace.rate.interval());
         counts.next_second(beat.began)
     });
-    crowd.come(0);
+    crowd.send_burst(0);
     loop {
         tokio::select! {
             (tenth, has_second_ended) = beat.next() => {
@@ -68,12 +68,9 @@ async fn show(
                     seconds.set(seconds.get() + 1);
                     say(picture.line(seconds.get(), &ended, pace))?;
                 }
-                crowd.come(tenth);
+                crowd.send_burst(tenth);
             }
             gateway = next_gateway(&mut in_force) => {
-                let Some(gateway) = gateway else {
-                    return std::future::pending().await;
-                };
                 let saved = rate_location(file);
                 let (old, new) = (pace.rate, Pace::of(gateway.settings()));
                 let what = match new {
@@ -93,10 +90,10 @@ async fn show(
 
 /// Formats the location of the rate: the file, and the number of its first line with a rate.
 fn rate_location(file: &OwnFile) -> String {
-    let text = fs::read_to_string(file.path()).unwrap_or_default();
+    let text = fs::read_to_string(&file.path).unwrap_or_default();
     let line = text.lines().position(|line| line.starts_with("rate"));
     let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
-    format!("{}{line}", file.path().display())
+    format!("{}{line}", file.path.display())
 }
 
 /// Formats an introduction for new users.
@@ -115,17 +112,21 @@ fn introduction(file: &OwnFile, Pace { rate, burst }: Pace) -> String {
 }
 
 /// Formats the summary at the end.
-fn summary(seconds: u64, total: &Total) -> String {
+fn summary(seconds: u64, total: &Second) -> String {
+    let [sent, reached] = [total.sent, total.reached].map(|tenths| tenths.iter().sum::<u32>());
     let failed = match total.failed {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let pace = total.gaps.evenness().map_or(String::new(), |(_, off)| {
-        let off = milliseconds(off, 2);
-        format!("; while some waited, departures kept the pace to ±{off}")
-    });
+    let pace = total
+        .gaps
+        .evenness()
+        .map_or(String::new(), |(_, deviation)| {
+            let deviation = milliseconds(deviation, 2);
+            format!("; while some waited, departures kept the pace to ±{deviation}")
+        });
     format!(
-        "{seconds} s: {} arrived, {} left, {} rejected, {} still waiting{failed}{pace}",
-        total.came, total.left, total.rejected, total.waiting
+        "{seconds} s: {sent} arrived, {reached} left, {} rejected, {} still waiting{failed}{pace}",
+        total.rejected, total.waiting
     )
 }

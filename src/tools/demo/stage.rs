@@ -32,7 +32,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     tally: Tally,
     scene: impl FnOnce(InForce) -> S,
 ) -> io::Result<()> {
-    let loaded = server::load(file.path(), true).map_err(io::Error::other)?;
+    let loaded = server::load(&file.path, true).map_err(io::Error::other)?;
     actix_rt::spawn(origin::listen(file.addresses.origin, tally)?);
     // The picture shows successes and rejections, so the log leaves them out.
     let log = &loaded.settings.log;
@@ -61,14 +61,19 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     }
 }
 
+/// Waits for a signal that stops the program.
 async fn interrupted(signals: &mut Signals) {
     while signals.next().await != SignalRequest::Stop {}
 }
 
-/// Waits for the next gateway that comes into force; `None` if the gateway has ended.
-pub(super) async fn next_gateway(in_force: &mut InForce) -> Option<Arc<Gateway>> {
-    in_force.changed().await.ok()?;
-    in_force.borrow_and_update().clone()
+/// Waits for the next gateway that comes into force. Waits for ever if the gateway has ended.
+pub(super) async fn next_gateway(in_force: &mut InForce) -> Arc<Gateway> {
+    while in_force.changed().await.is_ok() {
+        if let Some(gateway) = in_force.borrow_and_update().clone() {
+            return gateway;
+        }
+    }
+    std::future::pending().await
 }
 
 /// The clock of a scene: its tenths of a second, counted from the start.
@@ -80,6 +85,7 @@ pub(super) struct SceneClock {
 }
 
 impl SceneClock {
+    /// Starts the clock now.
     pub(super) async fn start() -> Self {
         let mut ticks = interval(TENTH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -57,8 +57,9 @@ async fn show(
         tokio::select! {
             (tenth, has_second_ended) = beat.next() => {
                 if has_second_ended {
-                    let left = reached.with(|counts| counts.next_second(clock::now()).left);
-                    screen::line(beat.seconds, &score.next_second(), left.iter().sum())?;
+                    let second = reached.with(|counts| counts.next_second(clock::now()));
+                    let count = second.reached.iter().sum();
+                    screen::line(beat.seconds, &score.next_second(), count)?;
                     match (beat.seconds >= end, is_shared) {
                         (true, true) => return Ok(()),
                         (true, false) => file.save(&text(&file.addresses, &format!("{SHARE}\n")))?,
@@ -68,9 +69,6 @@ async fn show(
                 clients.send(tenth, score);
             }
             gateway = next_gateway(&mut in_force) => {
-                let Some(gateway) = gateway else {
-                    return std::future::pending().await;
-                };
                 let mut origins = gateway.settings().origins.iter();
                 if !is_shared && origins.any(|origin| origin.share.is_some()) {
                     (score, is_shared) = (with, true);

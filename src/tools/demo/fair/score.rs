@@ -29,7 +29,7 @@ pub(super) struct Results {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     /// Time from sending to the answer, of each answered request.
-    waits: Vec<Duration>,
+    pub(super) waits: Vec<Duration>,
     pub(super) rejected: u32,
     /// Requests that got neither the origin's answer nor a rejection.
     pub(super) failed: u32,
@@ -63,10 +63,6 @@ impl Score {
 }
 
 impl Group {
-    pub(super) fn answered(&self) -> usize {
-        self.waits.len()
-    }
-
     /// Returns whether no request has ended.
     pub(super) fn is_empty(&self) -> bool {
         self.waits.is_empty() && self.rejected == 0 && self.failed == 0

@@ -1,6 +1,5 @@
 //! The text that the scene `fair` prints.
 
-use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ const HEADING: &str = "      \
 
 /// Prints an introduction for new users, and the first heading.
 pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
-    let path = file.path().display();
+    let path = file.path.display();
     say(format!(
         "drip demo --scene fair: one client floods a backend, nine do not\n\n\
          \x20 the origin    stands in for your backend; its gate sends it {RATE}, all clients together\n\
@@ -37,7 +36,7 @@ pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
 
 /// Prints that the file was saved with `share` and is in force.
 pub(super) fn shared(file: &OwnFile) -> io::Result<()> {
-    let path = file.path().display();
+    let path = file.path.display();
     say("")?;
     part(&format!(
         "{path} was saved with {SHARE}: clients take turns"
@@ -49,12 +48,12 @@ fn part(title: &str) -> io::Result<()> {
     say(format!("{title}\n\n{HEADING}"))
 }
 
-/// Prints the line of one second.
-pub(super) fn line(number: u64, second: &Results, left: u32) -> io::Result<()> {
+/// Prints the line of one second. `reached`: number of requests that reached the origin.
+pub(super) fn line(number: u64, second: &Results, reached: u32) -> io::Result<()> {
     let picture = Picture::of_stdout();
     let Results { flood, light } = second;
     let mut line = format!(
-        "{number:>4}s {}   {}   {left:>4}",
+        "{number:>4}s {}   {}   {reached:>4}",
         columns(light, picture),
         columns(flood, picture)
     );
@@ -68,13 +67,14 @@ pub(super) fn line(number: u64, second: &Results, left: u32) -> io::Result<()> {
 fn columns(group: &Group, picture: Picture) -> String {
     format!(
         "{:>8}  {}  {:>7}  {:>7}",
-        group.answered(),
+        group.waits.len(),
         picture.warn(group.rejected, format!("{:>8}", group.rejected)),
         shown(group.median()),
         shown(group.worst())
     )
 }
 
+/// Formats a wait in milliseconds.
 fn shown(wait: Option<Duration>) -> String {
     wait.map_or("-".to_owned(), |wait| milliseconds(wait.as_secs_f64(), 0))
 }
@@ -88,14 +88,13 @@ pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
         }
         let mut line = format!(
             "{part:<14} the nine got {} answers and {} rejections; median wait {}, worst {}",
-            light.answered(),
+            light.waits.len(),
             light.rejected,
             shown(light.median()),
             shown(light.worst())
         );
         if light.failed > 0 {
-            // Writing to a string does not fail.
-            let _ = write!(line, "; {} failed", light.failed);
+            line += &format!("; {} failed", light.failed);
         }
         say(line)?;
     }

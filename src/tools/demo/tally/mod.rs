@@ -19,6 +19,7 @@ pub(super) const TENTHS: usize = 10;
 pub(super) struct Tally(Arc<Mutex<Counts>>);
 
 impl Tally {
+    /// Reads or changes the counts.
     pub(super) fn with<T>(&self, count: impl FnOnce(&mut Counts) -> T) -> T {
         // A panic elsewhere cannot leave these numbers half changed, so a poisoned lock is safe to
         // use.
@@ -26,19 +27,22 @@ impl Tally {
     }
 }
 
-/// Counts since the last line, and in total.
+/// Counts of the current second and of the whole run, with what is needed to keep them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     now: Second,
-    total: Total,
-    in_flight: usize,
+    /// Sums of the seconds that have ended.
+    pub(super) total: Second,
+    /// Requests sent and not answered yet.
+    pub(super) in_flight: usize,
+    /// Requests sent that have not reached the origin yet.
     waiting: usize,
     /// Start of the second of [`Counts::now`].
     began: Moment,
     /// Interval between two departures at the configured rate.
     interval: Duration,
-    /// Instant of the last departure, if a request was waiting behind it.
-    ahead: Option<Moment>,
+    /// Instant of the last departure, if another request was waiting then.
+    last_departure: Option<Moment>,
 }
 
 /// Outcome of a request.
@@ -52,13 +56,13 @@ pub(super) enum Outcome {
     Failed,
 }
 
-/// The counts of one second.
+/// The counts of one second, or the sums of several seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
     /// Requests that the clients sent, in each tenth.
-    pub(super) came: [u32; TENTHS],
+    pub(super) sent: [u32; TENTHS],
     /// Requests that reached the origin, in each tenth.
-    pub(super) left: [u32; TENTHS],
+    pub(super) reached: [u32; TENTHS],
     pub(super) rejected: u32,
     /// Requests that got neither the origin's answer nor a rejection.
     pub(super) failed: u32,
@@ -67,15 +71,18 @@ pub(super) struct Second {
     pub(super) gaps: Gaps,
 }
 
-/// The counts of the whole run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Total {
-    pub(super) came: u64,
-    pub(super) left: u64,
-    pub(super) rejected: u64,
-    pub(super) failed: u64,
-    pub(super) waiting: usize,
-    pub(super) gaps: Gaps,
+impl Second {
+    /// Adds the next second.
+    fn add(&mut self, next: &Self) {
+        for tenth in 0..TENTHS {
+            self.sent[tenth] += next.sent[tenth];
+            self.reached[tenth] += next.reached[tenth];
+        }
+        self.rejected += next.rejected;
+        self.failed += next.failed;
+        self.waiting = next.waiting;
+        self.gaps.merge(next.gaps);
+    }
 }
 
 /// The gaps between departures while a request was waiting, compared with the configured interval.
@@ -109,30 +116,30 @@ impl Gaps {
 
 impl Counts {
     /// Records that the clients send a request, in this tenth of the second.
-    pub(super) fn came(&mut self, tenth: usize) {
-        if let Some(bar) = self.now.came.get_mut(tenth) {
-            *bar += 1;
+    pub(super) fn record_sent(&mut self, tenth: usize) {
+        if let Some(count) = self.now.sent.get_mut(tenth) {
+            *count += 1;
         }
         self.in_flight += 1;
         self.waiting += 1;
     }
 
-    /// Records that a request reached the origin.
-    pub(super) fn left(&mut self, at: Moment, of_the_crowd: bool) {
-        if of_the_crowd {
+    /// Records that a request reached the origin at `now`. `is_own`: a client of the demo sent it.
+    pub(super) fn record_reached(&mut self, now: Moment, is_own: bool) {
+        if is_own {
             self.waiting = self.waiting.saturating_sub(1);
         }
-        let tenth = at.since(self.began).as_nanos() / TENTH.as_nanos();
+        let tenth = now.since(self.began).as_nanos() / TENTH.as_nanos();
         let tenth = usize::try_from(tenth).unwrap_or(usize::MAX).min(TENTHS - 1);
-        self.now.left[tenth] += 1;
-        if let Some(ahead) = self.ahead {
-            self.now.gaps.add(at.since(ahead), self.interval);
+        self.now.reached[tenth] += 1;
+        if let Some(last) = self.last_departure {
+            self.now.gaps.add(now.since(last), self.interval);
         }
-        self.ahead = (self.waiting > 0).then_some(at);
+        self.last_departure = (self.waiting > 0).then_some(now);
     }
 
     /// Records the end of a request.
-    pub(super) fn ended(&mut self, outcome: Outcome) {
+    pub(super) fn record_end(&mut self, outcome: Outcome) {
         self.now.rejected += u32::from(outcome == Outcome::Rejected);
         self.now.failed += u32::from(outcome == Outcome::Failed);
         if outcome != Outcome::Answered {
@@ -140,15 +147,9 @@ impl Counts {
         }
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
-            // A request that fails behind the origin is subtracted twice. Resetting the count here
-            // corrects that error.
+            // A request that fails after it reached the origin was subtracted twice.
             self.waiting = 0;
         }
-    }
-
-    /// Returns the number of requests sent and not answered yet.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight
     }
 
     /// Sets the interval of a new rate.
@@ -158,7 +159,7 @@ impl Counts {
     pub(super) fn retune(&mut self, interval: Duration) {
         self.total.gaps.merge(std::mem::take(&mut self.now.gaps));
         self.interval = interval;
-        self.ahead = None;
+        self.last_departure = None;
     }
 
     /// Ends the current second, and begins the next at `began`.
@@ -168,20 +169,7 @@ impl Counts {
             waiting: self.waiting,
             ..std::mem::take(&mut self.now)
         };
-        let sum = |bars: [u32; TENTHS]| bars.into_iter().map(u64::from).sum::<u64>();
-        self.total.came += sum(ended.came);
-        self.total.left += sum(ended.left);
-        self.total.rejected += u64::from(ended.rejected);
-        self.total.failed += u64::from(ended.failed);
-        self.total.gaps.merge(ended.gaps);
+        self.total.add(&ended);
         ended
-    }
-
-    /// Returns the counts up to the end of the last second.
-    pub(super) fn total(&self) -> Total {
-        Total {
-            waiting: self.waiting,
-            ..self.total
-        }
     }
 }
