@@ -8,8 +8,8 @@ use clap::Args;
 use config::{self, KeyTemplate, Route, Zone};
 use gateway::replay::Form;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::{complain, exit_code, print};
 use tools::learned_costs;
+use tools::output::{complain, exit_code, print};
 use tools::trace::form;
 
 /// Arguments of `drip advise`.
@@ -52,19 +52,19 @@ pub fn advise(arguments: &AdviseArguments) -> ExitCode {
 
 /// Reads the logs. Returns `None` if there is nothing to advise.
 fn read(arguments: &AdviseArguments) -> io::Result<Option<Advice>> {
-    let survey = Survey::new(arguments.key.clone(), MAX_KEYS)?;
-    let mut survey = match (&arguments.config, &arguments.zone) {
-        (_, None) => survey,
-        (None, Some(zone)) => survey.of_zone(zone.clone()),
-        (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
-    };
+    let mut survey = Survey::new(arguments.key.clone(), MAX_KEYS)?;
+    if let Some(name) = &arguments.zone {
+        let file = arguments.config.as_ref();
+        let file_zone = file.map(|file| zone_in(file, name)).transpose()?;
+        survey = survey.with_zone(name, file_zone);
+    }
     let read = advise::read(&arguments.logs, arguments.format, &mut survey)?;
     if arguments.zone.is_some() && arguments.config.is_none() && survey.form == Some(Form::Csv) {
         return Err(io::Error::other(
             "--zone needs drip's own log: the lines of a CSV contain their keys. Remove --zone",
         ));
     }
-    let missing_variables = survey.missing_variables().join(", ");
+    let missing_variables = survey.missing_variables();
     let is_keyless = read > 0 && survey.is_keyless();
     let advice = Advice::new(survey)?;
     if advice.is_none() {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use config::Problem;
 use gateway::server::{self, Loaded};
 use serde_json::{Value, json};
-use tools::complain::{complain, print};
+use tools::output::{complain, print};
 
 /// Prints the effective settings of `file`, or every problem with it; `json`: the problems as JSON.
 pub fn check(file: &Path, json: bool) -> ExitCode {

@@ -9,17 +9,17 @@ use std::process::ExitCode;
 
 use config::CertPair;
 use gateway::http::downstream::Certificates;
-use tools::complain::{complain, print};
 use tools::import::{Files, import as translate};
+use tools::output::{complain, print};
 
 /// Maximum size of a file in bytes. A larger file is not a settings file.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_SIZE: u64 = 16 * 1024 * 1024;
 
 /// Maximum number of notes that are printed. Further notes are only counted.
-const SHOWN: usize = 1000;
+const MAX_NOTES: usize = 1000;
 
 /// Maximum number of notes that are printed for a binary file.
-const SHOWN_OF_BINARY: usize = 10;
+const MAX_NOTES_OF_BINARY: usize = 10;
 
 /// Prints the settings that are closest to those of nginx.
 ///
@@ -42,8 +42,12 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     let import = translate(file, &text, &Disk);
     // Notes on a binary file, such as a picture, help nobody.
     let is_binary = import.settings.is_none() && text.contains(&0);
-    let shown = if is_binary { SHOWN_OF_BINARY } else { SHOWN };
-    for note in import.notes.iter().take(shown) {
+    let max_notes = if is_binary {
+        MAX_NOTES_OF_BINARY
+    } else {
+        MAX_NOTES
+    };
+    for note in import.notes.iter().take(max_notes) {
         complain(note);
     }
     let loss = import.loss.map_or(String::new(), |it| format!(": {it}"));
@@ -72,8 +76,10 @@ impl Files for Disk {
             return Err(io::Error::other("not a file"));
         }
         let mut text = Vec::new();
-        File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > LARGEST {
+        File::open(path)?
+            .take(MAX_SIZE + 1)
+            .read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_SIZE {
             return Err(io::Error::other("larger than 16 MB"));
         }
         Ok(text)

@@ -9,7 +9,7 @@ use clap::Args;
 use config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use gateway::replay::Trace;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
-use tools::complain::exit_code;
+use tools::output::exit_code;
 use tools::starter;
 
 use super::import;
@@ -28,13 +28,10 @@ pub struct InitArguments {
     file: PathBuf,
 }
 
-/// Number of lines at the start of a file that are searched for a request.
-const LOOKED_AT: usize = 1000;
-
 /// Title of the table that gets the line for the admin port.
-const SERVER: &str = "[server]";
-/// Line for the admin port in the `[server]` table.
-const ADMIN: &str =
+const SERVER_TITLE: &str = "[server]";
+/// Line for the admin port.
+const ADMIN_LINE: &str =
     "admin = \"127.0.0.1:9090\"    # the live page, metrics and API; \"off\" for none";
 
 /// Writes the file. Never overwrites an existing file.
@@ -48,15 +45,15 @@ fn text(arguments: &InitArguments) -> io::Result<String> {
     let origin = arguments.origin.as_deref().map(normal_origin).transpose()?;
     let origin = origin.as_deref();
     if let Some(origin) = origin {
-        let valid = parse(&starter::with_origin(origin));
+        let valid = check(&starter::with_origin(origin));
         valid.map_err(|why| io::Error::other(format!("--origin {origin}: {why}")))?;
     }
     let text = match &arguments.from {
         None => origin.map_or_else(starter::plain, starter::with_origin),
-        Some(from) if is_log(from)? => of_log(from, origin, &arguments.file)?,
-        Some(from) => of_nginx(from, origin)?,
+        Some(from) if is_log(from)? => from_log(from, origin, &arguments.file)?,
+        Some(from) => from_nginx(from, origin)?,
     };
-    parse(&text).map_err(io::Error::other)?;
+    check(&text).map_err(io::Error::other)?;
     Ok(text)
 }
 
@@ -78,15 +75,15 @@ fn normal_origin(url: &str) -> io::Result<String> {
     Ok(format!("{}://{rest}", scheme.to_ascii_lowercase()))
 }
 
-/// Returns the first problem of a text as an error.
-fn parse(text: &str) -> Result<(), String> {
-    let read = config::parse(text, Path::new("gateway.toml"), config::has_admin_token());
-    match read {
-        Ok(_) => Ok(()),
-        Err(problems) => Err(problems
-            .problems
-            .first()
-            .map_or_else(|| problems.to_string(), |problem| problem.message.clone())),
+/// Checks a text. Returns its first problem as the error.
+fn check(text: &str) -> Result<(), String> {
+    let parsed = config::parse(text, Path::new("gateway.toml"), config::has_admin_token());
+    let Err(problems) = parsed else {
+        return Ok(());
+    };
+    match problems.problems.first() {
+        Some(first) => Err(first.message.clone()),
+        None => Err(problems.to_string()),
     }
 }
 
@@ -101,18 +98,11 @@ fn is_log(file: &Path) -> io::Result<bool> {
     }
     let input = File::open(file).map_err(named)?;
     let mut trace = Trace::new(Box::new(input), None).map_err(named)?;
-    for _ in 0..LOOKED_AT {
-        match trace.take().map_err(named)? {
-            Some((_, Ok(_))) => return Ok(true),
-            Some((_, Err(_))) => {}
-            None => break,
-        }
-    }
-    Ok(false)
+    Ok(trace.first_time().map_err(named)?.is_some())
 }
 
 /// Translates an nginx.conf, and adds the admin port.
-fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
+fn from_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     if origin.is_some() {
         return Err(io::Error::other(format!(
             "{} is read as an nginx.conf, which names its own origins: remove --origin",
@@ -125,30 +115,34 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
             "{name} is neither an nginx.conf to translate nor an access log"
         ))
     })?;
-    let settings = if settings.lines().any(|line| line == SERVER) {
-        settings.replacen(&format!("{SERVER}\n"), &format!("{SERVER}\n{ADMIN}\n"), 1)
+    let settings = if settings.lines().any(|line| line == SERVER_TITLE) {
+        settings.replacen(
+            &format!("{SERVER_TITLE}\n"),
+            &format!("{SERVER_TITLE}\n{ADMIN_LINE}\n"),
+            1,
+        )
     } else {
-        format!("{SERVER}\n{ADMIN}\n\n{settings}")
+        format!("{SERVER_TITLE}\n{ADMIN_LINE}\n\n{settings}")
     };
     Ok(format!(
         "# Translated from {}. Check each comment that names one of its lines.\n\
          # Saved changes take effect at once; `drip check` shows every value in force.\n\n{settings}",
-        comment(&name.to_string())
+        printable(file)
     ))
 }
 
 /// Makes a file with the recommended numbers for an access log.
-fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
+fn from_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
     let mut survey = Survey::new(key, MAX_KEYS)?;
     advise::read(&[log.to_owned()], None, &mut survey)?;
     let advice = Advice::new(survey)?;
-    let name = comment(&log.display().to_string());
-    let unnamed = [Path::new("-"), Path::new(DEFAULT_FILE)];
-    let option = if unnamed.contains(&file) {
+    let name = printable(log);
+    // Commands find the default file without an option.
+    let option = if [Path::new("-"), Path::new(DEFAULT_FILE)].contains(&file) {
         String::new()
     } else {
-        format!(" -c {}", comment(&file.display().to_string()))
+        format!(" -c {}", printable(file))
     };
     let text = advice.map(|advice| advise::file(&advice, &name, &option, origin));
     text.ok_or_else(|| {
@@ -158,11 +152,10 @@ fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     })
 }
 
-/// Makes a name printable, for use in a comment.
-fn comment(name: &str) -> String {
-    name.chars()
-        .map(|c| if is_printable(c) { c } else { '?' })
-        .collect()
+/// Returns the name of a file, for use in a comment.
+fn printable(file: &Path) -> String {
+    let name = file.display().to_string();
+    name.replace(|c: char| !is_printable(c), "?")
 }
 
 /// Writes a new file, or prints the text if the name is `-`.

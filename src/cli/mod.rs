@@ -2,11 +2,10 @@
 
 pub mod advise;
 pub mod check;
-pub mod health;
 pub mod import;
 pub mod init;
 pub mod run;
 pub mod schema;
 
 // The other subcommands are in `tools`.
-pub use tools::{demo, find, simulate, top};
+pub use tools::{demo, find, health, simulate, top};

@@ -10,7 +10,7 @@ use gateway::http::gateway::Gateway;
 use gateway::observe::log::Logging;
 use gateway::server;
 use tokio::sync::watch;
-use tools::complain::complain;
+use tools::output::complain;
 
 /// Runs the gateway on `file` until it receives a stop signal.
 pub fn run(file: &Path) -> ExitCode {

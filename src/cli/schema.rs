@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tools::complain::print;
+use tools::output::print;
 
 /// Prints the schema.
 pub fn schema() -> ExitCode {

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-/// Maximum time to wait for a response.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time to wait for a response, and for its body.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum size of a response, in bytes.
 const MAX_SIZE: usize = 64 << 20;
@@ -45,6 +45,7 @@ impl AdminError {
     }
 }
 
+/// A client of one admin port, with the tokens given to this process.
 pub(crate) struct Client {
     http: awc::Client,
     address: AdminAddress,
@@ -52,7 +53,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client. `tokens`: the tokens given to this process.
     pub(crate) fn new(address: AdminAddress, tokens: AdminTokens) -> Self {
         // Following a redirect would send the token to another host.
         let http = awc::Client::builder().disable_timeout();
@@ -64,15 +64,18 @@ impl Client {
         }
     }
 
-    /// Reads a resource, with the token given to this process.
+    /// Requests a path without a token. Returns the status and the body of any response.
+    pub(crate) async fn fetch(&self, path: &str) -> Result<(StatusCode, Bytes), AdminError> {
+        self.exchange(Method::GET, path, None, String::new()).await
+    }
+
+    /// Reads a resource.
     pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
         let token = self.tokens.to_read();
-        let (status, body) = self.exchange(Method::GET, path, token, None).await?;
+        let answer = self.exchange(Method::GET, path, token, String::new());
+        let (status, body) = answer.await?;
         let message = match (status, self.tokens.variable_to_read()) {
-            (StatusCode::OK, _) => {
-                let answer = serde_json::from_slice(&body);
-                return answer.map_err(|error| AdminError::no_gateway(path, error));
-            }
+            (StatusCode::OK, _) => return parse(path, &body),
             (StatusCode::MISDIRECTED_REQUEST, _) => {
                 "the gateway has another name: use its address, or add this name to admin_hosts in [server]".to_owned()
             }
@@ -90,39 +93,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and returns the status and the body of the response.
-    async fn exchange(
-        &self,
-        method: Method,
-        path: &str,
-        token: Option<&[u8]>,
-        body: Option<String>,
-    ) -> Result<(StatusCode, Bytes), AdminError> {
-        let url = format!("{}{path}", self.address.url());
-        let mut request = self.http.request(method, url);
-        if let Some(token) = token {
-            let value = [b"Bearer ", token].concat();
-            request = request.insert_header((header::AUTHORIZATION, value));
-        }
-        let sent = match body {
-            Some(body) => request.content_type("application/json").send_body(body),
-            None => request.send(),
-        };
-        let silent = |_| AdminError::unreadable("no answer in time");
-        let sent = timeout(PATIENCE, sent).await.map_err(silent)?;
-        let mut response = sent.map_err(|error| unreachable(&error))?;
-        let body = timeout(PATIENCE, response.body().limit(MAX_SIZE)).await;
-        let body = body.map_err(silent)?;
-        let body = body.map_err(|error| match error {
-            PayloadError::Overflow => AdminError::unreadable(format!(
-                "its answer to {path} has more than {MAX_SIZE} bytes"
-            )),
-            error => AdminError::no_gateway(path, error),
-        })?;
-        Ok((response.status(), body))
-    }
-
-    /// Requests a change, with the token given to this process.
+    /// Requests a change.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -130,10 +101,9 @@ impl Client {
         body: String,
     ) -> Result<T, AdminError> {
         let token = self.tokens.to_change();
-        let (status, body) = self.exchange(method, path, token, Some(body)).await?;
+        let (status, body) = self.exchange(method, path, token, body).await?;
         if status.is_success() {
-            let answer = serde_json::from_slice(&body);
-            return answer.map_err(|error| AdminError::no_gateway(path, error));
+            return parse(path, &body);
         }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permit_changes()) {
@@ -150,26 +120,65 @@ impl Client {
             message: format!("{why}{remedy}"),
         })
     }
+
+    /// Sends a request. Returns the status and the body of the response.
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&[u8]>,
+        body: String,
+    ) -> Result<(StatusCode, Bytes), AdminError> {
+        let url = format!("{}{path}", self.address.url());
+        let mut request = self.http.request(method, url);
+        if let Some(token) = token {
+            let value = [b"Bearer ", token].concat();
+            request = request.insert_header((header::AUTHORIZATION, value));
+        }
+        let sent = if body.is_empty() {
+            request.send()
+        } else {
+            request.content_type("application/json").send_body(body)
+        };
+        let silent =
+            |_| AdminError::unreadable(format_args!("no answer within {} s", TIMEOUT.as_secs()));
+        let sent = timeout(TIMEOUT, sent).await.map_err(silent)?;
+        let mut response = sent.map_err(|error| unreachable(&error))?;
+        let body = timeout(TIMEOUT, response.body().limit(MAX_SIZE)).await;
+        let body = body.map_err(silent)?;
+        let body = body.map_err(|error| match error {
+            PayloadError::Overflow => AdminError::unreadable(format!(
+                "its answer to {path} has more than {MAX_SIZE} bytes"
+            )),
+            error => AdminError::no_gateway(path, error),
+        })?;
+        Ok((response.status(), body))
+    }
+}
+
+/// Parses the body of a response.
+fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, AdminError> {
+    serde_json::from_slice(body).map_err(|error| AdminError::no_gateway(path, error))
 }
 
 /// Returns the error in the body of a response, in one line.
 fn reason(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;
-    let first = || {
-        let first = error.get("problems")?.get(0)?;
-        let first: Problem = serde_json::from_value(first.clone()).ok()?;
-        let (location, message) = (first.location(), first.message);
-        Some(if location.is_empty() {
-            message.to_string()
-        } else {
-            format!("{location}: {message}")
-        })
+    let text = if let Some(text) = error.as_str() {
+        text.to_owned()
+    } else {
+        let first = error.get("problems")?.get(0)?.clone();
+        let problem: Problem = serde_json::from_value(first).ok()?;
+        match problem.location() {
+            location if location.is_empty() => problem.message.to_string(),
+            location => format!("{location}: {}", problem.message),
+        }
     };
-    let text = error.as_str().map(str::to_owned).or_else(first)?;
     Some(Plain::new(&text).to_string())
 }
 
+/// Converts the error of a request that got no response.
 fn unreachable(error: &SendRequestError) -> AdminError {
     AdminError::unreadable(match error {
         SendRequestError::Connect(ConnectError::Io(error))

@@ -1,7 +1,8 @@
-//! Formats numbers and keys for the offline commands.
+//! Formats numbers and keys, and reads lists of JSON, for several commands.
 
 use gateway::observe::escape::escape;
 use limit::to_float;
+use serde_json::Value;
 
 /// Maximum number of characters shown of a key.
 const MAX_KEY: usize = 39;
@@ -30,6 +31,11 @@ pub(crate) fn percent(share: f64) -> String {
     } else {
         format!("{percent:.1} %")
     }
+}
+
+/// Returns the elements of a list of JSON. Other values have none.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use gateway::replay::{Form, Line, Trace};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::complain::complain;
+use crate::output::complain;
 
 /// Maximum number of bad lines that are reported individually. Further ones are only counted.
-const SHOWN: u64 = 10;
+const MAX_REPORTED: u64 = 10;
 
 /// Calls `submit` for each request of a trace. Returns whether all lines were read.
 ///
@@ -32,7 +31,7 @@ pub(crate) fn each_request(
             Ok(Some((_, Ok(line)))) => submit(&line)?,
             Ok(Some((number, Err(error)))) => {
                 *bad += 1;
-                if *bad <= SHOWN {
+                if *bad <= MAX_REPORTED {
                     complain(format_args!("{name}: line {number}: {error}"));
                 }
             }
@@ -45,27 +44,17 @@ pub(crate) fn each_request(
     }
 }
 
-/// Creates a progress bar for files of `length` bytes in total.
-///
-/// The bar is drawn on standard error, and only on a terminal.
-pub fn progress(length: Option<u64>) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
-    let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    match style {
-        Ok(style) => progress.with_style(style),
-        Err(_) => progress,
-    }
-}
-
 /// Parses the name of a plot's file.
 ///
 /// The name must end in `.svg`. Any other name is a mistake: another format, or a log.
 pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
-        let kind = path.extension();
-        let is_svg = kind.is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
-        let svg = is_svg.then_some(path);
-        svg.ok_or("plots are SVG; the name must end in .svg")
+        let is_svg = path
+            .extension()
+            .is_some_and(|it| it.eq_ignore_ascii_case("svg"));
+        is_svg
+            .then_some(path)
+            .ok_or("plots are SVG; the name must end in .svg")
     })
 }
 
@@ -77,21 +66,17 @@ pub fn form() -> impl TypedValueParser<Value = Form> {
     })
 }
 
-/// Returns the size of a file in bytes; `None` for standard input (`-`) and for non-files.
-pub fn length(path: &Path) -> Option<u64> {
-    if path == Path::new("-") {
-        return None;
-    }
-    let metadata = std::fs::metadata(path).ok()?;
-    metadata.is_file().then_some(metadata.len())
+/// Returns whether a log can be read several times: it is neither standard input (`-`) nor a pipe.
+pub(crate) fn is_file(path: &Path) -> bool {
+    path != Path::new("-") && path.is_file()
 }
 
-/// Opens a file, or standard input if the path is `-`.
-pub fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
+/// Opens a trace, or standard input if the path is `-`. `form`: format of the lines, if known.
+pub(crate) fn open(path: &Path, form: Option<Form>) -> io::Result<Trace> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
         Box::new(File::open(path)?)
     };
-    Ok(Box::new(progress.wrap_read(input)))
+    Trace::new(input, form)
 }

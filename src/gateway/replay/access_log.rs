@@ -53,7 +53,7 @@ proptest! {
         };
         for line in [text(&entry), json(&entry)] {
             prop_assert!(!line.contains(['\n', '\r']), "{}", line);
-            let form = Form::of(&line);
+            let form = Form::detect(&line);
             let read = form.read(&line).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let recorded = read.recorded.unwrap();
             prop_assert_eq!(recorded.client, Some(client.to_canonical()));

@@ -1,6 +1,6 @@
 //! Lines of traces and access logs: parsed into the time and the data of a request.
 //!
-//! Each format has a module. `form` detects the format.
+//! `form` detects the format. This module parses the combined format, and the others have modules.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -52,14 +52,14 @@ pub struct Recorded<'a> {
     pub user_agent: Cow<'a, str>,
     /// Zone that decided on the request, and its escaped key there. Only in the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
-    /// Time from `Line::time` to the last byte of the response, if the log has it; else zero.
+    /// Time from `Line::time` to the last byte of the response; zero if the log does not have it.
     pub took: Duration,
     /// Time at the origin, until the last byte of the response.
     ///
     /// `None` if the log does not have it, or if the request did not reach an origin.
     pub at_origin: Option<Duration>,
     /// Offset of the log's clock from UTC, in seconds. Positive: ahead of UTC.
-    pub ahead: i32,
+    pub utc_offset: i32,
 }
 
 impl<'a> Line<'a> {
@@ -99,30 +99,12 @@ impl Recorded<'_> {
 /// Reason why a line could not be parsed.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LineError {
-    /// The line is not CSV.
-    #[error("this is not time_seconds,key[,route_path[,cost]]")]
-    Csv,
-    /// The line is not in the combined format.
-    #[error(
-        "this is not nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\""
-    )]
-    Combined,
+    /// The line does not have the format, which the text describes.
+    #[error("this is not {0}")]
+    Format(&'static str),
     /// The line is not the JSON of an access log.
     #[error("this is not a line of a JSON access log: {0}")]
     Json(String),
-    /// The line is not of HAProxy's HTTP log.
-    #[error(
-        "this is not HAProxy's HTTP log: client:port [time] frontend backend/server timers status bytes ... \"request\""
-    )]
-    Haproxy,
-    /// The line is not of Traefik's access log.
-    #[error("this is not Traefik's access log: its common format, or JSON")]
-    Traefik,
-    /// The line is not of an ALB's access log.
-    #[error(
-        "this is not the access log of an ALB: type time elb client:port target:port ... \"request\" \"agent\""
-    )]
-    Alb,
     /// The time is not valid.
     #[error(
         "{0:?} is not a time; write seconds since the Unix epoch, such as 12 or 1795232027.349"
@@ -139,10 +121,15 @@ pub enum LineError {
     TooLong,
 }
 
+/// Error of a line that is not in the combined format.
+const NOT_COMBINED: LineError = LineError::Format(
+    "nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\"",
+);
+
 /// Parses the fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
-fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    let zone = (quoted.next()? == " zone=").then(|| quoted.next())??;
-    let key = (quoted.next()? == " key=").then(|| quoted.next())??;
+fn keyed<'a>(parts: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let zone = (parts.next()? == " zone=").then(|| parts.next())??;
+    let key = (parts.next()? == " key=").then(|| parts.next())??;
     Some((zone.into(), key.into()))
 }
 
@@ -171,36 +158,38 @@ fn field_value(field: Option<&str>) -> Cow<'_, str> {
 
 /// Parses a line of the `combined` format.
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
-    let (first, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
-    let (client, rest) = after_host(first, rest);
-    let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
-    let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
-    let mut quoted = unescaped(rest);
-    let mut next = || quoted.next();
+    let (first, rest) = line.split_once(' ').ok_or(NOT_COMBINED)?;
+    let (client, rest) = skip_host(first, rest);
+    let (_, rest) = rest.split_once('[').ok_or(NOT_COMBINED)?;
+    let (time, rest) = rest.split_once("] \"").ok_or(NOT_COMBINED)?;
+    // Parts in quotes, and the parts between them.
+    let mut parts = split_at_quotes(rest);
+    let mut next = || parts.next();
     let (Some(request), Some(_), referer, _, agent) = (next(), next(), next(), next(), next())
     else {
-        return Err(LineError::Combined);
+        return Err(NOT_COMBINED);
     };
     // The user field comes from the client and may contain brackets.
     let time = time.rsplit_once('[').map_or(time, |(_, time)| time);
-    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(truncated(time)))?;
+    let (time, utc_offset) =
+        time::parse_local(time).ok_or_else(|| LineError::Time(truncated(time)))?;
     let (method, target) = request_parts(request);
     let recorded = Recorded {
-        client: address(client),
+        client: parse_address(client),
         method: method.into(),
         target: target.into(),
         referer: field_value(referer),
         user_agent: field_value(agent),
-        keyed: keyed(&mut quoted),
-        at_origin: spans::of_text(rest),
-        ahead,
+        keyed: keyed(&mut parts),
+        at_origin: spans::in_text(rest),
+        utc_offset,
         ..Recorded::default()
     };
     Ok(Line::logged(time, recorded))
 }
 
 /// Returns the client and the text after it. Apache's `vhost_combined` begins with `host:port`.
-fn after_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
+fn skip_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
     let second = rest.split_once(' ').filter(|(second, _)| {
         first.contains(':') && first.parse::<IpAddr>().is_err() && second.parse::<IpAddr>().is_ok()
     });
@@ -208,7 +197,7 @@ fn after_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
 }
 
 /// Splits a text at its quotes. Apache and Traefik write `\"` for a quote inside quoted text.
-fn unescaped(text: &str) -> impl Iterator<Item = &str> {
+fn split_at_quotes(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -223,32 +212,20 @@ fn unescaped(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the target without its scheme and host (RFC 9112, section 3.2.2).
 fn without_host(target: &str) -> &str {
-    let authority = ["http://", "https://"].into_iter().find_map(|scheme| {
-        let begin = target.get(..scheme.len())?;
-        begin
-            .eq_ignore_ascii_case(scheme)
-            .then_some(&target[scheme.len()..])
+    let mut schemes = ["http://", "https://"].into_iter();
+    let after_scheme = schemes.find_map(|scheme| {
+        let (begin, rest) = target.split_at_checked(scheme.len())?;
+        begin.eq_ignore_ascii_case(scheme).then_some(rest)
     });
-    let Some(authority) = authority else {
+    let Some(rest) = after_scheme else {
         return target;
     };
-    let end = authority.find(['/', '?', '#']).unwrap_or(authority.len());
-    match &authority[end..] {
-        "" => "/",
-        rest => rest,
-    }
-}
-
-/// Does the same as [`without_host`] for a target that may be owned.
-fn bare_target(target: Cow<'_, str>) -> Cow<'_, str> {
-    match without_host(&target) {
-        bare if bare.len() == target.len() => target,
-        bare => bare.to_owned().into(),
-    }
+    let path = rest.find(['/', '?', '#']);
+    path.map_or("/", |path| &rest[path..])
 }
 
 /// Parses an address. As in the gateway, IPv4-mapped IPv6 becomes IPv4.
-fn address(text: &str) -> Option<IpAddr> {
+fn parse_address(text: &str) -> Option<IpAddr> {
     Some(text.parse::<IpAddr>().ok()?.to_canonical())
 }
 

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use flate2::read::MultiGzDecoder;
 
 /// Maximum length of a line in bytes. It bounds the memory for any input.
-const MAX_SIZE: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 /// Size of one read in bytes. Nearly every line fits into it.
-const AT_ONCE: usize = 1 << 17;
+const READ_SIZE: usize = 1 << 17;
 /// First bytes of a gzip file (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -31,16 +31,16 @@ impl Lines {
     pub(super) fn new(mut input: Box<dyn Read>) -> io::Result<Self> {
         let mut magic = Vec::with_capacity(2);
         input.by_ref().take(2).read_to_end(&mut magic)?;
-        let is_packed = magic == GZIP;
+        let is_gzip = magic == GZIP;
         let input = Cursor::new(magic).chain(input);
-        let input: Box<dyn Read> = if is_packed {
+        let input: Box<dyn Read> = if is_gzip {
             // Logs that were compressed piece by piece have several members.
             Box::new(MultiGzDecoder::new(input))
         } else {
             Box::new(input)
         };
         Ok(Self {
-            input: BufReader::with_capacity(AT_ONCE, input),
+            input: BufReader::with_capacity(READ_SIZE, input),
             line: Vec::new(),
             number: 0,
             has_ended: false,
@@ -54,15 +54,21 @@ impl Lines {
     /// Returns an error if the input cannot be read or is not valid gzip. After an error, there are
     /// no further lines.
     pub(super) fn take(&mut self) -> io::Result<Option<u64>> {
-        let read = if self.has_ended { Ok(0) } else { self.read() };
+        if self.has_ended {
+            return Ok(None);
+        }
+        let read = self.read();
         self.has_ended = !matches!(read, Ok(1..));
-        self.number += u64::from(!self.has_ended);
-        Ok((read? > 0).then_some(self.number))
+        if read? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        Ok(Some(self.number))
     }
 
     /// Returns the current line; `None` if it is too long.
     pub(super) fn line(&self) -> Option<&[u8]> {
-        (self.line.len() <= MAX_SIZE).then_some(&self.line)
+        (self.line.len() <= MAX_LINE).then_some(&self.line)
     }
 
     /// Returns the number of the last line that was read.
@@ -73,12 +79,11 @@ impl Lines {
     /// Reads a line with its end, or the rest of the input. Returns the number of its stored bytes.
     fn read(&mut self) -> io::Result<usize> {
         self.line.clear();
-        let most = MAX_SIZE as u64 + 1;
-        let mut input = self.input.by_ref().take(most);
+        let mut input = self.input.by_ref().take(MAX_LINE as u64 + 1);
         let read = input.read_until(b'\n', &mut self.line)?;
         if self.line.ends_with(b"\n") {
             self.line.pop();
-        } else if self.line.len() > MAX_SIZE {
+        } else if self.line.len() > MAX_LINE {
             self.input.skip_until(b'\n')?;
         }
         Ok(read)
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn a_line_without_an_end_costs_no_memory() {
         let mut input = b"first\n".to_vec();
-        input.extend(vec![b'x'; 5 * MAX_SIZE]);
+        input.extend(vec![b'x'; 5 * MAX_LINE]);
         input.extend(b"\nlast\n");
         let read = lines(input.clone());
         assert_eq!(read.len(), 3);
@@ -138,7 +143,7 @@ mod tests {
         assert_eq!(read[2].as_deref(), Some(b"last".as_slice()));
         let mut lines = Lines::new(Box::new(Cursor::new(packed(&input)))).unwrap();
         while lines.take().unwrap().is_some() {}
-        assert!(lines.line.capacity() <= 2 * MAX_SIZE);
+        assert!(lines.line.capacity() <= 2 * MAX_LINE);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Replays recorded traffic by the gateway's own rules, without a server or a clock.
 //!
-//! `trace` reads the requests, `simulator` decides on them, `spread` and `timeline` summarize the
-//! outcomes.
+//! `trace` reads the requests from `lines`, which `line` parses. `simulator` decides on them.
+//! `spread` summarizes numbers of the outcomes.
 
 #[cfg(test)]
 mod access_log;
@@ -11,15 +11,13 @@ mod outcome;
 mod request_keys;
 mod simulator;
 mod spread;
-mod timeline;
 mod trace;
 mod zone_keys;
 
 pub use line::{Form, Line, LineError, Recorded};
 pub use outcome::{AtGate, Outcome};
-pub use request_keys::add as add_to_key;
-pub use simulator::{ReplayAdmission, Simulator};
+pub use request_keys::add_to_key;
+pub use simulator::Simulator;
 pub use spread::Spread;
-pub use timeline::{Join, Timeline};
 pub use trace::Trace;
 pub(crate) use zone_keys::ZoneKeys;

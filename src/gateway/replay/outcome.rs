@@ -62,13 +62,13 @@ impl Outcome {
 
     /// Returns the outcome of a request that all zones accept, given their verdicts.
     pub(crate) fn accepted(dry_run: bool, verdicts: &[Verdict], now: Moment) -> Self {
-        let departures = verdicts.iter().map(|verdict| match *verdict {
+        let waits = verdicts.iter().map(|verdict| match *verdict {
             Verdict::Delay { until, excess } => (Some(until), excess),
             Verdict::Pass { excess } => (None, excess),
             Verdict::Reject(refusal) => (None, refusal.excess),
         });
         // The first of the limits with the longest wait.
-        let decisive = departures.rev().max_by_key(|(until, _)| *until);
+        let decisive = waits.rev().max_by_key(|(until, _)| *until);
         let (until, excess) = decisive.unwrap_or((None, Excess::default()));
         let (status, departure) = match until {
             None => (LimitStatus::Passed, now),
@@ -82,12 +82,5 @@ impl Outcome {
             excess,
             at_gate: None,
         }
-    }
-}
-
-impl AtGate {
-    /// Returns the wait at the gate.
-    pub fn waited(&self) -> Duration {
-        self.until.since(self.since)
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct RequestKeys<'a> {
     settings: &'a Settings,
     route_index: RouteIndex,
     /// Variables that keys need but the trace does not contain.
-    missing_variables: BTreeSet<String>,
+    pub(super) missing_variables: BTreeSet<String>,
 }
 
 impl<'a> RequestKeys<'a> {
@@ -26,11 +26,6 @@ impl<'a> RequestKeys<'a> {
             route_index: RouteIndex::new(&settings.routes),
             missing_variables: BTreeSet::new(),
         }
-    }
-
-    /// Returns the variables that keys need but the trace does not contain.
-    pub(super) fn missing_variables(&self) -> impl Iterator<Item = &str> {
-        self.missing_variables.iter().map(String::as_str)
     }
 
     /// Returns the route of a request; `None` if no route matches or the request would be refused.
@@ -54,19 +49,24 @@ impl<'a> RequestKeys<'a> {
     }
 
     /// Returns the key that a zone limits; `None` if it is empty or the client is exempt.
-    pub(super) fn limited(&mut self, zone: &Zone, route: &Route, line: &Line) -> Option<Box<[u8]>> {
+    pub(super) fn limited_key(
+        &mut self,
+        zone: &Zone,
+        route: &Route,
+        line: &Line,
+    ) -> Option<Box<[u8]>> {
         let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
         if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
             return None;
         }
-        let key = self.of(zone, route, line);
+        let key = self.key(zone, route, line);
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
     /// Returns the key for a zone, even if the client is exempt.
     ///
     /// A long key is truncated, as in the gateway.
-    pub(super) fn of(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+    pub(super) fn key(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         let mut key = match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
             (None, Some(recorded)) => match recorded.decided() {
@@ -75,7 +75,7 @@ impl<'a> RequestKeys<'a> {
                     if let Variable::Path(group) = variable {
                         let path = target::path(line.path.as_bytes());
                         key.extend_from_slice(route.path.capture(&path, group));
-                    } else if !add(key, variable, zone.ipv6_prefix, line, recorded) {
+                    } else if !add_to_key(key, variable, zone.ipv6_prefix, line, recorded) {
                         self.missing_variables.insert(variable.to_string());
                     }
                 }),
@@ -113,12 +113,12 @@ fn is_lowercase_word(method: &str) -> bool {
 
 /// Appends the value of `variable` for a recorded request to `key`.
 ///
-/// IPv6 addresses are reduced to `prefix` bits. Returns `false` if an access log does not contain
-/// the variable.
-pub fn add(
+/// IPv6 addresses are reduced to `ipv6_prefix` bits. Returns `false` if an access log does not
+/// contain the variable.
+pub fn add_to_key(
     key: &mut Vec<u8>,
     variable: &Variable,
-    prefix: u8,
+    ipv6_prefix: u8,
     line: &Line,
     recorded: &Recorded,
 ) -> bool {
@@ -128,7 +128,7 @@ pub fn add(
                 return false;
             };
             // Writing to memory cannot fail.
-            let _ = write!(key, "{}", cut(client, prefix));
+            let _ = write!(key, "{}", cut(client, ipv6_prefix));
         }
         Variable::RequestMethod => key.extend_from_slice(recorded.method.as_bytes()),
         Variable::RequestUri => key.extend_from_slice(recorded.target.as_bytes()),

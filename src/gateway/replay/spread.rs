@@ -35,10 +35,10 @@ impl Spread {
         }
     }
 
-    /// Returns a quantile; 0 if there are no numbers. `share`: 0 to 1.
-    pub fn at(&self, share: f64) -> u64 {
+    /// Returns a quantile, from 0 to 1; 0 if there are no numbers.
+    pub fn quantile(&self, quantile: f64) -> u64 {
         // The histogram returns the upper end of a bin, which may exceed every recorded number.
-        self.numbers.value_at_quantile(share).min(self.peak)
+        self.numbers.value_at_quantile(quantile).min(self.peak)
     }
 
     /// Returns the largest number; 0 if there are none.
@@ -63,13 +63,16 @@ mod tests {
             spread.add(number);
         }
         assert_eq!(spread.peak(), 1_000_003);
-        assert!(spread.at(0.5).abs_diff(500_000) <= 500);
-        assert_eq!(spread.at(1.0), 1_000_003);
+        assert!(spread.quantile(0.5).abs_diff(500_000) <= 500);
+        assert_eq!(spread.quantile(1.0), 1_000_003);
     }
 
     #[test]
     fn an_empty_spread_is_zero() {
         let spread = Spread::default();
-        assert_eq!((spread.at(0.99), spread.peak(), spread.count()), (0, 0, 0));
+        assert_eq!(
+            (spread.quantile(0.99), spread.peak(), spread.count()),
+            (0, 0, 0)
+        );
     }
 }

@@ -2,8 +2,13 @@
 
 use std::io::{self, Read};
 
+use limit::Moment;
+
 use super::line::{Form, Line, LineError};
 use super::lines::Lines;
+
+/// Number of lines in which [`Trace::first_time`] searches for a request.
+const SEARCHED_LINES: usize = 1000;
 
 /// Reads a trace or access log line by line, with or without gzip.
 ///
@@ -13,11 +18,11 @@ pub struct Trace {
     /// Format that the user requested.
     requested: Option<Form>,
     /// Detected format, once a line was parsed.
-    form: Option<Form>,
+    pub form: Option<Form>,
     /// Whether a non-empty line was read.
     has_begun: bool,
     /// The last line that was not UTF-8, converted.
-    mended: String,
+    converted: String,
 }
 
 impl Trace {
@@ -32,7 +37,7 @@ impl Trace {
             requested,
             form: None,
             has_begun: false,
-            mended: String::new(),
+            converted: String::new(),
         })
     }
 
@@ -47,7 +52,7 @@ impl Trace {
             let Some(number) = taken.map_err(|error| self.with_line_number(&error))? else {
                 return Ok(None);
             };
-            let Some(line) = self.lines.line().map(bare) else {
+            let Some(line) = self.lines.line().map(trimmed) else {
                 return Ok(Some((number, Err(LineError::TooLong))));
             };
             if line.is_empty() {
@@ -57,7 +62,7 @@ impl Trace {
                 break (number, form);
             }
             let first = String::from_utf8_lossy(line);
-            let form = self.requested.unwrap_or_else(|| Form::of(&first));
+            let form = self.requested.unwrap_or_else(|| Form::detect(&first));
             // The first line may be truncated, after `tail -c` or rotation. So it does not
             // determine the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
@@ -65,12 +70,12 @@ impl Trace {
                 break (number, form);
             }
         };
-        let bytes = bare(self.lines.line().unwrap_or_default());
+        let bytes = trimmed(self.lines.line().unwrap_or_default());
         let text = if let Ok(text) = str::from_utf8(bytes) {
             text
         } else {
-            self.mended = String::from_utf8_lossy(bytes).into_owned();
-            &self.mended
+            self.converted = String::from_utf8_lossy(bytes).into_owned();
+            &self.converted
         };
         let read = form.read(text);
         if read.is_ok() {
@@ -79,20 +84,31 @@ impl Trace {
         Ok(Some((number, read)))
     }
 
+    /// Returns the time of the first request; `None` if the first 1000 lines have none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the input cannot be read further.
+    pub fn first_time(&mut self) -> io::Result<Option<Moment>> {
+        for _ in 0..SEARCHED_LINES {
+            match self.take()? {
+                Some((_, Ok(line))) => return Ok(Some(line.time)),
+                Some((_, Err(_))) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
     /// Adds the number of the last line to a read error.
     fn with_line_number(&self, error: &io::Error) -> io::Error {
         let number = self.lines.number();
         io::Error::new(error.kind(), format!("{error}, after line {number}"))
     }
-
-    /// Returns the format, once a line was parsed.
-    pub fn form(&self) -> Option<Form> {
-        self.form
-    }
 }
 
 /// Returns a line without a byte order mark at its start and carriage returns at its end.
-fn bare(line: &[u8]) -> &[u8] {
+fn trimmed(line: &[u8]) -> &[u8] {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let end = line.iter().rposition(|byte| *byte != b'\r');
     &line[..end.map_or(0, |end| end + 1)]

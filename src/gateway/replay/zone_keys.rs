@@ -8,15 +8,16 @@ use lru::LruCache;
 
 /// The keys that a zone remembers: at most `max_keys`. Long keys are stored in a short form.
 pub(crate) struct ZoneKeys<S> {
+    /// State of each key.
     known: LruCache<Box<[u8]>, S, RandomState>,
-    most: usize,
+    max_keys: usize,
 }
 
 impl<S> ZoneKeys<S> {
     pub(crate) fn new(zone: &Zone) -> Self {
         Self {
             known: LruCache::unbounded_with_hasher(RandomState::default()),
-            most: zone.max_keys.get(),
+            max_keys: zone.max_keys.get(),
         }
     }
 
@@ -32,7 +33,8 @@ impl<S> ZoneKeys<S> {
 
     /// Marks a key as used. Returns `false` if the zone is full and all its keys are busy.
     ///
-    /// `is_busy`: returns whether a key has waiters. Such a key is not evicted.
+    /// `is_busy`: returns whether a key has waiters. Such a key is not evicted. `new`: returns the
+    /// state of a new key.
     pub(crate) fn remember(
         &mut self,
         key: &[u8],
@@ -54,7 +56,7 @@ impl<S> ZoneKeys<S> {
     ///
     /// Evicts the least recently used key without waiters.
     fn make_room(&mut self, is_busy: impl Fn(&S) -> bool) -> bool {
-        if self.known.len() < self.most {
+        if self.known.len() < self.max_keys {
             return true;
         }
         for _ in 0..self.known.len() {
@@ -62,9 +64,9 @@ impl<S> ZoneKeys<S> {
                 Some((_, oldest)) if !is_busy(oldest) => {
                     return self.known.pop_lru().is_some();
                 }
-                Some((key, _)) => {
-                    let key = key.clone();
-                    self.known.promote(&key);
+                Some((busy, _)) => {
+                    let busy = busy.clone();
+                    self.known.promote(&busy);
                 }
                 None => break,
             }

@@ -17,7 +17,7 @@ pub struct Advice {
     /// Rate and burst that fit all keys.
     pub(super) all: Fit,
     /// Rate and burst that fit all keys except the busiest; `None` if there are no other keys.
-    pub(super) without: Option<Fit>,
+    pub(super) others: Option<Fit>,
     /// The keys with the most requests, each with the rate and burst that fit it.
     pub(super) heaviest: Vec<(HeavyKey, Fit)>,
     /// Whether the busiest key made more requests than all other keys together.
@@ -32,25 +32,24 @@ impl Advice {
     /// Returns an error if the temporary file cannot be read.
     pub fn new(mut survey: Survey) -> io::Result<Option<Self>> {
         survey.end()?;
-        let group = &survey.group;
-        let (first, last) = group.span();
+        let (first, last) = survey.spool.span();
         let widths = widths_in(last.since(first));
-        let fitter = Fitter::new(group, widths)?;
+        let fitter = Fitter::new(&survey, widths)?;
         let Some(all) = fitter.fit(|_| true)? else {
             return Ok(None);
         };
         let mut heaviest = Vec::new();
-        for key in group.keys.heaviest(SHOWN) {
+        for key in survey.keys.heaviest(SHOWN) {
             let fit = fitter.fit(|slot| slot == key.slot)?;
             heaviest.extend(fit.map(|fit| (key, fit)));
         }
-        let first = heaviest.first().map(|(key, _)| key);
-        let without = first.map(|key| fitter.fit(|slot| slot != key.slot));
-        let most = first.map_or(0, |key| key.requests);
+        let busiest = heaviest.first().map(|(key, _)| key);
+        let others = busiest.map(|busiest| fitter.fit(|slot| slot != busiest.slot));
+        let of_busiest = busiest.map_or(0, |busiest| busiest.requests);
         Ok(Some(Self {
             all,
-            without: without.transpose()?.flatten(),
-            is_dominated: most > group.requests() - most,
+            others: others.transpose()?.flatten(),
+            is_dominated: of_busiest > survey.spool.count - of_busiest,
             heaviest,
             widths,
             survey,
@@ -59,19 +58,19 @@ impl Advice {
 
     /// Returns the recommended numbers, and the alternative numbers if there are any.
     pub(super) fn chosen(&self) -> (Fit, Option<Fit>) {
-        match self.without {
-            Some(without) if self.is_without() => (without, Some(self.all)),
-            without => (self.all, without),
+        match self.others {
+            Some(others) if self.ignores_busiest() => (others, Some(self.all)),
+            others => (self.all, others),
         }
     }
 
     /// Returns whether the recommendation ignores the busiest key.
-    pub(super) fn is_without(&self) -> bool {
-        self.is_dominated && self.without.is_some()
+    pub(super) fn ignores_busiest(&self) -> bool {
+        self.is_dominated && self.others.is_some()
     }
 
     /// Returns the busiest key.
-    pub(super) fn heaviest(&self) -> Option<&HeavyKey> {
+    pub(super) fn busiest(&self) -> Option<&HeavyKey> {
         self.heaviest.first().map(|(key, _)| key)
     }
 }

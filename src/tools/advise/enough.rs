@@ -13,8 +13,8 @@ const MIN_TIME: Duration = Duration::from_secs(59 * 60);
 
 /// Returns a warning for a log that is too short for reliable numbers; `None` for others.
 pub(super) fn caution(survey: &Survey) -> Option<String> {
-    let (first, last) = survey.group.span();
-    let (count, time) = (survey.group.requests(), last.since(first));
+    let (first, last) = survey.spool.span();
+    let (count, time) = (survey.spool.count, last.since(first));
     let seconds = time.as_secs();
     let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
         (false, false) => return None,

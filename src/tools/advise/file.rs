@@ -19,10 +19,10 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 /// the log is too short for reliable numbers, the limits are commented out.
 pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
-    let of_rate = origin_of_rate(advice);
+    let rate_comment = rate_comment(advice);
     let key = toml_string(&survey.template.to_string());
     let rate = toml_string(&advice.chosen().0.rate.to_string());
-    let of_keys = match survey.form {
+    let key_comment = match survey.form {
         Some(Form::Csv) => {
             "# The log does not contain the parts of its keys: the client address is assumed.\n"
         }
@@ -36,12 +36,12 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
             "# dry_run = true    # reject and delay nothing, only count and log\n",
         ),
         Some(_) => (
-            without_fields(&gate),
+            commented_out(&gate),
             "dry_run = true    # rejects and delays nothing, only counts and logs: remove it once the numbers are right\n",
         ),
     };
     let caution = comments(&caution.unwrap_or_default());
-    let unnamed = match origin {
+    let origin_comment = match origin {
         Some(_) => "",
         None => "    # the log does not contain the origin's address: write it here",
     };
@@ -57,8 +57,8 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
          # trusted_proxies = [\"10.0.0.0/8\"]    # proxies whose X-Forwarded-For is trusted\n\n\
          # The gate of the origin limits the requests of all clients together.\n\
          [origins.app]\n\
-         servers = [{}]{unnamed}\n{gate}\n\
-         [zones.{}]\nkey = {key}\n{of_keys}{of_rate}rate = {rate}\n\n\
+         servers = [{}]{origin_comment}\n{gate}\n\
+         [zones.{}]\nkey = {key}\n{key_comment}{rate_comment}rate = {rate}\n\n\
          [[routes]]\n\
          path = \"/\"\n\
          origin = \"app\"\n\
@@ -72,9 +72,13 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
 }
 
 /// Returns a comment that says how the rate was found.
-fn origin_of_rate(advice: &Advice) -> String {
+fn rate_comment(advice: &Advice) -> String {
     let (_, window) = WIDTHS[advice.widths - 1];
-    let other = if advice.is_without() { "other " } else { "" };
+    let other = if advice.ignores_busiest() {
+        "other "
+    } else {
+        ""
+    };
     format!("# The most requests of one {other}key within {window}.\n")
 }
 
@@ -83,11 +87,11 @@ fn comments(text: &str) -> String {
     text.lines().flat_map(|line| ["# ", line, "\n"]).collect()
 }
 
-/// Returns the same lines, with the fields commented out too.
-fn without_fields(lines: &str) -> String {
-    let comment = |line: &str| match line.strip_prefix('#') {
-        Some(_) => format!("{line}\n"),
-        None => format!("# {line}\n"),
+/// Turns the lines that are no comments into comments.
+fn commented_out(lines: &str) -> String {
+    let comment = |line: &str| {
+        let mark = if line.starts_with('#') { "" } else { "# " };
+        format!("{mark}{line}\n")
     };
     lines.lines().map(comment).collect()
 }

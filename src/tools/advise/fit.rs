@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict, to_whole};
 
-use super::group::Group;
 use super::spool::Event;
+use super::survey::Survey;
 
 /// Highest rate that a file may have, in requests per second.
 pub(super) const FASTEST: u64 = 1_000_000;
@@ -25,9 +25,9 @@ pub(super) struct Fit {
     pub(super) burst: u32,
 }
 
-/// The requests of a group, with the peaks of each of its keys.
+/// The requests of a survey, with the peaks of each key.
 pub(super) struct Fitter<'a> {
-    group: &'a Group,
+    survey: &'a Survey,
     /// Peaks by slot.
     peaks: Vec<Peaks>,
     /// Number of widths that the log is long enough for.
@@ -40,15 +40,15 @@ impl<'a> Fitter<'a> {
     /// # Errors
     ///
     /// Returns an error if the temporary file cannot be read.
-    pub(super) fn new(group: &'a Group, widths: usize) -> io::Result<Self> {
-        let mut counts = vec![Counts::default(); group.keys.slots()];
-        group.spool.each(|event| {
+    pub(super) fn new(survey: &'a Survey, widths: usize) -> io::Result<Self> {
+        let mut counts = vec![Counts::default(); survey.keys.slots()];
+        survey.spool.each(|event| {
             if let Some(counts) = counts.get_mut(event.slot as usize) {
                 counts.add(event);
             }
         })?;
         Ok(Self {
-            group,
+            survey,
             peaks: counts.into_iter().map(|it| it.peaks).collect(),
             widths,
         })
@@ -64,8 +64,8 @@ impl<'a> Fitter<'a> {
     /// Returns an error if the temporary file cannot be read.
     pub(super) fn fit(&self, takes: impl Fn(u32) -> bool) -> io::Result<Option<Fit>> {
         let mut peaks = Peaks::default();
-        for (_, of_key) in (0..).zip(&self.peaks).filter(|(slot, _)| takes(*slot)) {
-            for (peak, count) in peaks.iter_mut().zip(of_key) {
+        for (_, key_peaks) in (0..).zip(&self.peaks).filter(|(slot, _)| takes(*slot)) {
+            for (peak, count) in peaks.iter_mut().zip(key_peaks) {
                 *peak = (*peak).max(*count);
             }
         }
@@ -74,22 +74,23 @@ impl<'a> Fitter<'a> {
         }
         let widest = self.widths - 1;
         let rate = rate(peaks[widest].into(), WIDTHS[widest].0);
-        let burst = burst(self.group, rate, takes)?;
+        let burst = burst(self.survey, rate, takes)?;
         Ok(Some(Fit { peaks, rate, burst }))
     }
 }
 
 /// Returns the number of [`WIDTHS`] for which a log of this duration is long enough; at least 1.
 pub(super) fn widths_in(duration: Duration) -> usize {
-    let is_known = |(width, _): &&(u64, &str)| duration.as_secs() >= *width;
-    WIDTHS.iter().filter(is_known).count().max(1)
+    let fits = |(width, _): &&(u64, &str)| duration.as_secs() >= *width;
+    WIDTHS.iter().filter(fits).count().max(1)
 }
 
-/// Requests of one key in the current windows, and the peaks so far.
+/// Requests of one key in the current window of each width, and the peaks so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
+    /// Number of the window since 1970.
     windows: [u64; 3],
-    present: Peaks,
+    in_window: Peaks,
     peaks: Peaks,
 }
 
@@ -98,23 +99,23 @@ impl Counts {
         for (nth, (width, _)) in WIDTHS.iter().enumerate() {
             let window = event.time / 1_000_000_000 / width;
             if event.is_first || self.windows[nth] != window {
-                (self.windows[nth], self.present[nth]) = (window, 0);
+                (self.windows[nth], self.in_window[nth]) = (window, 0);
             }
-            self.present[nth] = self.present[nth].saturating_add(1);
-            self.peaks[nth] = self.peaks[nth].max(self.present[nth]);
+            self.in_window[nth] = self.in_window[nth].saturating_add(1);
+            self.peaks[nth] = self.peaks[nth].max(self.in_window[nth]);
         }
     }
 }
 
 /// Returns the smallest burst that rejects no request of these keys at this rate.
-fn burst(group: &Group, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
+fn burst(survey: &Survey, rate: Rate, takes: impl Fn(u32) -> bool) -> io::Result<u32> {
     let limit = Limit {
         burst: u32::MAX,
         ..Limit::unlimited(Delay::Above(0), Cost::ONE)
     };
-    let mut buckets = vec![Bucket::new(); group.keys.slots()];
+    let mut buckets = vec![Bucket::new(); survey.keys.slots()];
     let mut highest: f64 = 0.0;
-    group.spool.each(|event| {
+    survey.spool.each(|event| {
         let bucket = buckets.get_mut(event.slot as usize);
         let Some(bucket) = bucket.filter(|_| takes(event.slot)) else {
             return;

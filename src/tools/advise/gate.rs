@@ -22,18 +22,21 @@ const MILLION: u64 = 1_000_000;
 /// The rate and the number of permits are those of the busiest seconds, without the busiest few.
 pub(super) fn gate_fields(survey: &Survey) -> Option<String> {
     let load = &survey.load;
-    let in_second = load.of_second().at(SHARE);
-    if in_second == 0 {
+    let per_second = load.per_second().quantile(SHARE);
+    if per_second == 0 {
         return None;
     }
-    let rate = per(in_second.saturating_mul(5).div_ceil(4).min(FASTEST), 1, 's');
+    let rate = per(
+        per_second.saturating_mul(5).div_ceil(4).min(FASTEST),
+        1,
+        's',
+    );
     let mut text = format!(
-        "# In 99.9 % of the seconds at most {in_second} requests arrived. The rate is a quarter more.\n\
+        "# In 99.9 % of the seconds at most {per_second} requests arrived. The rate is a quarter more.\n\
          rate = \"{rate}\"\n"
     );
     if load.is_timed() {
-        // Requests at the origin at once, averaged over a second.
-        let millionths = load.at_once.at(SHARE);
+        let millionths = load.in_flight.quantile(SHARE);
         let permits = millionths.saturating_mul(2).div_ceil(MILLION);
         text += &format!(
             "# In 99.9 % of the seconds at most {:.1} were at the origin on average. This is twice that.\n\

@@ -16,32 +16,25 @@ pub(super) struct Keys {
     /// Number of requests of the key in each slot.
     requests: Vec<u64>,
     /// Maximum number of keys.
-    most: usize,
+    capacity: usize,
     /// How often a key was forgotten.
     pub(super) forgotten: u64,
 }
 
 /// A key, with the number of its requests.
 pub(super) struct HeavyKey {
-    /// The key, unescaped.
-    key: Box<[u8]>,
+    /// The key, escaped, and truncated if it is long.
+    pub(super) shown: String,
     pub(super) requests: u64,
     pub(super) slot: u32,
 }
 
-impl HeavyKey {
-    /// Formats the key: escaped, and truncated if it is long.
-    pub(super) fn shown(&self) -> String {
-        shown::key(&self.key)
-    }
-}
-
 impl Keys {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(max_keys: usize) -> Self {
         Self {
             slots: LruCache::unbounded_with_hasher(RandomState::default()),
             requests: Vec::new(),
-            most: most.max(1),
+            capacity: max_keys.max(1),
             forgotten: 0,
         }
     }
@@ -51,7 +44,7 @@ impl Keys {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
         }
-        let slot = if self.slots.len() < self.most {
+        let slot = if self.slots.len() < self.capacity {
             self.requests.push(0);
             u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX)
         } else {
@@ -99,7 +92,7 @@ impl Keys {
         all.sort_by_key(|(key, slot)| (Reverse(requests(**slot)), *key));
         let heaviest = all.into_iter().take(count);
         let heaviest = heaviest.map(|(key, slot)| HeavyKey {
-            key: key.clone(),
+            shown: shown::key(key),
             requests: requests(*slot),
             slot: *slot,
         });
@@ -126,8 +119,8 @@ mod tests {
         );
         let heaviest = keys.heaviest(2);
         assert_eq!(
-            (&*heaviest[0].key, heaviest[0].requests),
-            (&b"heavy"[..], 1_000)
+            (&*heaviest[0].shown, heaviest[0].requests),
+            ("heavy", 1_000)
         );
         assert_eq!((heaviest.len(), heaviest[1].requests), (2, 1));
     }

@@ -22,7 +22,6 @@ mod enough;
 mod file;
 mod fit;
 mod gate;
-mod group;
 mod keys;
 mod order;
 mod origin_load;

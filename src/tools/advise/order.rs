@@ -4,37 +4,31 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Maximum delay of a line, in nanoseconds. Servers write a line when the response has ended.
-pub(super) const WAITED: u64 = 60 * 1_000_000_000;
-/// Number of held lines at which the first one is taken.
-const HELD: usize = 1 << 20;
+pub(super) const MAX_DELAY: u64 = 60 * 1_000_000_000;
+/// Maximum number of held lines. At this number the first one is taken.
+const MAX_HELD: usize = 1 << 20;
 
 /// Sorts items that are nearly in order of time, in bounded memory.
-pub(super) struct Order<T> {
-    /// Held items by time. Items of the same time stay in their order.
+#[derive(Default)]
+pub(super) struct Order<T: Ord> {
+    /// Held items by time and number, so that items of the same time stay in their order.
     held: BinaryHeap<Reverse<(u64, u64, T)>>,
+    /// Number of items added.
     count: u64,
+    /// Latest time of all items.
     latest: u64,
-    left: u64,
+    /// Time of the last item that was taken.
+    last_taken: u64,
     /// Number of items that arrived too late to be sorted.
     pub(super) late: u64,
 }
 
 impl<T: Copy + Ord> Order<T> {
-    pub(super) fn new() -> Self {
-        Self {
-            held: BinaryHeap::new(),
-            count: 0,
-            latest: 0,
-            left: 0,
-            late: 0,
-        }
-    }
-
     /// Adds an item of `time`. Call [`Self::take_certain`] until it returns `None` before the next.
     pub(super) fn put(&mut self, time: u64, item: T) {
-        // The item is late: later items have already been taken. Count it as if it had their time.
-        self.late += u64::from(time < self.left);
-        let time = time.max(self.left);
+        // If later items have already been taken, the item counts as if it had their time.
+        self.late += u64::from(time < self.last_taken);
+        let time = time.max(self.last_taken);
         self.count += 1;
         self.held.push(Reverse((time, self.count, item)));
         self.latest = self.latest.max(time);
@@ -42,15 +36,15 @@ impl<T: Copy + Ord> Order<T> {
 
     /// Takes the first item and its time, if its order is certain or too many items are held.
     pub(super) fn take_certain(&mut self) -> Option<(u64, T)> {
-        let due = self.latest.saturating_sub(WAITED);
+        let due = self.latest.saturating_sub(MAX_DELAY);
         let Reverse((first, ..)) = self.held.peek()?;
-        (*first <= due || self.held.len() >= HELD).then(|| self.take())?
+        (*first <= due || self.held.len() >= MAX_HELD).then(|| self.take())?
     }
 
     /// Takes the first item and its time.
     pub(super) fn take(&mut self) -> Option<(u64, T)> {
         let Reverse((time, _, item)) = self.held.pop()?;
-        self.left = time;
+        self.last_taken = time;
         Some((time, item))
     }
 }
@@ -62,7 +56,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn ordered(times: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
-        let (mut order, mut out) = (Order::new(), Vec::new());
+        let (mut order, mut out) = (Order::default(), Vec::new());
         for (number, time) in times.into_iter().enumerate() {
             order.put(time, number as u64);
             out.extend(std::iter::from_fn(|| order.take_certain()));
@@ -90,19 +84,19 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_are_held_back() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         let mut taken = Vec::new();
         let mut put = |order: &mut Order<()>, time| {
             order.put(time, ());
             taken.extend(std::iter::from_fn(|| order.take_certain()));
             (taken.len(), taken.last().copied())
         };
-        for time in 0..HELD as u64 + 8 {
+        for time in 0..MAX_HELD as u64 + 8 {
             put(&mut order, time);
         }
-        assert_eq!(put(&mut order, HELD as u64 + 8), (10, Some((9, ()))));
-        assert_eq!(order.held.len(), HELD - 1);
-        assert!(order.held.capacity() <= HELD);
+        assert_eq!(put(&mut order, MAX_HELD as u64 + 8), (10, Some((9, ()))));
+        assert_eq!(order.held.len(), MAX_HELD - 1);
+        assert!(order.held.capacity() <= MAX_HELD);
         // An item earlier than all held items is taken at once.
         assert_eq!(put(&mut order, 9), (11, Some((9, ()))));
         assert_eq!(order.late, 0);

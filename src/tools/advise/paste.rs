@@ -4,8 +4,11 @@ use config::{KeyTemplate, Part, Variable, toml_string};
 
 use super::advice::Advice;
 use super::fit::Fit;
-use super::keys::HeavyKey;
 use super::survey::Survey;
+
+/// Length of a zone's name from which no parts are added, and its maximum length.
+const LONG_NAME: usize = 40;
+const MAX_NAME: usize = 60;
 
 /// Returns a route's limit and its zone, to append to a file whose last table is the route.
 pub fn toml(advice: &Advice) -> String {
@@ -22,9 +25,9 @@ pub fn toml(advice: &Advice) -> String {
 /// Returns the field of a route that limits it, with the alternative numbers as a comment.
 pub(super) fn limit(advice: &Advice) -> String {
     let (Fit { burst, .. }, other) = advice.chosen();
-    let name = advice.heaviest().map(HeavyKey::shown).unwrap_or_default();
+    let name = advice.busiest().map_or("", |key| &key.shown);
     let other = other.map_or(String::new(), |Fit { rate, burst, .. }| {
-        if advice.is_without() {
+        if advice.ignores_busiest() {
             format!("# Made without {name}. With it: rate = \"{rate}\", burst = {burst}.\n")
         } else {
             format!("# Made for all. Without {name}: rate = \"{rate}\", burst = {burst}.\n")
@@ -58,11 +61,11 @@ fn zone_name(template: &KeyTemplate) -> String {
     let mut name = "per".to_owned();
     let text = template.to_string().to_ascii_lowercase();
     for part in text.split(|c: char| !c.is_ascii_alphanumeric()) {
-        if !part.is_empty() && name.len() < 40 {
+        if !part.is_empty() && name.len() < LONG_NAME {
             name.push('_');
             name.push_str(part);
         }
     }
-    name.truncate(60);
+    name.truncate(MAX_NAME);
     name
 }

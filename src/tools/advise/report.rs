@@ -25,7 +25,7 @@ pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = format!("{}\n{}\n", headline(advice), basis(survey));
     text.push_str(&caution(survey).unwrap_or_default());
-    let target = if survey.is_of_file() {
+    let target = if survey.has_file_zone() {
         "Add these fields to the tables of the file, the first to that of the route"
     } else {
         "Paste this at the end of a gateway.toml, below the route to limit"
@@ -45,24 +45,25 @@ pub fn report(advice: &Advice) -> String {
 
 /// Returns the first line: which keys made how many of the requests.
 pub(super) fn headline(advice: &Advice) -> String {
-    let heaviest = advice.heaviest().map(|key| {
-        let part = share(key.requests, advice.survey.group.requests());
-        format!("{} made {} of all requests.", key.shown(), percent(part))
-    });
-    heaviest.unwrap_or_default()
+    let Some(key) = advice.busiest() else {
+        return String::new();
+    };
+    let part = percent(share(key.requests, advice.survey.spool.count));
+    format!("{} made {part} of all requests.", key.shown)
 }
 
 /// Returns the basis of the advice: numbers of requests and keys, and the duration.
 pub(super) fn basis(survey: &Survey) -> String {
-    let count = survey.group.requests();
-    let keys = survey.group.keys.number();
-    let (first, last) = survey.group.span();
+    let count = survey.spool.count;
+    let keys = survey.keys.number();
+    let (first, last) = survey.spool.span();
     let is_trace = survey.form == Some(Form::Csv);
-    let [from, to] = survey.ahead.unwrap_or_default();
-    let (from, to) = (shown(first, from, is_trace), shown(last, to, is_trace));
+    let [first_offset, last_offset] = survey.utc_offsets.unwrap_or_default();
+    let from = show_time(first, first_offset, is_trace);
+    let to = show_time(last, last_offset, is_trace);
     let by = match (&survey.zone, survey.form) {
         (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
-        (Some(zone), _) if survey.is_of_file() => format!("of zone {zone}"),
+        (Some(zone), _) if survey.has_file_zone() => format!("of zone {zone}"),
         (Some(zone), _) => format!("as zone {zone} logged them"),
         _ => format!("by {}", survey.template),
     };
@@ -78,8 +79,9 @@ fn table(text: &mut String, advice: &Advice) {
         let _ = write!(text, "{width:>8}");
     }
     let _ = writeln!(text, "{:>12}{:>8}", "rate", "burst");
+    let all = survey.spool.count;
     let mut row = |name: &str, requests: u64, fit: Fit| {
-        let part = percent(share(requests, survey.group.requests()));
+        let part = percent(share(requests, all));
         let _ = write!(text, "{name:<40}{requests:>10}{part:>10}");
         let Fit { peaks, rate, burst } = fit;
         for (peak, _) in peaks.iter().zip(widths) {
@@ -87,14 +89,13 @@ fn table(text: &mut String, advice: &Advice) {
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
-    let all = survey.group.requests();
     row("all keys", all, advice.all);
-    if let (Some(heaviest), Some(without)) = (advice.heaviest(), advice.without) {
-        let name = format!("without {}", heaviest.shown());
-        row(&name, all - heaviest.requests, without);
+    if let (Some(busiest), Some(others)) = (advice.busiest(), advice.others) {
+        let name = format!("without {}", busiest.shown);
+        row(&name, all - busiest.requests, others);
     }
     for (key, fit) in &advice.heaviest {
-        row(&key.shown(), key.requests, *fit);
+        row(&key.shown, key.requests, *fit);
     }
     text.push_str(
         "(The most requests of one key within each window, and the rate and burst at which none of them waits or is rejected.)\n",
@@ -103,20 +104,23 @@ fn table(text: &mut String, advice: &Advice) {
 
 /// Adds notes about the log and about lines that were left out.
 fn notes(text: &mut String, survey: &Survey) {
-    if survey.group.is_coarse {
+    if survey.spool.is_coarse {
         text.push_str(
             "The log has whole seconds: requests of one second count as simultaneous, so the burst may be larger\n\
              than necessary.\n",
         );
     }
-    if survey.form.is_some_and(Form::has_end_times) {
+    // The other formats have times of arrival, or the durations of requests.
+    if survey.form == Some(Form::Combined) {
         text.push_str("Times are the ends of responses, not the arrivals of requests (Apache's are arrivals).\n");
     }
     if survey.form == Some(Form::Haproxy) {
         text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
     let keyless = match survey.zone {
-        Some(_) if survey.is_of_file() => "requests are not limited by this zone, and are left out",
+        Some(_) if survey.has_file_zone() => {
+            "requests are not limited by this zone, and are left out"
+        }
         Some(_) => "requests were not decided by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
@@ -128,7 +132,7 @@ fn notes(text: &mut String, survey: &Survey) {
             "requests are more than 60 s or a million requests out of order, and count at the time of the request before them",
         ),
         (
-            survey.group.keys.forgotten,
+            survey.keys.forgotten,
             "times a key was forgotten because there are too many:\n\
              peaks are still correct, the number of keys is not, and a busy key may be missing",
         ),
@@ -143,13 +147,13 @@ fn notes(text: &mut String, survey: &Survey) {
             let _ = writeln!(text, "{count} {what}");
         }
     }
-    if late > survey.group.requests() / 100 {
+    if late > survey.spool.count / 100 {
         text.push_str(
             "The numbers above may be wrong: sort the log by time first. If it begins with the newest line, use\n\
              tac. Merge logs of several hosts by time.\n",
         );
     }
-    if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file() {
+    if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.has_file_zone() {
         let _ = writeln!(
             text,
             "The log does not contain the parts of its keys: the key to paste is that of --key, {}.",
@@ -165,13 +169,13 @@ fn notes(text: &mut String, survey: &Survey) {
 }
 
 /// Formats a time by the log's clock, or in seconds if a trace starts at zero.
-fn shown(at: Moment, ahead: i32, is_trace: bool) -> String {
-    let nanos = i128::from(at.as_nanos());
-    let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);
+fn show_time(time: Moment, utc_offset: i32, is_trace: bool) -> String {
+    let nanos = i128::from(time.as_nanos());
+    let offset = Offset::from_seconds(utc_offset).unwrap_or(Offset::UTC);
     match Timestamp::from_nanosecond(nanos) {
-        Ok(time) if !is_trace || at.as_nanos() >= EARLIEST_DATE => {
-            let time = offset.to_datetime(time);
-            time.strftime("%Y-%m-%d %H:%M:%S").to_string()
+        Ok(date) if !is_trace || time.as_nanos() >= EARLIEST_DATE => {
+            let date = offset.to_datetime(date);
+            date.strftime("%Y-%m-%d %H:%M:%S").to_string()
         }
         _ => format!("{} s", nanos / 1_000_000_000),
     }

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
+use limit::Moment;
+
 /// Size of one read or write, in bytes.
-const AT_ONCE: usize = 1 << 20;
+const BUFFER_SIZE: usize = 1 << 20;
 
 /// Temporary file with the time and key of each request, so that a log can be replayed often.
 ///
@@ -13,6 +15,11 @@ pub(super) struct Spool {
     file: BufWriter<File>,
     /// Number of requests.
     pub(super) count: u64,
+    /// Time of the first and of the last request, in nanoseconds.
+    first: Option<u64>,
+    last: u64,
+    /// Whether each time is a whole second.
+    pub(super) is_coarse: bool,
 }
 
 /// A request, as replays need it.
@@ -35,17 +42,31 @@ impl Spool {
     pub(super) fn new() -> io::Result<Self> {
         let file = tempfile::tempfile().map_err(|error| with_folder(&error))?;
         Ok(Self {
-            file: BufWriter::with_capacity(AT_ONCE, file),
+            file: BufWriter::with_capacity(BUFFER_SIZE, file),
             count: 0,
+            first: None,
+            last: 0,
+            is_coarse: true,
         })
     }
 
+    /// Adds a request.
     pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
         self.count += 1;
-        let rest = u64::from(event.slot) << 1 | u64::from(event.is_first);
+        self.is_coarse &= event.time.is_multiple_of(1_000_000_000);
+        self.first.get_or_insert(event.time);
+        self.last = event.time;
+        // The lowest bit is `is_first`, the others are the slot.
+        let slot = u64::from(event.slot) << 1 | u64::from(event.is_first);
         let mut put = |number: u64| self.file.write_all(&number.to_le_bytes());
-        let written = put(event.time).and_then(|()| put(rest));
+        let written = put(event.time).and_then(|()| put(slot));
         written.map_err(|error| with_folder(&error))
+    }
+
+    /// Returns the time of the first and of the last request.
+    pub(super) fn span(&self) -> (Moment, Moment) {
+        let first = self.first.unwrap_or_default();
+        (Moment::from_nanos(first), Moment::from_nanos(self.last))
     }
 
     /// Flushes the buffer. Nothing may be added afterwards.
@@ -53,22 +74,22 @@ impl Spool {
         self.file.flush().map_err(|error| with_folder(&error))
     }
 
-    /// Calls `event` for each request, in order.
-    pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
+    /// Calls `visit` for each request, in order.
+    pub(super) fn each(&self, mut visit: impl FnMut(Event)) -> io::Result<()> {
         let mut file = self.file.get_ref();
         file.rewind()?;
-        let mut file = BufReader::with_capacity(AT_ONCE, file);
+        let mut file = BufReader::with_capacity(BUFFER_SIZE, file);
         let mut number = || {
             let mut bytes = [0; 8];
             file.read_exact(&mut bytes)?;
             io::Result::Ok(u64::from_le_bytes(bytes))
         };
         for _ in 0..self.count {
-            let (time, rest) = (number()?, number()?);
-            event(Event {
+            let (time, slot) = (number()?, number()?);
+            visit(Event {
                 time,
-                slot: u32::try_from(rest >> 1).unwrap_or(u32::MAX),
-                is_first: rest & 1 != 0,
+                slot: u32::try_from(slot >> 1).unwrap_or(u32::MAX),
+                is_first: slot & 1 != 0,
             });
         }
         Ok(())

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use crate::complain::exit_code;
+use crate::output::exit_code;
 
 /// The arguments of `drip demo`.
 #[derive(Debug, Args)]

@@ -3,10 +3,11 @@
 use clap::Args;
 use config::AdminAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
 use serde_json::json;
 
-/// The arguments of `drip find`.
-#[derive(Debug, Args)]
+/// The arguments of `drip find`. Serialized, they are the request that starts the experiment.
+#[derive(Debug, Args, Serialize)]
 pub struct FindArguments {
     /// The origin to measure; it needs a gate, and requests that wait there
     #[arg(value_name = "ORIGIN")]
@@ -33,31 +34,22 @@ pub struct FindArguments {
     confirm: String,
     /// The duration without waiting requests after which the search ends: 1s to 10m [default: 1m]
     #[arg(long, value_name = "TIME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     wait: Option<String>,
     /// Print the result as JSON, with all steps
     #[arg(long)]
+    #[serde(skip)]
     pub(super) json: bool,
     /// The address of the gateway's admin port
     #[arg(long, value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
+    #[serde(skip)]
     pub(super) admin: AdminAddress,
 }
 
 impl FindArguments {
     /// Returns the body of the request that starts the experiment.
     pub(super) fn body(&self) -> String {
-        let mut body = json!({
-            "origin": self.origin,
-            "slo": self.slo,
-            "from": self.from,
-            "to": self.to,
-            "step": self.step,
-            "min_step": self.min_step,
-            "confirm": self.confirm,
-        });
-        if let Some(wait) = &self.wait {
-            body["wait"] = wait.as_str().into();
-        }
-        body.to_string()
+        json!(self).to_string()
     }
 
     /// Returns the path to renew or end the experiment.

@@ -20,10 +20,11 @@ use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
 use crate::admin_client::{AdminError, Client};
-use crate::complain::{complain, write};
+use crate::output::{complain, write};
+use crate::shown::list;
 
 /// Interval at which the experiment is renewed.
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 /// A gateway that has not answered for this long has ended the experiment.
 const LOST_AFTER: Duration = Duration::from_secs(15);
 /// Silence of the gateway after which the command prints a warning on a terminal.
@@ -43,92 +44,89 @@ pub fn find(options: &FindArguments) -> ExitCode {
     }
 }
 
+/// Starts the experiment and follows it to its end. Returns whether it found a limit.
 async fn run(options: &FindArguments) -> io::Result<bool> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let client = Client::new(options.admin.clone(), tokens);
     let mut signals = Signals::listen()?;
-    let started = |error| {
-        io::Error::other(format!(
-            "cannot start the experiment at {}: {error}",
-            options.admin
-        ))
-    };
-    let begun = client.send::<Value>(Method::POST, "/api/find", options.body());
-    let mut now = begun.await.map_err(started)?;
-    let followed = follow(options, &client, &mut signals, &mut now).await;
-    if let (Err(error), true, true) = (&followed, is_running(&now), options.json) {
+    let started = client.send::<Value>(Method::POST, "/api/find", options.body());
+    let mut experiment = started.await.map_err(|error| {
+        let admin = &options.admin;
+        io::Error::other(format!("cannot start the experiment at {admin}: {error}"))
+    })?;
+    let followed = follow(options, &client, &mut signals, &mut experiment).await;
+    if let (Err(error), true, true) = (&followed, is_running(&experiment), options.json) {
         let incomplete = format!("# incomplete: {error}");
-        now["lines"] = json!([incomplete]);
-        print_json(&now)?;
+        experiment["lines"] = json!([incomplete]);
+        print_json(&experiment)?;
     }
     followed
 }
 
-/// Renews the experiment and prints its steps until it ends. `now`: its last known state.
+/// Renews the experiment and prints its steps until it ends. Returns whether it found a limit.
+///
+/// `experiment`: its state, as the gateway last reported it.
 async fn follow(
     options: &FindArguments,
     client: &Client,
     signals: &mut Signals,
-    now: &mut Value,
+    experiment: &mut Value,
 ) -> io::Result<bool> {
-    let renewal = json!({ "id": now["id"] }).to_string();
+    let renewal = json!({ "id": experiment["id"] }).to_string();
     let mut printed = 0;
-    let mut alive = clock::now();
+    let mut last_renewed = clock::now();
     let mut has_warned_of_silence = false;
     loop {
-        if !now["state"].is_string() {
+        if !experiment["state"].is_string() {
             return Err(io::Error::other("its answer is not that of a drip gateway"));
         }
-        printed = print_steps(options, now, printed)?;
-        if !is_running(now) {
-            return print_end(options, now);
+        printed = print_steps(options, experiment, printed)?;
+        if !is_running(experiment) {
+            return print_end(options, experiment);
         }
         let is_stopped = tokio::select! {
             _ = signals.next() => true,
-            () = sleep(EVERY) => false,
+            () = sleep(INTERVAL) => false,
         };
         if is_stopped {
             // If this fails, the gateway ends the experiment because nothing renews it.
             let (path, id) = (options.path(), renewal.clone());
             let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
-            sleep(EVERY).await;
+            sleep(INTERVAL).await;
         }
         let path = options.path();
         let renewed = client.send(Method::PUT, &path, renewal.clone());
-        match renewed.await {
+        let error = match renewed.await {
             Ok(renewed) => {
-                (*now, alive) = (renewed, clock::now());
+                (*experiment, last_renewed) = (renewed, clock::now());
                 has_warned_of_silence = false;
+                continue;
             }
-            Err(error) if is_unknown(&error) => {
-                return Err(io::Error::other(format!(
-                    "the gateway no longer has this experiment: {error}"
-                )));
-            }
-            Err(error) if clock::now().since(alive) >= LOST_AFTER || is_stopped => {
-                return Err(io::Error::other(format!(
-                    "the gateway does not renew the experiment: {error}; the gateway has ended it, and its file is in force again"
-                )));
-            }
-            Err(error) if !has_warned_of_silence && clock::now().since(alive) >= SILENT_AFTER => {
-                has_warned_of_silence = true;
-                complain(format_args!(
-                    "drip find: the gateway does not renew the experiment: {error}; it ends the experiment after {} s without renewal",
-                    LOST_AFTER.as_secs()
-                ));
-            }
-            Err(_) => {}
+            Err(error) => error,
+        };
+        let silence = clock::now().since(last_renewed);
+        if is_unknown(&error) {
+            return Err(io::Error::other(format!(
+                "the gateway no longer has this experiment: {error}"
+            )));
+        }
+        if silence >= LOST_AFTER || is_stopped {
+            return Err(io::Error::other(format!(
+                "the gateway does not renew the experiment: {error}; the gateway has ended it, and its file is in force again"
+            )));
+        }
+        if !has_warned_of_silence && silence >= SILENT_AFTER {
+            has_warned_of_silence = true;
+            complain(format_args!(
+                "drip find: the gateway does not renew the experiment: {error}; it ends the experiment after {} s without renewal",
+                LOST_AFTER.as_secs()
+            ));
         }
     }
 }
 
-fn is_running(now: &Value) -> bool {
-    now["state"] == "running"
-}
-
-/// Returns the elements of a list.
-fn list<'v>(now: &'v Value, name: &str) -> &'v [Value] {
-    now[name].as_array().map_or(&[], Vec::as_slice)
+fn is_running(experiment: &Value) -> bool {
+    experiment["state"] == "running"
 }
 
 /// Returns a text that cannot control the terminal.
@@ -145,8 +143,8 @@ fn is_unknown(error: &AdminError) -> bool {
 }
 
 /// Prints the steps that ended since the last call. Returns the number of steps printed so far.
-fn print_steps(options: &FindArguments, now: &Value, printed: usize) -> io::Result<usize> {
-    let steps = list(now, "steps");
+fn print_steps(options: &FindArguments, experiment: &Value, printed: usize) -> io::Result<usize> {
+    let steps = list(&experiment["steps"]);
     for step in steps.iter().skip(printed).filter(|_| !options.json) {
         write(&format!("{}\n", text(&step["line"])))?;
     }
@@ -154,15 +152,15 @@ fn print_steps(options: &FindArguments, now: &Value, printed: usize) -> io::Resu
 }
 
 /// Prints the result. Returns whether there is one.
-fn print_end(options: &FindArguments, now: &Value) -> io::Result<bool> {
+fn print_end(options: &FindArguments, experiment: &Value) -> io::Result<bool> {
     if options.json {
-        print_json(now)?;
+        print_json(experiment)?;
     } else {
-        for line in list(now, "lines") {
+        for line in list(&experiment["lines"]) {
             write(&format!("{}\n", text(line)))?;
         }
     }
-    let outcome = now["result"]["outcome"].as_str();
+    let outcome = experiment["result"]["outcome"].as_str();
     Ok(matches!(outcome, Some("found" | "at_least")))
 }
 

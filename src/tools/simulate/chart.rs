@@ -8,13 +8,17 @@ use svg::Document;
 use svg::node::element::{Path, Rectangle, Style, Text, Title};
 
 const WIDTH: f64 = 900.0;
-/// Ends of the axes.
+/// Ends of the axis of time.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 876.0;
-/// Height of a panel, and the space above it for its name and legend.
+/// Height of a panel. Its name and legend are in the space above it, and the times below it.
 const HEIGHT: f64 = 180.0;
 const ABOVE: f64 = 28.0;
 const BELOW: f64 = 24.0;
+/// Distance of titles from the left edge.
+const MARGIN: f64 = 16.0;
+/// Approximate width of a letter in the legend.
+const LETTER: f64 = 6.2;
 /// The approximate number of values written at an axis.
 const TICKS: f64 = 6.0;
 
@@ -54,7 +58,7 @@ impl Line {
 pub(super) fn draw(title: &str, end: f64, panels: &[Panel]) -> String {
     let end = if end > 0.0 { end } else { 1.0 };
     let mut top = 40.0;
-    let mut body = vec![text("title", 16.0, 30.0, "start", title)];
+    let mut body = vec![text("title", MARGIN, 30.0, "start", title)];
     let mut paths = Vec::new();
     for panel in panels {
         top += ABOVE;
@@ -83,25 +87,26 @@ pub(super) fn draw(title: &str, end: f64, panels: &[Panel]) -> String {
 }
 
 impl Panel<'_> {
+    /// Adds the panel, whose upper edge is at `top`, for times from 0 to `end`.
     fn draw(&self, top: f64, end: f64, body: &mut Vec<Text>, paths: &mut Vec<Path>) {
         let bottom = top + HEIGHT;
-        body.push(text("name", 16.0, top - 14.0, "start", self.name));
+        body.push(text("name", MARGIN, top - 14.0, "start", self.name));
         let highest = self.lines.iter().map(|(_, line)| line.highest());
         let highest = highest.fold(0.0, f64::max);
         let highest = if highest > 0.0 { highest } else { 1.0 };
         let x = |seconds: f64| LEFT + (RIGHT - LEFT) * (seconds / end).min(1.0);
         let y = |value: f64| bottom - HEIGHT * value / highest;
-        for (value, written) in ticks(highest) {
-            let at = y(value);
-            paths.push(path("grid", format!("M{LEFT} {at:.1}H{RIGHT}")));
-            body.push(text("", LEFT - 6.0, at + 4.0, "end", &written));
+        for (value, label) in ticks(highest) {
+            let y = y(value);
+            paths.push(path("grid", format!("M{LEFT} {y:.1}H{RIGHT}")));
+            body.push(text("", LEFT - 6.0, y + 4.0, "end", &label));
         }
-        for (value, written) in ticks(end) {
-            let at = x(value);
-            paths.push(path("axis", format!("M{at:.1} {bottom}v4")));
-            body.push(text("", at, bottom + 17.0, "middle", &written));
+        for (value, label) in ticks(end) {
+            let x = x(value);
+            paths.push(path("axis", format!("M{x:.1} {bottom}v4")));
+            body.push(text("", x, bottom + 17.0, "middle", &label));
         }
-        let mut legend = RIGHT;
+        let mut legend_end = RIGHT;
         for (nth, (name, line)) in self.lines.iter().enumerate().rev() {
             let mut steps = format!("M{LEFT} {bottom}");
             for (column, value) in (1u32..).zip(&line.values) {
@@ -111,19 +116,18 @@ impl Panel<'_> {
             }
             paths.push(path(&format!("line c{nth}"), steps));
             if !name.is_empty() {
-                body.push(text("", legend, top - 14.0, "end", name));
-                // The width of a letter is not known exactly.
-                let width = 6.2 * f64::from(u8::try_from(name.len()).unwrap_or(u8::MAX));
-                legend -= width + 18.0;
-                let dash = format!("M{legend:.1} {}h12", top - 18.0);
+                body.push(text("", legend_end, top - 14.0, "end", name));
+                let width = LETTER * f64::from(u8::try_from(name.len()).unwrap_or(u8::MAX));
+                legend_end -= width + 18.0;
+                let dash = format!("M{legend_end:.1} {}h12", top - 18.0);
                 paths.push(path(&format!("line c{nth}"), dash));
-                legend -= 14.0;
+                legend_end -= 14.0;
             }
         }
     }
 }
 
-/// Returns round values from 0 to `end`: multiples of 1, 2 or 5 times a power of ten.
+/// Returns values from 0 to `end` with their labels: multiples of 1, 2 or 5 times a power of ten.
 fn ticks(end: f64) -> impl Iterator<Item = (f64, String)> {
     let rough = end / TICKS;
     let power = 10f64.powf(rough.log10().floor());

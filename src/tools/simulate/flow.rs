@@ -3,26 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use gateway::replay::{Join, Outcome, Timeline};
+use gateway::replay::Outcome;
 use limit::to_float;
 
 use super::chart::{self, Line, Panel};
+use super::timeline::{Column, Timeline};
 
 /// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;
 
-const CAME: usize = 0;
-const LEFT: usize = 1;
-const REJECTED: usize = 2;
-/// Row of requests that wait: counted when they join and when they depart.
-const JOINED: usize = 3;
-const DRAINED: usize = 4;
-/// Row of the highest number of requests that waited at once.
-const DEEPEST: usize = 5;
-
 /// Counts of requests over time.
 pub(super) struct Flow {
-    line: Timeline<6>,
+    timeline: Timeline,
     /// Departure of each waiting request: the instant, and whether it is let through.
     waiting: BinaryHeap<Reverse<(u64, bool)>>,
     end: u64,
@@ -30,38 +22,39 @@ pub(super) struct Flow {
 
 impl Flow {
     pub(super) fn new() -> Self {
-        use Join::{Peak, Sum};
         Self {
-            line: Timeline::new(FINEST, [Sum, Sum, Sum, Sum, Sum, Peak]),
+            timeline: Timeline::new(FINEST),
             waiting: BinaryHeap::new(),
             end: 0,
         }
     }
 
-    pub fn add(&mut self, outcome: &Outcome) {
+    pub(super) fn add(&mut self, outcome: &Outcome) {
         let now = outcome.time.as_nanos();
         self.drain(now);
-        self.line.put(now, CAME, 1);
         self.end = self.end.max(now);
-        let (until, leaves) = (outcome.ended().as_nanos(), outcome.departure.is_some());
+        let (until, is_passed) = (outcome.ended().as_nanos(), outcome.departure.is_some());
+        let column = self.timeline.column(now);
+        column.arrived += 1;
         if until > now {
-            self.line.put(now, JOINED, 1);
-            self.waiting.push(Reverse((until, leaves)));
-            self.line.put(now, DEEPEST, self.waiting.len() as u64);
+            column.joined += 1;
+            self.waiting.push(Reverse((until, is_passed)));
+            column.deepest = column.deepest.max(self.waiting.len() as u64);
         } else {
-            self.line.put(now, if leaves { LEFT } else { REJECTED }, 1);
+            count_end(column, is_passed);
         }
     }
 
     /// Counts the waiting requests that are due by `now` as let through or rejected.
     fn drain(&mut self, now: u64) {
-        while let Some(Reverse((due, leaves))) = self.waiting.peek().copied()
+        while let Some(Reverse((due, is_passed))) = self.waiting.peek().copied()
             && due <= now
         {
-            self.line.put(due, DEEPEST, self.waiting.len() as u64);
+            let column = self.timeline.column(due);
+            column.deepest = column.deepest.max(self.waiting.len() as u64);
+            column.drained += 1;
+            count_end(column, is_passed);
             self.waiting.pop();
-            self.line.put(due, if leaves { LEFT } else { REJECTED }, 1);
-            self.line.put(due, DRAINED, 1);
             self.end = self.end.max(due);
         }
     }
@@ -73,15 +66,14 @@ impl Flow {
 
     /// Draws requests per second, waiting requests, and running totals.
     pub(super) fn picture(&self, title: &str) -> String {
-        let end = seconds(self.end.saturating_sub(self.line.begin()));
-        let coarse = self.line.coarser(self.width());
+        let end = seconds(self.end.saturating_sub(self.timeline.begin()));
         let panels = [
             Panel {
                 name: "requests a second",
                 lines: vec![
-                    ("came", pace(&coarse, CAME)),
-                    ("let through", pace(&coarse, LEFT)),
-                    ("rejected", pace(&coarse, REJECTED)),
+                    ("came", self.rate(|column| column.arrived)),
+                    ("let through", self.rate(|column| column.departed)),
+                    ("rejected", self.rate(|column| column.rejected)),
                 ],
             },
             Panel {
@@ -91,49 +83,54 @@ impl Flow {
             Panel {
                 name: "let through, all together",
                 lines: vec![
-                    ("let through", self.total(LEFT)),
-                    ("came", self.total(CAME)),
+                    ("let through", self.total(|column| column.departed)),
+                    ("came", self.total(|column| column.arrived)),
                 ],
             },
         ];
         chart::draw(title, end, &panels)
     }
 
-    /// Returns the column width at which most columns contain some requests, in nanoseconds.
-    fn width(&self) -> u64 {
-        let came: u64 = self.line.columns().iter().map(|column| column[CAME]).sum();
-        let columns = usize::try_from(came / 3).unwrap_or(usize::MAX);
-        self.line.width_of(columns.clamp(8, 120))
+    /// Returns a count as requests per second, in columns of which most contain some requests.
+    fn rate(&self, count: impl Fn(&Column) -> u64) -> Line {
+        let arrived: u64 = self.timeline.columns.iter().map(|it| it.arrived).sum();
+        let columns = usize::try_from(arrived / 3).unwrap_or(usize::MAX);
+        let coarse = self.timeline.coarser(columns.clamp(8, 120));
+        let width = seconds(coarse.width);
+        let columns = coarse.columns.iter();
+        let rates = columns.map(|column| to_float(count(column)) / width);
+        Line::new(rates.chain([0.0]), width)
     }
 
-    /// Returns the running total of a row.
-    fn total(&self, row: usize) -> Line {
+    /// Returns the running total of a count.
+    fn total(&self, count: impl Fn(&Column) -> u64) -> Line {
         let mut total = 0;
-        let totals = self.line.columns().iter().map(|column| {
-            total += column[row];
+        let totals = self.timeline.columns.iter().map(|column| {
+            total += count(column);
             to_float(total)
         });
-        Line::new(totals, seconds(self.line.width()))
+        Line::new(totals, seconds(self.timeline.width))
     }
 
     /// Returns the highest number of waiting requests in each column.
     fn depth(&self) -> Line {
         let mut waiting = 0u64;
-        let depths = self.line.columns().iter().map(|column| {
+        let depths = self.timeline.columns.iter().map(|column| {
             let at_begin = waiting;
-            waiting = (waiting + column[JOINED]).saturating_sub(column[DRAINED]);
-            to_float(at_begin.max(column[DEEPEST]))
+            waiting = (waiting + column.joined).saturating_sub(column.drained);
+            to_float(at_begin.max(column.deepest))
         });
-        Line::new(depths.chain([0.0]), seconds(self.line.width()))
+        Line::new(depths.chain([0.0]), seconds(self.timeline.width))
     }
 }
 
-/// Returns a row as requests per second.
-fn pace(line: &Timeline<6>, row: usize) -> Line {
-    let width = seconds(line.width());
-    let columns = line.columns().iter();
-    let rates = columns.map(|column| to_float(column[row]) / width);
-    Line::new(rates.chain([0.0]), width)
+/// Counts a request that is let through or rejected.
+fn count_end(column: &mut Column, is_passed: bool) {
+    if is_passed {
+        column.departed += 1;
+    } else {
+        column.rejected += 1;
+    }
 }
 
 fn seconds(nanos: u64) -> f64 {
@@ -165,7 +162,8 @@ mod tests {
         // The times are exact to one column: about 16 ms for 20 seconds.
         let depths = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1].map(|time| at(time).to_string());
         assert_eq!(depths, ["2", "2", "2", "1", "1", "0"]);
-        let last = |row| flow.total(row).at(20.1).to_string();
-        assert_eq!([last(LEFT), last(REJECTED)], ["3", "1"]);
+        let departed = flow.total(|column| column.departed).at(20.1).to_string();
+        let rejected = flow.total(|column| column.rejected).at(20.1).to_string();
+        assert_eq!([departed, rejected], ["3", "1"]);
     }
 }

@@ -5,6 +5,7 @@ mod flow;
 mod pending;
 mod rows;
 mod summary;
+mod timeline;
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -17,12 +18,12 @@ use gateway::replay::{Form, Line, Simulator, Trace};
 use gateway::server::file_name;
 
 use self::flow::Flow;
-use self::pending::{NamedRequest, Pending};
+use self::pending::{MAX_BYTES, NamedRequest, Pending};
 use self::rows::Rows;
 use self::summary::Summary;
-use super::trace::{each_request, form, length, open, progress, svg};
-use crate::complain::{complain, exit_code, print};
+use super::trace::{each_request, form, open, svg};
 use crate::learned_costs;
+use crate::output::{complain, exit_code, print};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -68,17 +69,15 @@ pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
         simulator: Simulator::new(&settings),
         summary: Summary::default(),
         rows: has_rows.then(|| Rows::new(settings.origins.iter().any(has_gate))),
-        pending: Pending::new(),
+        pending: Pending::new(MAX_BYTES),
         flow: arguments.plot.is_some().then(Flow::new),
         read: 0,
         bad: 0,
         late: 0,
-        is_cut: false,
+        is_incomplete: false,
     };
-    let progress = progress(length(trace));
-    let opened = open(trace, &progress).and_then(|input| Trace::new(input, arguments.format));
+    let opened = open(trace, arguments.format);
     let replayed = opened.and_then(|lines| replay.run(trace, lines));
-    progress.finish_and_clear();
     if let Err(error) = replayed {
         return exit_code(&trace.display().to_string(), Err(error));
     }
@@ -93,6 +92,7 @@ pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
     code
 }
 
+/// A replay, with what it counts and prints.
 struct Replay<'a> {
     simulator: Simulator<'a>,
     summary: Summary,
@@ -101,21 +101,25 @@ struct Replay<'a> {
     pending: Pending,
     /// Set if a picture is drawn.
     flow: Option<Flow>,
+    /// Number of requests read.
     read: u64,
+    /// Number of lines that could not be read.
     bad: u64,
+    /// Number of requests whose line has an earlier time than a line before it.
     late: u64,
     /// Whether reading the trace stopped before its end.
-    is_cut: bool,
+    is_incomplete: bool,
 }
 
 impl Replay<'_> {
+    /// Replays all lines. `trace`: name of the file in messages.
     fn run(&mut self, trace: &Path, mut lines: Trace) -> io::Result<()> {
         if let Some(rows) = &mut self.rows {
             rows.begin()?;
         }
         let mut bad = 0;
-        let is_whole = each_request(trace, &mut lines, &mut bad, |line| self.submit(line))?;
-        (self.bad, self.is_cut) = (bad, !is_whole);
+        let is_complete = each_request(trace, &mut lines, &mut bad, |line| self.submit(line))?;
+        (self.bad, self.is_incomplete) = (bad, !is_complete);
         self.simulator.end();
         self.settle()?;
         if let Some(flow) = &mut self.flow {
@@ -124,10 +128,11 @@ impl Replay<'_> {
         self.rows.as_mut().map_or(Ok(()), Rows::end)
     }
 
+    /// Replays one line.
     fn submit(&mut self, line: &Line) -> io::Result<()> {
+        self.simulator.submit(self.read, line);
         self.read += 1;
-        let admission = self.simulator.submit(self.pending.next_number(), line);
-        self.pending.add(NamedRequest::of(line), admission)?;
+        self.pending.add(NamedRequest::of(line))?;
         self.settle()
     }
 
@@ -137,19 +142,20 @@ impl Replay<'_> {
             self.pending.set(number, outcome);
         }
         while let Some((request, outcome)) = self.pending.take() {
-            let outcome = outcome.as_ref();
-            self.summary.add(outcome);
-            self.late += u64::from(outcome.is_some_and(|it| it.time > request.time));
-            if let (Some(flow), Some(outcome)) = (&mut self.flow, outcome) {
-                flow.add(outcome);
+            self.summary.add(outcome.as_ref());
+            if self.rows.is_none() {
+                let key = request.key.as_deref().unwrap_or(b"-");
+                self.summary.add_of_key(key, outcome.as_ref());
             }
-            match (&mut self.rows, outcome) {
-                (Some(rows), Some(outcome)) => rows.write(&request, outcome)?,
-                (Some(_), None) => {}
-                (None, _) => {
-                    let key = request.key.as_deref().unwrap_or(b"-");
-                    self.summary.add_of_key(key, outcome);
-                }
+            let Some(outcome) = outcome else {
+                continue;
+            };
+            self.late += u64::from(outcome.time > request.time);
+            if let Some(flow) = &mut self.flow {
+                flow.add(&outcome);
+            }
+            if let Some(rows) = &mut self.rows {
+                rows.write(&request, &outcome)?;
             }
         }
         Ok(())
@@ -168,7 +174,7 @@ impl Replay<'_> {
                 "requests are out of order, and were replayed at the time of the line before them",
             ),
             (
-                self.simulator.untimed(),
+                self.simulator.untimed,
                 "requests have no time at the origin in the trace: they hold no permit of max_in_flight or in_flight",
             ),
         ] {
@@ -185,7 +191,7 @@ impl Replay<'_> {
             Some(_) => ExitCode::SUCCESS,
             None => print(&self.summary.text(name)),
         };
-        if self.read == 0 && (self.bad > 0 || self.is_cut) {
+        if self.read == 0 && (self.bad > 0 || self.is_incomplete) {
             ExitCode::FAILURE
         } else {
             printed

@@ -15,19 +15,20 @@ use super::pending::NamedRequest;
 pub(super) struct Rows {
     out: BufWriter<StdoutLock<'static>>,
     /// Whether the output has columns for the gate.
-    is_gated: bool,
+    has_gates: bool,
 }
 
 impl Rows {
-    pub(super) fn new(is_gated: bool) -> Self {
+    pub(super) fn new(has_gates: bool) -> Self {
         Self {
             out: BufWriter::with_capacity(1 << 20, io::stdout().lock()),
-            is_gated,
+            has_gates,
         }
     }
 
+    /// Writes the header.
     pub(super) fn begin(&mut self) -> io::Result<()> {
-        let gate = if self.is_gated {
+        let gate = if self.has_gates {
             ",origin_queue,origin_rejected"
         } else {
             ""
@@ -35,6 +36,7 @@ impl Rows {
         writeln!(self.out, "time,key,verdict,departure,delay,excess{gate}")
     }
 
+    /// Writes the line of a request.
     pub(super) fn write(&mut self, request: &NamedRequest, outcome: &Outcome) -> io::Result<()> {
         let out = &mut self.out;
         write_seconds(out, outcome.time)?;
@@ -52,10 +54,10 @@ impl Rows {
         match &outcome.at_gate {
             Some(gate) => {
                 out.write_all(b",")?;
-                write_span(out, gate.waited())?;
+                write_span(out, gate.until.since(gate.since))?;
                 writeln!(out, ",{}", gate.rejected.map_or("", GateRejected::label))
             }
-            None if self.is_gated => writeln!(out, ",,"),
+            None if self.has_gates => writeln!(out, ",,"),
             None => writeln!(out),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::time::Duration;
 
 use config::short_key;
@@ -18,6 +17,7 @@ const MAX_KEYS: usize = 1 << 20;
 /// Maximum number of keys shown.
 const SHOWN: usize = 10;
 
+/// Counts of all requests, and of the requests of each key.
 #[derive(Default)]
 pub(super) struct Summary {
     requests: u64,
@@ -31,7 +31,7 @@ pub(super) struct Summary {
     waits: Spread,
     keys: HashMap<Box<[u8]>, KeyOutcomes, RandomState>,
     /// Requests of keys beyond [`MAX_KEYS`].
-    beyond: u64,
+    uncounted: u64,
 }
 
 /// Outcomes of the requests of one key.
@@ -63,36 +63,39 @@ impl Summary {
     pub(super) fn add_of_key(&mut self, key: &[u8], outcome: Option<&Outcome>) {
         let key = &*short_key(key);
         let has_room = self.keys.len() < MAX_KEYS;
-        let fate = match self.keys.get_mut(key) {
-            Some(fate) => fate,
+        let outcomes = match self.keys.get_mut(key) {
+            Some(outcomes) => outcomes,
             None if has_room => self.keys.entry(key.into()).or_default(),
-            None => return self.beyond += 1,
+            None => return self.uncounted += 1,
         };
         match outcome.and_then(Outcome::delay) {
-            None => fate.rejected += 1,
-            Some(delay) => fate.waited = fate.waited.saturating_add(nanos(delay)),
+            None => outcomes.rejected += 1,
+            Some(delay) => outcomes.waited = outcomes.waited.saturating_add(nanos(delay)),
         }
     }
 
     /// Formats the counts below the `name` of the file.
     pub(super) fn text(&self, name: &str) -> String {
-        let of_all = |part: u64| {
+        let with_percent = |part: u64| {
             let percent = shown::share(part, self.requests) * 100.0;
             format!("{part} ({percent:.1} %)")
         };
         let mut lines = vec![
             ("", name.to_owned()),
             ("requests", self.requests.to_string()),
-            ("passed at once", of_all(self.passed)),
-            ("delayed", of_all(self.waits.count())),
-            ("rejected", of_all(self.rejected)),
+            ("passed at once", with_percent(self.passed)),
+            ("delayed", with_percent(self.waits.count())),
+            ("rejected", with_percent(self.rejected)),
         ];
-        let by_gate = self.by_gate.map(of_all);
+        let by_gate = self.by_gate.map(with_percent);
         lines.extend(by_gate.map(|text| ("  by an origin's gate", text)));
         lines.extend([
-            ("without a route", of_all(self.unrouted)),
-            ("wait of the delayed, p50", seconds(self.waits.at(0.5))),
-            ("p99", seconds(self.waits.at(0.99))),
+            ("without a route", with_percent(self.unrouted)),
+            (
+                "wait of the delayed, p50",
+                seconds(self.waits.quantile(0.5)),
+            ),
+            ("p99", seconds(self.waits.quantile(0.99))),
             ("longest", seconds(self.waits.peak())),
         ]);
         let width = name.chars().count().max(20) + 1;
@@ -102,11 +105,10 @@ impl Summary {
         if self.unrouted > 0 {
             text.push_str("(For keys, requests without a route count as rejected.)\n");
         }
-        if self.beyond > 0 {
-            let beyond = self.beyond;
-            let _ = writeln!(
-                text,
-                "{beyond} requests have keys beyond the {MAX_KEYS} that are counted one by one"
+        if self.uncounted > 0 {
+            let uncounted = self.uncounted;
+            text += &format!(
+                "{uncounted} requests have keys beyond the {MAX_KEYS} that are counted one by one\n"
             );
         }
         text
@@ -116,23 +118,18 @@ impl Summary {
     fn put_keys(&self, text: &mut String) {
         let keys = self.keys.iter();
         let mut limited: Vec<_> = keys.filter(|it| *it.1 != KeyOutcomes::default()).collect();
-        limited.sort_by_key(|(key, fate)| (Reverse(**fate), *key));
-        let of_all = format!("{} of {} keys are limited", limited.len(), self.keys.len());
-        // Writing to a String cannot fail.
-        let _ = match limited[..] {
-            [] => writeln!(text, "\n{of_all}"),
-            _ => writeln!(
-                text,
-                "\n{of_all:<42}{:>10}{:>16}",
-                "rejected", "waited in all"
-            ),
+        limited.sort_by_key(|(key, outcomes)| (Reverse(**outcomes), *key));
+        let title = format!("{} of {} keys are limited", limited.len(), self.keys.len());
+        *text += &match limited[..] {
+            [] => format!("\n{title}\n"),
+            _ => format!("\n{title:<42}{:>10}{:>16}\n", "rejected", "waited in all"),
         };
-        for (key, fate) in limited.iter().take(SHOWN) {
-            let (key, waited) = (shown::key(key), seconds(fate.waited));
-            let _ = writeln!(text, "  {key:<40}{:>10}{waited:>16}", fate.rejected);
+        for (key, KeyOutcomes { rejected, waited }) in limited.iter().take(SHOWN) {
+            let (key, waited) = (shown::key(key), seconds(*waited));
+            *text += &format!("  {key:<40}{rejected:>10}{waited:>16}\n");
         }
         if limited.len() > SHOWN {
-            let _ = writeln!(text, "  and {} more", limited.len() - SHOWN);
+            *text += &format!("  and {} more\n", limited.len() - SHOWN);
         }
     }
 }

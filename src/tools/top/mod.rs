@@ -18,10 +18,10 @@ use tokio::time::sleep;
 
 use self::screen::Screen;
 use crate::admin_client::{AdminError, Client};
-use crate::complain::{exit_code, write};
+use crate::output::{exit_code, write};
 
 /// Interval between two reads.
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Responses of the admin port.
 #[derive(Debug, Default)]
@@ -34,6 +34,7 @@ struct State {
 }
 
 impl State {
+    /// Reads all resources.
     async fn read(client: &Client) -> Result<Self, AdminError> {
         let sample = client.read("/api/now").await?;
         let mut zones: Value = client.read("/api/zones").await?;
@@ -58,7 +59,7 @@ pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
     let client = Client::new(address.clone(), tokens);
-    let state = first(&client).await.map_err(|lost| {
+    let state = read_first(&client).await.map_err(|lost| {
         let remedy = match lost.status {
             Some(StatusCode::UNAUTHORIZED) => "",
             _ => "; start the gateway, or give the address that its file has as server.admin: drip top ADDRESS",
@@ -73,12 +74,12 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
 }
 
 /// Returns the first state, and waits up to a second for its sample.
-async fn first(client: &Client) -> Result<State, AdminError> {
+async fn read_first(client: &Client) -> Result<State, AdminError> {
     let state = State::read(client).await?;
     if !state.sample.is_null() {
         return Ok(state);
     }
-    sleep(EVERY).await;
+    sleep(INTERVAL).await;
     State::read(client).await
 }
 
@@ -87,11 +88,11 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
     let mut signals = Signals::listen()?;
     let mut screen = Screen::open()?;
     let mut lost_at = None;
-    let mut trouble = String::new();
+    let mut warning = String::new();
     loop {
-        Screen::draw(&format!("{trouble}{text}"))?;
+        Screen::draw(&format!("{warning}{text}"))?;
         let read = async {
-            sleep(EVERY).await;
+            sleep(INTERVAL).await;
             State::read(client).await
         };
         let read = tokio::select! {
@@ -103,12 +104,12 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
         match read {
             Ok(state) => {
                 text = tables::text(address, &state);
-                (lost_at, trouble) = (None, String::new());
+                (lost_at, warning) = (None, String::new());
             }
             Err(lost) => {
                 let since = *lost_at.get_or_insert_with(clock::now);
                 let seconds = clock::now().since(since).as_secs();
-                trouble = format!("no answer for {seconds} s, trying again: {lost}\n");
+                warning = format!("no answer for {seconds} s, trying again: {lost}\n");
             }
         }
     }

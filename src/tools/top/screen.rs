@@ -6,7 +6,7 @@ use std::{iter, thread};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::complain::write;
+use crate::output::write;
 
 /// Switches to the alternate screen, hides the cursor, and turns line wrapping off.
 const OPEN: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
@@ -22,6 +22,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
+    /// Takes over the terminal.
     pub(super) fn open() -> io::Result<Self> {
         let before = tcgetattr(stdin()).ok();
         if let Some(before) = &before {
@@ -29,7 +30,7 @@ impl Screen {
             modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
             tcsetattr(stdin(), OptionalActions::Now, &modes)?;
         }
-        let quit = keys();
+        let quit = read_keys();
         let screen = Self { before, quit };
         write(OPEN)?;
         Ok(screen)
@@ -66,8 +67,8 @@ impl Drop for Screen {
     }
 }
 
-/// Returns a channel of keys that quit. Its reading thread ends with the process.
-fn keys() -> Receiver<()> {
+/// Returns a channel of keys that quit. A thread reads them until the process ends.
+fn read_keys() -> Receiver<()> {
     let (sender, receiver) = channel(1);
     thread::spawn(move || {
         let mut key = [0];

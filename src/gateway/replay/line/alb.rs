@@ -4,29 +4,25 @@ use std::time::Duration;
 
 use super::spans::seconds;
 use super::{
-    Line, LineError, Recorded, address, field_value, request_parts, time, truncated, without_port,
+    Line, LineError, Recorded, field_value, parse_address, request_parts, time, truncated,
+    without_port,
 };
 
-/// Types of requests: the first word of each line.
-const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
-
-/// Returns whether a line begins with a type of request and a time.
-pub(super) fn is(line: &str) -> bool {
-    let mut words = line.split(' ');
-    let is_kind = words.next().is_some_and(|word| KINDS.contains(&word));
-    is_kind && words.next().is_some_and(|word| time::any(word).is_some())
-}
+/// Error of a line that is not of an ALB's access log.
+const NOT_ALB: LineError = LineError::Format(
+    "the access log of an ALB: type time elb client:port target:port ... \"request\" \"agent\"",
+);
 
 /// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let mut quoted = line.split('"');
-    let (Some(before), Some(request), Some(_), Some(agent)) =
+    let (Some(fields), Some(request), Some(_), Some(agent)) =
         (quoted.next(), quoted.next(), quoted.next(), quoted.next())
     else {
-        return Err(LineError::Alb);
+        return Err(NOT_ALB);
     };
-    let words: Vec<&str> = before.split_whitespace().collect();
-    // Fields: type, time, load balancer, client:port, target:port, three durations, status.
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // Type, time, load balancer, client:port, target:port, three durations, status.
     let [
         _,
         ended,
@@ -37,35 +33,37 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         target_time,
         response_time,
         ..,
-    ] = words[..]
+    ] = fields[..]
     else {
-        return Err(LineError::Alb);
+        return Err(NOT_ALB);
     };
-    let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(truncated(ended)))?;
+    let (ended, _) = time::parse_any(ended).ok_or_else(|| LineError::Time(truncated(ended)))?;
     // -1 is no duration: that phase was not reached.
-    let times = [request_time, target_time, response_time].map(seconds);
-    let [_, target_time, response_time] = times;
-    let spans = times.into_iter().flatten();
-    let total = spans.fold(Duration::ZERO, Duration::saturating_add);
+    let phases = [request_time, target_time, response_time].map(seconds);
+    let [_, target_time, response_time] = phases;
+    let reached = phases.into_iter().flatten();
+    let total = reached.fold(Duration::ZERO, Duration::saturating_add);
     // The trace, the domain and the certificate are between the agent and the creation time.
     let created = quoted
         .nth(6)
         .and_then(|rest| rest.split_whitespace().nth(1));
-    let created = created.and_then(time::any).map(|(created, _)| created);
-    let came = created.filter(|created| *created <= ended);
-    let came = came.unwrap_or_else(|| ended.before(total));
+    let created = created
+        .and_then(time::parse_any)
+        .map(|(created, _)| created);
+    let arrived = created.filter(|created| *created <= ended);
+    let arrived = arrived.unwrap_or_else(|| ended.before(total));
     let (method, uri) = request_parts(request);
     let recorded = Recorded {
-        client: address(without_port(client).trim_matches(['[', ']'])),
+        client: parse_address(without_port(client).trim_matches(['[', ']'])),
         method: method.into(),
         target: uri.into(),
         user_agent: field_value(Some(agent)),
-        took: ended.since(came),
+        took: ended.since(arrived),
         at_origin: target_time
             .map(|target_time| target_time.saturating_add(response_time.unwrap_or_default())),
         ..Recorded::default()
     };
-    Ok(Line::logged(came, recorded))
+    Ok(Line::logged(arrived, recorded))
 }
 
 #[cfg(test)]
@@ -78,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_arrival_is_the_creation_time() {
-        assert_eq!(Form::of(LINE), Form::Alb);
+        assert_eq!(Form::detect(LINE), Form::Alb);
         let expected = get_of_agent("curl/8", 1_795_232_027_100_000_000, 400, 250);
         assert_eq!(read(LINE), Ok(expected));
     }
@@ -91,7 +89,7 @@ mod tests {
         let failed = LINE.replace("0.001 0.200 0.050", "-1 -1 -1");
         let recorded = read(&failed).unwrap().recorded.unwrap();
         assert_eq!(recorded.at_origin, None);
-        assert_eq!(read("https 2026"), Err(LineError::Alb));
+        assert_eq!(read("https 2026"), Err(NOT_ALB));
         let odd = LINE.replace("2026-11-21T03:33:47.5", "then");
         assert!(matches!(read(&odd), Err(LineError::Time(_))));
         for end in 0..LINE.len() {

@@ -6,11 +6,14 @@ use limit::{Cost, Moment};
 
 use super::{Line, LineError, time, truncated};
 
+/// Error of a line that is not CSV.
+pub(super) const NOT_CSV: LineError = LineError::Format("time_seconds,key[,route_path[,cost]]");
+
 /// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (time, rest) = field(line);
-    let rest = rest.ok_or(LineError::Csv)?;
-    let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(truncated(&time)))?;
+    let rest = rest.ok_or(NOT_CSV)?;
+    let nanos = time::parse_seconds(&time).ok_or_else(|| LineError::Seconds(truncated(&time)))?;
     let (key, rest) = field(rest);
     let rest = rest.map(str::trim).unwrap_or_default();
     let (path, cost) = if rest.starts_with('"') {
@@ -46,33 +49,31 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
 /// if other text follows them, they are ordinary characters.
 pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
     if let Some(quoted) = line.trim_start().strip_prefix('"')
-        && let Some(end) = closing(quoted)
+        && let Some(end) = closing_quote(quoted)
     {
-        let behind = quoted[end + 1..].trim_start();
-        let rest = behind.strip_prefix(',');
-        if rest.is_some() || behind.is_empty() {
+        let after_quote = quoted[end + 1..].trim_start();
+        let rest = after_quote.strip_prefix(',');
+        if rest.is_some() || after_quote.is_empty() {
             let field = &quoted[..end];
-            let field = if field.contains('"') {
-                field.replace("\"\"", "\"").into()
-            } else {
-                field.into()
-            };
-            return (field, rest);
+            let has_quotes = field.contains('"');
+            let unescaped = has_quotes.then(|| field.replace("\"\"", "\"").into());
+            return (unescaped.unwrap_or(field.into()), rest);
         }
     }
-    let split = line.split_once(',');
-    let (field, rest) = split.map_or((line, None), |(field, rest)| (field, Some(rest)));
-    (field.trim().into(), rest)
+    match line.split_once(',') {
+        Some((field, rest)) => (field.trim().into(), Some(rest)),
+        None => (line.trim().into(), None),
+    }
 }
 
 /// Returns the end of a quoted field: the first quote that is not doubled.
-fn closing(quoted: &str) -> Option<usize> {
-    let mut from = 0;
+fn closing_quote(quoted: &str) -> Option<usize> {
+    let mut start = 0;
     loop {
-        let quote = from + quoted[from..].find('"')?;
+        let quote = start + quoted[start..].find('"')?;
         if !quoted[quote + 1..].starts_with('"') {
             return Some(quote);
         }
-        from = quote + 2;
+        start = quote + 2;
     }
 }

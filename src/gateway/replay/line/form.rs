@@ -34,42 +34,31 @@ impl Form {
     ];
 
     /// Detects the format of a trace by its first line.
-    pub fn of(line: &str) -> Self {
-        let line = line.trim_start();
-        if traefik::is(line) {
-            Self::Traefik
-        } else if line.starts_with('{') && json::is_caddy(line) {
-            Self::Caddy
-        } else if line.starts_with('{') {
-            Self::Json
-        } else if alb::is(line) {
-            Self::Alb
-        } else if haproxy::is(line) {
-            Self::Haproxy
-        } else if line.contains('[') && line.contains('"') {
-            Self::Combined
-        } else {
-            Self::Csv
-        }
+    pub fn detect(line: &str) -> Self {
+        // The lines of these formats cannot be of another one. Some look like JSON or `combined`.
+        let distinct = [Self::Traefik, Self::Caddy, Self::Alb, Self::Haproxy];
+        let found = distinct.into_iter().find(|form| form.read(line).is_ok());
+        found.unwrap_or_else(|| {
+            if line.trim_start().starts_with('{') {
+                Self::Json
+            } else if line.contains('[') && line.contains('"') {
+                Self::Combined
+            } else {
+                Self::Csv
+            }
+        })
     }
 
-    /// Returns whether `line`, the first of a trace, is a header with only names.
+    /// Returns whether `line`, the first of a trace, is a header of column names.
     ///
     /// The truncated first line of a log is not a header.
     pub fn is_header(self, line: &str) -> bool {
-        let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
+        let is_of_name = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
         let (first, rest) = csv::field(line);
         self == Self::Csv
             && rest.is_some()
-            && time::seconds(&first).is_none()
-            && line.chars().all(is_of_names)
-    }
-
-    /// Returns whether the times of this format are the ends of responses.
-    ///
-    /// In the other formats, the times are arrivals, or the lines have the duration of a request.
-    pub fn has_end_times(self) -> bool {
-        self == Self::Combined
+            && time::parse_seconds(&first).is_none()
+            && line.chars().all(is_of_name)
     }
 
     /// Parses a line.

@@ -2,54 +2,54 @@
 
 use std::time::Duration;
 
-use super::{Line, LineError, Recorded, address, request_parts, time, truncated, without_port};
+use super::{
+    Line, LineError, Recorded, parse_address, request_parts, time, truncated, without_port,
+};
+
+/// Error of a line that is not of HAProxy's HTTP log.
+const NOT_HAPROXY: LineError = LineError::Format(
+    "HAProxy's HTTP log: client:port [time] frontend backend/server timers status bytes ... \"request\"",
+);
 
 /// Length of a time such as `21/Nov/2026:03:33:47.349`.
-const TIME: usize = 24;
+const TIME_LENGTH: usize = 24;
+/// Length of its milliseconds, with the point.
+const MILLIS_LENGTH: usize = 4;
 
-/// Returns whether a line has a time in HAProxy's form: in brackets, with milliseconds, no zone.
-pub(super) fn is(line: &str) -> bool {
-    accepted(line).is_some()
-}
-
-/// Returns the client, the time of the request, and the text after it.
-fn accepted(line: &str) -> Option<(&str, &str, &str)> {
-    let mut begin = line.match_indices('[').map(|(at, _)| at + 1);
-    begin.find_map(|begin| split(line, begin))
-}
-
-/// Splits a line at the time in brackets that starts at `begin`, if there is one.
-fn split(line: &str, begin: usize) -> Option<(&str, &str, &str)> {
-    let end = begin + TIME;
-    let (time, rest) = (line.get(begin..end)?, line.get(end..)?.strip_prefix("] ")?);
-    let bytes = time.as_bytes();
-    let is_time = bytes[2] == b'/' && bytes[11] == b':' && bytes[20] == b'.';
-    let client = line[..begin - 1].split_whitespace().next_back();
-    is_time.then_some((client.unwrap_or_default(), time, rest))
+/// Returns the client, the time in brackets with milliseconds and no zone, and the text after it.
+fn split_at_time(line: &str) -> Option<(&str, &str, &str)> {
+    line.match_indices('[').find_map(|(bracket, _)| {
+        let (time, rest) = line[bracket + 1..].split_at_checked(TIME_LENGTH)?;
+        let rest = rest.strip_prefix("] ")?;
+        let bytes = time.as_bytes();
+        let is_time = bytes[2] == b'/' && bytes[11] == b':' && bytes[20] == b'.';
+        let client = line[..bracket].split_whitespace().next_back();
+        is_time.then_some((client.unwrap_or_default(), time, rest))
+    })
 }
 
 /// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
-    let (client, begun, rest) = accepted(line).ok_or(LineError::Haproxy)?;
-    let (whole, millis) = begun.split_at(TIME - 4);
-    let nanos = time::seconds(&format!("0{millis}"));
+    let (client, begun, rest) = split_at_time(line).ok_or(NOT_HAPROXY)?;
+    let (whole, millis) = begun.split_at(TIME_LENGTH - MILLIS_LENGTH);
+    let nanos = time::parse_seconds(&format!("0{millis}"));
     // HAProxy writes no time zone.
-    let read = time::local(&format!("{whole} +0000")).zip(nanos);
+    let read = time::parse_local(&format!("{whole} +0000")).zip(nanos);
     let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(truncated(begun)))?;
-    // Fields: frontend, backend/server, TR/Tw/Tc/Tr/Ta.
-    let timers = rest.split_whitespace().nth(2).ok_or(LineError::Haproxy)?;
+    // The fields after frontend and backend/server are the timers TR/Tw/Tc/Tr/Ta.
+    let timers = rest.split_whitespace().nth(2).ok_or(NOT_HAPROXY)?;
     let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
-    let [head, queue, connect, _, active] = timers[..] else {
-        return Err(LineError::Haproxy);
+    let [head_time, queue, connect, _, active] = timers[..] else {
+        return Err(NOT_HAPROXY);
     };
-    let head = head.unwrap_or_default();
-    let took = active.unwrap_or_default().saturating_sub(head);
+    let head_time = head_time.unwrap_or_default();
+    let took = active.unwrap_or_default().saturating_sub(head_time);
     let at_origin = connect.map(|_| took.saturating_sub(queue.unwrap_or_default()));
-    let (_, quoted) = rest.split_once('"').ok_or(LineError::Haproxy)?;
+    let (_, quoted) = rest.split_once('"').ok_or(NOT_HAPROXY)?;
     let request = quoted.split('"').next().unwrap_or_default();
     let (method, target) = request_parts(request);
     let recorded = Recorded {
-        client: address(without_port(client)),
+        client: parse_address(without_port(client)),
         method: method.into(),
         target: target.into(),
         took,
@@ -57,8 +57,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         ..Recorded::default()
     };
     // The line has the time of the first byte. The limits decide when the head has arrived.
-    let came = begun + Duration::from_nanos(nanos) + head;
-    Ok(Line::logged(came, recorded))
+    let arrived = begun + Duration::from_nanos(nanos) + head_time;
+    Ok(Line::logged(arrived, recorded))
 }
 
 /// Parses a timer; `None` for -1, which means that the phase was not reached.
@@ -79,7 +79,7 @@ mod tests {
     fn the_http_log_is_read_with_and_without_syslog() {
         let syslog = format!("Nov 21 03:33:47 lb1 haproxy[14389]: {LINE}");
         for text in [LINE, &syslog] {
-            assert_eq!(Form::of(text), Form::Haproxy, "{text}");
+            assert_eq!(Form::detect(text), Form::Haproxy, "{text}");
             let expected = get_of_agent("", 1_795_232_027_359_000_000, 149, 129);
             assert_eq!(read(text), Ok(expected));
         }
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_truncated_line_is_an_error() {
-        assert_eq!(read("192.0.2.7:1 [x] http-in"), Err(LineError::Haproxy));
-        assert_eq!(read(&LINE[..60]), Err(LineError::Haproxy));
+        assert_eq!(read("192.0.2.7:1 [x] http-in"), Err(NOT_HAPROXY));
+        assert_eq!(read(&LINE[..60]), Err(NOT_HAPROXY));
         let odd = LINE.replace("Nov/2026", "Nix/2026");
         assert!(matches!(read(&odd), Err(LineError::Time(_))));
         for end in 0..LINE.len() {

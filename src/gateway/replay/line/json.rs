@@ -9,7 +9,7 @@ use limit::{Cost, Moment};
 use serde_json::Value;
 
 use super::{
-    Line, LineError, Recorded, address, bare_target, request_parts, spans, time, truncated,
+    Line, LineError, Recorded, parse_address, request_parts, spans, time, truncated, without_host,
 };
 
 /// JSON pointers to the data of a request. Of several, the first one with a value counts.
@@ -56,22 +56,23 @@ impl FieldPaths {
     fn read(&self, line: &str) -> Result<(Value, Moment, Recorded<'static>), LineError> {
         let log: Value = serde_json::from_str(line)
             .map_err(|error| LineError::Json(truncated(&error.to_string())))?;
-        let logged = first(&log, self.time).ok_or_else(|| {
+        let text = first(&log, self.time).ok_or_else(|| {
             let names = self.time.iter().map(|path| &path[1..]);
             let names = names.collect::<Vec<_>>().join(", ");
             LineError::Json(format!("it has none of these times: {names}"))
         })?;
-        let read = time::any(&logged).or_else(|| time::wall(&logged));
-        let (at, ahead) = read.ok_or_else(|| LineError::Time(truncated(&logged)))?;
+        let parsed = time::parse_any(&text).or_else(|| time::parse_wall(&text));
+        let (time, utc_offset) = parsed.ok_or_else(|| LineError::Time(truncated(&text)))?;
+        // The gateway logs no target for a request that it could not parse.
+        let target = first(&log, self.target).unwrap_or_default();
         let recorded = Recorded {
-            client: first(&log, self.client).and_then(|client| address(&client)),
+            client: first(&log, self.client).and_then(|client| parse_address(&client)),
             method: first(&log, self.method).unwrap_or_default().into(),
-            // The gateway logs no target for a request that it could not parse.
-            target: bare_target(first(&log, self.target).unwrap_or_default().into()),
-            ahead,
+            target: without_host(&target).to_owned().into(),
+            utc_offset,
             ..Recorded::default()
         };
-        Ok((log, at, recorded))
+        Ok((log, time, recorded))
     }
 }
 
@@ -84,13 +85,14 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         let (method, target) = request_parts(&request);
         (recorded.method, recorded.target) = (method.to_owned().into(), target.to_owned().into());
     }
-    let of = |name: &str| log.get(name).and_then(span);
-    let (own, request_time) = (of("duration_seconds"), of("request_time"));
+    let span_of = |name: &str| span(&log[name]);
+    let (own, request_time) = (span_of("duration_seconds"), span_of("request_time"));
     recorded.took = own.or(request_time).unwrap_or_default();
     recorded.at_origin = if text(&log["origin_seconds"]).is_some() {
-        spans::own(own, [of("queue_seconds"), of("origin_queue_seconds")])
+        let queues = [span_of("queue_seconds"), span_of("origin_queue_seconds")];
+        spans::after_queues(own, queues)
     } else if let Some(times) = text(&log["upstream_response_time"]) {
-        spans::upstream(&times)
+        spans::sum_of_servers(&times)
     } else {
         request_time
     };
@@ -112,12 +114,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// Returns whether a line of JSON is Caddy's.
-pub(super) fn is_caddy(line: &str) -> bool {
-    let has = |text| line.contains(text);
-    has("\"ts\":") && (has("\"request\":{") || has("\"request\": {"))
-}
-
 /// Parses a line of Caddy's log.
 pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
     let (log, ended, mut recorded) = CADDY.read(line)?;
@@ -134,14 +130,14 @@ pub(super) fn read_caddy(line: &str) -> Result<Line<'_>, LineError> {
 
 /// Parses a line of Traefik's log. Its durations are in nanoseconds.
 pub(super) fn read_traefik(line: &str) -> Result<Line<'_>, LineError> {
-    let (log, came, mut recorded) = TRAEFIK.read(line)?;
+    let (log, arrived, mut recorded) = TRAEFIK.read(line)?;
     let nanos = |name: &str| log[name].as_u64().map(Duration::from_nanos);
     recorded.took = nanos("Duration").unwrap_or_default();
     recorded.at_origin = nanos("OriginDuration").filter(|it| !it.is_zero());
     let header = |path| Cow::from(first(&log, &[path]).unwrap_or_default());
     recorded.referer = header("/request_Referer");
     recorded.user_agent = header("/request_User-Agent");
-    Ok(Line::logged(came, recorded))
+    Ok(Line::logged(arrived, recorded))
 }
 
 /// Returns the first value at these pointers. `-` and an empty text are no value.
@@ -169,11 +165,10 @@ fn span(value: &Value) -> Option<Duration> {
         ("s", 1.0),
     ];
     let text = text(value)?;
-    let unit = UNITS
-        .iter()
-        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)));
-    let (number, unit) = unit.unwrap_or((&text, &1.0));
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit).ok()
+    let mut units = UNITS.iter();
+    let split = units.find_map(|(name, seconds)| Some((text.strip_suffix(name)?, *seconds)));
+    let (number, unit_seconds) = split.unwrap_or((&text, 1.0));
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit_seconds).ok()
 }
 
 #[cfg(test)]
@@ -211,7 +206,7 @@ mod tests {
         assert_eq!(recorded.user_agent, "curl \"8\"");
         assert_eq!(recorded.keyed, None);
         let clock = read("{\"time_iso8601\":\"2026-11-21T04:33:47+01:00\"}").unwrap();
-        assert_eq!(clock.recorded.unwrap().ahead, 3600);
+        assert_eq!(clock.recorded.unwrap().utc_offset, 3600);
     }
 
     #[test]
@@ -258,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_arrival_of_caddy_is_the_logged_time_minus_the_duration() {
-        assert_eq!(Form::of(CADDY_LINE), Form::Caddy);
+        assert_eq!(Form::detect(CADDY_LINE), Form::Caddy);
         let expected = get_of_agent("curl/8", 1_795_232_027_250_000_000, 250, 250);
         assert_eq!(read_caddy(CADDY_LINE), Ok(expected));
     }
@@ -272,7 +267,7 @@ mod tests {
         let line = read_caddy(&text).unwrap();
         assert_eq!(line.time.as_nanos(), 1_795_232_027_250_000_000);
         let recorded = line.recorded.unwrap();
-        assert_eq!(recorded.ahead, 3600);
+        assert_eq!(recorded.utc_offset, 3600);
         assert_eq!(recorded.client, "198.51.100.9".parse().ok());
     }
 

@@ -21,8 +21,8 @@ fn naive(text: &str) -> Option<u64> {
 }
 
 fn holds(text: &str) -> Result<(), TestCaseError> {
-    prop_assert_eq!(time::seconds(text), naive(text));
-    let _any = Form::of(text);
+    prop_assert_eq!(time::parse_seconds(text), naive(text));
+    let _any = Form::detect(text);
     for (_, form) in Form::NAMES {
         let read = form.read(text);
         if form.is_header(text) && form == Form::Csv {

@@ -26,7 +26,7 @@ fn csv_needs_a_time_and_a_key() {
     assert_eq!(line.key.as_deref(), Some(b"alice".as_slice()));
     assert_eq!(Form::Csv.read("0.0000000019,a").unwrap().time.as_nanos(), 1);
     assert_eq!(Form::Csv.read("1,a").unwrap().path, "/");
-    assert_eq!(Form::Csv.read("1"), Err(LineError::Csv));
+    assert_eq!(Form::Csv.read("1"), Err(csv::NOT_CSV));
     let found = Form::Csv.read("1.,a").unwrap().time.as_nanos();
     assert_eq!(found, 1_000_000_000);
     for time in ["", "x", "-1", "1e3", "99999999999"] {
@@ -92,14 +92,14 @@ fn a_number_behind_the_path_is_the_cost() {
         assert_eq!(Form::Csv.read(&line), Err(LineError::Cost(cost.to_owned())));
     }
     let json = "{\"time\":\"2026-11-21T03:33:47Z\",\"cost\":7}";
-    assert_eq!(Form::of(json).read(json).unwrap().cost, Cost::new(7));
+    assert_eq!(Form::detect(json).read(json).unwrap().cost, Cost::new(7));
 }
 
 #[test]
 fn the_format_is_detected_by_the_first_line() {
-    assert_eq!(Form::of("{\"time\":\"x\"}"), Form::Json);
-    assert_eq!(Form::of(COMBINED), Form::Combined);
-    assert_eq!(Form::of("time,key"), Form::Csv);
+    assert_eq!(Form::detect("{\"time\":\"x\"}"), Form::Json);
+    assert_eq!(Form::detect(COMBINED), Form::Combined);
+    assert_eq!(Form::detect("time,key"), Form::Csv);
 }
 
 const COMBINED: &str = "192.0.2.1 - bob [21/Nov/2026:04:33:47 +0100] \"GET /a/b?x=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" zone=\"z\"";
@@ -117,7 +117,7 @@ fn the_combined_format_is_read_with_what_follows_it() {
     let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
     let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
     assert_eq!(keyed, Some(("z".into(), "a".into())));
-    assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
+    assert_eq!(Form::Combined.read("nonsense"), Err(NOT_COMBINED));
     for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
         let wrong = COMBINED.replace("Nov/2026", year);
         let read = Form::Combined.read(&wrong);
@@ -130,7 +130,7 @@ fn the_combined_format_is_read_with_what_follows_it() {
 #[test]
 fn apache_escapes_quotes_and_may_name_its_host_first() {
     let line = "www.example:443 192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?q=\\\"b\\\" HTTP/1.1\" 200 66 \"-\" \"an \\\"agent\\\" \\\\\" 17";
-    assert_eq!(Form::of(line), Form::Combined);
+    assert_eq!(Form::detect(line), Form::Combined);
     let recorded = Form::Combined.read(line).unwrap().recorded.unwrap();
     assert_eq!(recorded.client, "192.0.2.7".parse().ok());
     assert_eq!(recorded.target, "/a?q=\\\"b\\\"");

@@ -4,14 +4,9 @@ use std::time::Duration;
 
 use super::{Line, LineError, combined, json};
 
-/// Returns whether a line is Traefik's.
-pub(super) fn is(line: &str) -> bool {
-    if line.starts_with('{') {
-        line.contains("\"StartUTC\":")
-    } else {
-        line.contains("] \"") && duration(line).is_some()
-    }
-}
+/// Error of a line that is not of Traefik's access log.
+const NOT_TRAEFIK: LineError =
+    LineError::Format("Traefik's access log: its common format, or JSON");
 
 /// Parses the last field of a line in the common format: `"http://198.51.100.1:80" 12ms`.
 fn duration(line: &str) -> Option<Duration> {
@@ -25,7 +20,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     if line.trim_start().starts_with('{') {
         return json::read_traefik(line);
     }
-    let took = duration(line).ok_or(LineError::Traefik)?;
+    let took = duration(line).ok_or(NOT_TRAEFIK)?;
     let mut read = combined(line)?;
     if let Some(recorded) = &mut read.recorded {
         recorded.took = took;
@@ -47,7 +42,7 @@ mod tests {
     fn both_forms_have_the_arrival_of_the_request() {
         let whole = 1_795_232_027_000_000_000;
         for (text, nanos, at_origin) in [(COMMON, whole, 250), (JSON, whole + 100_000_000, 240)] {
-            assert_eq!(Form::of(text), Form::Traefik, "{text}");
+            assert_eq!(Form::detect(text), Form::Traefik, "{text}");
             let expected = get_of_agent("curl/8", nanos, 250, at_origin);
             assert_eq!(read(text), Ok(expected));
         }
@@ -57,6 +52,6 @@ mod tests {
     fn a_request_without_a_service_has_no_time_at_an_origin() {
         let json = JSON.replace("\"OriginDuration\":240000000,", "");
         assert_eq!(read(&json).unwrap().recorded.unwrap().at_origin, None);
-        assert_eq!(read("192.0.2.7 - -"), Err(LineError::Traefik));
+        assert_eq!(read("192.0.2.7 - -"), Err(NOT_TRAEFIK));
     }
 }

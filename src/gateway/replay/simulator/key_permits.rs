@@ -12,29 +12,29 @@ use limit::{Limit, Moment, Permits, Terms, Ticket};
 /// Permits of the keys of all zones, with running requests and waiters.
 #[derive(Default)]
 pub(super) struct SimulatedKeyPermits {
-    keys: HashMap<Owner, Known, RandomState>,
+    states: HashMap<ZoneKey, KeyState, RandomState>,
     /// Keys whose permits each running request holds.
-    held: HashMap<u64, Vec<Owner>, RandomState>,
+    held: HashMap<u64, Vec<ZoneKey>, RandomState>,
     /// Instants at which running requests end.
     ends: BinaryHeap<Reverse<(Moment, u64)>>,
     /// Instants at which the next waiter of each key expires.
-    expiries: BTreeSet<(Moment, Owner)>,
+    expiries: BTreeSet<(Moment, ZoneKey)>,
 }
 
 /// Index of a zone, and a key in it.
-type Owner = (usize, Rc<[u8]>);
+type ZoneKey = (usize, Rc<[u8]>);
 
 /// Permits of a key.
 #[derive(Default)]
-struct Known {
+struct KeyState {
     permits: Permits<u64>,
-    /// Entry of the key in `expiries`.
+    /// Instant of the key's entry in `expiries`.
     expires: Option<Moment>,
 }
 
 /// A permit that a request needs before it may continue.
 pub(super) struct PermitRequest {
-    pub(super) owner: Owner,
+    pub(super) zone_key: ZoneKey,
     /// Limit of permits, and the maximum wait.
     pub(super) terms: Terms,
 }
@@ -46,50 +46,50 @@ impl PermitRequest {
             in_flight: limit.in_flight?,
             max_wait: limit.max_wait,
         };
-        let owner = (zone, Rc::clone(key));
-        Some(Self { owner, terms })
+        let zone_key = (zone, Rc::clone(key));
+        Some(Self { zone_key, terms })
     }
 }
 
 impl SimulatedKeyPermits {
     /// Returns whether a request may neither run nor wait for a permit.
     ///
-    /// `waits`: the request must wait for its slot. `queued`: number of requests of its key that
-    /// wait for a slot.
+    /// `waits_for_slot`: the zone lets the request wait. `queued`: number of requests of its key
+    /// that wait for a slot.
     pub(super) fn refuses(
         &self,
         requested: &PermitRequest,
         limit: Limit,
-        waits: bool,
+        waits_for_slot: bool,
         queued: usize,
     ) -> bool {
-        let known = self.keys.get(&requested.owner);
+        let state = self.states.get(&requested.zone_key);
         let is_free = self.is_free(requested);
-        let waiting = queued + known.map_or(0, |known| known.permits.depth());
-        let most = usize::try_from(limit.burst).unwrap_or(usize::MAX);
-        (waits || !is_free) && waiting >= most
+        let waiting = queued + state.map_or(0, |state| state.permits.depth());
+        let max_waiting = usize::try_from(limit.burst).unwrap_or(usize::MAX);
+        (waits_for_slot || !is_free) && waiting >= max_waiting
     }
 
     /// Returns whether a permit is free.
     pub(super) fn is_free(&self, requested: &PermitRequest) -> bool {
-        let known = self.keys.get(&requested.owner);
-        known.is_none_or(|known| known.permits.is_free(requested.terms.in_flight))
+        let state = self.states.get(&requested.zone_key);
+        state.is_none_or(|state| state.permits.is_free(requested.terms.in_flight))
     }
 
     /// Takes a permit, or queues the request for one. Returns whether it got a permit.
     ///
     /// `joined`: instant at which the request joined.
     pub(super) fn take(&mut self, requested: &PermitRequest, number: u64, joined: Moment) -> bool {
-        let PermitRequest { owner, terms } = requested;
-        let known = self.keys.entry(owner.clone()).or_default();
-        let is_free = known.permits.is_free(terms.in_flight);
+        let PermitRequest { zone_key, terms } = requested;
+        let state = self.states.entry(zone_key.clone()).or_default();
+        let is_free = state.permits.is_free(terms.in_flight);
         if is_free {
-            known.permits.take(Ticket(number));
-            self.held.entry(number).or_default().push(owner.clone());
+            state.permits.take(Ticket(number));
+            self.held.entry(number).or_default().push(zone_key.clone());
         } else {
-            known.permits.wait(*terms, Ticket(number), joined, number);
+            state.permits.wait(*terms, Ticket(number), joined, number);
         }
-        self.reschedule(owner);
+        self.reschedule(zone_key);
         is_free
     }
 
@@ -119,58 +119,58 @@ impl SimulatedKeyPermits {
         granted
     }
 
-    /// Frees the permits of a request. Returns the waiters that got one.
+    /// Frees all permits of a request. Returns the waiters that got one.
     pub(super) fn end(&mut self, number: u64) -> Vec<u64> {
-        let held = self.held.remove(&number).unwrap_or_default();
-        held.iter()
-            .flat_map(|owner| self.free(owner, number))
+        let held = self.held.remove(&number).unwrap_or_default().into_iter();
+        held.flat_map(|zone_key| self.free(&zone_key, number))
             .collect()
     }
 
-    /// Returns a permit that a request was given. Returns the waiters that got one.
+    /// Frees one permit that a request got. Returns the waiters that got one.
     pub(super) fn give_back(&mut self, permit: &PermitRequest, number: u64) -> Vec<u64> {
         if let Some(held) = self.held.get_mut(&number) {
-            held.retain(|owner| *owner != permit.owner);
+            held.retain(|zone_key| *zone_key != permit.zone_key);
         }
-        self.free(&permit.owner, number)
+        self.free(&permit.zone_key, number)
     }
 
     /// Frees a permit of a key. Returns the waiters that got one.
-    fn free(&mut self, owner: &Owner, number: u64) -> Vec<u64> {
+    fn free(&mut self, zone_key: &ZoneKey, number: u64) -> Vec<u64> {
         let mut granted = Vec::new();
-        let Some(known) = self.keys.get_mut(owner) else {
+        let Some(state) = self.states.get_mut(zone_key) else {
             return granted;
         };
-        known.permits.free(Ticket(number));
-        while let Some(next) = known.permits.take_next() {
-            known.permits.take(Ticket(next));
-            self.held.entry(next).or_default().push(owner.clone());
+        state.permits.free(Ticket(number));
+        while let Some(next) = state.permits.take_next() {
+            state.permits.take(Ticket(next));
+            self.held.entry(next).or_default().push(zone_key.clone());
             granted.push(next);
         }
-        self.reschedule(owner);
+        self.reschedule(zone_key);
         granted
     }
 
     /// Takes a waiter that has expired by `now`.
     pub(super) fn take_expired(&mut self, now: Moment) -> Option<u64> {
-        let (_, owner) = self.expiries.first().filter(|(at, _)| *at <= now)?.clone();
-        let number = self.keys.get_mut(&owner)?.permits.take_expired(now);
-        self.reschedule(&owner);
+        let (_, zone_key) = self.expiries.first().filter(|(at, _)| *at <= now)?.clone();
+        let number = self.states.get_mut(&zone_key)?.permits.take_expired(now);
+        self.reschedule(&zone_key);
         number
     }
 
     /// Updates the next expiry of a key. Forgets a key without any request.
-    fn reschedule(&mut self, owner: &Owner) {
-        let Some(known) = self.keys.get_mut(owner) else {
+    fn reschedule(&mut self, zone_key: &ZoneKey) {
+        let Some(state) = self.states.get_mut(zone_key) else {
             return;
         };
-        let expires = known.permits.expires();
-        if let Some(before) = std::mem::replace(&mut known.expires, expires) {
-            self.expiries.remove(&(before, owner.clone()));
+        let expires = state.permits.expires();
+        if let Some(before) = std::mem::replace(&mut state.expires, expires) {
+            self.expiries.remove(&(before, zone_key.clone()));
         }
-        self.expiries.extend(expires.map(|at| (at, owner.clone())));
-        if known.permits.running() + known.permits.depth() == 0 {
-            self.keys.remove(owner);
+        self.expiries
+            .extend(expires.map(|at| (at, zone_key.clone())));
+        if state.permits.running() + state.permits.depth() == 0 {
+            self.states.remove(zone_key);
         }
     }
 }

@@ -15,7 +15,7 @@ mod zone_queues;
 #[cfg(test)]
 mod properties;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use foldhash::fast::RandomState;
 use limit::{Cost, Excess, Moment, Share, Verdict};
 
 use self::key_permits::{PermitRequest, SimulatedKeyPermits};
-use self::onward::{rejected, released};
+use self::onward::at_gate;
 use self::origin_gates::OriginGates;
 use self::zone_queues::{Charged, ZoneQueues};
 use super::line::Line;
@@ -39,38 +39,19 @@ pub struct Simulator<'a> {
     zones: ZoneQueues<'a>,
     permits: SimulatedKeyPermits,
     gates: OriginGates<'a>,
-    /// Whether outcomes depend on later requests, so that they are known only at the departure.
-    is_eventual: bool,
+    /// Whether outcomes depend on later requests. They are then known only at the departure.
+    has_late_outcomes: bool,
     /// Requests that got a permit after a wait and have not continued yet.
     granted: Vec<u64>,
     /// Waiting requests, by their numbers.
     waiting: HashMap<u64, Waiting<'a>, RandomState>,
     /// Outcomes that were not taken by the caller yet.
-    known: Vec<(u64, Outcome)>,
+    known: Vec<(u64, Option<Outcome>)>,
     now: Moment,
     /// Number of requests that need permits but have no time at the origin.
-    untimed: u64,
-}
-
-/// Immediate result of a request.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ReplayAdmission {
-    /// No route matches the request.
-    Unrouted,
-    /// The outcome is known.
-    Known(Outcome),
-    /// The request waits. Its outcome is reported later, by its number.
-    Waits,
-}
-
-impl ReplayAdmission {
-    /// Returns the outcome, if it is known and a route matches the request.
-    pub fn outcome(self) -> Option<Outcome> {
-        match self {
-            Self::Known(outcome) => Some(outcome),
-            Self::Unrouted | Self::Waits => None,
-        }
-    }
+    ///
+    /// `max_in_flight` and `in_flight` require permits. These requests held none.
+    pub untimed: u64,
 }
 
 /// A request that waits for its zones, for permits, or at a gate.
@@ -80,12 +61,12 @@ struct Waiting<'a> {
     /// Share of the gate that the request uses, and its cost there.
     share: Share<Rc<[u8]>>,
     cost: Cost,
-    /// Time for which the request holds a permit at the origin.
-    holds: Duration,
+    /// Time for which the request holds its permits.
+    permit_time: Duration,
     /// State of the request in its zones.
     joined: ZonesJoined,
     /// Instant at which the request joined the gate. Before that, the instant of its arrival.
-    since: Moment,
+    joined_gate: Moment,
 }
 
 impl<'a> Simulator<'a> {
@@ -98,7 +79,7 @@ impl<'a> Simulator<'a> {
             zones: ZoneQueues::new(settings),
             permits: SimulatedKeyPermits::default(),
             gates: OriginGates::new(settings),
-            is_eventual: settings.origins.iter().any(has_gate)
+            has_late_outcomes: settings.origins.iter().any(has_gate)
                 || limits.any(|it| it.limit.in_flight.is_some()),
             granted: Vec::new(),
             waiting: HashMap::default(),
@@ -111,55 +92,56 @@ impl<'a> Simulator<'a> {
     /// Returns the variables that keys need but no line contained.
     ///
     /// A request whose key was empty without such a variable was not limited.
-    pub fn missing_variables(&self) -> impl Iterator<Item = &str> {
-        self.requests.missing_variables()
-    }
-
-    /// Returns the number of requests that need permits but have no time at the origin.
-    ///
-    /// `max_in_flight` and `in_flight` require permits. These requests held none.
-    pub fn untimed(&self) -> u64 {
-        self.untimed
+    pub fn missing_variables(&self) -> &BTreeSet<String> {
+        &self.requests.missing_variables
     }
 
     /// Adds the next request of the trace. `number` must differ from the numbers of all waiters.
-    pub fn submit(&mut self, number: u64, line: &Line) -> ReplayAdmission {
+    pub fn submit(&mut self, number: u64, line: &Line) {
         let now = self.now.max(line.time);
         self.run_until(now);
         self.now = now;
         let Some(route) = self.requests.route(line) else {
-            return ReplayAdmission::Unrouted;
+            return self.known.push((number, None));
         };
+        let outcome = self.join(number, route, line);
+        self.report(number, outcome);
+    }
+
+    /// Joins the zones and the gate of a route. Returns the outcome if it is known.
+    fn join(&mut self, number: u64, route: &'a Route, line: &Line) -> Option<Outcome> {
         let share = self.share(route, line);
         if let Err(reason) = self.predict(route, &share, Duration::ZERO) {
             let outcome = Outcome::accepted(route.dry_run, &[], self.now);
-            return ReplayAdmission::Known(rejected(outcome, self.now, reason, self.now));
+            return Some(at_gate(outcome, self.now, self.now, Some(reason)));
         }
         let (outcome, joined) = self.join_zones(number, route, line);
         if outcome.status == LimitStatus::Rejected {
-            return ReplayAdmission::Known(outcome);
+            return Some(outcome);
         }
         let request = Waiting {
             outcome,
             route,
             share,
             cost: line.cost.unwrap_or(route.cost.usual()),
-            holds: self.holds(route, line),
+            permit_time: self.permit_time(route, line),
             joined,
-            since: self.now,
+            joined_gate: self.now,
         };
         if request.joined.pending_zones == 0 {
-            let outcome = self.go_on(number, request);
+            let outcome = self.proceed(number, request);
             self.run_granted();
-            return outcome.map_or(ReplayAdmission::Waits, ReplayAdmission::Known);
+            return outcome;
         }
         self.zones.set_waiting(&request.joined.charges, true);
         self.waiting.insert(number, request);
-        if self.is_eventual {
-            ReplayAdmission::Waits
-        } else {
-            ReplayAdmission::Known(outcome)
-        }
+        (!self.has_late_outcomes).then_some(outcome)
+    }
+
+    /// Reports the outcome of a request, if it is known.
+    fn report(&mut self, number: u64, outcome: Option<Outcome>) {
+        self.known
+            .extend(outcome.map(|outcome| (number, Some(outcome))));
     }
 
     /// Ends the trace: all waiters depart.
@@ -168,7 +150,9 @@ impl<'a> Simulator<'a> {
     }
 
     /// Takes the outcomes that have become known, with the numbers of their requests.
-    pub fn take_known(&mut self) -> std::vec::Drain<'_, (u64, Outcome)> {
+    ///
+    /// The outcome is `None` if no route matches the request.
+    pub fn take_known(&mut self) -> std::vec::Drain<'_, (u64, Option<Outcome>)> {
         self.known.drain(..)
     }
 
@@ -176,7 +160,7 @@ impl<'a> Simulator<'a> {
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
-        let key = zone.map(|zone| self.requests.of(zone, route, line));
+        let key = zone.map(|zone| self.requests.key(zone, route, line));
         let key = key.unwrap_or_default();
         let plan = zone.and_then(|zone| zone.plans.of(&key));
         let class = plan.and_then(|plan| plan.class.as_ref());
@@ -189,7 +173,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Returns the time for which a request will hold a permit at its origin.
-    fn holds(&mut self, route: &Route, line: &Line) -> Duration {
+    fn permit_time(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
         let limits_in_flight = |origin| self.gates.limits_in_flight(origin);
@@ -197,9 +181,9 @@ impl<'a> Simulator<'a> {
             return Duration::ZERO;
         }
         let recorded = line.recorded.as_ref();
-        let holds = recorded.and_then(|recorded| recorded.at_origin);
-        self.untimed += u64::from(holds.is_none());
-        holds.unwrap_or_default()
+        let at_origin = recorded.and_then(|recorded| recorded.at_origin);
+        self.untimed += u64::from(at_origin.is_none());
+        at_origin.unwrap_or_default()
     }
 
     /// Joins all zones of the route, or none.
@@ -209,30 +193,37 @@ impl<'a> Simulator<'a> {
             let outcome = Outcome::rejected(route.dry_run, excess, now);
             (outcome, ZonesJoined::default())
         };
-        let (mut joins, mut permits) = (Vec::with_capacity(route.limits.len()), Vec::new());
+        let (mut joins, mut requested_permits) = (Vec::new(), Vec::new());
         let mut refused = None;
         for mut requested in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(requested.zone);
-            let Some(key) = self.requests.limited(zone, route, line) else {
+            let Some(key) = self.requests.limited_key(zone, route, line) else {
                 continue;
             };
             requested.limit = zone.limit_of(&key, requested.limit);
             if !self.zones.remember(requested.zone, &key, now) {
                 return rejected(Excess::default());
             }
-            let refusal = self.zones.refuses(requested, &key, now);
-            refused = refused.or(refusal);
+            let Some((verdict, queued)) = self.zones.predict(requested, &key, now) else {
+                continue;
+            };
+            let (waits, excess) = match verdict {
+                Verdict::Pass { excess } => (false, excess),
+                Verdict::Delay { excess, .. } => (true, excess),
+                Verdict::Reject(refusal) => {
+                    refused.get_or_insert(refusal.excess);
+                    (true, refusal.excess)
+                }
+            };
             let key = Rc::from(key);
             // A dry run takes no permits: see the documentation of `simulate`.
-            let permit =
-                PermitRequest::of(requested.zone, &key, requested.limit).filter(|_| !route.dry_run);
-            if let Some(permit) = permit {
-                let (waits, queued, excess) = self.zones.predict_join(requested, &key, now);
-                let is_refused = self
-                    .permits
-                    .refuses(&permit, requested.limit, waits, queued);
-                refused = refused.or(is_refused.then_some(excess));
-                permits.push(permit);
+            let permit = PermitRequest::of(requested.zone, &key, requested.limit);
+            if let Some(permit) = permit.filter(|_| !route.dry_run) {
+                let permits = &self.permits;
+                if permits.refuses(&permit, requested.limit, waits, queued) {
+                    refused.get_or_insert(excess);
+                }
+                requested_permits.push(permit);
             }
             joins.push((requested, key));
         }
@@ -250,13 +241,13 @@ impl<'a> Simulator<'a> {
         }
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
         let pending_zones = verdicts.iter().filter(waits).count();
-        let name = |permit: &PermitRequest| self.zones.zone(permit.owner.0).name.as_str();
+        let name = |permit: &PermitRequest| self.zones.zone(permit.zone_key.0).name.as_str();
         // Permits are taken from the end, so in the order of the zones' names, as in the gateway.
-        permits.sort_by(|one, other| name(other).cmp(name(one)));
+        requested_permits.sort_by(|one, other| name(other).cmp(name(one)));
         let joined = ZonesJoined {
             charges,
             pending_zones: if route.dry_run { 0 } else { pending_zones },
-            requested: permits,
+            requested_permits,
         };
         (Outcome::accepted(route.dry_run, &verdicts, now), joined)
     }
@@ -267,9 +258,13 @@ impl<'a> Simulator<'a> {
     /// are rejected, zones admit requests.
     fn run_until(&mut self, until: Moment) {
         loop {
-            let next = [self.permits.due(), self.gates.due(), self.zones.due()];
-            let next = next.into_iter().flatten();
-            let Some(next) = next.min().filter(|next| *next <= until) else {
+            let due = [self.permits.due(), self.gates.due(), self.zones.due()];
+            let Some(next) = due
+                .into_iter()
+                .flatten()
+                .min()
+                .filter(|next| *next <= until)
+            else {
                 return;
             };
             self.now = self.now.max(next);
@@ -278,14 +273,15 @@ impl<'a> Simulator<'a> {
             self.run_granted();
             while let Some(number) = self.gates.take(now) {
                 if let Some(request) = self.waiting.remove(&number) {
-                    self.permits.end_at(number, now + request.holds);
-                    self.known.push((number, released(&request, now)));
+                    self.permits.end_at(number, now + request.permit_time);
+                    let outcome = at_gate(request.outcome, request.joined_gate, now, None);
+                    self.report(number, Some(outcome));
                 }
             }
             while let Some(number) = self.gates.take_timeout(now) {
                 if let Some(request) = self.waiting.remove(&number) {
                     let outcome = self.reject(number, &request, GateRejected::Timeout);
-                    self.known.push((number, outcome));
+                    self.report(number, Some(outcome));
                 }
             }
             while let Some(number) = self.permits.take_expired(now) {
@@ -293,7 +289,7 @@ impl<'a> Simulator<'a> {
                     self.give_back(number, &request);
                     let Outcome { time, excess, .. } = request.outcome;
                     let outcome = Outcome::rejected(request.route.dry_run, excess, time);
-                    self.known.push((number, outcome));
+                    self.report(number, Some(outcome));
                 }
             }
             for number in self.zones.take_due(now) {
@@ -311,5 +307,5 @@ struct ZonesJoined {
     /// Number of zones that have not admitted the request yet.
     pending_zones: usize,
     /// Permits that the request still needs. It waits for the last one.
-    requested: Vec<PermitRequest>,
+    requested_permits: Vec<PermitRequest>,
 }

@@ -26,15 +26,17 @@ impl<'a> Simulator<'a> {
         }
         let request = entry.remove();
         self.zones.set_waiting(&request.joined.charges, false);
-        let outcome = self.go_on(number, request).filter(|_| self.is_eventual);
-        self.known.extend(outcome.map(|outcome| (number, outcome)));
+        let outcome = self
+            .proceed(number, request)
+            .filter(|_| self.has_late_outcomes);
+        self.report(number, outcome);
     }
 
     /// Continues the requests that got a permit.
     pub(super) fn run_granted(&mut self) {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
-                let requested = &mut request.joined.requested;
+                let requested = &mut request.joined.requested_permits;
                 if let Some(permit) = requested.pop()
                     && !requested.iter().all(|it| self.permits.is_free(it))
                 {
@@ -42,8 +44,8 @@ impl<'a> Simulator<'a> {
                     self.granted.extend(self.permits.give_back(&permit, number));
                     requested.insert(0, permit);
                 }
-                let outcome = self.go_on(number, request);
-                self.known.extend(outcome.map(|outcome| (number, outcome)));
+                let outcome = self.proceed(number, request);
+                self.report(number, outcome);
             }
         }
     }
@@ -51,9 +53,9 @@ impl<'a> Simulator<'a> {
     /// Takes all permits of an admitted request, or none, and then joins its gate.
     ///
     /// Returns the outcome unless the request waits.
-    pub(super) fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
+    pub(super) fn proceed(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
         let time = request.outcome.time;
-        let requested = &mut request.joined.requested;
+        let requested = &mut request.joined.requested_permits;
         // A permit that is not free is moved to the end, and is taken first: the request then waits
         // for it without holding another one.
         if let Some(full) = requested.iter().rposition(|it| !self.permits.is_free(it)) {
@@ -66,13 +68,13 @@ impl<'a> Simulator<'a> {
             }
             requested.pop();
         }
-        let span = self.now.since(time);
-        if !span.is_zero() && request.outcome.status == LimitStatus::Passed {
+        let waited = self.now.since(time);
+        if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
             request.outcome.status = LimitStatus::Delayed;
         }
         request.outcome.departure = Some(self.now);
-        request.since = self.now;
-        match self.predict(request.route, &request.share, span) {
+        request.joined_gate = self.now;
+        match self.predict(request.route, &request.share, waited) {
             Ok(()) => self.join_gate(number, request),
             Err(reason) => Some(self.reject(number, &request, reason)),
         }
@@ -89,9 +91,9 @@ impl<'a> Simulator<'a> {
             return Ok(());
         };
         // In a dry run, a request waits as long as the gate allows.
-        let most = route.max_wait.filter(|_| !route.dry_run);
-        let most = most.map(|most| most.saturating_sub(waited));
-        self.gates.predict(origin, share, most, self.now)
+        let max_wait = route.max_wait.filter(|_| !route.dry_run);
+        let remaining = max_wait.map(|max_wait| max_wait.saturating_sub(waited));
+        self.gates.predict(origin, share, remaining, self.now)
     }
 
     /// Adds a request to its gate. Returns the outcome unless the request waits there.
@@ -99,13 +101,13 @@ impl<'a> Simulator<'a> {
         let now = self.now;
         let origin = request.route.origin();
         let Some(origin) = origin.filter(|origin| self.gates.has_gate(*origin)) else {
-            self.permits.end_at(number, now + request.holds);
+            self.permits.end_at(number, now + request.permit_time);
             return Some(request.outcome);
         };
         match self.gates.join(origin, number, &request, now) {
             Ok(true) => {
-                self.permits.end_at(number, now + request.holds);
-                Some(released(&request, now))
+                self.permits.end_at(number, now + request.permit_time);
+                Some(at_gate(request.outcome, request.joined_gate, now, None))
             }
             Ok(false) => {
                 self.waiting.insert(number, request);
@@ -123,7 +125,7 @@ impl<'a> Simulator<'a> {
         reason: GateRejected,
     ) -> Outcome {
         self.give_back(number, request);
-        rejected(request.outcome, request.since, reason, self.now)
+        at_gate(request.outcome, request.joined_gate, self.now, Some(reason))
     }
 
     /// Refunds the charges of a request, and frees its permits.
@@ -133,39 +135,27 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// Returns the outcome of a request that passes its gate.
-pub(super) fn released(request: &Waiting, now: Moment) -> Outcome {
-    let since = request.since;
-    let status = match request.outcome.status {
-        LimitStatus::Passed if now > since => LimitStatus::Delayed,
+/// Returns the outcome of a request that its gate releases or rejects at `now`.
+///
+/// `joined_gate`: instant at which the request joined the gate.
+pub(super) fn at_gate(
+    outcome: Outcome,
+    joined_gate: Moment,
+    now: Moment,
+    rejected: Option<GateRejected>,
+) -> Outcome {
+    let status = match outcome.status {
+        _ if rejected.is_some() => LimitStatus::Rejected,
+        LimitStatus::Passed if now > joined_gate => LimitStatus::Delayed,
         status => status,
     };
     Outcome {
         status,
-        departure: Some(now),
+        departure: rejected.is_none().then_some(now),
         at_gate: Some(AtGate {
-            since,
+            since: joined_gate,
             until: now,
-            rejected: None,
-        }),
-        ..request.outcome
-    }
-}
-
-/// Returns the outcome of a request that its gate rejects.
-pub(super) fn rejected(
-    outcome: Outcome,
-    since: Moment,
-    reason: GateRejected,
-    now: Moment,
-) -> Outcome {
-    Outcome {
-        status: LimitStatus::Rejected,
-        departure: None,
-        at_gate: Some(AtGate {
-            since,
-            until: now,
-            rejected: Some(reason),
+            rejected,
         }),
         ..outcome
     }

@@ -18,18 +18,19 @@ pub(super) struct OriginGates<'a> {
     origins: &'a [Origin],
     /// `None` for an origin without a gate.
     gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
-    /// Instants at which waiters expire, with their numbers. The values are their locations.
+    /// Location of each waiter, by the instant at which it expires and its number.
     timeouts: BTreeMap<(Moment, u64), (usize, GatePosition)>,
     /// Instants at which permits become free, with the origin's index.
-    returns: BinaryHeap<Reverse<(Moment, usize)>>,
+    permit_ends: BinaryHeap<Reverse<(Moment, usize)>>,
 }
 
-/// A request that waits at a gate. `holds`: time for which it will hold its permit.
+/// A request that waits at a gate.
 struct Waiter {
     number: u64,
     /// Instant at which the waiter expires.
-    gives_up: Moment,
-    holds: Duration,
+    expires: Moment,
+    /// Time for which the request will hold its permit.
+    permit_time: Duration,
 }
 
 impl<'a> OriginGates<'a> {
@@ -43,7 +44,7 @@ impl<'a> OriginGates<'a> {
             origins: &settings.origins,
             gates: settings.origins.iter().map(gate).collect(),
             timeouts: BTreeMap::new(),
-            returns: BinaryHeap::new(),
+            permit_ends: BinaryHeap::new(),
         }
     }
 
@@ -63,12 +64,12 @@ impl<'a> OriginGates<'a> {
         self.origins[origin].permits().is_some()
     }
 
-    /// Returns an error if a request that may wait for `most` would not pass the gate in time.
+    /// Returns an error if a request that may wait for `max_wait` would not pass the gate in time.
     pub(super) fn predict(
         &self,
         origin: usize,
         share: &Share<Rc<[u8]>>,
-        most: Option<Duration>,
+        max_wait: Option<Duration>,
         now: Moment,
     ) -> Result<(), GateRejected> {
         let Some(gate) = &self.gates[origin] else {
@@ -77,11 +78,11 @@ impl<'a> OriginGates<'a> {
         let limits = WaitLimits {
             queue_timeout: self.origins[origin].queue_timeout,
             hold: Duration::ZERO,
-            max_wait: most,
+            max_wait,
         };
         let checked = gate.check_wait(share, &limits, now);
-        checked.map_err(|in_vain| match in_vain {
-            WaitRejection::Full(full) => reason(full),
+        checked.map_err(|rejection| match rejection {
+            WaitRejection::Full(full) => full_reason(full),
             WaitRejection::MaxWait(_) => GateRejected::MaxWait,
             WaitRejection::QueueTimeout(_) => GateRejected::Timeout,
         })
@@ -98,22 +99,25 @@ impl<'a> OriginGates<'a> {
         let Some(gate) = &mut self.gates[origin] else {
             return Ok(true);
         };
-        let (gives_up, holds) = (now + self.origins[origin].queue_timeout, request.holds);
+        let (expires, permit_time) = (
+            now + self.origins[origin].queue_timeout,
+            request.permit_time,
+        );
         let waiter = || Waiter {
             number,
-            gives_up,
-            holds,
+            expires,
+            permit_time,
         };
         match gate.join(&request.share, request.cost, now, waiter) {
             Admission::Passed => {
-                self.hold(origin, holds, now);
+                self.hold_permit(origin, permit_time, now);
                 Ok(true)
             }
             Admission::Waiting(position) => {
-                self.timeouts.insert((gives_up, number), (origin, position));
+                self.timeouts.insert((expires, number), (origin, position));
                 Ok(false)
             }
-            Admission::Rejected(full) => Err(reason(full)),
+            Admission::Rejected(full) => Err(full_reason(full)),
         }
     }
 
@@ -121,34 +125,34 @@ impl<'a> OriginGates<'a> {
     pub(super) fn due(&self) -> Option<Moment> {
         let gates = self.gates.iter().flatten().filter_map(Gate::due);
         let timeout = self.timeouts.first_key_value();
-        let timeout = timeout.map(|((gives_up, _), _)| *gives_up);
-        let permit = self.returns.peek().map(|Reverse((at, _))| *at);
+        let timeout = timeout.map(|((expires, _), _)| *expires);
+        let permit = self.permit_ends.peek().map(|Reverse((at, _))| *at);
         gates.chain(timeout).chain(permit).min()
     }
 
     /// Takes the number of the next request that departs by `now`.
     pub(super) fn take(&mut self, now: Moment) -> Option<u64> {
-        while let Some(Reverse((at, origin))) = self.returns.peek().copied()
+        while let Some(Reverse((at, origin))) = self.permit_ends.peek().copied()
             && at <= now
         {
-            self.returns.pop();
-            self.give_back(origin, at);
+            self.permit_ends.pop();
+            self.return_permit(origin, at);
         }
         let mut gates = self.gates.iter_mut().enumerate();
         let (origin, waiter) = gates.find_map(|(origin, gate)| {
             let release = gate.as_mut()?.take(now)?;
             Some((origin, release.waiter))
         })?;
-        self.timeouts.remove(&(waiter.gives_up, waiter.number));
-        self.hold(origin, waiter.holds, now);
+        self.timeouts.remove(&(waiter.expires, waiter.number));
+        self.hold_permit(origin, waiter.permit_time, now);
         Some(waiter.number)
     }
 
     /// Takes the number of the next request that expires by `now`.
     pub(super) fn take_timeout(&mut self, now: Moment) -> Option<u64> {
         let first = self.timeouts.first_entry()?;
-        let (gives_up, number) = *first.key();
-        if gives_up > now {
+        let (expires, number) = *first.key();
+        if expires > now {
             return None;
         }
         let (origin, position) = first.remove();
@@ -158,25 +162,25 @@ impl<'a> OriginGates<'a> {
         Some(number)
     }
 
-    /// Holds the permit of a departed request for the duration `holds`.
-    fn hold(&mut self, origin: usize, holds: Duration, now: Moment) {
-        if holds.is_zero() || !self.limits_in_flight(origin) {
-            self.give_back(origin, now);
+    /// Holds the permit of a departed request for `permit_time`.
+    fn hold_permit(&mut self, origin: usize, permit_time: Duration, now: Moment) {
+        if permit_time.is_zero() || !self.limits_in_flight(origin) {
+            self.return_permit(origin, now);
         } else {
-            self.returns.push(Reverse((now + holds, origin)));
+            self.permit_ends.push(Reverse((now + permit_time, origin)));
         }
     }
 
     /// Returns a permit to a gate.
-    fn give_back(&mut self, origin: usize, now: Moment) {
+    fn return_permit(&mut self, origin: usize, now: Moment) {
         if let Some(gate) = &mut self.gates[origin] {
             gate.give_back(now);
         }
     }
 }
 
-/// Converts the reason of a full queue.
-fn reason(full: Full) -> GateRejected {
+/// Returns the reason for a rejection by a full queue.
+fn full_reason(full: Full) -> GateRejected {
     if full.for_all {
         GateRejected::MaxQueue
     } else {

@@ -9,22 +9,23 @@ use std::rc::Rc;
 use config::{RouteLimit, Settings, Zone};
 use limit::{Account, Charge, Excess, Moment, Queue, Ticket, Verdict};
 
-use super::super::zone_keys::ZoneKeys;
+use crate::replay::zone_keys::ZoneKeys;
 
 /// The zones, with their waiters and refundable charges.
 pub(super) struct ZoneQueues<'a> {
     zones: &'a [Zone],
-    keys: Vec<ZoneKeys<Known>>,
+    /// Keys of each zone.
+    keys: Vec<ZoneKeys<KeyState>>,
     /// Next departure of each key that has waiters, by zone.
     due: BTreeSet<(Moment, usize, Rc<[u8]>)>,
 }
 
 /// State of a key in a zone.
-struct Known {
+struct KeyState {
     counter: Counter,
     /// Number of requests that hold a charge and wait for an admission by some zone.
     waiting: u32,
-    /// Entry of the key in `due`.
+    /// Instant of the key's entry in [`ZoneQueues::due`].
     due: Option<Moment>,
 }
 
@@ -63,54 +64,47 @@ impl<'a> ZoneQueues<'a> {
         self.keys[zone].remember(
             key,
             |oldest| oldest.waiting > 0,
-            || Known::new(settings, key, now),
+            || KeyState::new(settings, key, now),
         )
     }
 
-    /// Returns the level at which a request would be rejected; `None` if it would be accepted.
-    pub(super) fn refuses(&self, requested: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
-        let rate = self.zones[requested.zone].rate_of(key);
-        let refusal = match &self.keys[requested.zone].peek(key)?.counter {
-            Counter::Queue(queue) => queue.bucket().refuses(rate, requested.limit, now),
-            Counter::Account(account) => account.refuses(rate, requested.limit, now),
-        };
-        refusal.map(|refusal| refusal.excess)
-    }
-
-    /// Predicts a join: whether the request would wait, the queue's length, and the level.
-    pub(super) fn predict_join(
+    /// Returns the verdict that a request would get, and the number of waiters of its key.
+    pub(super) fn predict(
         &self,
         requested: RouteLimit,
         key: &[u8],
         now: Moment,
-    ) -> (bool, usize, Excess) {
-        let known = self.keys[requested.zone].peek(key);
-        let Some(Counter::Queue(queue)) = known.map(|known| &known.counter) else {
-            return (false, 0, Excess::default());
-        };
+    ) -> Option<(Verdict, usize)> {
         let rate = self.zones[requested.zone].rate_of(key);
-        let (waits, excess) = match queue.bucket().decide(rate, requested.limit, now) {
-            Verdict::Pass { excess } => (false, excess),
-            Verdict::Delay { excess, .. } => (true, excess),
-            Verdict::Reject(refusal) => (true, refusal.excess),
-        };
-        (waits, queue.depth(), excess)
+        let state = self.keys[requested.zone].peek(key)?;
+        Some(match &state.counter {
+            Counter::Queue(queue) => {
+                // A copy of the bucket decides, so nothing is charged.
+                let verdict = queue.bucket().decide(rate, requested.limit, now);
+                (verdict, queue.depth())
+            }
+            Counter::Account(account) => {
+                let refusal = account.refuses(rate, requested.limit, now);
+                let excess = Excess::default();
+                (refusal.map_or(Verdict::Pass { excess }, Verdict::Reject), 0)
+            }
+        })
     }
 
-    /// Charges an accepted request. It waits for its slot unless `passes`.
+    /// Charges an accepted request. It waits for its slot unless `passes_at_once`.
     pub(super) fn join(
         &mut self,
         requested: RouteLimit,
         key: &Rc<[u8]>,
         number: u64,
-        passes: bool,
+        passes_at_once: bool,
         now: Moment,
     ) -> Option<(Verdict, Charged)> {
         let RouteLimit { zone, limit } = requested;
         let rate = self.zones[zone].rate_of(key);
-        let known = self.keys[zone].peek_mut(key)?;
-        let (verdict, charge) = match &mut known.counter {
-            Counter::Queue(queue) if passes => queue.charge(limit, now),
+        let state = self.keys[zone].peek_mut(key)?;
+        let (verdict, charge) = match &mut state.counter {
+            Counter::Queue(queue) if passes_at_once => queue.charge(limit, now),
             Counter::Queue(queue) => queue.join(limit, Ticket(number), now, || number),
             Counter::Account(account) => {
                 let verdict = account.decide(rate, limit, now);
@@ -122,13 +116,15 @@ impl<'a> ZoneQueues<'a> {
         Some((verdict, Charged { zone, key, charge }))
     }
 
-    /// Counts a request as waiting, or no longer: until all zones admit it, its keys are not
-    /// evicted.
+    /// Counts a request as waiting at its keys, or no longer. Keys with waiters are not evicted.
     pub(super) fn set_waiting(&mut self, charges: &[Charged], is_waiting: bool) {
         for Charged { zone, key, .. } in charges {
-            if let Some(known) = self.keys[*zone].peek_mut(key) {
-                let left = known.waiting.saturating_sub(1);
-                known.waiting = if is_waiting { known.waiting + 1 } else { left };
+            if let Some(state) = self.keys[*zone].peek_mut(key) {
+                state.waiting = if is_waiting {
+                    state.waiting + 1
+                } else {
+                    state.waiting.saturating_sub(1)
+                };
             }
         }
     }
@@ -145,11 +141,11 @@ impl<'a> ZoneQueues<'a> {
             && *due <= now
             && let Some((_, zone, key)) = self.due.pop_first()
         {
-            let Some(known) = self.keys[zone].peek_mut(&key) else {
+            let Some(state) = self.keys[zone].peek_mut(&key) else {
                 continue;
             };
-            known.due = None;
-            if let Counter::Queue(queue) = &mut known.counter {
+            state.due = None;
+            if let Counter::Queue(queue) = &mut state.counter {
                 let departures = std::iter::from_fn(|| queue.take_due(now));
                 numbers.extend(departures.map(|departure| departure.waiter));
             }
@@ -163,10 +159,10 @@ impl<'a> ZoneQueues<'a> {
     pub(super) fn refund(&mut self, charges: &[Charged], now: Moment) {
         for Charged { zone, key, charge } in charges {
             let rate = self.zones[*zone].rate_of(key);
-            let Some(known) = self.keys[*zone].peek_mut(key) else {
+            let Some(state) = self.keys[*zone].peek_mut(key) else {
                 continue;
             };
-            match &mut known.counter {
+            match &mut state.counter {
                 Counter::Queue(queue) => queue.refund(*charge, now),
                 Counter::Account(account) => account.refund(rate, *charge, now),
             }
@@ -176,24 +172,24 @@ impl<'a> ZoneQueues<'a> {
 
     /// Updates the next departure of a key.
     fn reschedule(&mut self, zone: usize, key: &Rc<[u8]>) {
-        let Some(known) = self.keys[zone].peek_mut(key) else {
+        let Some(state) = self.keys[zone].peek_mut(key) else {
             return;
         };
-        let due = match &known.counter {
+        let due = match &state.counter {
             Counter::Queue(queue) => queue.due(),
             Counter::Account(_) => None,
         };
-        if due != known.due {
-            if let Some(before) = known.due {
+        if due != state.due {
+            if let Some(before) = state.due {
                 self.due.remove(&(before, zone, Rc::clone(key)));
             }
-            known.due = due;
+            state.due = due;
             self.due.extend(due.map(|due| (due, zone, Rc::clone(key))));
         }
     }
 }
 
-impl Known {
+impl KeyState {
     fn new(zone: &Zone, key: &[u8], now: Moment) -> Self {
         let rate = zone.rate_of(key);
         Self {

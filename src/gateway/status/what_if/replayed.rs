@@ -171,7 +171,7 @@ impl<'a> Side<'a> {
     pub(crate) fn finish(mut self, requests: u64) -> Replayed {
         let rejected = self.counts.rejected + self.counts.rejected_dry_run;
         let waits = (self.waits.count() > 0).then_some(&self.waits);
-        let wait = |share| waits.map(|waits| seconds(waits.at(share)));
+        let wait = |share| waits.map(|waits| seconds(waits.quantile(share)));
         Replayed {
             share_rejected: rejected as f64 / requests.max(1) as f64,
             wait_p50: wait(0.5),
