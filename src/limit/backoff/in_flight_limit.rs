@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use super::learned::INSTANT_TOLERANCE;
 use super::saved::SavedInFlight;
 use super::tally::{KeyTally, WHOLE};
+use super::tick::INSTANT_TOLERANCE;
 use super::trial::{EndedGeneration, Trial, Unhelpful};
 use super::window::Closed;
 use super::{Cut, GivenBack, LearnedInFlight, Moment};

@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use super::in_flight_limit::InFlightLimit;
 use super::rate_share::RateShare;
-use super::tick::{tick_after, ticks_until};
+use super::tick::{INSTANT_TOLERANCE, tick_after, ticks_until};
 use super::{Backoff, Cuts, Moment};
 use crate::Percent;
 
 /// Time from a cut until all gateways know it. Requests sent before then are not judged.
 const KNOWN_AFTER: Duration = Duration::from_millis(300);
-/// Tolerance of an estimated instant: two estimates closer than this are the same instant.
-pub(super) const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
 /// Tolerance of the rate's share, in millionths: gateways grow alike, but each at its own ticks.
 const RATE_TOLERANCE: u32 = 10_000;
 /// Tolerance of the share of requests in flight, in millionths.

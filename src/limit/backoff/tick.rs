@@ -1,4 +1,5 @@
-//! Ticks: the instants, ten a second, at which a back-off applies its rules.
+//! Ticks: the instants, ten a second, at which a back-off applies its rules, and how exact an
+//! instant is that another gateway has sent.
 
 use std::time::Duration;
 
@@ -8,6 +9,9 @@ const NANOS: u64 = 100_000_000;
 
 /// Time between two ticks.
 pub(super) const TICK: Duration = Duration::from_nanos(NANOS);
+
+/// Tolerance of an estimated instant: two estimates closer than this are the same instant.
+pub(super) const INSTANT_TOLERANCE: Duration = Duration::from_millis(300);
 
 /// Upper bound of the ticks that are applied at once.
 ///
