@@ -237,6 +237,8 @@ impl fmt::Debug for Rate {
     }
 }
 
+#[cfg(feature = "serde")]
+mod json;
 mod scaled;
 
 #[cfg(test)]

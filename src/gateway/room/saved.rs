@@ -14,7 +14,7 @@ pub struct Identity {
     /// So a ticket of one life is not valid in another.
     pub life: u64,
     /// Secret that signs tickets and sessions if the file has no secret.
-    #[serde(with = "super::base64_bytes")]
+    #[serde(with = "crate::base64_bytes")]
     pub secret: [u8; 32],
 }
 

@@ -1,10 +1,10 @@
-//! Requests to a zone: joins, requests for a permit, and what is saved of them.
+//! Requests to a zone: joins, requests for a permit, and waiters at the end of the process.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use limit::{DestinationId, ExpectedRequest, Limit, Moment, Rate, SavedAccount, Ticket};
+use limit::{DestinationId, ExpectedRequest, Limit, Moment, Ticket};
 
 use super::arrivals::Arrival;
 
@@ -84,17 +84,6 @@ pub fn next_ticket() -> Ticket {
         static NEXT: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) << 48);
     }
     Ticket(NEXT.replace(NEXT.get() + 1))
-}
-
-/// Part of a key's state that is saved when its process ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedKey {
-    /// Bytes of the key.
-    pub key: Key,
-    /// Rate under which the key was charged.
-    pub rate: Rate,
-    /// Charge of the key; `None` if it has drained and only the key itself matters.
-    pub account: Option<SavedAccount>,
 }
 
 /// Waiter at the time when its process ends.

@@ -1,16 +1,17 @@
 //! Records of a state file: one line each, as JSON. `format` is the file around them.
+//!
+//! The records of zones and keys are in `zone/saved`, the state of a gate is in `gate/saved`.
 
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{Moment, Rate, SavedAccount};
+use limit::Moment;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::SavedOriginGate;
 use crate::http::gateway::SavedCost;
 use crate::time::clock;
-use crate::zone::SavedKey;
+use crate::zone::{KeyRecord, ZoneRecord};
 
 /// Record: one line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -24,97 +25,6 @@ pub(super) enum Record {
     Key(KeyRecord),
     /// Gate of an origin.
     Gate(GateRecord),
-}
-
-/// Settings of a zone that must be unchanged for its keys to be restored.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ZoneRecord {
-    pub(super) name: String,
-    key: String,
-    ipv6_prefix: u8,
-    algorithm: String,
-    /// Rate of each key without a rate of its own, in the format of `gateway.toml`.
-    rate: String,
-    /// Used part of the budget for new keys: nanoseconds until the budget is whole again.
-    #[serde(default)]
-    new_keys: u64,
-}
-
-impl ZoneRecord {
-    /// Describes a zone. `new_keys`: duration until its budget for new keys is whole.
-    pub(super) fn new(zone: &config::Zone, new_keys: Duration) -> Self {
-        Self {
-            new_keys: u64::try_from(new_keys.as_nanos()).unwrap_or(u64::MAX),
-            name: zone.name.clone(),
-            key: zone.key.to_string(),
-            ipv6_prefix: zone.ipv6_prefix,
-            algorithm: zone.algorithm.name().to_owned(),
-            rate: zone.rate.to_string(),
-        }
-    }
-
-    /// Returns whether the saved keys fit this zone: all settings but the rate are the same.
-    pub(super) fn fits(&self, zone: &config::Zone) -> bool {
-        let mut of_zone = Self::new(zone, self.new_keys());
-        of_zone.rate.clone_from(&self.rate);
-        *self == of_zone
-    }
-
-    /// Returns the rate of each key without a rate of its own; `None` if it is not valid.
-    pub(super) fn rate(&self) -> Option<Rate> {
-        parse_rate(&self.rate)
-    }
-
-    /// Returns the duration from the time of the state until the budget for new keys is whole.
-    pub(super) fn new_keys(&self) -> Duration {
-        Duration::from_nanos(self.new_keys)
-    }
-}
-
-/// A key with its charge.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeyRecord {
-    /// Key. It need not be UTF-8.
-    #[serde(with = "crate::room::base64_bytes")]
-    key: Arc<[u8]>,
-    /// `None`: the zone's rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rate: Option<String>,
-    /// Charges of the key; `None`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    account: Option<SavedAccount>,
-}
-
-impl KeyRecord {
-    /// Describes a key of a zone with this rate.
-    pub(super) fn new(saved: SavedKey, zone_rate: Rate) -> Self {
-        Self {
-            key: saved.key,
-            rate: (saved.rate != zone_rate).then(|| saved.rate.to_string()),
-            account: saved.account,
-        }
-    }
-
-    /// Converts to a key of a zone with this rate; `None` if the key's own rate is not valid.
-    pub(super) fn into_key(self, zone_rate: Rate) -> Option<SavedKey> {
-        let rate = match self.rate {
-            Some(rate) => parse_rate(&rate)?,
-            None => zone_rate,
-        };
-        Some(SavedKey {
-            key: self.key,
-            rate,
-            account: self.account,
-        })
-    }
-}
-
-/// Parses a rate in the format of `gateway.toml`; `None` if it is not valid.
-fn parse_rate(text: &str) -> Option<Rate> {
-    match text {
-        "none" => Some(Rate::UNLIMITED),
-        text => text.parse().ok(),
-    }
 }
 
 /// A gate. Times are in nanoseconds from the time of the state on.

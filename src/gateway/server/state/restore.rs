@@ -6,11 +6,11 @@ use std::time::Duration;
 use limit::{Moment, Rate};
 
 use super::format::{Reader, Unusable};
-use super::record::{GateRecord, Record, ZoneRecord};
+use super::record::{GateRecord, Record};
 use super::{MAX_READING, StateFile};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
-use crate::zone::{SavedKey, Zone};
+use crate::zone::{SavedKey, Zone, ZoneRecord};
 
 /// Maximum number of skipped zones that the log names.
 const MAX_NAMED: usize = 5;
@@ -92,7 +92,7 @@ fn restore(mut saved: Reader, gateway: &Gateway, deadline: Moment) -> Result<Res
             Record::Gate(gate) => restored.gates += usize::from(restore_gate(&gate, gateway, at)),
             Record::Zone(zone) => {
                 restored.keys += batch.map_or(0, Batch::finish);
-                batch = Batch::begin(&zone, gateway, at)?;
+                batch = Batch::begin(&zone, gateway, at);
                 restored.zones += usize::from(batch.is_some());
                 skipped_zone = batch.is_none().then_some(zone.name);
             }
@@ -147,29 +147,22 @@ impl<'g> Batch<'g> {
     /// Restores the budget of a zone for new keys, and begins its keys.
     ///
     /// Returns `None` if the zone no longer exists.
-    fn begin(
-        record: &ZoneRecord,
-        gateway: &'g Gateway,
-        at: Moment,
-    ) -> Result<Option<Self>, Unusable> {
-        let rate = record.rate().ok_or(Unusable::Other)?;
+    fn begin(record: &ZoneRecord, gateway: &'g Gateway, at: Moment) -> Option<Self> {
         let mut zones = gateway.zones().iter();
-        let zone = zones.find(|zone| zone.is_in_memory() && record.fits(zone.settings()));
-        Ok(zone.map(|zone| {
-            zone.restore_new_keys(at + record.new_keys());
-            Self {
-                zone,
-                rate,
-                at,
-                keys: Vec::new(),
-                count: 0,
-            }
-        }))
+        let zone = zones.find(|zone| zone.is_in_memory() && record.fits(zone.settings()))?;
+        zone.restore_new_keys(at + record.new_keys());
+        Some(Self {
+            zone,
+            rate: record.rate,
+            at,
+            keys: Vec::new(),
+            count: 0,
+        })
     }
 
     /// Adds a key, and sends the batch when it is full.
-    fn add(&mut self, key: Option<SavedKey>) {
-        self.keys.extend(key);
+    fn add(&mut self, key: SavedKey) {
+        self.keys.push(key);
         if self.keys.len() >= BATCH {
             self.send();
         }

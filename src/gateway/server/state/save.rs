@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::format::Writer;
 use super::lock::Lock;
-use super::record::{GateRecord, KeyRecord, Record, Stamp, ZoneRecord};
+use super::record::{GateRecord, Record, Stamp};
 use super::{MAX_LAST_JOINS, MAX_WRITING, StateFile};
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::time::clock;
-use crate::zone::ExpectedDeparture;
+use crate::zone::{ExpectedDeparture, KeyRecord, ZoneRecord};
 
 /// Maximum number of parts that wait for the disk.
 const MAX_PARTS_AHEAD: usize = 16;

@@ -9,10 +9,9 @@ use proptest::prelude::*;
 
 use super::format::{Reader, Unusable, Writer};
 use super::lock::Lock;
-use super::record::Stamp;
-use super::record::{KeyRecord, Record};
+use super::record::{Record, Stamp};
 use crate::time::clock;
-use crate::zone::SavedKey;
+use crate::zone::{KeyRecord, SavedKey};
 
 fn key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
     SavedKey {
@@ -212,6 +211,6 @@ proptest! {
         let Record::Key(record) = serde_json::from_str(&line).unwrap() else {
             panic!("{line}");
         };
-        prop_assert_eq!(record.into_key(zone_rate()), Some(saved), "{}", line);
+        prop_assert_eq!(record.into_key(zone_rate()), saved, "{}", line);
     }
 }

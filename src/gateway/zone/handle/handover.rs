@@ -9,7 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::Zone;
 use super::queries::MIN_PAUSE;
 use crate::time::clock;
-use crate::zone::join::{ExpectedDeparture, SavedKey};
+use crate::zone::join::ExpectedDeparture;
+use crate::zone::saved::SavedKey;
 use crate::zone::supervisor::ZoneSupervisor;
 
 impl Zone {

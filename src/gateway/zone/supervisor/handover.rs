@@ -5,7 +5,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::zone::join::{ExpectedDeparture, SavedKey};
+use crate::zone::join::ExpectedDeparture;
+use crate::zone::saved::SavedKey;
 
 /// Number of keys that one step of saving visits. A step takes a fraction of a millisecond.
 const STEP: usize = 1000;

@@ -1,4 +1,4 @@
-//! Bytes as base64 in JSON, for `#[serde(with = "crate::room::base64_bytes")]`.
+//! Bytes as base64 in JSON, for `#[serde(with = "crate::base64_bytes")]`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,0 +1,94 @@
+//! State of a zone and of its keys that outlives the process.
+
+use std::time::Duration;
+
+use limit::{Rate, SavedAccount};
+use serde::{Deserialize, Serialize};
+
+use super::join::Key;
+
+/// Saved state of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedKey {
+    /// Bytes of the key.
+    pub key: Key,
+    /// Rate under which the key was charged.
+    pub rate: Rate,
+    /// Charge of the key; `None` if it has drained and only the key itself matters.
+    pub account: Option<SavedAccount>,
+}
+
+/// Settings of a zone that must be unchanged for its keys to be restored.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneRecord {
+    /// Name of the zone.
+    pub name: String,
+    key: String,
+    ipv6_prefix: u8,
+    algorithm: String,
+    /// Rate of each key without a rate of its own.
+    pub rate: Rate,
+    /// Used part of the budget for new keys: nanoseconds until the budget is whole again.
+    #[serde(default)]
+    new_keys: u64,
+}
+
+impl ZoneRecord {
+    /// Describes a zone. `new_keys`: duration until its budget for new keys is whole.
+    pub fn new(zone: &config::Zone, new_keys: Duration) -> Self {
+        Self {
+            new_keys: u64::try_from(new_keys.as_nanos()).unwrap_or(u64::MAX),
+            name: zone.name.clone(),
+            key: zone.key.to_string(),
+            ipv6_prefix: zone.ipv6_prefix,
+            algorithm: zone.algorithm.name().to_owned(),
+            rate: zone.rate,
+        }
+    }
+
+    /// Returns whether the saved keys fit this zone: all settings but the rate are the same.
+    pub fn fits(&self, zone: &config::Zone) -> bool {
+        let mut of_zone = Self::new(zone, self.new_keys());
+        of_zone.rate = self.rate;
+        *self == of_zone
+    }
+
+    /// Returns the duration from the time of the state until the budget for new keys is whole.
+    pub fn new_keys(&self) -> Duration {
+        Duration::from_nanos(self.new_keys)
+    }
+}
+
+/// A key with its charge.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRecord {
+    /// Key. It need not be UTF-8.
+    #[serde(with = "crate::base64_bytes")]
+    key: Key,
+    /// `None`: the zone's rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<Rate>,
+    /// Charges of the key; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    account: Option<SavedAccount>,
+}
+
+impl KeyRecord {
+    /// Describes a key of a zone with this rate.
+    pub fn new(saved: SavedKey, zone_rate: Rate) -> Self {
+        Self {
+            key: saved.key,
+            rate: (saved.rate != zone_rate).then_some(saved.rate),
+            account: saved.account,
+        }
+    }
+
+    /// Converts to a key of a zone with this rate.
+    pub fn into_key(self, zone_rate: Rate) -> SavedKey {
+        SavedKey {
+            key: self.key,
+            rate: self.rate.unwrap_or(zone_rate),
+            account: self.account,
+        }
+    }
+}
