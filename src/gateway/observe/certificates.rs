@@ -26,27 +26,48 @@ labels! {
     }
 }
 
-/// A certificate file that is in force.
-#[derive(Clone, Debug)]
-pub struct KnownCertificate {
+/// A certificate in force.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Certificate {
     /// Owner of the certificate.
     pub of: CertificateOf,
-    /// The file.
+    /// File of the certificate, or name of the origin.
     pub name: String,
     /// Validity; of several certificates in one file, of the one that expires first.
     pub validity: Validity,
     /// Reason why the changed file is not in force.
     pub problem: Option<String>,
-    /// Time of the last log line about an expiry, and whether the certificate was valid then.
-    logged: Option<(i64, bool)>,
+}
+
+/// A certificate whose expiry is logged.
+struct LoggedCertificate {
+    certificate: Certificate,
+    /// Last log line about an expiry.
+    logged: Option<LoggedExpiry>,
+}
+
+/// Log line about the expiry of a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LoggedExpiry {
+    /// Unix time of the line, in seconds.
+    at: i64,
+    /// Whether the certificate was valid then.
+    was_valid: bool,
 }
 
 /// Certificates in force.
-static KNOWN: Mutex<Vec<KnownCertificate>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<LoggedCertificate>> = Mutex::new(Vec::new());
 
 /// Locks the list of certificates.
-fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
+fn known() -> MutexGuard<'static, Vec<LoggedCertificate>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LoggedCertificate {
+    /// Returns whether this is the certificate of a file.
+    fn is_of(&self, owner: CertificateOf, name: &str) -> bool {
+        self.certificate.of == owner && self.certificate.name == name
+    }
 }
 
 /// Records the certificate in force, and that its file has no problem.
@@ -55,19 +76,25 @@ fn known() -> MutexGuard<'static, Vec<KnownCertificate>> {
 /// a file is logged a day later, a changed one at once.
 pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
     let mut all = known();
-    if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
-        it.problem = None;
-        if it.validity != validity {
-            (it.validity, it.logged) = (validity, None);
+    if let Some(known) = all.iter_mut().find(|it| it.is_of(of, name)) {
+        known.certificate.problem = None;
+        if known.certificate.validity != validity {
+            known.certificate.validity = validity;
+            known.logged = None;
         }
     } else {
-        let now = unix_now();
-        all.push(KnownCertificate {
-            of,
-            name: name.to_owned(),
-            validity,
-            problem: None,
-            logged: Some((now, validity.is_valid(now))),
+        let at = unix_now();
+        all.push(LoggedCertificate {
+            certificate: Certificate {
+                of,
+                name: name.to_owned(),
+                validity,
+                problem: None,
+            },
+            logged: Some(LoggedExpiry {
+                at,
+                was_valid: validity.is_valid(at),
+            }),
         });
     }
 }
@@ -75,8 +102,8 @@ pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
 /// Records why a changed file is not in force, or that it has no problem.
 pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
     let mut all = known();
-    if let Some(it) = all.iter_mut().find(|it| it.of == of && it.name == name) {
-        it.problem = problem.map(str::to_owned);
+    if let Some(known) = all.iter_mut().find(|it| it.is_of(of, name)) {
+        known.certificate.problem = problem.map(str::to_owned);
     }
 }
 
@@ -86,24 +113,32 @@ pub fn has_known_certificates() -> bool {
 }
 
 /// Returns the certificates in force, in the order in which they were recorded.
-pub fn known_certificates() -> Vec<KnownCertificate> {
-    known().clone()
+pub fn known_certificates() -> Vec<Certificate> {
+    let known = known();
+    known.iter().map(|it| it.certificate.clone()).collect()
 }
 
 /// Logs certificates that are not valid or expire soon: once a day, and when one changes.
 pub fn log_expiring() {
     let now = unix_now();
-    for it in known().iter_mut() {
-        let Some(words) = it.validity.warning(now) else {
+    for LoggedCertificate {
+        certificate,
+        logged,
+    } in known().iter_mut()
+    {
+        let Some(words) = certificate.validity.warning(now) else {
             continue;
         };
-        let is_valid = it.validity.is_valid(now);
-        let is_known = |(at, was): (i64, bool)| now - at < DAY && was == is_valid;
-        if it.logged.is_some_and(is_known) {
+        let is_valid = certificate.validity.is_valid(now);
+        let is_known = |line: &LoggedExpiry| now - line.at < DAY && line.was_valid == is_valid;
+        if logged.as_ref().is_some_and(is_known) {
             continue;
         }
-        it.logged = Some((now, is_valid));
-        let (of, file) = (it.of.label(), it.name.as_str());
+        *logged = Some(LoggedExpiry {
+            at: now,
+            was_valid: is_valid,
+        });
+        let (of, file) = (certificate.of.label(), certificate.name.as_str());
         if is_valid {
             tracing::warn!(of, file, "the certificate {words}");
         } else {
@@ -133,8 +168,13 @@ mod tests {
         note_certificate(CertificateOf::Server, name, validity(2));
         let known = of_test().expect("it is known");
         assert_eq!((known.problem, known.validity.to), (None, 2));
-        assert_eq!(known.logged, None);
+        let logged = || {
+            let all = super::known();
+            let known = all.iter().find(|it| it.certificate.name == name);
+            known.and_then(|it| it.logged)
+        };
+        assert_eq!(logged(), None);
         log_expiring();
-        assert!(of_test().is_some_and(|it| it.logged.is_some()));
+        assert!(logged().is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -69,8 +69,7 @@ pub struct IdleConnections {
 }
 
 /// Status of the connections, as in samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConnectionCounts {
     /// Number of open connections.
     pub open: u64,
@@ -192,7 +191,7 @@ impl ClientConnections {
     /// Returns the connections without a request. Slow, because it looks at each connection.
     pub fn idle(&self) -> IdleConnections {
         let mut busy = 0;
-        // For each address: idle connections, and all.
+        // Idle connections and all connections of each address.
         let mut clients: HashMap<IpAddr, (u64, u64)> = HashMap::new();
         for part in OPEN.iter() {
             for (_, open) in lock(part).iter() {
@@ -204,12 +203,11 @@ impl ClientConnections {
                 }
             }
         }
-        let most = |of: fn((u64, u64)) -> u64| {
-            let each = clients
-                .iter()
-                .map(|(client, counts)| (*client, of(*counts)));
-            let each = each.filter(|(_, count)| *count > 0);
-            each.max_by_key(|(client, count)| (*count, *client))
+        let most = |part: fn((u64, u64)) -> u64| {
+            let counts = clients.iter();
+            let counts = counts.map(|(client, counts)| (*client, part(*counts)));
+            let counts = counts.filter(|(_, count)| *count > 0);
+            counts.max_by_key(|(client, count)| (*count, *client))
         };
         // A connection whose address is not known yet has no request.
         let open = self.0.open.load(Ordering::Relaxed) as u64;

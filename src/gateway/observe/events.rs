@@ -72,33 +72,33 @@ impl Events {
     /// Logs a request that was rejected for this reason, or would have been in a dry run.
     pub fn rejected(
         &self,
-        what: &LimitedRequest,
+        request: &LimitedRequest,
         reason: &'static str,
         route: impl FnOnce() -> String,
     ) {
-        self.rejections.first(|| Rejection {
-            zone: what.zone.to_owned(),
-            key: what.names.short_quoted(what.key),
-            status: what.status,
+        self.rejections.count_keeping_first(|| Rejection {
+            zone: request.zone.to_owned(),
+            key: request.names.short_quoted(request.key),
+            status: request.status,
             reason,
             route: route(),
-            excess: short(what.excess),
+            excess: rounded(request.excess),
         });
     }
 
     /// Logs a request that waited, or would have in a dry run.
     ///
     /// At level `debug`, because waiting is normal.
-    pub fn delayed(&self, what: &LimitedRequest, now: Moment) {
+    pub fn delayed(&self, request: &LimitedRequest, now: Moment) {
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }
         if let Some(hidden) = self.delays.show(now) {
             tracing::debug!(
-                zone = what.zone,
-                key = %what.names.short_quoted(what.key),
-                status = what.status,
-                excess = short(what.excess),
+                zone = request.zone,
+                key = %request.names.short_quoted(request.key),
+                status = request.status,
+                excess = rounded(request.excess),
                 hidden,
                 "delaying requests"
             );
@@ -107,7 +107,7 @@ impl Events {
 }
 
 /// Level of a bucket in requests, with one decimal.
-fn short(excess: Excess) -> f64 {
+fn rounded(excess: Excess) -> f64 {
     (excess.requests() * 10.0).round() / 10.0
 }
 
@@ -165,7 +165,7 @@ impl Default for GateEvents {
 impl GateEvents {
     /// Logs a request that the gate rejected.
     pub fn rejected(&self, describe: impl FnOnce() -> RejectionAtGate) {
-        self.rejections.first(describe);
+        self.rejections.count_keeping_first(describe);
     }
 
     /// Logs that the origin cannot be reached and that its requests wait.

@@ -32,7 +32,7 @@ pub struct Forwarders {
 struct Peer {
     /// `None` on a socket file.
     address: Option<IpAddr>,
-    /// Hash of the clients that its last request named.
+    /// Hash of the `X-Forwarded-For` of its last request.
     named: u64,
     /// Instant of its last request.
     at: Moment,
@@ -43,7 +43,7 @@ struct Peer {
 impl Forwarders {
     /// Records a limited request of an untrusted peer.
     ///
-    /// `named`: its `X-Forwarded-For`, `None` without one.
+    /// `named`: returns its `X-Forwarded-For`; `None` without one.
     pub fn note<'v>(
         &self,
         address: Option<IpAddr>,
@@ -60,7 +60,7 @@ impl Forwarders {
             return;
         };
         let named = self.hasher.hash_one(named);
-        // Another thread looks at a request just now.
+        // If another thread looks at a request at this moment, this one is left out.
         let Ok(mut peers) = self.peers.try_lock() else {
             return;
         };

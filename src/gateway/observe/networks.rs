@@ -15,10 +15,10 @@ use limit::Moment;
 const CLIENTS: usize = 256;
 /// Duration for which a client is remembered.
 const KEPT_FOR: Duration = Duration::from_secs(10);
-/// Maximum gap between two requests of a crowd.
-const LASTS: Duration = Duration::from_secs(2);
+/// Time since its last request from which a network is no crowd any more.
+const MAX_GAP: Duration = Duration::from_secs(2);
 /// Minimum number of addresses of a crowd.
-const FEW: usize = 20;
+const MIN_ADDRESSES: usize = 20;
 /// Number of bits of an IPv4 address that name its network.
 const IPV4_BITS: u8 = 24;
 /// Number of bits of an IPv6 address that name its network.
@@ -49,7 +49,7 @@ impl Networks {
         let Some(client) = client.filter(|client| !is_private(*client)) else {
             return;
         };
-        // Another thread records a client just now.
+        // If another thread records a client at this moment, this one is left out.
         let Ok(mut clients) = self.0.try_lock() else {
             return;
         };
@@ -62,20 +62,23 @@ impl Networks {
     /// Returns the network that crowds the gate, if one does.
     pub fn crowd(&self, now: Moment) -> Option<Crowd> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
-        let mut of = 0;
+        let recent = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
+        let mut all_requests = 0;
+        // Requests and addresses of each network.
         let mut networks: HashMap<IpAddr, (usize, HashSet<IpAddr>)> = HashMap::new();
-        for (client, _) in known {
-            let (requests, addresses) = networks.entry(network(*client)).or_default();
+        for (client, _) in recent {
+            let (requests, addresses) = networks.entry(network_of(*client)).or_default();
             *requests += 1;
             addresses.insert(*client);
-            of += 1;
+            all_requests += 1;
         }
-        let largest = networks.into_iter().max_by_key(|(_, (count, _))| *count);
+        let largest = networks
+            .into_iter()
+            .max_by_key(|(_, (requests, _))| *requests);
         let (network, (requests, addresses)) = largest?;
         let mut newest = clients.iter().rev();
-        let newest = newest.find(|(client, _)| self::network(*client) == network);
-        if newest.is_none_or(|(_, at)| now.since(*at) >= LASTS) {
+        let newest = newest.find(|(client, _)| network_of(*client) == network);
+        if newest.is_none_or(|(_, at)| now.since(*at) >= MAX_GAP) {
             return None;
         }
         let bits = if network.is_ipv4() {
@@ -83,17 +86,17 @@ impl Networks {
         } else {
             IPV6_BITS
         };
-        (addresses.len() >= FEW && requests * 2 >= of).then(|| Crowd {
+        (addresses.len() >= MIN_ADDRESSES && requests * 2 >= all_requests).then(|| Crowd {
             network: format!("{network}/{bits}"),
             addresses: addresses.len(),
             requests,
-            of,
+            of: all_requests,
         })
     }
 }
 
 /// Returns the first address of the network of a client.
-fn network(client: IpAddr) -> IpAddr {
+fn network_of(client: IpAddr) -> IpAddr {
     match cut(client, IPV6_BITS) {
         IpAddr::V4(client) => {
             let mask = u32::MAX << (32 - IPV4_BITS);

@@ -49,14 +49,14 @@ impl<T: Send + 'static> Summary<T> {
     /// Counts an event. `describe` is called for the first one since the last line.
     ///
     /// The others cost one atomic addition.
-    pub fn first(&self, describe: impl FnOnce() -> T) {
+    pub fn count_keeping_first(&self, describe: impl FnOnce() -> T) {
         if self.0.count.fetch_add(1, Ordering::Relaxed) == 0 {
             self.0.put(describe());
         }
     }
 
     /// Counts an event. The next line describes the last one.
-    pub fn last(&self, event: T) {
+    pub fn count_keeping_last(&self, event: T) {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.put(event);
     }
@@ -148,26 +148,26 @@ mod tests {
     async fn every_event_is_counted_within_a_second_and_the_first_of_them_described() {
         let summary = lines();
         for event in 1..=1000 {
-            summary.first(|| event);
+            summary.count_keeping_first(|| event);
         }
         assert_eq!(LINES.take(), [(1, 1)], "at once");
         a_second().await;
         assert_eq!(LINES.take(), [(2, 999)]);
-        summary.first(|| 7);
+        summary.count_keeping_first(|| 7);
         assert_eq!(LINES.take(), [], "the second is not over");
         a_second().await;
         assert_eq!(LINES.take(), [(7, 1)]);
         a_second().await;
         a_second().await;
         assert_eq!(LINES.take(), [], "nothing happened");
-        summary.first(|| 8);
+        summary.count_keeping_first(|| 8);
         assert_eq!(LINES.take(), [(8, 1)], "at once after a pause");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_last_of_several_changes_is_the_one_described() {
         let summary = lines();
-        (1..=18).for_each(|change| summary.last(change));
+        (1..=18).for_each(|change| summary.count_keeping_last(change));
         assert_eq!(LINES.take(), [(1, 1)]);
         a_second().await;
         assert_eq!(LINES.take(), [(18, 17)]);
@@ -177,7 +177,7 @@ mod tests {
     async fn what_is_not_written_yet_is_written_at_the_end() {
         let shared = {
             let summary = lines();
-            (1..=3).for_each(|event| summary.first(|| event));
+            (1..=3).for_each(|event| summary.count_keeping_first(|| event));
             assert_eq!(LINES.take(), [(1, 1)]);
             Arc::downgrade(&summary.0)
         };
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn without_a_runtime_each_event_has_its_line() {
         let summary = lines();
-        (1..=3).for_each(|event| summary.first(|| event));
+        (1..=3).for_each(|event| summary.count_keeping_first(|| event));
         assert_eq!(LINES.take(), [(1, 1), (2, 1), (3, 1)]);
     }
 }

@@ -164,7 +164,7 @@ impl ServerHealth {
     fn log(&self, line: impl Fn(&str, &ServerUrl, u64) + Send + 'static) {
         let (origin, server) = (self.origin.clone(), self.url.clone());
         let line = move |changes| line(&origin, &server, changes);
-        self.log.last(Box::new(line));
+        self.log.count_keeping_last(Box::new(line));
     }
 
     /// Records that a request got no response. Returns whether this took the server out.

@@ -18,7 +18,7 @@ use super::state::StateFile;
 use crate::admin::MaintenanceChange;
 use crate::http::gateway::{Addresses, Gateway};
 use crate::observe::access::AccessLog;
-use crate::observe::metrics::ConfigMetrics;
+use crate::observe::metrics::{note_failed_reload, note_load, note_reload};
 use crate::origin::Prober;
 use crate::time::clock;
 
@@ -50,7 +50,6 @@ pub(super) struct Reloader {
     in_force: RefCell<Arc<Gateway>>,
     /// Publishes the gateway in force.
     gateway_sender: watch::Sender<Option<Arc<Gateway>>>,
-    metrics: ConfigMetrics,
     /// Checks the health of servers.
     prober: Prober,
     /// Files named by the last text, if that text has errors.
@@ -98,8 +97,7 @@ impl Reloader {
             }
         }
         gateway_sender.send_replace(Some(Arc::clone(&gateway)));
-        let metrics = ConfigMetrics::of_this_process();
-        metrics.loaded();
+        note_load();
         file_state.send_replace(FileState::loaded(clock::now()));
         Ok(Self {
             file,
@@ -107,7 +105,6 @@ impl Reloader {
             in_force: RefCell::new(gateway),
             named_by_broken: RefCell::default(),
             gateway_sender,
-            metrics,
             prober,
             file_state,
             started_with,
@@ -190,7 +187,7 @@ impl Reloader {
             changes.push("no setting changed".to_owned());
         }
         self.switch_to(old.reload(settings, &self.workers, access));
-        self.metrics.reloaded(needs_restart.len());
+        note_reload(needs_restart.len());
         let now = clock::now();
         let change = is_change.then(|| LastChange::of(&changes, lost_keys, now));
         // The history comes first: a client that sees the reload also finds its changes.
@@ -241,7 +238,7 @@ impl Reloader {
 
     /// Logs and records a file with errors. Returns `false`.
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
-        self.metrics.failed();
+        note_failed_reload();
         self.file_state
             .send_modify(|state| state.refused(problems, clock::now()));
         for line in error.to_string().lines() {

@@ -13,6 +13,16 @@ use super::Entry;
 use crate::observe::escape::{escape, escape_unquoted, in_json};
 use crate::time::clock;
 
+/// Appends each value that is present, in its format.
+macro_rules! append {
+    ($line:ident; $($format:literal, $value:expr;)*) => {
+        // Writing to a string does not fail.
+        $(if let Some(value) = $value {
+            let _ = write!($line, $format, value);
+        })*
+    };
+}
+
 /// Formats a line in nginx's `combined` format, followed by the limit's fields.
 ///
 /// These are `zone="…" key="…" limit_status=… excess=… queue=… origin_queue=… origin=… duration=…
@@ -23,7 +33,7 @@ pub(crate) fn text(entry: &Entry) -> String {
         .client
         .map_or_else(|| "-".to_owned(), |client| client.to_string());
     let time = timestamp(entry.time).strftime("%d/%b/%Y:%H:%M:%S +0000");
-    let asked = entry.line.as_ref().map_or_else(
+    let request_line = entry.line.as_ref().map_or_else(
         || "-".to_owned(),
         |line| {
             let (method, target) = (escape(line.method.as_bytes()), escape(&line.target));
@@ -35,7 +45,7 @@ pub(crate) fn text(entry: &Entry) -> String {
     // Writing to a string does not fail.
     let _ = write!(
         line,
-        "{client} - - [{time}] \"{asked}\" {} {} \"{}\" \"{}\"",
+        "{client} - - [{time}] \"{request_line}\" {} {} \"{}\" \"{}\"",
         entry.status,
         entry.bytes,
         quoted(entry.referer.as_deref()),
@@ -44,52 +54,29 @@ pub(crate) fn text(entry: &Entry) -> String {
     if entry.is_refused {
         line.push_str(" refused");
     }
-    if let Some(limited) = &entry.limited {
-        let _ = write!(line, " zone=\"{}\"", limited.zone);
+    let limited = entry.limited.as_ref();
+    append! { line;
+        " zone=\"{}\"", limited.map(|limited| limited.zone);
+        " key=\"{}\"", entry.key();
+        " limit_status={}", limited.map(|limited| limited.status.label());
+        " excess={:.3}", limited.and_then(|limited| limited.excess).map(Excess::requests);
     }
-    if let Some(key) = entry.key() {
-        let _ = write!(line, " key=\"{key}\"");
-    }
-    if let Some(limited) = &entry.limited {
-        let _ = write!(line, " limit_status={}", limited.status.label());
-        if let Some(excess) = limited.excess {
-            let _ = write!(line, " excess={:.3}", excess.requests());
-        }
-        if limited.is_flood {
-            line.push_str(" flooded");
-        }
-    }
-    for (name, span) in [
-        ("queue", entry.queue),
-        ("origin_queue", entry.origin_queue),
-        ("origin", entry.origin_took),
-        ("duration", Some(entry.duration)),
-    ] {
-        if let Some(span) = span {
-            let _ = write!(line, " {name}={:.6}", span.as_secs_f64());
-        }
-    }
-    if let Some(reason) = entry.origin_rejected {
-        let _ = write!(line, " origin_rejected={reason}");
-    }
-    if let Some(shared) = entry.shared {
-        let _ = write!(line, " shared={shared}");
+    if limited.is_some_and(|limited| limited.is_flood) {
+        line.push_str(" flooded");
     }
     let (plan, plan_zone) = entry.plan();
-    if let Some(plan) = plan {
-        let _ = write!(line, " plan={plan}");
-    }
-    if let Some(zone) = plan_zone {
-        let _ = write!(line, " plan_zone={zone}");
-    }
-    if let Some(class) = entry.class {
-        let _ = write!(line, " class={class}");
-    }
-    if let Some(cost) = entry.cost {
-        let _ = write!(line, " cost={cost}");
-    }
-    if let Some(id) = entry.request_id {
-        let _ = write!(line, " request_id={}", escape(id.as_bytes()));
+    append! { line;
+        " queue={:.6}", entry.queue.map(seconds);
+        " origin_queue={:.6}", entry.origin_queue.map(seconds);
+        " origin={:.6}", entry.origin_took.map(seconds);
+        " duration={:.6}", Some(seconds(entry.duration));
+        " origin_rejected={}", entry.origin_rejected;
+        " shared={}", entry.shared;
+        " plan={}", plan;
+        " plan_zone={}", plan_zone;
+        " class={}", entry.class;
+        " cost={}", entry.cost;
+        " request_id={}", entry.request_id.map(|id| escape(id.as_bytes()));
     }
     line
 }
@@ -114,7 +101,6 @@ impl Serialize for Entry<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let (limited, line) = (self.limited.as_ref(), self.line.as_ref());
         let (plan, plan_zone) = self.plan();
-        let seconds = |span: Duration| span.as_secs_f64();
         let mut map = to.serialize_map(None)?;
         fields! { map;
             time = Some(timestamp(self.time).to_string());
@@ -154,6 +140,11 @@ impl Serialize for Entry<'_> {
 /// Converts bytes to text: unchanged if they are UTF-8, otherwise escaped.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| escape_unquoted(bytes).into(), Cow::Borrowed)
+}
+
+/// Converts a duration to seconds.
+fn seconds(span: Duration) -> f64 {
+    span.as_secs_f64()
 }
 
 /// Formats the time with microseconds.

@@ -65,7 +65,7 @@ impl Counts {
     }
 
     /// Count of one bucket.
-    fn at(&self, bucket: usize) -> u64 {
+    fn count(&self, bucket: usize) -> u64 {
         let index = bucket.checked_sub(self.first);
         let count = index.and_then(|index| self.counts.get(index));
         count.copied().unwrap_or_default()
@@ -74,7 +74,7 @@ impl Counts {
     /// Adds other counts to these.
     pub fn add(&mut self, other: &Self) {
         if !other.counts.is_empty() {
-            *self = Self::of(|bucket| self.at(bucket).saturating_add(other.at(bucket)));
+            *self = Self::of(|bucket| self.count(bucket).saturating_add(other.count(bucket)));
         }
     }
 
@@ -83,7 +83,7 @@ impl Counts {
         if self.counts.is_empty() {
             return Self::default();
         }
-        Self::of(|bucket| self.at(bucket).saturating_sub(earlier.at(bucket)))
+        Self::of(|bucket| self.count(bucket).saturating_sub(earlier.count(bucket)))
     }
 
     /// Returns the counts of the durations from `least` on. `least` is rounded to a bucket.

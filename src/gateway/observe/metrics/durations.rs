@@ -25,10 +25,10 @@ struct Values {
 /// Upper bounds of the buckets, in nanoseconds.
 const EDGES: [u64; SECONDS.len()] = {
     let mut edges = [0; SECONDS.len()];
-    let mut at = 0;
-    while at < edges.len() {
-        edges[at] = nanos(SECONDS[at]);
-        at += 1;
+    let mut index = 0;
+    while index < edges.len() {
+        edges[index] = nanos(SECONDS[index]);
+        index += 1;
     }
     edges
 };

@@ -25,13 +25,13 @@ impl<L: Label> Default for CountBy<L> {
 
 impl<L: Label> CountBy<L> {
     /// Adds to the count of one value.
-    pub fn add(&self, of: L, more: u64) {
-        self.0.as_ref()[of.index()].add(more);
+    pub fn add(&self, value: L, more: u64) {
+        self.0.as_ref()[value.index()].add(more);
     }
 
     /// Returns the count of one value so far.
-    pub fn get(&self, of: L) -> u64 {
-        self.0.as_ref()[of.index()].get()
+    pub fn get(&self, value: L) -> u64 {
+        self.0.as_ref()[value.index()].get()
     }
 
     /// Returns the values, each with its count so far.

@@ -12,7 +12,6 @@ mod gate;
 mod label;
 mod process;
 mod registry;
-
 mod room;
 mod route;
 mod server;
@@ -32,9 +31,9 @@ pub use label::{CountBy, Label};
 #[cfg(test)]
 pub(crate) use process::count_alone;
 pub use process::{
-    ActorKind, ConfigMetrics, DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS,
-    LocalPortWait, count_dropped_line, count_dropped_stderr_line, count_handshake,
-    count_handshake_failure, count_restart, handshake_failures, handshakes,
+    ActorKind, DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS, LocalPortWait,
+    count_dropped_line, count_dropped_stderr_line, count_handshake, count_handshake_failure,
+    count_restart, handshake_failures, handshakes, note_failed_reload, note_load, note_reload,
 };
 pub use registry::Registry;
 pub use room::{RoomMetrics, RoomRequest};
@@ -89,6 +88,7 @@ pub fn describe() {
         Unit::Seconds,
         "When the settings in force were read, in Unix time."
     );
+    process::show_reloads();
     describe_counter!(
         ACTOR_RESTARTS,
         "Actors that panicked and started again, by kind."

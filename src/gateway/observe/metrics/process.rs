@@ -1,9 +1,9 @@
 //! Metrics of the process: lost log lines, restarts, waits for resources, handshakes, reloads.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, OnceLock};
 
-use ::metrics::{Counter, Gauge, counter, gauge};
+use ::metrics::{counter, gauge};
 
 use super::label::{CountBy, labels};
 use super::{
@@ -12,27 +12,25 @@ use super::{
 };
 use crate::time::clock;
 
+/// Result of a reload whose file is in force.
+const SUCCESS: &str = "success";
+/// Result of a reload whose file has an error.
+const FAILURE: &str = "failure";
+
 /// Counts a line of the access log that was not written.
 pub fn count_dropped_line() {
-    dropped().increment(1);
+    counter!(LOG_DROPPED).increment(1);
 }
 
 /// Counts a line of the log on standard error that was not written.
 pub fn count_dropped_stderr_line() {
-    // No handle is kept: a line may be dropped before there are metrics.
     counter!(STDERR_DROPPED).increment(1);
 }
 
 /// Creates the series, also while they are zero.
 pub(super) fn show_dropped() {
-    dropped().increment(0);
+    counter!(LOG_DROPPED).increment(0);
     counter!(STDERR_DROPPED).increment(0);
-}
-
-/// Returns the counter of dropped lines.
-fn dropped() -> &'static Counter {
-    static DROPPED: OnceLock<Counter> = OnceLock::new();
-    DROPPED.get_or_init(|| counter!(LOG_DROPPED))
 }
 
 labels! {
@@ -136,45 +134,31 @@ pub fn handshake_failures() -> &'static CountBy<HandshakeFailure> {
     &FAILED
 }
 
-/// Metrics of the configuration file.
-pub struct ConfigMetrics {
-    succeeded: Counter,
-    failed: Counter,
-    successful: Gauge,
-    time: Gauge,
-    restart_needed: Gauge,
+/// Creates the series of reloads, also while they are zero.
+pub(super) fn show_reloads() {
+    for result in [SUCCESS, FAILURE] {
+        counter!(RELOADS, "result" => result).increment(0);
+    }
+    gauge!(RESTART_NEEDED).set(0.0);
 }
 
-impl ConfigMetrics {
-    /// Creates the metrics of this process's file.
-    pub fn of_this_process() -> Self {
-        Self {
-            succeeded: counter!(RELOADS, "result" => "success"),
-            failed: counter!(RELOADS, "result" => "failure"),
-            successful: gauge!(RELOAD_SUCCESSFUL),
-            time: gauge!(RELOAD_TIME),
-            restart_needed: gauge!(RESTART_NEEDED),
-        }
-    }
+/// Records that the file was read when the process started.
+pub fn note_load() {
+    gauge!(RELOAD_SUCCESSFUL).set(1.0);
+    gauge!(RELOAD_TIME).set(clock::wall().as_nanos() as f64 / 1e9);
+}
 
-    /// Records that the file was read when the process started.
-    pub fn loaded(&self) {
-        self.successful.set(1.0);
-        self.time.set(clock::wall().as_nanos() as f64 / 1e9);
-    }
+/// Records that the changed file is in force.
+///
+/// `need_restart`: number of its settings that take effect only after a restart.
+pub fn note_reload(need_restart: usize) {
+    counter!(RELOADS, "result" => SUCCESS).increment(1);
+    gauge!(RESTART_NEEDED).set(need_restart as f64);
+    note_load();
+}
 
-    /// Records that the changed file is in force.
-    ///
-    /// `need_restart`: number of its settings that take effect only after a restart.
-    pub fn reloaded(&self, need_restart: usize) {
-        self.succeeded.increment(1);
-        self.restart_needed.set(need_restart as f64);
-        self.loaded();
-    }
-
-    /// Records that the changed file has an error.
-    pub fn failed(&self) {
-        self.failed.increment(1);
-        self.successful.set(0.0);
-    }
+/// Records that the changed file has an error.
+pub fn note_failed_reload() {
+    counter!(RELOADS, "result" => FAILURE).increment(1);
+    gauge!(RELOAD_SUCCESSFUL).set(0.0);
 }

@@ -75,10 +75,10 @@ impl Spans {
         });
         let mut exporter = Exporter::new(collector, name, Arc::clone(&waiting))?;
         let (queue, spans) = sync_channel(QUEUE);
-        let (end, asked_to_end) = sync_channel(1);
+        let (end, end_requests) = sync_channel(1);
         thread::Builder::new()
             .name("spans".to_owned())
-            .spawn(move || exporter.run(&spans, &asked_to_end))?;
+            .spawn(move || exporter.run(&spans, &end_requests))?;
         Ok(Self {
             queue,
             end,
@@ -181,7 +181,7 @@ impl Exporter {
     /// Sends batches until the end is requested.
     fn run(&mut self, spans: &Receiver<SpanData>, end: &Receiver<oneshot::Sender<()>>) {
         loop {
-            let asked = end.recv_timeout(PAUSE);
+            let end_request = end.recv_timeout(PAUSE);
             loop {
                 let batch: Vec<_> = spans.try_iter().take(BATCH).collect();
                 if batch.is_empty() {
@@ -189,7 +189,7 @@ impl Exporter {
                 }
                 self.export(batch);
             }
-            match asked {
+            match end_request {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
                 Ok(done) => {

@@ -48,36 +48,31 @@ impl Parent {
         }
     }
 
-    /// Parses one `traceparent` field.
+    /// Parses one `traceparent` field: `version-trace-span-flags`, in hexadecimal digits.
     fn read(field: &[u8]) -> Option<Self> {
-        let (version, rest) = field.split_at_checked(2)?;
-        let version = hex(version)?;
-        let trace = hex(dashed(rest, 0, 32)?)?;
-        let span = u64::try_from(hex(dashed(rest, 33, 16)?)?).ok()?;
-        let flags = u8::try_from(hex(dashed(rest, 50, 2)?)?).ok()?;
-        let is_whole = match (version, rest.get(53)) {
-            (0, end) => end.is_none(),
-            // Of a later version only the beginning is known.
-            (1..0xff, end) => end.is_none_or(|byte| *byte == b'-'),
-            _ => false,
+        // A later version may have more parts, of which nothing is known.
+        let mut parts = field.splitn(5, |byte| *byte == b'-');
+        let version = parts.next().and_then(|part| hex(part, 2))?;
+        let trace = parts.next().and_then(|part| hex(part, 32))?;
+        let span = parts.next().and_then(|part| hex(part, 16))?;
+        let flags = parts.next().and_then(|part| hex(part, 2))?;
+        let is_known_form = match version {
+            0 => parts.next().is_none(),
+            version => version < 0xff,
         };
+        let (span, flags) = (u64::try_from(span).ok()?, u8::try_from(flags).ok()?);
         let is_sampled = flags & Self::SAMPLED != 0;
         let flags = flags & (Self::SAMPLED | Self::RANDOM);
         let parent = Self { trace, span, flags };
-        (is_whole && is_sampled && trace != 0 && span != 0).then_some(parent)
+        (is_known_form && is_sampled && trace != 0 && span != 0).then_some(parent)
     }
 }
 
-/// Returns the `length` bytes after a dash at `at`.
-fn dashed(text: &[u8], at: usize, length: usize) -> Option<&[u8]> {
-    match text.get(at..at + 1 + length)? {
-        [b'-', digits @ ..] => Some(digits),
-        _ => None,
+/// Parses exactly `length` lowercase hexadecimal digits, at most 32.
+fn hex(digits: &[u8], length: usize) -> Option<u128> {
+    if digits.len() != length {
+        return None;
     }
-}
-
-/// Parses lowercase hexadecimal digits, at most 32 of them.
-fn hex(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |number, digit| {
         let value = match digit {
             b'0'..=b'9' => digit - b'0',

@@ -4,18 +4,19 @@
 
 use config::tls::date;
 
-use crate::observe::certificates::CertificateOf;
+use crate::observe::certificates::{Certificate, CertificateOf};
 use crate::status::headline::finding::{Cause, Finding, Severity};
 use crate::status::headline::recent::Recent;
 use crate::status::headline::words::{sentence, whole};
-use crate::status::sample::{CertificateSample, Sample};
+use crate::status::plain::Plain;
+use crate::status::sample::Sample;
 
 /// Finds the problems of all certificates.
 pub(crate) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let mut found = Vec::new();
-    for it in &now.certificates {
-        found.extend(not_in_force(it));
-        found.extend(validity(recent, it, unix(now)));
+    for certificate in &now.certificates {
+        found.extend(not_in_force(certificate));
+        found.extend(validity(recent, certificate, unix(now)));
     }
     found
 }
@@ -27,10 +28,10 @@ fn unix(now: &Sample) -> i64 {
 }
 
 /// Finding for changed files that cannot be used.
-fn not_in_force(it: &CertificateSample) -> Option<Finding> {
-    let problem = it.problem.as_ref()?;
-    let (name, expires) = (&it.name, date(it.validity.to));
-    let (what, remedy) = match it.of {
+fn not_in_force(certificate: &Certificate) -> Option<Finding> {
+    let problem = certificate.problem.as_ref()?;
+    let (name, expires) = (&certificate.name, date(certificate.validity.to));
+    let (what, remedy) = match certificate.of {
         CertificateOf::ClientCa => (
             "The changed authorities or revocation lists of clients",
             "Write the files of `client_ca` and `client_crl` again; they are read every 2 s.",
@@ -42,18 +43,15 @@ fn not_in_force(it: &CertificateSample) -> Option<Finding> {
     };
     Some(Finding {
         title: format!("{what} in {name} cannot be used; the old one stays in use"),
-        evidence: format!(
-            "{} The old one expires on {expires}.",
-            sentence(problem.as_str())
-        ),
+        evidence: format!("{} The old one expires on {expires}.", sentence(problem)),
         remedy: remedy.to_owned(),
         ..Finding::new(Cause::Certificate, Severity::Warn)
     })
 }
 
 /// Finding for a certificate that is not valid yet, expires soon or has expired.
-fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Finding> {
-    let (name, validity) = (&it.name, it.validity);
+fn validity(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<Finding> {
+    let (name, validity) = (&certificate.name, certificate.validity);
     let words = validity.doubt(now)?;
     let (is_valid, is_early) = (validity.is_valid(now), validity.is_not_yet_valid(now));
     let when = match (is_early, is_valid) {
@@ -61,8 +59,11 @@ fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Fin
         (_, true) => "from then on",
         _ => "since then",
     };
-    let of_origin = matches!(it.of, CertificateOf::Origin | CertificateOf::ClientCert);
-    let (whose, evidence, remedy) = match it.of {
+    let of_origin = matches!(
+        certificate.of,
+        CertificateOf::Origin | CertificateOf::ClientCert
+    );
+    let (whose, evidence, remedy) = match certificate.of {
         CertificateOf::Server => (
             format!("The certificate {name}"),
             format!("Clients that verify it refuse it {when}."),
@@ -91,14 +92,14 @@ fn validity(recent: &Recent<'_>, it: &CertificateSample, now: i64) -> Option<Fin
     } else {
         remedy
     };
-    let refused = match it.of {
+    let refused = match certificate.of {
         CertificateOf::Server if !is_valid => refused(recent),
         _ => String::new(),
     };
-    let is_bad = !is_valid && it.of != CertificateOf::ClientCa;
+    let is_bad = !is_valid && certificate.of != CertificateOf::ClientCa;
     Some(Finding {
         weight: weight(validity.to - now),
-        about: of_origin.then(|| name.clone()),
+        about: of_origin.then(|| Plain::new(name)),
         title: format!("{whose} {words}{refused}"),
         evidence,
         remedy,

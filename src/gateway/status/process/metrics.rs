@@ -1,7 +1,6 @@
 //! Metrics of the process: connections, exhausted limits, and resources.
 
 use std::fs;
-use std::time::Duration;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -23,9 +22,8 @@ pub(crate) fn write(out: &mut String, connections: &ClientConnections) {
     });
     table.counts("drip_descriptor_waits_total", "for", |()| &DESCRIPTOR_WAITS);
     table.counts("drip_local_port_waits_total", "for", |()| &LOCAL_PORT_WAITS);
-    if let Some(usage) = Usage::read() {
-        usage.write(&mut table);
-    }
+    // Without `/proc` they are unknown.
+    let _known = write_resources(&mut table);
 }
 
 /// Writes the failed TLS handshakes with clients.
@@ -35,60 +33,41 @@ pub(crate) fn write_handshakes(out: &mut String) {
     });
 }
 
-/// Resources of the process, as the Linux kernel reports them (proc(5)).
-struct Usage {
-    cpu_time: Duration,
-    threads: u64,
-    virtual_memory: u64,
-    resident_memory: u64,
-    /// Start of the process, in Unix time.
-    started: Option<u64>,
-    open_files: u64,
-}
-
-impl Usage {
-    /// Reads the usage. `None` without `/proc`.
-    fn read() -> Option<Self> {
-        let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The program name, in parentheses, may contain any character.
-        let (_, stat) = stat.rsplit_once(") ")?;
-        let fields: Vec<&str> = stat.split(' ').collect();
-        // proc(5) counts the fields from 1. The first field after the name is the third, the state.
-        let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
-        let ticks = clock_ticks_per_second();
-        // Missing with systemd's `ProcSubset=pid`.
-        let system = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let booted = system
-            .lines()
-            .find_map(|line| line.strip_prefix("btime ")?.parse::<u64>().ok());
-        Some(Self {
-            cpu_time: Duration::from_millis((field(14)? + field(15)?) * 1000 / ticks),
-            threads: field(20)?,
-            started: booted
-                .zip(field(22))
-                .map(|(booted, after)| booted + after / ticks),
-            virtual_memory: field(23)?,
-            resident_memory: field(24)? * page_size() as u64,
-            open_files: fs::read_dir("/proc/self/fd").ok()?.count() as u64,
-        })
+/// Writes the resources of the process, as the Linux kernel reports them (proc(5)).
+///
+/// Returns `None` if `/proc` lacks any: then these are left out.
+fn write_resources(table: &mut Table<'_, ()>) -> Option<()> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The program name, in parentheses, may contain any character.
+    let (_, stat) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = stat.split(' ').collect();
+    // proc(5) counts the fields from 1. The first field after the name is the third, the state.
+    let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+    let (user_time, system_time, threads) = (field(14)?, field(15)?, field(20)?);
+    let (virtual_memory, resident_pages) = (field(23)?, field(24)?);
+    let open_files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
+    let ticks_per_second = clock_ticks_per_second();
+    let cpu_millis = (user_time + system_time) * 1000 / ticks_per_second;
+    let limit = |of| getrlimit(of).current.unwrap_or_default();
+    table.value("process_cpu_seconds_total", |()| cpu_millis as f64 / 1e3);
+    for (name, value) in [
+        ("process_open_fds", open_files),
+        ("process_max_fds", limit(Resource::Nofile)),
+        ("process_virtual_memory_bytes", virtual_memory),
+        ("process_virtual_memory_max_bytes", limit(Resource::As)),
+        (
+            "process_resident_memory_bytes",
+            resident_pages * page_size() as u64,
+        ),
+        ("process_threads", threads),
+    ] {
+        table.value(name, |()| value);
     }
-
-    /// Writes the resource usage.
-    fn write(&self, table: &mut Table<'_, ()>) {
-        let limit = |of| getrlimit(of).current.unwrap_or_default();
-        table.value("process_cpu_seconds_total", |()| {
-            self.cpu_time.as_secs_f64()
-        });
-        for (name, value) in [
-            ("process_open_fds", self.open_files),
-            ("process_max_fds", limit(Resource::Nofile)),
-            ("process_virtual_memory_bytes", self.virtual_memory),
-            ("process_virtual_memory_max_bytes", limit(Resource::As)),
-            ("process_resident_memory_bytes", self.resident_memory),
-            ("process_threads", self.threads),
-        ] {
-            table.value(name, |()| value);
-        }
-        table.some("process_start_time_seconds", |()| self.started);
-    }
+    // The file is missing with systemd's `ProcSubset=pid`.
+    let system = fs::read_to_string("/proc/stat").ok()?;
+    let mut lines = system.lines();
+    let booted: u64 = lines.find_map(|line| line.strip_prefix("btime ")?.parse().ok())?;
+    let started = booted + field(22)? / ticks_per_second;
+    table.value("process_start_time_seconds", |()| started);
+    Some(())
 }

@@ -11,14 +11,13 @@ use config::tls::{Validity, unix_now};
 use config::{FileState, LostKeys};
 use limit::Moment;
 
-use super::growth::Growing;
+use super::growth::{Growing, growing_fields};
 use super::plain::Plain;
 use super::sample::{
-    CertificateSample, ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LogSample,
-    LostKeysSample, Sample,
+    ChangeSample, DescriptorSample, HandshakeSample, LocalPortSample, LostKeysSample, Sample,
 };
 use crate::observe::access;
-use crate::observe::certificates::{CertificateOf, known_certificates};
+use crate::observe::certificates::{Certificate, CertificateOf, known_certificates};
 use crate::observe::connections::{ClientConnections, ConnectionCounts};
 use crate::observe::metrics::{
     DESCRIPTOR_WAITS, DescriptorWait, HandshakeFailure, LOCAL_PORT_WAITS, LocalPortWait,
@@ -32,8 +31,12 @@ pub(crate) struct Process {
     before: Counted,
 }
 
-/// Waits for descriptors and for local ports, handshakes, and lost lines of the access log.
-type Counted = ([u64; 3], [u64; 2], [u64; 3], u64);
+/// Counts since the start: descriptors, local ports, handshakes, lost lines of the access log.
+type Counted = (DescriptorSample, LocalPortSample, HandshakeSample, u64);
+
+growing_fields!(DescriptorSample: waited, in_vain, clients);
+growing_fields!(LocalPortSample: waited, in_vain);
+growing_fields!(HandshakeSample: done, failed, refused);
 
 impl Process {
     pub(crate) fn new(connections: ClientConnections) -> Self {
@@ -52,39 +55,31 @@ impl Process {
         };
         let log = access::lost_lines();
         let now = counted(log.count);
-        let (descriptors, local_ports, [done, failed, refused], lost) = now.since(&self.before);
+        (to.descriptors, to.local_ports, to.handshakes, to.log.lost) = now.since(&self.before);
         self.before = now;
-        let [waited, in_vain, clients] = descriptors;
-        to.descriptors = DescriptorSample {
-            waited,
-            in_vain,
-            clients,
-        };
-        let [waited, in_vain] = local_ports;
-        to.local_ports = LocalPortSample { waited, in_vain };
-        to.handshakes = HandshakeSample {
-            done,
-            failed,
-            refused,
-        };
-        to.log = LogSample {
-            lost,
-            error: log.error.as_deref().map(Plain::new),
-        };
+        to.log.error = log.error.as_deref().map(Plain::new);
     }
 }
 
-fn counted(lost: u64) -> Counted {
+/// Counts since the start. `lost_lines`: lost lines of the access log.
+fn counted(lost_lines: u64) -> Counted {
+    let descriptors = DescriptorSample {
+        waited: DESCRIPTOR_WAITS.get(DescriptorWait::Origin),
+        in_vain: DESCRIPTOR_WAITS.get(DescriptorWait::InVain),
+        clients: DESCRIPTOR_WAITS.get(DescriptorWait::Client),
+    };
+    let local_ports = LocalPortSample {
+        waited: LOCAL_PORT_WAITS.get(LocalPortWait::Origin),
+        in_vain: LOCAL_PORT_WAITS.get(LocalPortWait::InVain),
+    };
     let failures = handshake_failures();
-    let failed = failures.each().map(|(_, count)| count).sum();
-    let refused = [HandshakeFailure::Expired, HandshakeFailure::Untrusted];
-    let refused = refused.map(|why| failures.get(why)).iter().sum();
-    (
-        DescriptorWait::ALL.map(|it| DESCRIPTOR_WAITS.get(it)),
-        LocalPortWait::ALL.map(|it| LOCAL_PORT_WAITS.get(it)),
-        [handshakes(), failed, refused],
-        lost,
-    )
+    let expired = failures.get(HandshakeFailure::Expired);
+    let handshakes = HandshakeSample {
+        done: handshakes(),
+        failed: failures.each().map(|(_, count)| count).sum(),
+        refused: expired + failures.get(HandshakeFailure::Untrusted),
+    };
+    (descriptors, local_ports, handshakes, lost_lines)
 }
 
 /// Duration after a reload in which a new warning names the reload's changes.
@@ -123,16 +118,9 @@ pub(crate) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
 }
 
 /// Certificates that are not valid, expire soon or have a problem: mostly none.
-pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
+pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<Certificate> {
     let unix = unix_now();
-    let known = known_certificates()
-        .into_iter()
-        .map(|it| CertificateSample {
-            of: it.of,
-            name: Plain::new(&it.name),
-            validity: it.validity,
-            problem: it.problem.as_deref().map(Plain::new),
-        });
+    let known = known_certificates().into_iter();
     let of_origins = origins.iter().flat_map(|origin| {
         let shown = origin.certificate_expires;
         let shown = shown.map(|to| Validity { from: 0, to });
@@ -141,15 +129,14 @@ pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<CertificateSample> {
             (CertificateOf::ClientCert, origin.client_cert),
         ];
         both.into_iter().filter_map(|(of, validity)| {
-            Some(CertificateSample {
+            Some(Certificate {
                 of,
-                name: origin.name.clone(),
+                name: origin.name.to_string(),
                 validity: validity?,
                 problem: None,
             })
         })
     });
-    let is_doubtful =
-        |it: &CertificateSample| it.problem.is_some() || it.validity.doubt(unix).is_some();
+    let is_doubtful = |it: &Certificate| it.problem.is_some() || it.validity.doubt(unix).is_some();
     known.chain(of_origins).filter(is_doubtful).collect()
 }

@@ -33,19 +33,17 @@ pub(crate) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding
 
 /// Finding: all client connections are in use, and new clients wait.
 fn full(now: &Sample) -> Option<Finding> {
-    let it = now.connections;
-    if !it.is_full {
+    let connections = now.connections;
+    if !connections.is_full {
         return None;
     }
-    let waiting = it.waiting;
-    let (open, max) = (whole(it.open), whole(it.max));
+    let waiting = connections.waiting;
+    let (open, max) = (whole(connections.open), whole(connections.max));
     // The lower of the two limits is the one to raise.
-    let (in_use, raise) = if it.few_descriptors {
+    let (in_use, raise) = if connections.few_descriptors {
+        let allowed = count(connections.max, "client connection");
         (
-            format!(
-                "The limit of file descriptors allows only {}",
-                count(it.max, "client connection")
-            ),
+            format!("The limit of file descriptors allows only {allowed}"),
             "Raise the limit of file descriptors (`LimitNOFILE` in systemd, `ulimit -n`)",
         )
     } else {
@@ -54,22 +52,25 @@ fn full(now: &Sample) -> Option<Finding> {
             "Raise `server.max_connections`",
         )
     };
-    let how_many = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
+    let waiting_now = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
+    let idle_clients = connections
+        .idle
+        .map(|it| describe_idle(it, connections.open));
+    let has_few_idle = (connections.idle).is_some_and(|idle| idle.count * 4 < connections.open);
+    let other_remedy = if has_few_idle {
+        slow(now)
+    } else {
+        "lower `server.keep_alive` and `server.header_timeout` so that idle clients leave sooner"
+            .to_owned()
+    };
     Some(Finding {
         weight: part(waiting.unwrap_or_default(), 1),
-        title: format!("{in_use}; new clients wait in the kernel{how_many}"),
+        title: format!("{in_use}; new clients wait in the kernel{waiting_now}"),
         evidence: format!(
             "{}A client that waits there gets no answer, and no other figure counts it.",
-            it.idle.map_or(String::new(), |idle_ones| idle(idle_ones, it.open))
+            idle_clients.unwrap_or_default()
         ),
-        remedy: format!(
-            "{raise}, or {}; see Runbooks, DripConnectionsNearMax.",
-            match it.idle {
-                Some(idle) if idle.count * 4 < it.open => slow(now),
-                _ => "lower `server.keep_alive` and `server.header_timeout` so that idle clients leave sooner"
-                    .to_owned(),
-            }
-        ),
+        remedy: format!("{raise}, or {other_remedy}; see Runbooks, DripConnectionsNearMax."),
         ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
     })
 }
@@ -77,23 +78,26 @@ fn full(now: &Sample) -> Option<Finding> {
 /// Sentences for the number of idle connections, and the client with most of them.
 ///
 /// If few are idle: the client with most of all connections. A blank follows each sentence.
-fn idle(idle: IdleConnections, open: u64) -> String {
-    let of = |most: Option<(IpAddr, u64)>, all: u64| {
-        let most = most.filter(|(_, of_it)| *of_it > 1 && *of_it * 4 >= all);
-        most.map(|(client, of_it)| (client, whole(of_it)))
+fn describe_idle(idle: IdleConnections, open: u64) -> String {
+    // A client with at least a quarter of `all` connections, and its number as text.
+    let large = |client: Option<(IpAddr, u64)>, all: u64| {
+        let client = client.filter(|(_, count)| *count > 1 && *count * 4 >= all);
+        client.map(|(address, count)| (address, whole(count)))
     };
     let count = idle.count;
-    if let Some((client, of_it)) = of(idle.most, count).filter(|_| count * 4 >= open) {
-        let count_is = format!("{} {} idle", whole(count), is(count));
-        return format!("{count_is}, {of_it} of them of {client}. ");
+    let are_idle = format!("{} {} idle", whole(count), is(count));
+    if count * 4 >= open
+        && let Some((client, its_idle)) = large(idle.most, count)
+    {
+        return format!("{are_idle}, {its_idle} of them of {client}. ");
     }
-    let most = of(idle.most_of_all, open);
-    let most = most.map_or(String::new(), |(client, of_it)| {
-        format!("{of_it} connections are from {client}. ")
+    let largest = large(idle.most_of_all, open);
+    let largest = largest.map_or(String::new(), |(client, connections)| {
+        format!("{connections} connections are from {client}. ")
     });
     match count {
-        0 => format!("None is idle: all have requests that are not answered yet. {most}"),
-        _ => format!("{} {} idle. {most}", whole(count), is(count)),
+        0 => format!("None is idle: all have requests that are not answered yet. {largest}"),
+        _ => format!("{are_idle}. {largest}"),
     }
 }
 
@@ -106,13 +110,13 @@ fn slow(now: &Sample) -> String {
     format!("find out why origin {name} has answered nothing for {silence}")
 }
 
-/// Finding: no `what` is free.
+/// Finding: no `resource` is free.
 ///
 /// `waited`: requests that needed one for a connection to an origin. `in_vain`: requests of these
 /// that got none. `clients`: failed attempts to accept a client.
 fn lacks(
     recent: &Recent<'_>,
-    what: &str,
+    resource: &str,
     waited: u64,
     in_vain: u64,
     clients: u64,
@@ -135,7 +139,7 @@ fn lacks(
     let span = recent.seconds();
     Some(Finding {
         weight: part(waited + in_vain, 1),
-        title: format!("The gateway has no {what} for {whom}"),
+        title: format!("The gateway has no {resource} for {whom}"),
         evidence: format!("In the last {span:.0} s, {}.{kernel}", listed(&seen)),
         remedy: format!("{remedy} The origin is not at fault."),
         ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
