@@ -10,6 +10,7 @@ use actix_web::web;
 use limit::Moment;
 use tokio::time::timeout;
 
+use super::headline::finding::Cause;
 use super::plain::Plain;
 use super::sample::Sample;
 use super::what_if::{advise, in_force};
@@ -80,14 +81,14 @@ impl Advisor {
     }
 
     /// Starts a search if the headline of the sample needs advice and the interval is over.
-    pub(super) fn ask(&self, sample: &Sample, gateway: &Arc<Gateway>, now: Moment) {
-        let headline = &sample.headline;
-        if !["rejecting", "waiting"].contains(&headline.cause.as_str()) {
+    pub(super) fn search_if_needed(&self, sample: &Sample, gateway: &Arc<Gateway>, now: Moment) {
+        let finding = &sample.headline.finding;
+        if !matches!(finding.cause, Cause::Rejecting | Cause::Waiting) {
             return;
         }
         let zones = gateway.zones().iter().map(|zone| subject(zone));
         let mut zones = zones.enumerate();
-        let about = zones.find(|(_, zone)| headline.about.as_ref() == Some(&zone.0));
+        let about = zones.find(|(_, zone)| finding.about.as_ref() == Some(&zone.0));
         let Some((index, about)) = about else {
             return;
         };
@@ -101,7 +102,7 @@ impl Advisor {
         }
         let (kept, gateway) = (Arc::clone(&self.0), Arc::clone(gateway));
         actix_rt::spawn(async move {
-            let (advice, took) = look(gateway, index).await.unzip();
+            let (advice, took) = search(gateway, index).await.unzip();
             let every = match &advice {
                 Some(advice) if advice.faster.is_empty() => SOON,
                 _ => EVERY,
@@ -120,7 +121,7 @@ impl Advisor {
 }
 
 /// Searches for advice. Returns it with the duration of its replays.
-async fn look(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
+async fn search(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
     let arrivals = gateway.zones().get(index)?.arrivals();
     let arrivals = timeout(COLLECTED_IN, arrivals).await.ok()?;
     let found = web::block(move || {

@@ -2,9 +2,8 @@
 
 use super::sample::OriginSample;
 use crate::origin::FailureKind;
-use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
 use crate::status::headline::recent::{Recent, of_class, sum};
-use crate::status::headline::sample::Suspicion;
 use crate::status::headline::words::{count, listed, part, percent, seconds, waiting, whole};
 use crate::status::plain::Plain;
 

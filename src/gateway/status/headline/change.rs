@@ -1,6 +1,7 @@
 //! Finds the change of the file that came just before a warning.
 
-use super::sample::{After, Headline, Suspicion};
+use super::finding::{Finding, Suspicion};
+use super::sample::{After, Headline};
 use super::words::whole_seconds;
 use crate::status::plain::Plain;
 use crate::status::sample::ChangeSample;
@@ -8,13 +9,13 @@ use crate::status::sample::ChangeSample;
 /// Advice to revert a change.
 const TAKE_BACK: &str = "Take the change back if it was not meant.";
 
-/// Last change of the file, for a warning that begins now.
-pub(super) fn before(
+/// Describes the last change of the file, for a warning that begins now.
+pub(super) fn describe(
     headline: &Headline,
     change: Option<&ChangeSample>,
     time: f64,
 ) -> Option<After> {
-    let change = change.filter(|_| headline.suspicion != Suspicion::Unnamed)?;
+    let change = change.filter(|_| headline.finding.suspicion != Suspicion::Unnamed)?;
     let what: Vec<_> = change.what.iter().map(Plain::as_str).collect();
     let sentence = format!(
         "It began {} after {}.",
@@ -22,7 +23,7 @@ pub(super) fn before(
         what.join("; ")
     );
     Some(After {
-        sentence: Plain::new(&sentence),
+        sentence,
         is_suspect: what.iter().any(|text| may_cause(text, headline)),
         at: time - change.ago,
         names: names(change).map(str::to_owned).collect(),
@@ -34,12 +35,18 @@ pub(super) fn before(
 /// A field of another zone or origin, or of `[log]`, cannot be.
 fn may_cause(text: &str, headline: &Headline) -> bool {
     let mut parts = text.split(['.', ' ']);
-    let is_its = |name| headline.about.as_ref().is_none_or(|it| it.as_str() == name);
+    let is_about = |name| {
+        headline
+            .finding
+            .about
+            .as_ref()
+            .is_none_or(|it| it.as_str() == name)
+    };
     match (parts.next(), parts.next()) {
         (Some("log"), _) => false,
-        (Some("origins"), Some(name)) => is_its(name),
+        (Some("origins"), Some(name)) => is_about(name),
         // A zone that passes more requests sends more to the gate of the origin.
-        (Some("zones"), Some(name)) => !headline.is_of_zone || is_its(name),
+        (Some("zones"), Some(name)) => !headline.is_of_zone || is_about(name),
         _ => true,
     }
 }
@@ -61,20 +68,27 @@ pub(super) fn is_superseded(after: &After, change: Option<&ChangeSample>, time: 
 
 /// Adds the sentence about the change to a headline, and the remedy if the change is suspect.
 pub(super) fn add(headline: &mut Headline, after: &After) {
-    headline.evidence = joined(&headline.evidence, after.sentence.as_str());
-    match headline.suspicion {
+    let Finding {
+        evidence,
+        remedy,
+        suspicion,
+        ..
+    } = &mut headline.finding;
+    *evidence = joined(evidence, &after.sentence);
+    match suspicion {
         Suspicion::Suspected if after.is_suspect => {
-            headline.remedy = joined(&TAKE_BACK.into(), headline.remedy.as_str());
+            *remedy = joined(TAKE_BACK, remedy);
         }
         Suspicion::SuspectedAlone if after.is_suspect => {
-            headline.remedy = TAKE_BACK.into();
+            TAKE_BACK.clone_into(remedy);
             headline.advised_rate = None;
         }
         _ => {}
     }
 }
 
-/// Appends a sentence to a text.
-fn joined(text: &Plain, more: &str) -> Plain {
-    Plain::new(format!("{text} {more}").trim())
+/// Joins two sentences, of which either may be empty.
+fn joined(first: &str, second: &str) -> String {
+    let sentences = [first, second].into_iter().filter(|it| !it.is_empty());
+    sentences.collect::<Vec<_>>().join(" ")
 }

@@ -1,102 +1,125 @@
 //! Findings of the headline's rules: cause, severity, evidence, remedy, and their order.
 
-use super::sample::{Headline, Suspicion, Topic};
+use std::cmp::Ordering;
+
+use serde::{Serialize, Serializer};
+
+use crate::observe::metrics::labels;
 use crate::status::plain::Plain;
 
-/// Defines the causes with their names in the API.
-macro_rules! causes {
-    ($($cause:ident = $label:literal,)*) => {
-        /// Cause of a headline, the most urgent first.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum Cause {
-            $($cause,)*
-        }
-
-        impl Cause {
-            #[cfg(test)]
-            pub(crate) const ALL: &[Self] = &[$(Self::$cause,)*];
-
-            pub(crate) fn label(self) -> &'static str {
-                match self {
-                    $(Self::$cause => $label,)*
-                }
-            }
-        }
-    };
+labels! {
+    /// Cause of a headline, the most urgent first. docs/operations.md describes each.
+    #[derive(Default, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cause {
+        ConnectionsFull = "connections_full",
+        Certificate = "certificate",
+        StoreOut = "store_out",
+        StoreRefuses = "store_refuses",
+        RoomStuck = "room_stuck",
+        OriginFailing = "origin_failing",
+        OriginHangs = "origin_hangs",
+        OriginErrors = "origin_errors",
+        ServerOut = "server_out",
+        Paused = "paused",
+        BackingOff = "backing_off",
+        KeyFlood = "key_flood",
+        Leaving = "leaving",
+        UntrustedProxy = "untrusted_proxy",
+        Rejecting = "rejecting",
+        RoomWaits = "room_waits",
+        NoKey = "no_key",
+        LogLost = "log_lost",
+        FileError = "file_error",
+        FileDoubtful = "file_doubtful",
+        Waiting = "waiting",
+        Overridden = "overridden",
+        Fine = "fine",
+        #[default]
+        Idle = "idle",
+    }
 }
 
-causes! {
-    ConnectionsFull = "connections_full",
-    Certificate = "certificate",
-    StoreOut = "store_out",
-    StoreRefuses = "store_refuses",
-    RoomStuck = "room_stuck",
-    OriginFailing = "origin_failing",
-    OriginHangs = "origin_hangs",
-    OriginErrors = "origin_errors",
-    ServerOut = "server_out",
-    Paused = "paused",
-    BackingOff = "backing_off",
-    KeyFlood = "key_flood",
-    Leaving = "leaving",
-    UntrustedProxy = "untrusted_proxy",
-    Rejecting = "rejecting",
-    RoomWaits = "room_waits",
-    NoKey = "no_key",
-    LogLost = "log_lost",
-    FileError = "file_error",
-    FileDoubtful = "file_doubtful",
-    Waiting = "waiting",
-    Overridden = "overridden",
-    Fine = "fine",
-    Idle = "idle",
-}
-
-/// Severity of a headline, the lowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
-    None,
-    Fine,
-    Warn,
-    Bad,
+labels! {
+    /// Severity of a headline, the lowest first.
+    #[derive(Default, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity {
+        /// The gateway has nothing to do.
+        #[default]
+        None = "none",
+        /// Nothing is wrong.
+        Fine = "fine",
+        /// An operator should look at it.
+        Warn = "warn",
+        /// Clients suffer now.
+        Bad = "bad",
+    }
 }
 
 impl Severity {
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Fine => "fine",
-            Self::Warn => "warn",
-            Self::Bad => "bad",
-        }
-    }
-
     /// Returns `Bad` if `bad`, else `Warn`.
     pub(crate) fn bad_if(bad: bool) -> Self {
         if bad { Self::Bad } else { Self::Warn }
     }
 }
 
-/// Result of one rule.
-pub(crate) struct Finding {
+/// Result of one rule. The most urgent one is the headline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Finding {
     /// Cause, which decides the order.
-    pub(crate) cause: Cause,
+    pub cause: Cause,
     /// Severity.
-    pub(crate) severity: Severity,
-    /// Order among findings with the same cause and severity: the largest comes first.
-    pub(crate) weight: f64,
+    pub severity: Severity,
     /// Zone or origin that the finding is about.
-    pub(crate) about: Option<Plain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<Plain>,
     /// Title, in one sentence.
-    pub(crate) title: String,
+    #[serde(serialize_with = "as_plain")]
+    pub title: String,
     /// Facts that show the cause.
-    pub(crate) evidence: String,
+    #[serde(serialize_with = "as_plain")]
+    pub evidence: String,
     /// Advice to the operator.
-    pub(crate) remedy: String,
+    #[serde(serialize_with = "as_plain")]
+    pub remedy: String,
+    /// Order among findings with the same cause and severity: the largest comes first.
+    #[serde(skip)]
+    pub weight: f64,
     /// Relation to a change of the file just before it.
-    pub(crate) suspicion: Suspicion,
+    #[serde(skip)]
+    pub suspicion: Suspicion,
     /// Number of requests of the last second that the finding is about, where these are counted.
-    pub(crate) count: u64,
+    #[serde(skip)]
+    pub count: u64,
+}
+
+/// Relation of a warning to a change of the file just before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Suspicion {
+    /// The change is not shown: the warning is about an override, or about the file itself.
+    Unnamed,
+    /// The change is shown as evidence only.
+    #[default]
+    Named,
+    /// The remedy begins with reverting the change.
+    Suspected,
+    /// The remedy is to revert the change; the finding's own remedy is left out.
+    SuspectedAlone,
+}
+
+/// Topic of a warning. Two warnings with the same topic are the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Topic {
+    /// Cause.
+    pub cause: Cause,
+    /// Zone or origin.
+    pub about: Option<Plain>,
+}
+
+/// Writes a text with unprintable characters escaped.
+fn as_plain<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    Plain::new(text).serialize(to)
 }
 
 impl Finding {
@@ -105,13 +128,7 @@ impl Finding {
         Self {
             cause,
             severity,
-            weight: 0.0,
-            about: None,
-            title: String::new(),
-            evidence: String::new(),
-            remedy: String::new(),
-            suspicion: Suspicion::Named,
-            count: 0,
+            ..Self::default()
         }
     }
 
@@ -123,12 +140,23 @@ impl Finding {
         }
     }
 
-    /// Topic of the finding, if it is worth a warning.
-    pub(crate) fn topic(&self) -> Option<Topic> {
-        (self.severity >= Severity::Warn).then(|| Topic {
-            cause: self.cause.label().into(),
+    /// Returns whether the finding is worth a warning.
+    pub fn is_warning(&self) -> bool {
+        self.severity >= Severity::Warn
+    }
+
+    /// Topic of the finding. While the topic of a headline stays the same, it is the same warning.
+    pub(crate) fn topic(&self) -> Topic {
+        Topic {
+            cause: self.cause,
             about: self.about.clone(),
-        })
+        }
+    }
+
+    /// Compares severity and weight.
+    pub(super) fn cmp_gravity(&self, other: &Self) -> Ordering {
+        let by_severity = self.severity.cmp(&other.severity);
+        by_severity.then(self.weight.total_cmp(&other.weight))
     }
 
     /// Rank of the finding in the order of causes.
@@ -140,37 +168,15 @@ impl Finding {
             (cause, _) => (cause, true),
         }
     }
-
-    /// Converts the finding to a headline. `also`: titles of the other findings.
-    pub(crate) fn into_headline(self, also: Vec<Plain>) -> Headline {
-        Headline {
-            cause: self.cause.label().into(),
-            severity: self.severity.label().into(),
-            about: self.about,
-            title: Plain::new(&self.title),
-            evidence: Plain::new(&self.evidence),
-            remedy: Plain::new(&self.remedy),
-            advised_rate: None,
-            also,
-            since: None,
-            ended: None,
-            weight: f64::from(self.severity as u8) * 1e12 + self.weight,
-            found: Vec::new(),
-            count: self.count,
-            suspicion: self.suspicion,
-            is_of_zone: false,
-        }
-    }
 }
 
 /// Sorts findings: the most urgent first.
 pub(crate) fn in_order(found: &mut [Finding]) {
     found.sort_by(|a, b| {
         // Findings that are no warnings come last, whatever their cause.
-        let is_fine = |it: &Finding| it.severity < Severity::Warn;
-        let urgent = is_fine(a).cmp(&is_fine(b)).then(a.rank().cmp(&b.rank()));
-        let urgent = urgent.then(b.severity.cmp(&a.severity));
-        urgent.then(b.weight.total_cmp(&a.weight))
+        let warnings_first = b.is_warning().cmp(&a.is_warning());
+        let by_rank = warnings_first.then(a.rank().cmp(&b.rank()));
+        by_rank.then(b.cmp_gravity(a))
     });
 }
 

@@ -75,18 +75,18 @@ impl Editor {
 impl Headlines {
     /// Records a headline, sets its times, and logs which warnings began or ended.
     fn note(&self, time: f64, headline: &mut Headline, change: Option<&ChangeSample>) {
-        let turns = {
+        let changes = {
             let mut state = self.state();
-            let turns = state.past.note(time, headline, change);
+            let changes = state.past.note(time, headline, change);
             headline.since = state.past.since(headline);
             headline.ended = state.past.ended(time, headline);
             state.present = Some(headline.clone());
-            turns
+            changes
         };
-        turns.iter().for_each(WarningChange::log);
+        changes.iter().for_each(WarningChange::log);
     }
 
-    /// Returns the present headline and the earlier warnings, the newest first.
+    /// Rechanges the present headline and the earlier warnings, the newest first.
     pub(crate) fn view(&self) -> sample::Headlines {
         let state = self.state();
         sample::Headlines {

@@ -55,11 +55,11 @@ impl<'a> Recent<'a> {
     /// Last known value of a zone or an origin in these seconds.
     pub(crate) fn latest<T: NamedItem, R>(
         &self,
-        of: &T,
-        what: impl Fn(&'a T) -> Option<R>,
+        item: &T,
+        value: impl Fn(&'a T) -> Option<R>,
     ) -> Option<R> {
         let mut seconds = self.samples.iter().rev();
-        seconds.find_map(|second| what(of.at(second)?))
+        seconds.find_map(|second| value(item.at(second)?))
     }
 
     /// Last known value of a zone or an origin, in these seconds or just before.
@@ -68,11 +68,11 @@ impl<'a> Recent<'a> {
     /// which the cause ends, it may no longer be known.
     pub(crate) fn latest_or_before<T: NamedItem, R>(
         &self,
-        of: &T,
-        what: impl Fn(&'a T) -> Option<R>,
+        item: &T,
+        value: impl Fn(&'a T) -> Option<R>,
     ) -> Option<R> {
         let mut seconds = self.samples.iter().rev().chain(self.before.iter().rev());
-        seconds.find_map(|second| what(of.at(second)?))
+        seconds.find_map(|second| value(item.at(second)?))
     }
 
     /// Returns whether all client connections were in use in these seconds.
@@ -92,13 +92,13 @@ impl<'a> Recent<'a> {
     }
 
     /// A zone or an origin in each second whose counts are known.
-    fn each<T: NamedItem>(&self, of: &T) -> impl Iterator<Item = &'a T> {
-        self.counted().iter().filter_map(|second| of.at(second))
+    fn each<T: NamedItem>(&self, item: &T) -> impl Iterator<Item = &'a T> {
+        self.counted().iter().filter_map(|second| item.at(second))
     }
 
     /// Sum of a count of a zone or an origin.
-    pub(crate) fn total<T: NamedItem>(&self, of: &T, count: impl Fn(&T) -> u64) -> u64 {
-        self.each(of).map(count).sum()
+    pub(crate) fn total<T: NamedItem>(&self, item: &T, count: impl Fn(&T) -> u64) -> u64 {
+        self.each(item).map(count).sum()
     }
 
     /// Requests of a zone with a key and a known outcome.
@@ -110,26 +110,26 @@ impl<'a> Recent<'a> {
     /// Maximum of a duration of a zone or an origin.
     pub(crate) fn longest<T: NamedItem>(
         &self,
-        of: &T,
+        item: &T,
         time: impl Fn(&T) -> Option<f64>,
     ) -> Option<f64> {
-        self.each(of).filter_map(time).max_by(f64::total_cmp)
+        self.each(item).filter_map(time).max_by(f64::total_cmp)
     }
 
     /// Sum of each labelled count of a zone or an origin.
     pub(crate) fn counts<T: NamedItem>(
         &self,
-        of: &T,
+        item: &T,
         counts: impl Fn(&T) -> Option<&BTreeMap<Plain, u64>>,
     ) -> BTreeMap<Plain, u64> {
-        summed(self.each(of).filter_map(counts))
+        summed(self.each(item).filter_map(counts))
     }
 
     /// Returns whether a zone was paused in these seconds and no longer is.
     pub(crate) fn was_resumed(&self, zone: &ZoneSample) -> bool {
         let is_paused = |second: &Sample| {
             let overridden = zone.at(second).and_then(|it| it.overridden.as_ref());
-            overridden.is_some_and(|it| it.pause)
+            overridden.is_some_and(|it| it.values.pause)
         };
         self.samples.iter().any(is_paused) && !self.samples.last().is_some_and(is_paused)
     }

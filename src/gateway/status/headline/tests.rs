@@ -19,12 +19,17 @@ mod zones;
 
 use std::collections::BTreeMap;
 
+use limit::Moment;
+
+use super::finding::Finding;
 use super::recent::Recent;
 use super::rules::headline;
 use super::*;
 use crate::gate::report::sample::{ConfiguredAndEffective, GateSample};
 use crate::origin::report::sample::OriginSample;
+use crate::overrides::Override;
 use crate::status::plain::Plain;
+use crate::time::clock;
 use crate::zone::report::sample::{HeavyKey, RateAdvice, Replayed, ZoneSample};
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
@@ -60,6 +65,24 @@ fn both<T: Copy>(value: T) -> ConfiguredAndEffective<T> {
     ConfiguredAndEffective {
         file: Some(value),
         now: Some(value),
+    }
+}
+
+/// Instant of this time of the wall clock.
+fn instant(wall: &str) -> Moment {
+    let wall: jiff::Timestamp = wall.parse().unwrap();
+    let nanos = u64::try_from(wall.as_nanosecond()).unwrap();
+    clock::from_wall(Moment::from_nanos(nanos))
+}
+
+/// An override by `ops`, until some time on the first of December.
+fn overriding<V>(values: V) -> Override<V> {
+    Override {
+        values,
+        since: Moment::default(),
+        until: instant("2026-12-01T15:00:00Z"),
+        by: "ops".into(),
+        owner: None,
     }
 }
 
@@ -176,17 +199,20 @@ fn reported(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();
     change(&mut second);
     let reported = after(&second);
-    let about = reported.about.as_ref().map(Plain::as_str);
+    let about = reported.finding.about.as_ref().map(Plain::as_str);
     let parts = [
-        Some(reported.severity.as_str()),
-        Some(reported.cause.as_str()),
+        Some(reported.finding.severity.label()),
+        Some(reported.finding.cause.label()),
         about,
     ];
     let also = reported.also.iter().map(|it| format!("\nAlso: {it}"));
-    let text = format!(
-        "{}\n{}\n{}",
-        reported.title, reported.evidence, reported.remedy
-    );
+    let Finding {
+        title,
+        evidence,
+        remedy,
+        ..
+    } = &reported.finding;
+    let text = format!("{title}\n{evidence}\n{remedy}");
     let text = text + &also.collect::<String>();
     let found: Vec<_> = parts.into_iter().flatten().collect();
     assert_eq!(found.join(" "), label, "{text}");

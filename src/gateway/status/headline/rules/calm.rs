@@ -8,19 +8,16 @@ use crate::status::sample::Sample;
 /// Finding for a second without long waits and without rejections.
 pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let left = recent.of_process(|it| it.left);
-    let came = sum(&recent.codes());
-    let answered = came.saturating_sub(left);
-    let dry: Vec<_> = now
-        .zones
-        .iter()
-        .filter(|zone| recent.total(*zone, |it| it.dry_run) > 0)
-        .map(|zone| zone.name.to_string())
-        .collect();
+    let ended = sum(&recent.codes());
+    let answered = ended.saturating_sub(left);
+    let zones = now.zones.iter();
+    let in_dry_run = zones.filter(|zone| recent.total(*zone, |it| it.dry_run) > 0);
+    let in_dry_run: Vec<_> = in_dry_run.map(|zone| zone.name.to_string()).collect();
     let span = recent.seconds();
     let is_busy = now.origins.iter().any(|origin| origin.in_flight > 0);
-    let requests = if came == 0 && is_busy {
+    let requests = if ended == 0 && is_busy {
         format!("No request has ended in the last {span:.0} s.")
-    } else if came == 0 {
+    } else if ended == 0 {
         format!("No requests in the last {span:.0} s.")
     } else if answered == 0 {
         let left = count(left, "client");
@@ -33,11 +30,15 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
         );
         format!("Answers: {}, {waited}.", pace(a_second))
     };
-    let would = (!dry.is_empty())
-        .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
-    let evidence = requests + &unended(recent, now) + &would.unwrap_or_default();
+    let dry_run = if in_dry_run.is_empty() {
+        String::new()
+    } else {
+        let zones = listed(&in_dry_run);
+        format!(" Dry run would have limited requests in {zones}.")
+    };
+    let evidence = requests + &unended(recent, now) + &dry_run;
     let silent = now.silent();
-    let (cause, severity) = if came == 0 || silent.is_some() {
+    let (cause, severity) = if ended == 0 || silent.is_some() {
         (Cause::Idle, Severity::None)
     } else {
         (Cause::Fine, Severity::Fine)

@@ -69,8 +69,8 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     let faster = if backs_off || elsewhere.is_some() {
         String::new()
     } else {
-        let more = binding(recent, origin, gate);
-        format!(", or, if {name} can do more, raise its {more}")
+        let limit = binding(recent, origin, gate);
+        format!(", or, if {name} can do more, raise its {limit}")
     };
     let what = format!("leave the gate of {name} before their turn");
     let remedy = disconnected.shorter_wait(" for its routes", &faster, elsewhere);

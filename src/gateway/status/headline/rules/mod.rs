@@ -75,16 +75,18 @@ const OF_ZONES: [Rule<ZoneSample>; 7] = [
     overrides::zone,
 ];
 
-/// Settings that send more to an origin if they are raised.
-const MORE: [&str; 4] = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
+/// Settings that send more requests to an origin if they are raised.
+const SENDS_MORE: [&str; 4] = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
 
 /// Headline before the second sample.
 pub(super) fn looking() -> Headline {
-    let finding = Finding {
-        title: "Looking: the first seconds are being measured".to_owned(),
-        ..Finding::new(Cause::Idle, Severity::None)
-    };
-    finding.into_headline(Vec::new())
+    Headline {
+        finding: Finding {
+            title: "Looking: the first seconds are being measured".to_owned(),
+            ..Finding::new(Cause::Idle, Severity::None)
+        },
+        ..Headline::default()
+    }
 }
 
 /// Headline of the last seconds.
@@ -101,21 +103,24 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
         found.extend(OF_ZONES.iter().filter_map(|rule| rule(recent, zone)));
     }
     in_order(&mut found);
-    let topics = found.iter().filter_map(Finding::topic).collect();
+    let warnings = found.iter().filter(|it| it.is_warning());
+    let topics = warnings.map(Finding::topic).collect();
     let mut found = found.into_iter();
     let mut first = found.next().unwrap_or_else(|| calm::calm(recent, now));
-    if MORE.iter().any(|field| first.remedy.contains(field))
+    if SENDS_MORE.iter().any(|field| first.remedy.contains(field))
         && let Some(instead) = find_out_first(recent, now)
     {
         first.remedy = instead;
     }
-    let others = found.map(|it| Plain::new(&it.title)).collect();
     let about = first.about.as_ref();
     Headline {
         is_of_zone: about.is_some_and(|it| now.zone(it).is_some()),
         advised_rate: advice::advised(now, &first),
+        also: found.map(|it| Plain::new(&it.title)).collect(),
         found: topics,
-        ..first.into_headline(others)
+        finding: first,
+        since: None,
+        ended: None,
     }
 }
 
@@ -124,15 +129,15 @@ const SLOW: f64 = 1.0;
 
 /// Returns whether requests of an origin wait longer for a response than its responses take.
 fn is_late(origin: &OriginSample) -> bool {
-    let Some(it) = &origin.unanswered else {
+    let Some(unanswered) = &origin.unanswered else {
         return false;
     };
     let usual = origin.usual.map(|usual| usual.longest);
     let longest = usual.into_iter().chain(origin.latency.p99);
     match longest.max_by(f64::total_cmp) {
-        Some(longest) if it.silence > 0.0 => it.oldest > longest,
-        Some(longest) => it.oldest > 3.0 * longest,
-        None => it.silence > 0.0,
+        Some(longest) if unanswered.silence > 0.0 => unanswered.oldest > longest,
+        Some(longest) => unanswered.oldest > 3.0 * longest,
+        None => unanswered.silence > 0.0,
     }
 }
 

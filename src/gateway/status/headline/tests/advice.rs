@@ -15,12 +15,12 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
     };
     let reported = rejecting("burst", 1.0);
     let says_all = reported
+        .finding
         .evidence
-        .as_str()
         .ends_with("All 30 keys are limited.");
     assert!(says_all, "{reported:?}");
     assert_eq!(
-        reported.remedy.as_str(),
+        reported.finding.remedy,
         "If the origin can do more, raise `rate`: at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the waits would have been no longer than 400 ms. \
          Otherwise raise `burst` to let more requests wait."
     );
@@ -31,7 +31,7 @@ fn more_rate_is_advised_in_numbers_and_longer_queues_only_while_waits_are_short(
     );
     for reason in ["burst", "max_wait"] {
         let reported = rejecting(reason, 20.0);
-        let remedy = reported.remedy.as_str();
+        let remedy = &reported.finding.remedy;
         assert!(
             remedy.contains("at 3r/s none") && remedy.contains("wait 20 s already"),
             "{remedy}"
@@ -48,12 +48,12 @@ fn a_faster_rate_is_advised_for_long_waits_unless_an_origin_is_slow() {
     second.zones[0].advice = Some(advice());
     let reported = after(&second);
     let part = "at 3r/s 99 % of the waits would have been no longer than 400 ms";
-    assert!(reported.remedy.as_str().contains(part), "{reported:?}");
+    assert!(reported.finding.remedy.contains(part), "{reported:?}");
     assert_eq!(reported.advised_rate, Some("3r/s".into()));
     second.origins[0].latency.p95 = Some(1.2);
     let reported = after(&second);
     assert!(
-        reported.remedy.as_str().contains("find out why"),
+        reported.finding.remedy.contains("find out why"),
         "{reported:?}"
     );
     assert_eq!(reported.advised_rate, None);

@@ -30,7 +30,11 @@ fn full_connections_come_first_with_how_many_wait() {
     reported("bad connections_full", |it| dead(it, None)).says("wait in the kernel\n");
     let mut second = fine();
     dead(&mut second, Some(551));
-    assert_eq!(after(&second).count, 0, "who knows what they would ask");
+    assert_eq!(
+        after(&second).finding.count,
+        0,
+        "who knows what they would ask"
+    );
     // The limit of descriptors is lower than that of connections.
     reported("bad connections_full", |it| {
         full(it).few_descriptors = true;
@@ -221,7 +225,11 @@ fn a_proxy_that_is_not_trusted_is_named_also_where_nothing_is_rejected() {
     };
     let mut second = fine();
     behind(rejecting(&mut second));
-    assert_eq!(after(&second).count, 30, "requests of the last second");
+    assert_eq!(
+        after(&second).finding.count,
+        30,
+        "requests of the last second"
+    );
     reported("bad untrusted_proxy per_client", |it| *it = second)
         .says("per_client counts all clients behind 10.0.0.7 as one … X-Forwarded-For")
         .says("300 of 400 requests in the last 10 s were rejected")

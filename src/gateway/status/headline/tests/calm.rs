@@ -63,11 +63,14 @@ fn nothing_is_said_before_the_second_sample() {
     second.zones[0].rejected = 1_000;
     second.zones[0].rejections = counts(&[("burst", 1_000)]);
     let reported = headline(&Recent::last_of(std::slice::from_ref(&second), 10));
-    assert_eq!(reported.cause.as_str(), "idle");
+    assert_eq!(reported.finding.cause.label(), "idle");
     // The first sample counts since the start: it does not cover one second.
     let samples = [second, Sample { seq: 2, ..fine() }];
     assert_eq!(
-        headline(&Recent::last_of(&samples, 10)).cause.as_str(),
+        headline(&Recent::last_of(&samples, 10))
+            .finding
+            .cause
+            .label(),
         "fine"
     );
 }

@@ -3,8 +3,8 @@
 use config::tls::{DAY, Validity};
 
 use super::*;
-use crate::observe::certificates::CertificateOf;
-use crate::status::sample::{CertificateSample, HandshakeSample};
+use crate::observe::certificates::{Certificate, CertificateOf};
+use crate::status::sample::HandshakeSample;
 
 /// 2026-11-29 00:00.
 const NOW: i64 = 1_795_910_400;
@@ -12,7 +12,7 @@ const NOW: i64 = 1_795_910_400;
 /// Adds a certificate that expires in `left` seconds.
 fn expiring(it: &mut Sample, of: CertificateOf, name: &str, left: i64) {
     it.time = NOW as f64;
-    it.certificates.push(CertificateSample {
+    it.certificates.push(Certificate {
         of,
         name: name.into(),
         validity: Validity {
@@ -113,5 +113,5 @@ fn failed_handshakes_alone_are_no_warning() {
         failed: 50,
         refused: 50,
     };
-    assert_eq!(after(&second).severity.as_str(), "fine");
+    assert_eq!(after(&second).finding.severity.label(), "fine");
 }

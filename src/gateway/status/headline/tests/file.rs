@@ -70,20 +70,20 @@ fn a_warning_after_a_change_of_the_file_says_what_changed() {
     let reported = fed.headlines.view();
     let after = "It began 1 s after zones.per_client.rate 20r/s -> 20r/m.";
     for headline in [&reported.headline, &reported.history[0].headline] {
-        assert!(headline.evidence.as_str().ends_with(after), "{headline:?}");
-        let remedy = headline.remedy.as_str();
+        assert!(headline.finding.evidence.ends_with(after), "{headline:?}");
+        let remedy = headline.finding.remedy.as_str();
         assert!(remedy.starts_with("Take the change back"), "{remedy}");
     }
     // One client with the first rejections is no reason for a plan.
     second.zones[0].rejections = counts(&[("burst", 60)]);
     second.zones[0].rejected_now = heavy("alice", 1.0);
     fed.feed(&second, 5);
-    let remedy = fed.headlines.view().headline.remedy;
+    let remedy = fed.headlines.view().headline.finding.remedy;
     assert_eq!(remedy.as_str(), "Take the change back if it was not meant.");
     // A later warning does not name the change.
     fed.feed(&fine(), 20);
     second.zones[0].rejected = 60;
     fed.feed(&second, 5);
-    let evidence = fed.headlines.view().headline.evidence;
-    assert!(!evidence.as_str().contains("It began"), "{evidence}");
+    let evidence = fed.headlines.view().headline.finding.evidence;
+    assert!(!evidence.contains("It began"), "{evidence}");
 }

@@ -1,7 +1,10 @@
 //! Tests of gates that hold, back off, reject and let requests wait.
 
+use std::num::NonZeroUsize;
+
 use super::*;
-use crate::gate::report::sample::{BackingOff, GateKeySample, GateOutage, GateOverride};
+use crate::gate::report::sample::{BackingOff, GateKeySample, GateOutage};
+use crate::gate::{GateOverride, GateValues};
 use crate::observe::networks::Crowd;
 
 /// Makes the origin take 3 s. Sets the permits left of 40, and the rejections a second.
@@ -34,11 +37,7 @@ fn recovering(it: &mut Sample, rejections: u64) {
 
 /// Adds an override to a gate with 100r/s and `depth` waiters.
 fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride)) {
-    let mut other = GateOverride {
-        until: "2026-12-01T15:00:00Z".into(),
-        by: "ops".into(),
-        ..GateOverride::default()
-    };
+    let mut other = overriding(GateValues::default());
     change(&mut other);
     let gate = gate_of(it);
     (gate.depth, gate.rate, gate.overridden) = (depth, both(100.0), Some(other));
@@ -47,29 +46,29 @@ fn overridden(it: &mut Sample, depth: u64, change: impl FnOnce(&mut GateOverride
 #[test]
 fn a_gate_that_holds_or_backs_off_has_its_headlines() {
     reported("warn paused api", |it| {
-        overridden(it, 12, |other| other.pause = true);
+        overridden(it, 12, |other| other.values.pause = true);
     })
     .says("The gate of api is paused")
-    .says("ops paused it until 2026-12-01T15:00:00Z; 12 requests wait.")
+    .says("ops paused it until 2026-12-01T15:00:00.000Z; 12 requests wait.")
     .says("undoing the override");
     reported("warn overridden api", |it| {
         overridden(it, 0, |other| {
-            other.rate = Some("20r/s".into());
-            other.max_in_flight = Some(1);
+            other.values.rate = "20r/s".parse().ok();
+            other.values.max_in_flight = NonZeroUsize::new(1);
         });
     })
     .says("The gate of api is not as in the file")
-    .says("ts rate is 20r/s and its `max_in_flight` is 1, until 2026-12-01T15:00:00Z, set by ops.");
+    .says("rate 20r/s and max_in_flight 1, until 2026-12-01T15:00:00.000Z, set by ops.");
     reported("warn overridden api", |it| {
         overridden(it, 0, |other| {
-            other.rate = Some("20r/s".into());
+            other.values.rate = "20r/s".parse().ok();
             other.owner = Some("drip find".into());
         });
     })
-    .says("ts rate is 20r/s, drip find renews it, set by ops.")
+    .says("rate 20r/s, drip find renews it, set by ops.")
     .not(&["write its numbers"]);
     reported("warn backing_off api", |it| {
-        overridden(it, 3, |other| other.rate = Some("200r/s".into()));
+        overridden(it, 3, |other| other.values.rate = "200r/s".parse().ok());
         gate_of(it).rate.now = Some(120.0);
         backing_off(it).text = "12 of 40 answers were trouble".into();
         backing_off(it).reason = "trouble".into();
@@ -188,9 +187,9 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
     ] {
         let reported = in_course(seconds);
         let says = "Origin api answers in time again; its gate grows back: 12 of 40 permits";
-        assert_eq!(reported.title.as_str(), says);
-        assert_eq!(reported.severity.as_str(), "fine");
-        let remedy = reported.remedy.as_str();
+        assert_eq!(reported.finding.title, says);
+        assert_eq!(reported.finding.severity.label(), "fine");
+        let remedy = reported.finding.remedy.as_str();
         assert!(remedy.starts_with("Nothing is to be done"), "{remedy}");
     }
     let trouble: Second = |it| {
@@ -205,10 +204,10 @@ fn an_origin_that_answers_in_time_again_is_fine_as_soon_as_its_permits_grow() {
     // In the second after a cut, it is not known whether the permits grow.
     for seconds in [[slow, slow, window], [slow, slow, all_good]] {
         let reported = in_course(seconds);
-        assert_eq!(reported.title.as_str(), "The gate of api backs off");
+        assert_eq!(reported.finding.title, "The gate of api backs off");
     }
     for second in [slow, trouble, retry_after, unknown] {
-        let remedy = in_course([second; 3]).remedy;
+        let remedy = in_course([second; 3]).finding.remedy;
         assert!(remedy.as_str().contains("once nearly all"), "{remedy}");
     }
 }
@@ -221,7 +220,7 @@ fn a_gate_that_backs_off_counts_the_requests_without_a_good_answer() {
     second.origins[0].errors = counts(&[("timeout", 2)]);
     let reported = after(&second);
     assert_eq!(
-        (reported.cause.as_str(), reported.count),
+        (reported.finding.cause.label(), reported.finding.count),
         ("backing_off", 75)
     );
 }
@@ -325,8 +324,8 @@ fn the_setting_that_requests_wait_for_is_named() {
             .map(|(by, time)| ((*by).into(), *time))
             .collect();
         let reported = after(&second);
-        assert_eq!(reported.cause.as_str(), "rejecting", "{reported:?}");
-        let remedy = reported.remedy.as_str();
+        assert_eq!(reported.finding.cause.label(), "rejecting", "{reported:?}");
+        let remedy = reported.finding.remedy.as_str();
         let is_right = remedy.contains(names) && !remedy.contains(names_not);
         assert!(is_right, "{remedy}");
     }

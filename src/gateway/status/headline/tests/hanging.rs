@@ -183,11 +183,11 @@ fn nothing_is_to_be_raised_while_rejections_of_a_hang_are_counted() {
     for second in [&last, &back, &back] {
         fed.feed(second, 1);
         let reported = fed.headlines.view().headline;
-        assert_eq!(reported.cause.as_str(), "rejecting", "{reported:?}");
-        assert!(!reported.remedy.as_str().contains("aise"), "{reported:?}");
+        assert_eq!(reported.finding.cause.label(), "rejecting", "{reported:?}");
+        assert!(!reported.finding.remedy.contains("aise"), "{reported:?}");
     }
     fed.feed(&back, 1);
-    assert_eq!(fed.headlines.view().headline.cause.as_str(), "fine");
+    assert_eq!(fed.headlines.view().headline.finding.cause.label(), "fine");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_change_is_not_to_be_taken_back_while_uploads_hold_the_permits() {
     let remedy = |second: &Sample| {
         let mut fed = EditorFixture::new();
         fed.feed(second, 5);
-        fed.headlines.view().headline.remedy.to_string()
+        fed.headlines.view().headline.finding.remedy
     };
     assert!(remedy(&second).starts_with("Take the change back"));
     held(&mut second, Phase::Upload);

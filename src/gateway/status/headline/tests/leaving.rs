@@ -86,6 +86,6 @@ fn clients_that_gave_up_in_the_kernel_have_not_left_because_of_an_origin() {
             second.connections.is_full = is_full && nth == 5;
             second
         }));
-        assert_eq!(reported.cause.as_str(), cause);
+        assert_eq!(reported.finding.cause.label(), cause);
     }
 }

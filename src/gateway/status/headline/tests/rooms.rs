@@ -1,7 +1,8 @@
 //! Tests of waiting rooms that do not call, or whose called visitors do not come.
 
 use super::*;
-use crate::room::report::sample::{Room, RoomOverride, RoomSample};
+use crate::room::report::sample::{Room, RoomSample};
+use crate::room::{RoomOverride, RoomValues};
 
 /// A room of five sessions, three of them taken, with twelve waiting visitors.
 fn room() -> RoomSample {
@@ -26,12 +27,10 @@ fn with(it: &mut Sample, change: impl FnOnce(&mut RoomSample)) {
 }
 
 fn paused() -> RoomOverride {
-    RoomOverride {
+    overriding(RoomValues {
         pause: true,
-        until: "2026-12-01T10:00:00Z".into(),
-        by: "ops".into(),
-        ..RoomOverride::default()
-    }
+        ..RoomValues::default()
+    })
 }
 
 #[test]
@@ -43,7 +42,7 @@ fn a_room_has_its_headlines() {
         with(it, |room| room.room.overridden = Some(paused()));
     })
     .says("Calling is paused in the waiting room of api while 12 visitors wait")
-    .says("ops paused it until 2026-12-01T10:00:00Z")
+    .says("ops paused it until 2026-12-01T15:00:00.000Z")
     .not(&["is not as in the file"]);
     reported("warn overridden api", |it| {
         with(it, |room| {
@@ -52,18 +51,17 @@ fn a_room_has_its_headlines() {
         });
     })
     .says("The waiting room of api is not as in the file")
-    .says("calling is paused, until 2026-12-01T10:00:00Z, set by ops");
+    .says("paused, until 2026-12-01T15:00:00.000Z, set by ops");
     reported("warn overridden api", |it| {
         with(it, |room| {
-            room.room.overridden = Some(RoomOverride {
+            room.room.overridden = Some(overriding(RoomValues {
                 sessions: Some(0),
-                admit: Some("5r/s".into()),
+                admit: "5r/s".parse().ok(),
                 pause: false,
-                ..paused()
-            });
+            }));
         });
     })
-    .says("its sessions are not bounded and its pace is 5r/s, until");
+    .says("sessions 0 and admit 5r/s, until");
     reported("warn room_waits api", |it| {
         with(it, |room| (room.came_lately, room.lost_lately) = (4, 6));
     })
@@ -107,7 +105,7 @@ fn a_room_that_does_its_work_is_no_headline() {
         with(&mut second, change);
         let reported = after(&second);
         assert_eq!(
-            reported.cause.as_str(),
+            reported.finding.cause.label(),
             "fine",
             "situation {nth}: {reported:?}"
         );

@@ -7,7 +7,7 @@ use crate::zone::report::sample::OnlyKey;
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     let mut fed = EditorFixture::new();
     let headlines = fed.headlines.clone();
-    assert_eq!(headlines.view().headline.cause.as_str(), "idle");
+    assert_eq!(headlines.view().headline.finding.cause.label(), "idle");
     fed.feed(&fine(), 20);
     let mut dead = fine();
     dead.origins[0].healthy = 0;
@@ -17,27 +17,27 @@ fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
         .view()
         .history
         .iter()
-        .map(|it| (it.since, it.until, it.headline.cause.to_string()))
+        .map(|it| (it.since, it.until, it.headline.finding.cause.label()))
         .collect();
-    assert_eq!(reported, [(21.0, Some(26.0), "origin_failing".to_owned())]);
+    assert_eq!(reported, [(21.0, Some(26.0), "origin_failing")]);
     let mut errors = fine();
     errors.origins[0].codes = counts(&[("5xx", 10)]);
     fed.feed(&errors, 10);
     fed.feed(&fine(), 5);
-    let last = &headlines.view().history[0].headline;
-    assert_eq!(
-        last.title.as_str(),
-        "Origin api answers 100 % with 5xx",
-        "its worst"
+    let last = &headlines.view().history[0].headline.finding;
+    assert_eq!(last.title, "Origin api answers 100 % with 5xx", "its worst");
+    assert_ne!(
+        headlines.view().headline.finding.title,
+        last.title,
+        "it decays"
     );
-    assert_ne!(headlines.view().headline.title, last.title, "it decays");
     fed.feed(&fine(), 5);
-    assert_eq!(headlines.view().headline.cause.as_str(), "fine");
+    assert_eq!(headlines.view().headline.finding.cause.label(), "fine");
     let causes: Vec<_> = headlines
         .view()
         .history
         .iter()
-        .map(|it| it.headline.cause.to_string())
+        .map(|it| it.headline.finding.cause.label())
         .collect();
     assert_eq!(causes, ["origin_errors", "origin_failing"]);
     assert_eq!(headlines.view().history[0].count, 100);
@@ -60,10 +60,10 @@ fn an_ended_incident_is_not_in_the_present_tense() {
         incident(&mut second);
         fed.feed(&second, 20);
         let during = fed.headlines.view().headline;
-        assert!(during.is_warning(), "{during:?}");
+        assert!(during.finding.is_warning(), "{during:?}");
         fed.feed(&fine(), 4);
         let after = fed.headlines.view().headline;
-        assert_eq!(after.cause.as_str(), "fine", "{after:?}");
+        assert_eq!(after.finding.cause.label(), "fine", "{after:?}");
     }
 }
 
@@ -78,7 +78,7 @@ fn a_rate_covers_only_the_last_seconds() {
         editor.edit(&mut sample);
     }
     let headline = headlines.view().headline;
-    assert_eq!(headline.title.as_str(), "per_client rejects 60 a second");
+    assert_eq!(headline.finding.title, "per_client rejects 60 a second");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
             let mut reported = Vec::new();
             for (seq, second) in (100..).zip(seconds) {
                 editor.edit(&mut Sample { seq, ..second });
-                let it = headlines.view().headline;
+                let it = headlines.view().headline.finding;
                 reported.push(format!("{} {} {}", it.title, it.evidence, it.remedy));
             }
             let (calm, during) = reported.split_last().expect("some seconds");

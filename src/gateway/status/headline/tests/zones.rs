@@ -2,28 +2,26 @@
 
 use super::*;
 use crate::status::sample::Problem;
-use crate::zone::report::sample::Override;
+use crate::zone::ZoneValues;
 
 #[test]
 fn a_zone_that_rejects_is_flooded_or_overridden_has_its_headlines() {
     reported("warn overridden per_client", |it| {
-        it.zones[0].overridden = Some(Override {
-            rate: Some("20r/s".into()),
-            ..Override::default()
-        });
+        it.zones[0].overridden = Some(overriding(ZoneValues {
+            rate: "20r/s".parse().ok(),
+            ..ZoneValues::default()
+        }));
         it.zones[0].overridden_keys = 2;
     })
-    .says("not as in the file … its rate is 20r/s and 2 keys");
+    .says("not as in the file … rate 20r/s and 2 keys");
     reported("warn paused per_client", |it| {
-        it.zones[0].overridden = Some(Override {
+        it.zones[0].overridden = Some(overriding(ZoneValues {
             pause: true,
-            by: "127.0.0.1".into(),
-            until: "2026-01-01T00:00:00Z".into(),
-            ..Override::default()
-        });
+            ..ZoneValues::default()
+        }));
         it.zones[0].depth = 3;
     })
-    .says("per_client is paused … 127.0.0.1 … 2026 … 3 requests")
+    .says("per_client is paused … ops … 2026 … 3 requests")
     .not(&["Also"]);
     reported("warn key_flood per_client", |it| {
         it.zones[0].passed = 200;
@@ -141,19 +139,19 @@ fn clients_that_left_in_a_pause_are_no_reason_for_more_rate_after_it() {
         after_all((0..3).map(|nth| {
             let mut second = fine();
             second.zones[0].left = 10;
-            second.zones[0].overridden = Some(Override {
+            second.zones[0].overridden = Some(overriding(ZoneValues {
                 pause: nth < 2 || last_is_paused,
-                rate: Some("20r/s".into()),
-                ..Override::default()
-            });
+                rate: "20r/s".parse().ok(),
+                dry_run: None,
+            }));
             second
         }))
     };
     let paused = reported(true);
-    assert_eq!(paused.cause.as_str(), "paused");
+    assert_eq!(paused.finding.cause.label(), "paused");
     assert!(paused.also[0].as_str().contains("leave"), "{paused:?}");
     let resumed = reported(false);
-    assert_eq!(resumed.cause.as_str(), "overridden", "{resumed:?}");
+    assert_eq!(resumed.finding.cause.label(), "overridden", "{resumed:?}");
     assert!(resumed.also.is_empty(), "{resumed:?}");
 }
 
@@ -169,7 +167,7 @@ fn the_first_rejections_of_all_are_blamed_on_nobody() {
             second
         }))
     };
-    let names = |reported: Headline| reported.evidence.as_str().contains("192.0.2.1");
+    let names = |reported: Headline| reported.finding.evidence.contains("192.0.2.1");
     assert!(!names(reported(1, 2)));
     assert!(names(reported(1, 3)) && names(reported(2, 1)));
 }
