@@ -3,8 +3,8 @@
 //! [`limit::find`](limit::find) decides which levels are tried, and for how long. An experiment
 //! here sets the override of the origin's gate, and reports the gate's observations to that logic.
 
+mod json;
 mod running;
-pub(super) mod text;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,9 @@ use crate::gate::report::subject;
 use crate::origin::Origin;
 use crate::status::find::{ending, line};
 use crate::time::clock;
-pub(super) use running::{OWNER, Running};
+pub(super) use json::experiment_json;
+pub(crate) use running::OWNER;
+pub(super) use running::Running;
 
 /// Interval at which an experiment observes its gate.
 const EVERY: Duration = Duration::from_millis(200);
@@ -97,9 +99,9 @@ fn next_id(before: Option<u64>, now: Moment) -> u64 {
 }
 
 /// Ends an experiment at once: the configured values are effective again.
-pub(super) fn stop(it: &mut Running) {
-    if let Some(step) = it.end(AbortReason::Stopped, clock::now()) {
-        log(&it.origin, &step);
+pub(super) fn stop(running: &mut Running) {
+    if let Some(step) = running.end(AbortReason::Stopped, clock::now()) {
+        log(&running.origin, &step);
     }
 }
 
@@ -108,12 +110,12 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
     loop {
         sleep(EVERY).await;
         let now = clock::now();
-        let mut it = locked(&running);
-        let step = it.tick(&admin, now);
-        let origin = it.origin.clone();
-        let outcome = it.experiment.report(now).outcome;
-        let ended = outcome.map(|outcome| ending(&outcome, &it.objective));
-        drop(it);
+        let mut locked = locked(&running);
+        let step = locked.tick(&admin, now);
+        let origin = locked.origin.clone();
+        let outcome = locked.experiment.report(now).outcome;
+        let ended = outcome.map(|outcome| ending(&outcome, &locked.objective));
+        drop(locked);
         if let Some(step) = step {
             log(&origin, &step);
         }

@@ -11,12 +11,12 @@ use limit::find::{
 };
 
 use crate::admin::Admin;
-use crate::gate::{GateOverride, OriginGate};
+use crate::gate::{GateOverride, GateValues, OriginGate};
 use crate::origin::{Availability, Origin};
 use crate::status::find::ConfiguredLimits;
 
 /// Owner of the overrides of experiments. No other owner can have this name.
-pub(in crate::admin) const OWNER: &str = "drip find";
+pub(crate) const OWNER: &str = "drip find";
 /// Time limit of a renewal.
 ///
 /// The override expires when the experiment does not renew it for this duration. The experiment
@@ -122,9 +122,11 @@ impl Running {
         let levels = self.experiment.levels();
         let permits = levels.permits.and_then(|it| usize::try_from(it).ok());
         let requested = GateOverride {
-            rate: levels.rate,
-            max_in_flight: permits.and_then(NonZeroUsize::new),
-            is_paused: false,
+            values: GateValues {
+                rate: levels.rate,
+                max_in_flight: permits.and_then(NonZeroUsize::new),
+                pause: false,
+            },
             since: now,
             until: now + OWNED_FOR,
             by: Arc::clone(&self.by),
@@ -143,8 +145,8 @@ impl Running {
 }
 
 /// Returns whether an override is one of an experiment.
-fn is_ours(it: &GateOverride) -> bool {
-    it.owner.as_deref() == Some(OWNER)
+fn is_ours(overridden: &GateOverride) -> bool {
+    overridden.owner.as_deref() == Some(OWNER)
 }
 
 /// Observations since the last call: the outcome of each request, and the state of the gate.

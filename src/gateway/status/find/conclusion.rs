@@ -13,7 +13,7 @@ pub fn conclusion(outcome: &Outcome, objective: &Objective) -> String {
     }
 }
 
-/// The same sentence, as text after `ended: `.
+/// Sentence for the end of the search, as text after `ended: `.
 pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
     match outcome {
         Outcome::Found(found) if found.is_upper_bound => format!(
@@ -36,6 +36,7 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
     }
 }
 
+/// Highest level that was shown to hold, for the end of a sentence.
 fn kept(held: Option<Level>) -> String {
     held.map_or("no level was shown to hold".to_owned(), |it| {
         format!("{} held before", level(it))
@@ -43,12 +44,12 @@ fn kept(held: Option<Level>) -> String {
 }
 
 /// Cause that held requests back below the searched level, and the remedy.
-pub fn held_back(it: &HeldBack) -> String {
-    let (other, searched) = match it.level {
+pub fn held_back(held_back: &HeldBack) -> String {
+    let (other, searched) = match held_back.level {
         Level::Rate(_) => ("max_in_flight", "the pace"),
         Level::Permits(_) => ("rate", "max_in_flight"),
     };
-    let value = it.by.map_or(String::new(), |by| format!(" = {by}"));
+    let value = held_back.by.map_or(String::new(), |by| format!(" = {by}"));
     format!("{other}{value} held requests back before {searched} did: raise it")
 }
 

@@ -11,7 +11,7 @@ use limit::{Rate, show_duration};
 use super::line::{duration, level};
 use crate::status::headline::words::whole;
 
-/// Facts for the lines that the report does not contain.
+/// Facts that the lines need and the report does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Name of the origin in the file.
@@ -111,7 +111,7 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     lines.0
 }
 
-/// Lines of a configuration file.
+/// Text of lines of a configuration file.
 #[derive(Default)]
 struct Lines(String);
 
@@ -141,12 +141,12 @@ impl Lines {
 }
 
 /// Describes the found limit of the origin, and how it was measured.
-fn range(it: &Found, measured: &str) -> String {
-    if it.is_upper_bound {
+fn range(found: &Found, measured: &str) -> String {
+    if found.is_upper_bound {
         // No level above it was tried.
         return format!("at least: the upper bound held, {measured}");
     }
-    match (it.low, it.high) {
+    match (found.low, found.high) {
         (Level::Permits(low), Level::Permits(high)) => format!("{low} to {high}, {measured}"),
         (low, high) => format!("{} to {}, {measured}", level(low), level(high)),
     }

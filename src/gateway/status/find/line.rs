@@ -14,7 +14,7 @@ pub fn line(step: &StepRecord) -> String {
     };
     let figures: Vec<String> = step.figures.iter().map(figure).collect();
     let waited = step.waited.filter(|_| step.verdict != StepVerdict::Broke);
-    let waited = waited.map_or(String::new(), |it| format!("waited {:>7}", time(it)));
+    let waited = waited.map_or(String::new(), |wait| format!("waited {:>7}", latency(wait)));
     let level = level(step.level);
     let took = duration(step.took);
     let line = format!(
@@ -37,7 +37,7 @@ pub(super) fn level(level: Level) -> String {
 fn figure(measured: &Measured) -> String {
     let name = measured.condition.name();
     match measured.value {
-        Some(Figure::Time(it)) => format!("{name} {:>6}", time(it)),
+        Some(Figure::Time(time)) => format!("{name} {:>6}", latency(time)),
         Some(Figure::Share(share)) => format!("{name} {:<6}", percent(share)),
         None => format!("{name}    -  "),
     }
@@ -79,8 +79,8 @@ fn back(to: Level) -> String {
 }
 
 /// Formats a latency: `81 ms`, `1.25 s`, `0.4 ms`.
-fn time(it: Duration) -> String {
-    let seconds = it.as_secs_f64();
+fn latency(latency: Duration) -> String {
+    let seconds = latency.as_secs_f64();
     if seconds >= 10.0 {
         format!("{seconds:.0} s")
     } else if seconds >= 1.0 {
@@ -105,8 +105,8 @@ fn percent(share: f64) -> String {
 }
 
 /// Formats a duration: `20 s`, `9 minutes`.
-pub(super) fn duration(it: Duration) -> String {
-    let seconds = it.as_secs_f64().round();
+pub(super) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().round();
     if seconds < 120.0 {
         format!("{seconds:.0} s")
     } else {

@@ -1,4 +1,6 @@
-//! Steps and results of an experiment of [`find`](limit::find), as text, TOML and JSON.
+//! Steps and results of an experiment of [`find`](limit::find), as text and TOML.
+//!
+//! `admin::find` has their JSON.
 
 mod conclusion;
 mod fragment;

@@ -22,7 +22,7 @@ const STEP: usize = 1_000;
 pub(crate) fn in_force(gateway: &Gateway, zone: usize) -> Settings {
     let mut settings = gateway.settings().clone();
     let overrides = gateway.zone(zone).overrides();
-    let rate = overrides.zone.as_ref().and_then(|it| it.rate);
+    let rate = overrides.zone.as_ref().and_then(|it| it.values.rate);
     if let (Some(rate), Some(zone)) = (rate, settings.zones.get_mut(zone)) {
         zone.rate = rate;
     }

@@ -28,7 +28,9 @@ const NEARLY_ALL: f64 = 0.95;
 /// Requests of a key.
 #[derive(Clone, Copy)]
 struct KeyDemand {
+    /// Whether any request was delayed or rejected.
     is_limited: bool,
+    /// Instant of the first request.
     first: Moment,
     /// Total cost after the first request.
     charge: u64,
@@ -61,14 +63,14 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     (since, until): (Moment, Moment),
     deadline: Moment,
 ) -> Option<RateAdvice> {
-    let asked = settings.zones.get(zone)?;
-    let rates = faster(asked.rate);
+    let zone = settings.zones.get(zone)?;
+    let rates = faster(zone.rate);
     if rates.is_empty() {
         return None;
     }
-    let tried = |rate: Rate| {
+    let replay = |rate: Rate| {
         let requested = OtherNumbers::of_rate(rate);
-        let zone = requested.zone(asked);
+        let zone = requested.zone(zone);
         let mut side = Side::new(&zone, &requested);
         let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
         let requests = each(arrivals(), deadline, |arrival| {
@@ -89,17 +91,17 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
         })?;
         Some((side.finish(requests), keys))
     };
-    let (now, keys) = tried(asked.rate)?;
-    let limited_keys = keys.values().filter(|key| key.is_limited).count() as u64;
+    let (now, keys) = replay(zone.rate)?;
+    let limited = keys.iter().filter(|(_, key)| key.is_limited);
+    let limited_keys = limited.clone().count() as u64;
     // A key with a plan has the rate of the plan.
-    let without_plan = |key: &&[u8]| asked.plans.index_of(key).is_none();
-    let limited = keys.iter().filter(|(key, _)| without_plan(key));
-    let limited = limited.map(|(_, asked)| *asked).filter(|it| it.is_limited);
+    let without_plan = limited.filter(|(key, _)| zone.plans.index_of(key).is_none());
+    let without_plan: Vec<_> = without_plan.map(|(_, demand)| *demand).collect();
     let span = until.since(since);
-    let demand = demand(limited.collect(), span, until);
+    let demand = demand(without_plan, span, until);
     let mut faster = Vec::new();
-    for rate in demand.map_or(Vec::new(), |least| at_least(least, asked.rate, rates)) {
-        let Some((replayed, ..)) = tried(rate) else {
+    for rate in demand.map_or(Vec::new(), |least| at_least(least, zone.rate, rates)) {
+        let Some((replayed, ..)) = replay(rate) else {
             break;
         };
         let is_enough = replayed.is_enough();
@@ -163,7 +165,6 @@ fn faster(rate: Rate) -> Vec<Rate> {
     }
     let mut rates: Vec<Rate> = Vec::new();
     for factor in FACTORS {
-        // Above the fastest rate there is none.
         if let Some(faster) = round(rate.per_second() * factor)
             && faster.per_second() > rates.last().unwrap_or(&rate).per_second()
         {
@@ -173,12 +174,16 @@ fn faster(rate: Rate) -> Vec<Rate> {
     rates
 }
 
-/// Next round rate that is no lower, if there is one.
+/// Next round rate that is at least `a_second` requests a second.
+///
+/// `None` above the fastest rate.
 fn round(a_second: f64) -> Option<Rate> {
-    let text = match a_second {
-        it if it >= 100.0 => format!("{:.0}r/s", (it / 10.0).ceil() * 10.0),
-        it if it >= 1.0 => format!("{:.0}r/s", it.ceil()),
-        it => format!("{:.0}r/m", (it * 60.0).ceil()),
+    let text = if a_second >= 100.0 {
+        format!("{:.0}r/s", (a_second / 10.0).ceil() * 10.0)
+    } else if a_second >= 1.0 {
+        format!("{:.0}r/s", a_second.ceil())
+    } else {
+        format!("{:.0}r/m", (a_second * 60.0).ceil())
     };
     text.parse().ok()
 }

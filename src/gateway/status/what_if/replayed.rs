@@ -32,25 +32,26 @@ pub(crate) fn replay<'a>(
     requested: &OtherNumbers,
     deadline: Moment,
 ) -> Option<WhatIf> {
-    let asked = &settings.zones[zone];
-    let same = OtherNumbers::default();
-    let then = requested.zone(asked);
-    let (mut now, mut then) = (Side::new(asked, &same), Side::new(&then, requested));
+    let zone_now = &settings.zones[zone];
+    let unchanged = OtherNumbers::default();
+    let zone_then = requested.zone(zone_now);
+    let mut now = Side::new(zone_now, &unchanged);
+    let mut then = Side::new(&zone_then, requested);
     let mut keys: HashMap<&[u8], KeyOutcomes, RandomState> = HashMap::default();
     let mut has_in_flight = false;
     let requests = each(arrivals, deadline, |arrival| {
         has_in_flight |= arrival.limit.in_flight.is_some();
-        let fate = keys.entry(arrival.key).or_default();
-        fate.requests += 1;
-        fate.now += u64::from(now.is_rejected(&arrival));
-        fate.then += u64::from(then.is_rejected(&arrival));
+        let key = keys.entry(arrival.key).or_default();
+        key.requests += 1;
+        key.rejected_now += u64::from(now.is_rejected(&arrival));
+        key.rejected_then += u64::from(then.is_rejected(&arrival));
     })?;
     Some(WhatIf {
-        zone: Plain::new(&asked.name),
+        zone: Plain::new(&zone_now.name),
         arrivals: requests,
         now: now.finish(requests),
         then: then.finish(requests),
-        keys: changed(&keys, asked),
+        keys: changed(&keys, zone_now),
         ignores: ignores(settings, zone, has_in_flight),
         ..WhatIf::default()
     })
@@ -58,11 +59,16 @@ pub(crate) fn replay<'a>(
 
 /// Replay with one set of numbers.
 pub(crate) struct Side<'a> {
+    /// The zone, with these numbers.
     zone: &'a Zone,
     requested: &'a OtherNumbers,
+    /// Charges of the keys that the zone would remember.
     keys: ZoneKeys<KeyState>,
+    /// Numbers of requests by outcome.
     counts: Replayed,
+    /// Waits of the delayed requests, in nanoseconds.
     waits: Spread,
+    /// Departures of all requests that are not rejected, in nanoseconds.
     departures: Vec<u64>,
 }
 
@@ -76,8 +82,8 @@ struct KeyState {
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyOutcomes {
     requests: u64,
-    now: u64,
-    then: u64,
+    rejected_now: u64,
+    rejected_then: u64,
 }
 
 impl<'a> Side<'a> {
@@ -192,28 +198,30 @@ fn seconds(nanos: u64) -> f64 {
 /// Maximum number of these instants that lie within one second.
 fn most_in_a_second(moments: &mut [u64]) -> u64 {
     moments.sort_unstable();
+    // Index of the first instant within one second before the current one.
     let mut first = 0;
     let mut most = 0;
-    for (nth, moment) in moments.iter().enumerate() {
+    for (index, moment) in moments.iter().enumerate() {
         while moment - moments[first] >= SECOND {
             first += 1;
         }
-        most = most.max(nth - first + 1);
+        most = most.max(index - first + 1);
     }
     most as u64
 }
 
 /// Keys whose rejections change most.
 fn changed(keys: &HashMap<&[u8], KeyOutcomes, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
-    let changed = keys.iter().filter(|(_, fate)| fate.now != fate.then);
+    let change = |it: &KeyOutcomes| it.rejected_now.abs_diff(it.rejected_then);
+    let changed = keys.iter().filter(|(_, outcomes)| change(outcomes) > 0);
     let mut changed: Vec<_> = changed.collect();
-    changed.sort_unstable_by_key(|(key, fate)| (Reverse(fate.now.abs_diff(fate.then)), **key));
-    let view = |(key, fate): (&&[u8], &KeyOutcomes)| ChangedKey {
+    changed.sort_unstable_by_key(|(key, outcomes)| (Reverse(change(outcomes)), **key));
+    let view = |(key, outcomes): (&&[u8], &KeyOutcomes)| ChangedKey {
         key: Plain::new(&KeyNames::of(zone).full(key)),
         plan: zone.plans.name_of(key).map(Plain::new),
-        requests: fate.requests,
-        rejected_now: fate.now,
-        rejected_then: fate.then,
+        requests: outcomes.requests,
+        rejected_now: outcomes.rejected_now,
+        rejected_then: outcomes.rejected_then,
     };
     changed.into_iter().take(MAX_KEYS).map(view).collect()
 }
