@@ -7,6 +7,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
+//! | `base64_bytes` | bytes in the state file |
+//! | [`overrides`] | values that an operator sets for a while, in place of the configured ones |
 //! | [`store`] | the decisions of `limit` made in Redis, for zones and gates that many gateways share |
 //! | [`observe`] | metrics, access log, log events |
 //! | [`replay`] | recorded traffic, decided again by the same rules |
@@ -24,11 +26,13 @@
 compile_error!("drip runs on Linux only: its queues need timerfd for their precise departures");
 
 pub mod admin;
+mod base64_bytes;
 pub mod collapse;
 pub mod gate;
 pub mod http;
 pub mod observe;
 pub mod origin;
+pub mod overrides;
 pub mod replay;
 pub mod room;
 pub mod server;

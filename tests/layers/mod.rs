@@ -12,7 +12,9 @@ use crate::support::files_below;
 /// The layers, lowest first: modules of `src/gateway`, or submodules.
 ///
 /// The last one is for unit tests only.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 22] = [
+    "base64_bytes",
+    "overrides",
     "time",
     "observe",
     "store",
@@ -48,10 +50,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the layer of a module path, if it has one.
 ///
-/// The reports of nouns are part of the status.
+/// The reports of nouns are part of the status, and their API is part of the admin port.
 fn layer(path: &[&str]) -> Option<usize> {
     let path = match path {
         [_, "report", ..] => &["status"],
+        [_, "api", ..] => &["admin"],
         _ => path,
     };
     let of = |length| {

@@ -12,10 +12,10 @@ use crate::time::clock;
 
 /// Name of a request's token; `None`: the token has no name, or there is no token.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TokenName(pub(super) Option<Arc<str>>);
+pub(crate) struct TokenName(pub(crate) Option<Arc<str>>);
 
 /// Author of a request that changes something.
-pub(super) struct Author {
+pub(crate) struct Author {
     name: Option<Arc<str>>,
     /// Address of the client.
     peer: String,
@@ -23,7 +23,7 @@ pub(super) struct Author {
 
 impl Author {
     /// Reads the author of a request.
-    pub(super) fn of(request: &HttpRequest) -> Self {
+    pub(crate) fn of(request: &HttpRequest) -> Self {
         let name = request.extensions().get::<TokenName>().cloned();
         let peer = request.peer_addr().map(|peer| peer.ip().to_string());
         Self {
@@ -33,48 +33,29 @@ impl Author {
     }
 
     /// Name of the token, or else the address.
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.peer)
-    }
-
-    /// Records a new override of `subject` in the log and in the history.
-    pub(super) fn note_set(
-        &self,
-        history: &History,
-        subject: &str,
-        (from, to): (&str, &str),
-        until: Moment,
-    ) {
-        self.log("override set", subject, (Some(from), to), Some(until));
-        let (until, by) = (timestamp(until), self.shown());
-        record(history, subject, &format!("{to} until {until}, by {by}"));
-    }
-
-    /// Records the end of an override of `subject` in the log and in the history.
-    pub(super) fn note_undone(&self, history: &History, subject: &str, (from, to): (&str, &str)) {
-        let event = "override undone";
-        self.log(event, subject, (Some(from), to), None);
-        record(history, subject, event);
     }
 
     /// Writes a log line. Each change through the admin port has one.
     ///
-    /// `from` and `to`: values before and after the change. `until`: expiry of the change.
-    pub(super) fn log(
+    /// `subject`: name of the changed thing. `from` and `to`: values before and after the change.
+    /// `until`: expiry of the change.
+    pub(crate) fn log(
         &self,
         event: &'static str,
-        what: &str,
+        subject: &str,
         (from, to): (Option<&str>, &str),
         until: Option<Moment>,
     ) {
         let by = self.name.as_deref().unwrap_or("admin");
         let (peer, until) = (&*self.peer, until.map(|until| display(timestamp(until))));
-        tracing::warn!(by, peer, what, from, to, until, "{event}");
+        tracing::warn!(by, peer, what = subject, from, to, until, "{event}");
     }
 }
 
 /// Records a change of `subject` in the history.
-pub(super) fn record(history: &History, subject: &str, text: &str) {
+pub(crate) fn record(history: &History, subject: &str, text: &str) {
     let text = format!("{subject}: {text}");
     history.add(clock::now(), ChangedBy::Api, vec![text]);
 }

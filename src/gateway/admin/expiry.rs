@@ -9,11 +9,11 @@ use tokio::time::sleep;
 
 use super::Admin;
 use super::api::maintenance::subject as subject_of;
-use super::api::rooms::subject as subject_of_room;
 use crate::gate::report::subject as subject_of_gate;
 use crate::http::gateway::Gateway;
+use crate::room::api::subject as subject_of_room;
 use crate::time::clock;
-use crate::zone::report::overridden::subject;
+use crate::zone::api::subject;
 
 /// Interval of the checks.
 const EVERY: Duration = Duration::from_millis(100);
@@ -35,10 +35,10 @@ pub(super) async fn run(admin: Data<Admin>) {
     }
 }
 
-/// Records an expiry in the log and in the history.
-fn note(history: &History, subject: &str, what: &str) {
-    tracing::info!(what = subject, "{what} expired");
-    let text = format!("{subject}: {what} expired");
+/// Records the expiry of an act, such as an override, in the log and in the history.
+fn note(history: &History, subject: &str, act: &str) {
+    tracing::info!(what = subject, "{act} expired");
+    let text = format!("{subject}: {act} expired");
     history.add(clock::now(), ChangedBy::Expiry, vec![text]);
 }
 
@@ -58,8 +58,8 @@ fn end_expired(gateway: &Gateway, history: &History, now: Moment) {
         }
     }
     for room in gateway.rooms() {
-        for expired in room.take_expired(now) {
-            note(history, &subject_of_room(room), expired.label());
+        for act in room.take_expired(now) {
+            note(history, &subject_of_room(room), act);
         }
     }
 }

@@ -90,8 +90,8 @@ fn check(request: &ServiceRequest) -> Result<(), Refusal> {
         admin.metrics_need_token.store(needs_token, Relaxed);
     }
     let is_own = |host: &str| {
-        let more = server.map(|server| &*server.admin_hosts);
-        names.contain(host, more.unwrap_or_default())
+        let hosts = server.map(|server| &*server.admin_hosts);
+        names.contain(host, hosts.unwrap_or_default())
     };
     // Routes are found by the decoded path, too.
     let path = percent_decode_str(request.path()).decode_utf8_lossy();

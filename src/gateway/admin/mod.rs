@@ -4,7 +4,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `api` | JSON: zones, keys, the file, origins, routes, the store |
+//! | `api` | the paths; JSON of the file, routes, maintenance and experiments |
+//! | `overrides` | sets and ends overrides of zones, keys, gates and rooms |
+//! | `body` | fields of request bodies |
 //! | `live` | a sample each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `expiry` | ends expired overrides |
@@ -15,14 +17,16 @@
 //! | `reply` | responses in JSON |
 
 mod api;
-mod author;
+pub(crate) mod author;
+pub(crate) mod body;
 mod expiry;
-mod find;
+pub(crate) mod find;
 mod guard;
 mod live;
+pub(crate) mod overrides;
 mod own_names;
 mod page;
-mod reply;
+pub(crate) mod reply;
 
 use std::future::ready;
 use std::io;
@@ -108,7 +112,7 @@ impl Admin {
     }
 
     /// Returns the gateway in force, if it serves.
-    fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
+    pub(crate) fn serving(&self) -> Result<Arc<Gateway>, Refusal> {
         self.gateway().ok_or_else(reply::not_now)
     }
 

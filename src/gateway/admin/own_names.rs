@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 /// Names of this host, in lower case.
 ///
-/// They are that of the kernel (uname(2)), its part before the first dot, and the names on the same
-/// line of `/etc/hosts`. One of those usually has the domain. DNS is not used, because an attacker
-/// could answer.
+/// The name of the kernel (uname(2)), its part before the first dot, and the names on the same line
+/// of `/etc/hosts`, of which one usually has the domain. DNS is not used, because an attacker could
+/// answer.
 pub(super) struct OwnNames(Vec<String>);
 
 impl OwnNames {
@@ -24,9 +24,10 @@ impl OwnNames {
         let mut names = vec![node.clone(), short.to_owned()];
         for line in hosts.lines() {
             let line = line.split('#').next().unwrap_or(line).to_ascii_lowercase();
-            let of_line = line.split_ascii_whitespace().skip(1);
-            if of_line.clone().any(|name| name == node || name == short) {
-                names.extend(of_line.map(ToOwned::to_owned));
+            // The first word is an address.
+            let line_names = line.split_ascii_whitespace().skip(1);
+            if line_names.clone().any(|name| name == node || name == short) {
+                names.extend(line_names.map(ToOwned::to_owned));
             }
         }
         Self(names)
@@ -37,16 +38,16 @@ impl OwnNames {
     /// That is a name of this host, an address, `localhost`, or one of `more`. No other site can
     /// make these lead here.
     pub(super) fn contain(&self, host: &str, more: &[String]) -> bool {
-        let bare = match host.strip_prefix('[') {
+        let without_port = match host.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or(""),
-            None => host.rsplit_once(':').map_or(host, |(bare, _)| bare),
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
         };
-        let bare = bare.strip_suffix('.').unwrap_or(bare);
-        let is_bare = |name: &String| !bare.is_empty() && name.eq_ignore_ascii_case(bare);
-        bare.eq_ignore_ascii_case("localhost")
-            || bare.parse::<IpAddr>().is_ok()
-            || self.0.iter().any(is_bare)
-            || more.iter().any(is_bare)
+        let host = without_port.strip_suffix('.').unwrap_or(without_port);
+        let is_host = |name: &String| !host.is_empty() && name.eq_ignore_ascii_case(host);
+        host.eq_ignore_ascii_case("localhost")
+            || host.parse::<IpAddr>().is_ok()
+            || self.0.iter().any(is_host)
+            || more.iter().any(is_host)
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 /// Result of a handler: a response, or a refusal.
-pub(super) type Answer = Result<HttpResponse, Refusal>;
+pub(crate) type Answer = Result<HttpResponse, Refusal>;
 
 /// A refusal: its status, and a text with the error and a correct value.
 #[derive(Debug, Error)]
 #[error("{1}")]
-pub(super) struct Refusal(StatusCode, String);
+pub(crate) struct Refusal(StatusCode, String);
 
 impl ResponseError for Refusal {
     fn error_response(&self) -> HttpResponse {
@@ -29,32 +29,32 @@ impl ResponseError for Refusal {
 }
 
 /// Refuses a request with this status.
-pub(super) fn refusal(status: StatusCode, message: impl Into<String>) -> Refusal {
+pub(crate) fn refusal(status: StatusCode, message: impl Into<String>) -> Refusal {
     Refusal(status, message.into())
 }
 
 /// Refuses a malformed request with status 400.
-pub(super) fn bad_request(message: impl Into<String>) -> Refusal {
+pub(crate) fn bad_request(message: impl Into<String>) -> Refusal {
     refusal(StatusCode::BAD_REQUEST, message)
 }
 
 /// Refuses a request for an unknown thing with status 404.
-pub(super) fn not_found(message: impl Into<String>) -> Refusal {
+pub(crate) fn not_found(message: impl Into<String>) -> Refusal {
     refusal(StatusCode::NOT_FOUND, message)
 }
 
 /// Refuses a request that the present settings or state do not permit with status 409.
-pub(super) fn conflict(message: impl Into<String>) -> Refusal {
+pub(crate) fn conflict(message: impl Into<String>) -> Refusal {
     refusal(StatusCode::CONFLICT, message)
 }
 
 /// Refuses a request that may succeed later with status 503.
-pub(super) fn unavailable(message: impl Into<String>) -> Refusal {
+pub(crate) fn unavailable(message: impl Into<String>) -> Refusal {
     refusal(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 /// Refuses a request for an unknown zone or origin, and names the known ones.
-pub(super) fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Refusal {
+pub(crate) fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Refusal {
     let known = known.collect::<Vec<_>>().join(", ");
     not_found(format!(
         "there is no {kind} {name:?}; the {kind}s are: {known}"
@@ -62,7 +62,7 @@ pub(super) fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'
 }
 
 /// Parses a query string. `expected`: its parameters, for the error.
-pub(super) fn query<T: DeserializeOwned>(
+pub(crate) fn query<T: DeserializeOwned>(
     request: &HttpRequest,
     expected: &str,
 ) -> Result<T, Refusal> {
@@ -72,7 +72,7 @@ pub(super) fn query<T: DeserializeOwned>(
 }
 
 /// Builds a JSON response that must not be cached.
-pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
     // Strings, numbers and lists of them always have a JSON form.
     let text = serde_json::to_string(body).unwrap_or_default();
     HttpResponse::build(status)
@@ -82,26 +82,26 @@ pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
 }
 
 /// Builds a response with status 200.
-pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
+pub(crate) fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
 
 /// Adds a field, or leaves it out if it has no value.
-pub(super) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>) {
+pub(crate) fn add(object: &mut Value, name: &str, value: Option<impl Serialize>) {
     if let (Some(value), Some(fields)) = (value, object.as_object_mut()) {
         fields.insert(name.to_owned(), json!(value));
     }
 }
 
 /// Refuses a request for an unknown path.
-pub(super) async fn no_such_path() -> Answer {
+pub(crate) async fn no_such_path() -> Answer {
     Err(not_found(
         "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/live",
     ))
 }
 
 /// Response to a method that the path does not have.
-pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
+pub(crate) fn not_allowed(allowed: &str) -> HttpResponse {
     let message = format!("this path takes {allowed} only");
     let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message).error_response();
     if let Ok(value) = HeaderValue::from_str(allowed) {
@@ -111,6 +111,6 @@ pub(super) fn not_allowed(allowed: &str) -> HttpResponse {
 }
 
 /// Refusal before the gateway serves, and after it ends.
-pub(super) fn not_now() -> Refusal {
+pub(crate) fn not_now() -> Refusal {
     unavailable("the gateway is starting or stopping; try again when /readyz answers 200")
 }

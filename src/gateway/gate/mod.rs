@@ -7,12 +7,12 @@
 //! `report` has the samples, the metrics and the rules of the headline.
 
 mod alarms;
+pub(crate) mod api;
 mod backing_off;
 mod blocked;
 mod claims;
 mod departed;
 mod grid_link;
-mod handover;
 mod learning;
 mod observer;
 mod outage;
@@ -20,6 +20,7 @@ mod overrides;
 mod permit;
 mod permits;
 pub(crate) mod report;
+mod saved;
 mod settings;
 mod share;
 mod state;
@@ -47,14 +48,14 @@ pub use blocked::{BlockedBy, BlockedTimes};
 pub use claims::GateSharing;
 pub use departed::KeyAtGate;
 pub use departed::{DepartedRequest, ReservedPosition};
-pub use handover::SavedOriginGate;
 pub use outage::GateOutage;
-pub use overrides::{GateOverride, OverrideRefusal};
+pub use overrides::{GateOverride, GateValues, OverrideRefusal};
 pub(crate) use permit::Load;
 use permit::Unreported;
 pub use permit::{InvalidRetryAfter, Permit};
 use permits::NO_LEASE;
 pub use permits::PermitSharing;
+pub use saved::SavedOriginGate;
 use state::{Queue, Released, State};
 pub use status::GateState;
 use waiting::Seat;
@@ -141,7 +142,7 @@ impl OriginGate {
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
-            onward: handover::next_onward(),
+            onward: saved::next_onward(),
             lease_end: AtomicU64::new(NO_LEASE),
             is_observed: AtomicBool::new(false),
         }))

@@ -1,29 +1,24 @@
-//! Temporary overrides of a gate's configured values.
+//! Overrides of a gate.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
-use limit::{GateLimits, Moment, Rate};
+use limit::{GateLimits, Rate};
+use serde::Serialize;
 
-/// Values that apply instead of those of the file, until they expire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateOverride {
-    /// Overridden rate; `None`: the rate of the file.
+use crate::overrides::{Overridable, Override};
+
+/// Override of a gate.
+pub type GateOverride = Override<GateValues>;
+
+/// Values of a gate that can be overridden. Serialized for the API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GateValues {
+    /// Rate; `None`: the configured rate.
     pub rate: Option<Rate>,
-    /// Overridden number of requests at the origin at once; `None`: the number of the file.
+    /// Maximum number of requests in flight; `None`: the configured one.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// Whether the gate is paused: no request leaves.
-    pub is_paused: bool,
-    /// Instant at which the override was first set.
-    pub since: Moment,
-    /// Instant at which the override expires.
-    pub until: Moment,
-    /// Token name or address of the client that set the override.
-    pub by: Arc<str>,
-    /// Owner that renews the override before it expires; `None`: no owner.
-    ///
-    /// Only the owner may replace it meanwhile.
-    pub owner: Option<Arc<str>>,
+    /// Whether the gate is paused: no request departs.
+    pub pause: bool,
 }
 
 /// Reason for which an origin cannot have an override.
@@ -57,14 +52,22 @@ impl OverrideRefusal {
     }
 }
 
-impl GateOverride {
-    /// Returns whether it sets the same values as `other`. Owner and times may differ.
-    pub fn has_values_of(&self, other: &Self) -> bool {
-        let values = |it: &Self| (it.rate, it.max_in_flight, it.is_paused);
-        values(self) == values(other)
+impl Overridable for GateValues {
+    fn named(&self) -> [(&'static str, Option<String>); 3] {
+        let permits = self.max_in_flight;
+        [
+            ("rate", self.rate.map(|rate| format!("rate {rate}"))),
+            (
+                "max_in_flight",
+                permits.map(|most| format!("max_in_flight {most}")),
+            ),
+            ("pause", self.pause.then(|| "paused".to_owned())),
+        ]
     }
+}
 
-    /// Checks that an origin can have this override.
+impl GateValues {
+    /// Checks that an origin can have an override with these values.
     ///
     /// # Errors
     ///

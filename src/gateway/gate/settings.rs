@@ -38,7 +38,7 @@ impl State {
     /// Returns the limits while the back-off lowers nothing: the file's values and the override.
     pub(super) fn whole(&self) -> GateLimits {
         let overridden = self.overridden.as_ref();
-        overridden.map_or(self.file, |it| it.over(self.file))
+        overridden.map_or(self.file, |it| it.values.over(self.file))
     }
 
     /// Gives the back-off the limits that apply while nothing is lowered.
@@ -61,7 +61,7 @@ impl State {
     /// Ends a pause, unless an override pauses the gate.
     pub(super) fn end_pause(&mut self, now: Moment) {
         self.gate.resume(now);
-        let paused = self.overridden.as_ref().filter(|it| it.is_paused);
+        let paused = self.overridden.as_ref().filter(|it| it.values.pause);
         if let Some(until) = paused.map(|it| it.until) {
             self.gate.pause(until);
         }
@@ -114,7 +114,7 @@ impl OriginGate {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
         let ended = self.change(self.lock(), |state, now| {
-            let unfit = |it: &mut Box<GateOverride>| it.check_fits(origin).is_err();
+            let unfit = |it: &mut Box<GateOverride>| it.values.check_fits(origin).is_err();
             let ended = state.overridden.take_if(unfit);
             state.set_room(room, now);
             state.reload(backoff, limits, classes, keeps_outage, now);
@@ -175,11 +175,11 @@ impl OriginGate {
         let mut state = self.lock();
         let it = state.overridden.as_mut();
         let it = it.filter(|it| it.owner.is_some() && it.owner == new.owner);
-        let Some(it) = it.filter(|it| it.has_values_of(new)) else {
+        let Some(it) = it.filter(|it| it.values == new.values) else {
             return false;
         };
         it.until = new.until;
-        if it.is_paused {
+        if it.values.pause {
             state.gate.pause(new.until);
         }
         true
@@ -192,7 +192,7 @@ impl OriginGate {
 
     /// Ends an expired override, and returns it.
     pub fn take_expired(self: &Arc<Self>, now: Moment) -> Option<GateOverride> {
-        self.end_override_if(|it| it.until <= now)
+        self.end_override_if(|it| it.has_expired(now))
     }
 }
 
@@ -201,6 +201,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::gate::GateValues;
 
     fn origin(fields: &str) -> config::Origin {
         let mut settings = crate::test_settings::with_fields("", fields, "");
@@ -211,12 +212,14 @@ mod tests {
         OriginGate::of(&origin(fields), None, Arc::default()).unwrap()
     }
 
-    fn overriding(rate: Option<&str>, is_paused: bool) -> GateOverride {
+    fn overriding(rate: Option<&str>, pause: bool) -> GateOverride {
         let since = clock::now();
         GateOverride {
-            rate: rate.map(|rate| rate.parse().unwrap()),
-            max_in_flight: None,
-            is_paused,
+            values: GateValues {
+                rate: rate.map(|rate| rate.parse().unwrap()),
+                max_in_flight: None,
+                pause,
+            },
             since,
             until: since + Duration::from_secs(60),
             by: "ops".into(),
@@ -273,8 +276,8 @@ mod tests {
             other
         };
         assert!(!gate.renew(&other(|it| it.owner = Some("another".into()))));
-        assert!(!gate.renew(&other(|it| it.rate = None)));
-        assert!(!gate.renew(&other(|it| it.is_paused = false)));
+        assert!(!gate.renew(&other(|it| it.values.rate = None)));
+        assert!(!gate.renew(&other(|it| it.values.pause = false)));
         assert_eq!(gate.overridden(), Some(first.clone()));
         assert!(gate.renew(&later));
         assert_eq!(gate.overridden(), Some(later.clone()));

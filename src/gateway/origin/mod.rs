@@ -24,6 +24,7 @@
 //! | `shortage` | waiting for a file descriptor or a local port |
 
 mod addresses;
+pub(crate) mod api;
 pub(crate) mod choice;
 mod connection;
 mod dial;

@@ -1,25 +1,40 @@
 //! Acts of operators on a waiting room: overrides, a message to visitors, calls, and emptying.
 
-use std::num::NonZeroU32;
-
 use limit::{LotteryKeys, Moment, Rate, WaitingRoom};
+use serde::Serialize;
 
 use super::{OriginRoom, RoomStore};
+use crate::overrides::{Overridable, Override};
 use crate::store::{RoomDone, RoomOp};
 
-/// Override of a room's configured values until an instant.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RoomOverride {
+/// Override of a room.
+pub type RoomOverride = Override<RoomValues>;
+
+/// Values of a room that can be overridden. Serialized for the API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoomValues {
+    /// Maximum number of sessions, 0 if unbounded; `None`: the configured one.
+    pub sessions: Option<u32>,
+    /// Pace of calls; `None`: the configured one.
+    ///
+    /// [`Rate::UNLIMITED`]: a visitor is called as soon as a session is free.
+    pub admit: Option<Rate>,
     /// Whether calling is paused.
-    pub is_paused: bool,
-    /// Maximum number of sessions; `Some(None)`: unbounded.
-    pub sessions: Option<Option<NonZeroU32>>,
-    /// Pace of calls; `Some(None)`: a visitor is called as soon as a session is free.
-    pub admit: Option<Option<Rate>>,
-    /// Instant at which the override expires.
-    pub until: Moment,
-    /// Author of the override: the name of a token, or an address.
-    pub by: String,
+    pub pause: bool,
+}
+
+impl Overridable for RoomValues {
+    fn named(&self) -> [(&'static str, Option<String>); 3] {
+        let sessions = self.sessions;
+        [
+            (
+                "sessions",
+                sessions.map(|count| format!("sessions {count}")),
+            ),
+            ("admit", self.admit.map(|admit| format!("admit {admit}"))),
+            ("pause", self.pause.then(|| "paused".to_owned())),
+        ]
+    }
 }
 
 /// Message of an operator to the waiting visitors.
@@ -31,28 +46,9 @@ pub struct RoomWord {
     pub until: Moment,
 }
 
-/// Kind of act of an operator that has expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expired {
-    /// The override of configured values.
-    Override,
-    /// The message to waiting visitors.
-    Word,
-}
-
-impl Expired {
-    /// Name of the act in the log.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Override => "override",
-            Self::Word => "word",
-        }
-    }
-}
-
 impl OriginRoom {
-    /// Takes the acts that have expired since the last call.
-    pub fn take_expired(&self, now: Moment) -> Vec<Expired> {
+    /// Takes the acts that have expired since the last call: `override` or `word`.
+    pub fn take_expired(&self, now: Moment) -> Vec<&'static str> {
         let mut state = self.lock();
         state.advance(now);
         std::mem::take(&mut state.expired)

@@ -6,7 +6,7 @@
 //! `report` has the samples, the metrics and the rules of the headline.
 
 mod acts;
-pub(crate) mod base64_bytes;
+pub(crate) mod api;
 mod draws;
 mod outage_numbers;
 mod presented;
@@ -17,6 +17,7 @@ mod ticket;
 mod visitor;
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use limit::{
 use crate::observe::metrics::RoomMetrics;
 use crate::time::clock;
 use crate::zone::StoreHealth;
-pub use acts::{Expired, RoomOverride, RoomWord};
+pub use acts::{RoomOverride, RoomValues, RoomWord};
 use draws::{Draws, bound};
 pub use presented::{Answered, Presented, SessionText, TicketText};
 pub use saved::{Identity, SavedOriginRoom};
@@ -81,8 +82,8 @@ struct State {
     word: Option<RoomWord>,
     /// Whether the next process has taken over the room.
     is_handed_over: bool,
-    /// Expired acts of operators, until they are logged.
-    expired: Vec<Expired>,
+    /// Names of expired acts of operators, until they are logged.
+    expired: Vec<&'static str>,
     /// Duration that the last visitor who came after a call had waited for the call.
     front_wait: Option<Duration>,
     /// Charges of addresses for numbers that they drew.
@@ -260,13 +261,12 @@ impl State {
                 RoomStore::Shared(shared) => shared.mirror.reschedule(opens),
             }
         }
-        if self.overridden.as_ref().is_some_and(|it| it.until <= now) {
-            self.overridden = None;
-            self.expired.push(Expired::Override);
+        if (self.overridden.take_if(|it| it.has_expired(now))).is_some() {
+            self.expired.push("override");
             self.apply(now);
         }
         if self.word.take_if(|word| word.until <= now).is_some() {
-            self.expired.push(Expired::Word);
+            self.expired.push("word");
         }
         if let RoomStore::Here(room) = &mut self.kept {
             room.advance(self.lottery, now);
@@ -275,7 +275,8 @@ impl State {
 
     /// Effective limits: the file's, with the override.
     fn limits(&self) -> RoomLimits {
-        limits(&self.settings, self.overridden.as_ref())
+        let overridden = self.overridden.as_ref();
+        limits(&self.settings, overridden.map(|it| &it.values))
     }
 
     /// Puts the effective limits into force.
@@ -308,18 +309,17 @@ fn lottery(signer: &Signer, settings: &config::Room) -> LotteryKeys {
 }
 
 /// Computes the effective limits from the file and the override.
-fn limits(settings: &config::Room, overridden: Option<&RoomOverride>) -> RoomLimits {
-    let by_hand = overridden.cloned().unwrap_or_default();
+fn limits(settings: &config::Room, overridden: Option<&RoomValues>) -> RoomLimits {
+    let overridden = overridden.cloned().unwrap_or_default();
+    let sessions = overridden.sessions.map(NonZeroU32::new);
+    let admit = overridden.admit.or(settings.admit);
     RoomLimits {
-        sessions: by_hand.sessions.unwrap_or(settings.sessions),
-        admit: by_hand
-            .admit
-            .unwrap_or(settings.admit)
-            .unwrap_or(Rate::UNLIMITED),
+        sessions: sessions.unwrap_or(settings.sessions),
+        admit: admit.unwrap_or(Rate::UNLIMITED),
         idle: settings.idle,
         claim: settings.claim,
         opens: (settings.opens.as_ref()).map(|opens| clock::from_wall(opens.at)),
-        is_paused: by_hand.is_paused,
+        is_paused: overridden.pause,
     }
 }
 

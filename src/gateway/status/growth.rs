@@ -62,6 +62,7 @@ impl<const LEN: usize> Growing for [u64; LEN] {
     }
 }
 
+/// Implements [`Growing`] for a tuple, part by part.
 macro_rules! growing_tuple {
     ($($kind:ident $nth:tt),*) => {
         impl<$($kind: Growing),*> Growing for ($($kind),*) {
@@ -72,6 +73,19 @@ macro_rules! growing_tuple {
     };
 }
 
+/// Implements [`Growing`] for a struct, field by field.
+macro_rules! growing_fields {
+    ($name:ty: $($field:ident),*) => {
+        impl $crate::status::growth::Growing for $name {
+            fn since(&self, past: &Self) -> Self {
+                Self { $($field: self.$field.since(&past.$field)),* }
+            }
+        }
+    };
+}
+
+pub(crate) use growing_fields;
+
 growing_tuple!(A 0, B 1);
 growing_tuple!(A 0, B 1, C 2);
 growing_tuple!(A 0, B 1, C 2, D 3);
@@ -79,7 +93,9 @@ growing_tuple!(A 0, B 1, C 2, D 3, E 4);
 
 /// Counts of each zone, gate, server or route one second ago.
 pub(crate) struct Before<K, C> {
+    /// Counts at the end of the previous second.
     before: HashMap<K, C>,
+    /// Counts of this second, as far as they are known.
     now: HashMap<K, C>,
 }
 

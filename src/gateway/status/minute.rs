@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use config::ServerUrl;
 use serde::Serialize;
@@ -35,17 +34,17 @@ impl Steps {
     /// Keeps a step. Forgets what is no longer counted.
     fn keep(&mut self, now: impl Iterator<Item = (LatencySource, Counts)>) {
         let mut before = mem::take(&mut self.counts);
-        for (of, counts) in now {
+        for (source, counts) in now {
             // Several routes may have one name.
-            if self.counts.len() >= MAX_KEPT || self.counts.contains_key(&of) {
+            if self.counts.len() >= MAX_KEPT || self.counts.contains_key(&source) {
                 continue;
             }
-            let mut steps = before.remove(&of).unwrap_or_default();
+            let mut steps = before.remove(&source).unwrap_or_default();
             steps.push_back(counts);
             if steps.len() > STEPS {
                 steps.pop_front();
             }
-            self.counts.insert(of, steps);
+            self.counts.insert(source, steps);
         }
     }
 }
@@ -53,8 +52,11 @@ impl Steps {
 /// Source of a latency.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LatencySource {
+    /// The store with this URL.
     Store(String),
+    /// Server of an origin: the name of the origin, and the URL of the server.
     Server(String, String),
+    /// Route with this name.
     Route(String),
 }
 
@@ -80,9 +82,9 @@ impl Minute {
     }
 
     /// Counts of the last minute. `now`: the total counts.
-    pub(crate) fn counts(&self, of: &LatencySource, now: &Counts) -> Counts {
+    pub(crate) fn counts(&self, source: &LatencySource, now: &Counts) -> Counts {
         let kept = self.lock();
-        match kept.counts.get(of).and_then(VecDeque::front) {
+        match kept.counts.get(source).and_then(VecDeque::front) {
             Some(before) => now.since(before),
             None if kept.counts.len() < MAX_KEPT => now.clone(),
             None => Counts::default(),
@@ -90,8 +92,8 @@ impl Minute {
     }
 
     /// Latency of the last minute. `now`: the total counts.
-    pub(crate) fn latency(&self, of: &LatencySource, now: &Counts) -> Latency {
-        latency(&self.counts(of, now))
+    pub(crate) fn latency(&self, source: &LatencySource, now: &Counts) -> Latency {
+        latency(&self.counts(source, now))
     }
 }
 
@@ -103,9 +105,11 @@ fn all(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
     });
     let servers = gateway.origins().iter().flat_map(|origin| {
         let name = &origin.settings().name;
-        let of = move |url| LatencySource::server(name, url);
         let servers = origin.servers();
-        servers.map(move |it| (of(it.url()), it.metrics.latencies()))
+        servers.map(move |server| {
+            let source = LatencySource::server(name, server.url());
+            (source, server.metrics.latencies())
+        })
     });
     let routes = gateway.counted_routes();
     let routes =
@@ -126,16 +130,18 @@ pub struct Latency {
 
 /// Quantiles of these durations.
 pub(crate) fn latency(counts: &Counts) -> Latency {
-    let at = |q| counts.quantile(q).as_ref().map(Duration::as_secs_f64);
+    let quantile = |q| counts.quantile(q).map(|it| it.as_secs_f64());
     Latency {
-        p50: at(0.5),
-        p95: at(0.95),
-        p99: at(0.99),
+        p50: quantile(0.5),
+        p95: quantile(0.95),
+        p99: quantile(0.99),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::observe::metrics::AtomicHistogram;
 

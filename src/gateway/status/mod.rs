@@ -10,14 +10,14 @@
 //! | `live` | the samples of the last ten minutes, and the clients that receive each new one |
 //! | `headline` | the most important state now, and its cause |
 //! | `exposition` | metrics in Prometheus format |
-//! | `find` | steps and result of an experiment at an origin, as text, TOML and JSON |
+//! | `find` | steps and result of an experiment at an origin, as text and TOML |
 //! | `advisor` | finds the rate that a headline advises |
 //! | `what_if` | the last arrivals replayed with other numbers |
 //! | `minute` | latencies of the last minute |
 //! | `counts` | counts by label |
 //! | `growth` | growth of counts within a second |
 //! | `disconnects` | waits of disconnected clients |
-//! | `plain`, `timestamp` | texts and times in JSON |
+//! | `plain`, `timestamp`, `override_json` | texts, times and overrides in JSON |
 
 mod advisor;
 pub(crate) mod counts;
@@ -28,6 +28,7 @@ pub(crate) mod growth;
 pub(crate) mod headline;
 mod live;
 pub(crate) mod minute;
+mod override_json;
 pub(crate) mod plain;
 pub(crate) mod process;
 pub(crate) mod route;

@@ -1,14 +1,13 @@
 //! Types of the JSON of a sample.
 
-use config::tls::Validity;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Labelled;
 use super::headline::sample::Headline;
+use super::minute::Latency;
 use super::plain::Plain;
-use super::route::RouteSample;
 use crate::collapse::report::sample::SharedAnswers;
-use crate::observe::certificates::CertificateOf;
+use crate::observe::certificates::Certificate;
 use crate::observe::connections::ConnectionCounts;
 use crate::origin::report::sample::OriginSample;
 use crate::store::report::sample::StoreSample;
@@ -68,7 +67,7 @@ pub struct Sample {
     ///
     /// Only for the headline.
     #[serde(skip)]
-    pub certificates: Vec<CertificateSample>,
+    pub certificates: Vec<Certificate>,
     /// TLS handshakes with clients. Only for the headline.
     #[serde(skip)]
     pub handshakes: HandshakeSample,
@@ -91,6 +90,17 @@ impl Sample {
     pub fn origin(&self, name: &Plain) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.name == *name)
     }
+}
+
+/// Sample of a route for one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RouteSample {
+    /// Name of the route.
+    pub name: Plain,
+    /// Responses to clients, by status class.
+    pub codes: Labelled,
+    /// Latency from the request's head to the last byte of the response.
+    pub latency: Latency,
 }
 
 /// Routes in maintenance.
@@ -161,19 +171,6 @@ pub struct LogSample {
     /// Error, if writing fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Plain>,
-}
-
-/// Certificate that concerns the headline.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CertificateSample {
-    /// Owner of the certificate.
-    pub of: CertificateOf,
-    /// File of the certificate, or the origin.
-    pub name: Plain,
-    /// Validity of the certificate.
-    pub validity: Validity,
-    /// Reason why the changed file is not in force.
-    pub problem: Option<Plain>,
 }
 
 /// TLS handshakes with clients in one second.

@@ -12,7 +12,7 @@ use super::advisor::Advisor;
 use super::headline::Editor;
 use super::plain::Plain;
 use super::process::{self, Process, certificates};
-use super::route::{Answers, Routes};
+use super::route::Routes;
 use super::sample::{MaintenanceSample, Problem, Sample};
 use super::timestamp::{seconds, timestamp};
 use crate::http::gateway::{Gateway, Maintenances};
@@ -78,7 +78,7 @@ impl Sampler {
                 let now = clock::now();
                 self.advisor.advise(&mut sample, &gateway, now);
                 self.editor.edit(&mut sample);
-                self.advisor.ask(&sample, &gateway, now);
+                self.advisor.search_if_needed(&sample, &gateway, now);
                 // Strings, numbers and lists of them always have a JSON form.
                 let json = serde_json::to_string(&sample).unwrap_or_default();
                 self.recent.live.publish(sample.seq, &json);
@@ -91,45 +91,35 @@ impl Sampler {
         self.seq += 1;
         let (zones, deepest) = self.zones.sample(gateway).await;
         self.recent.minute.tick(gateway);
-        let Answers {
-            codes,
-            left,
-            routes,
-        } = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
         let now = clock::now();
-        let (change, lost_keys) = (
-            process::change(&state, now),
-            process::lost_keys(&state, now),
-        );
         let needs_restart = state.needs_restart.iter();
         let needs_restart = needs_restart.map(|name| Plain::new(name)).collect();
         let origins = self.origins.sample(gateway);
-        let first = state.broken.and_then(|it| it.problems.into_iter().next());
+        let broken = state.broken.as_ref();
+        let first_problem = broken.and_then(|broken| broken.problems.first()).cloned();
         let mut sample = Sample {
             seq: self.seq,
             time: seconds(Duration::from_nanos(clock::to_wall(now).as_nanos())),
-            change,
-            lost_keys,
+            change: process::change(&state, now),
+            lost_keys: process::lost_keys(&state, now),
             needs_restart,
             zones,
             certificates: certificates(&origins),
             origins,
             deepest,
             reload: state.reloads,
-            error: first.map(|first| Problem {
+            error: first_problem.map(|first| Problem {
                 column: None,
                 ..Problem::from(first)
             }),
             stopping: gateway.is_stopping(),
-            codes,
-            left,
-            routes,
             maintenance: maintenance(gateway.maintenances()),
             store: self.store.sample(gateway),
             shared_answers: self.origins.shared_answers(gateway),
             ..Sample::default()
         };
+        self.routes.sample(gateway, &mut sample);
         self.process.sample(&mut sample);
         sample
     }

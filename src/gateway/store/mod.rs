@@ -69,6 +69,7 @@
 //! all gateways in step.
 
 mod answer;
+pub(crate) mod api;
 mod backoff;
 mod bounded;
 mod calls;

@@ -27,6 +27,7 @@
 
 mod admission;
 mod answer;
+pub(crate) mod api;
 mod arrivals;
 mod handle;
 mod heavy;
@@ -37,6 +38,7 @@ mod overrides;
 mod pending;
 pub(crate) mod report;
 mod restart;
+mod saved;
 mod shards;
 mod snapshot;
 mod stats;
@@ -53,10 +55,10 @@ pub use answer::{Charge, Grant, Prediction, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
-pub use join::{ExpectedDeparture, SavedKey};
-pub use join::{Join, Key, NEW_KEYS, Waiters, next_ticket};
+pub use join::{ExpectedDeparture, Join, Key, NEW_KEYS, Waiters, next_ticket};
 pub use joining::{Joined, Joining};
-pub use overrides::{MAX_KEYS, Override, Overrides};
+pub use overrides::{MAX_KEYS, Overrides, ZoneOverride, ZoneValues};
+pub use saved::{KeyRecord, SavedKey, ZoneRecord};
 pub use stats::{KeyState, Order, PermitsElsewhere, Top, ZoneStats};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;

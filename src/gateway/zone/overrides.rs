@@ -1,39 +1,49 @@
-//! Overrides: temporary settings that replace those of the file, for a zone or some of its keys.
+//! Overrides of a zone and of single keys.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use limit::{Moment, Rate};
+use serde::Serialize;
 
 use super::join::Key;
+use crate::overrides::{Overridable, Override};
 
 /// Upper bound of the keys of a zone that have an override.
 pub const MAX_KEYS: usize = 1_000;
 
-/// Settings that replace those of the file until they expire.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Override {
+/// Override of a zone or of a key.
+pub type ZoneOverride = Override<ZoneValues>;
+
+/// Values of a zone or of a key that can be overridden. Serialized for the API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ZoneValues {
     /// Rate; `None`: the rate of the file or of the plan applies.
     pub rate: Option<Rate>,
     /// Whether the zone or the key is paused: no waiter leaves the queue.
     pub pause: bool,
     /// Dry run on or off; `None`: the setting of the route applies.
     pub dry_run: Option<bool>,
-    /// Time at which it was set.
-    pub since: Moment,
-    /// Time at which it expires.
-    pub until: Moment,
-    /// Person or program that set it.
-    pub by: String,
+}
+
+impl Overridable for ZoneValues {
+    fn named(&self) -> [(&'static str, Option<String>); 3] {
+        let dry_run = |on| format!("dry run {}", if on { "on" } else { "off" });
+        [
+            ("rate", self.rate.map(|rate| format!("rate {rate}"))),
+            ("pause", self.pause.then(|| "paused".to_owned())),
+            ("dry_run", self.dry_run.map(dry_run)),
+        ]
+    }
 }
 
 /// Overrides of a zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Override for all keys.
-    pub zone: Option<Override>,
+    pub zone: Option<ZoneOverride>,
     /// Overrides for single keys; at most [`MAX_KEYS`].
-    pub keys: HashMap<Key, Override, RandomState>,
+    pub keys: HashMap<Key, ZoneOverride, RandomState>,
 }
 
 impl Overrides {
@@ -45,43 +55,43 @@ impl Overrides {
     /// Returns whether an override has expired.
     pub fn any_expired(&self, now: Moment) -> bool {
         let mut all = self.keys.values().chain(&self.zone);
-        all.any(|it| it.until <= now)
+        all.any(|it| it.has_expired(now))
     }
 
     /// Removes expired overrides. Returns their keys; `None` stands for the whole zone.
     pub fn take_expired(&mut self, now: Moment) -> Vec<Option<Key>> {
-        let of_zone = self.zone.take_if(|it| it.until <= now).map(|_| None);
-        let of_keys = self.keys.extract_if(|_, it| it.until <= now);
+        let of_zone = self.zone.take_if(|it| it.has_expired(now)).map(|_| None);
+        let of_keys = self.keys.extract_if(|_, it| it.has_expired(now));
         let of_keys = of_keys.map(|(key, _)| Some(key));
         of_zone.into_iter().chain(of_keys).collect()
     }
 
     /// Returns the overridden rate of the zone, if there is one.
     pub(super) fn zone_rate(&self) -> Option<Rate> {
-        self.zone.as_ref()?.rate
+        self.zone.as_ref()?.values.rate
     }
 
     /// Returns the overridden rate of a key, if there is one.
     pub(super) fn rate_of(&self, key: &[u8]) -> Option<Rate> {
-        self.keys.get(key)?.rate
+        self.keys.get(key)?.values.rate
     }
 
     /// Returns until when a key is paused; `None` if it is not paused.
     pub(super) fn paused_until(&self, key: &[u8]) -> Option<Moment> {
         let own = self.keys.get(key);
         let all = own.into_iter().chain(&self.zone);
-        all.filter(|it| it.pause).map(|it| it.until).max()
+        all.filter(|it| it.values.pause).map(|it| it.until).max()
     }
 
     /// Returns whether a key is in dry run; `None`: the setting of the route applies.
     pub(super) fn dry_run(&self, key: &[u8]) -> Option<bool> {
-        let own = self.keys.get(key).and_then(|it| it.dry_run);
-        own.or_else(|| self.zone.as_ref()?.dry_run)
+        let own = self.keys.get(key).and_then(|it| it.values.dry_run);
+        own.or_else(|| self.zone.as_ref()?.values.dry_run)
     }
 
     /// Returns whether any override sets the dry run.
     pub(super) fn has_dry_run(&self) -> bool {
         let mut all = self.keys.values().chain(&self.zone);
-        all.any(|it| it.dry_run.is_some())
+        all.any(|it| it.values.dry_run.is_some())
     }
 }

@@ -17,7 +17,7 @@ use crate::status::timestamp::timestamp;
 /// `GET /api/config`: the file, its settings and its last changes.
 pub(super) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
-    Ok(reply::ok(&view(&admin, &gateway)))
+    Ok(reply::ok(&config_json(&admin, &gateway)))
 }
 
 /// Reloads the file.
@@ -35,32 +35,32 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let Some(broken) = broken else {
         return show(admin).await;
     };
-    let body = json!({ "error": broken_view(broken) });
+    let body = json!({ "error": broken_json(broken) });
     Ok(reply::json(StatusCode::UNPROCESSABLE_ENTITY, &body))
 }
 
 /// JSON of the file and its settings.
-fn view(admin: &Admin, gateway: &Gateway) -> Value {
+fn config_json(admin: &Admin, gateway: &Gateway) -> Value {
     let state = admin.file_state.borrow().clone();
     json!({
         "file": Plain::new(&admin.file),
         "settings": config::show(&gateway.settings().without_secrets()),
         "loaded_at": timestamp(state.loaded_at),
         "version": env!("CARGO_PKG_VERSION"),
-        "error": state.broken.map(broken_view),
+        "error": state.broken.map(broken_json),
         "gateway": Plain::new(&gateway.settings().server.name),
-        "changes": admin.history.latest().iter().map(change_view).collect::<Vec<_>>(),
+        "changes": admin.history.latest().iter().map(change_json).collect::<Vec<_>>(),
     })
 }
 
 /// JSON of a change.
-fn change_view(change: &Change) -> Value {
+fn change_json(change: &Change) -> Value {
     let what: Vec<_> = change.what.iter().map(|text| Plain::new(text)).collect();
     json!({ "at": timestamp(change.at), "by": change.by.label(), "what": what })
 }
 
 /// JSON of the errors of a file.
-fn broken_view(broken: BrokenFile) -> Value {
+fn broken_json(broken: BrokenFile) -> Value {
     let problems: Vec<Problem> = broken.problems.into_iter().map(Into::into).collect();
     json!({ "since": timestamp(broken.since), "problems": problems })
 }

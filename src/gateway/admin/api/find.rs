@@ -9,13 +9,13 @@ use limit::find::{FindSettings, Target};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::body::parse;
 use super::find_body::FindBody;
-use super::gates;
 use crate::admin::Admin;
 use crate::admin::author::{Author, record};
-use crate::admin::find::{self, OWNER, Running, locked, text};
+use crate::admin::body::parse;
+use crate::admin::find::{self, OWNER, Running, experiment_json, locked};
 use crate::admin::reply::{self, Answer, Refusal};
+use crate::gate::api as gates;
 use crate::gate::report::subject;
 use crate::gate::{GateOverride, OverrideRefusal};
 use crate::origin::Origin;
@@ -32,16 +32,18 @@ struct IdBody {
 pub(super) async fn list(admin: Data<Admin>) -> Answer {
     let now = clock::now();
     let all = admin.experiments.list();
-    let experiments = all.iter().map(|it| text::view(&locked(it), now));
+    let experiments = all
+        .iter()
+        .map(|running| experiment_json(&locked(running), now));
     let experiments: Vec<_> = experiments.collect();
     Ok(reply::ok(&json!({ "experiments": experiments })))
 }
 
 /// `GET`: the last experiment of an origin.
 pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
-    let running = of(&admin, &origin)?;
-    let view = text::view(&locked(&running), clock::now());
-    Ok(reply::ok(&view))
+    let running = find_running(&admin, &origin)?;
+    let json = experiment_json(&locked(&running), clock::now());
+    Ok(reply::ok(&json))
 }
 
 /// `POST`: starts an experiment.
@@ -66,17 +68,17 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     author.log("experiment started", &subject, (None, &what), None);
     let text = format!("experiment started: {what}, by {by}");
     record(&admin.history, &subject, &text);
-    let view = text::view(&locked(&running), now);
-    Ok(reply::ok(&view))
+    let json = experiment_json(&locked(&running), now);
+    Ok(reply::ok(&json))
 }
 
 /// `PUT`: renews an experiment.
 pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
-    let running = of_id(&admin, &origin, &body)?;
-    let mut it = locked(&running);
+    let running = find_by_id(&admin, &origin, &body)?;
+    let mut running = locked(&running);
     let now = clock::now();
-    it.renew(now);
-    Ok(reply::ok(&text::view(&it, now)))
+    running.renew(now);
+    Ok(reply::ok(&experiment_json(&running, now)))
 }
 
 /// `DELETE`: ends an experiment.
@@ -87,12 +89,12 @@ pub(super) async fn stop(
     body: Bytes,
 ) -> Answer {
     let running = if body.is_empty() {
-        of(&admin, &origin)?
+        find_running(&admin, &origin)?
     } else {
-        of_id(&admin, &origin, &body)?
+        find_by_id(&admin, &origin, &body)?
     };
-    let mut it = locked(&running);
-    if it.experiment.is_over() {
+    let mut running = locked(&running);
+    if running.experiment.is_over() {
         return Err(reply::conflict(
             "the experiment has ended; GET has its result",
         ));
@@ -100,12 +102,12 @@ pub(super) async fn stop(
     let subject = subject(&origin);
     let author = Author::of(&request);
     author.log("experiment stopped", &subject, (None, "the file"), None);
-    find::stop(&mut it);
-    Ok(reply::ok(&text::view(&it, clock::now())))
+    find::stop(&mut running);
+    Ok(reply::ok(&experiment_json(&running, clock::now())))
 }
 
 /// Finds the last experiment of an origin.
-fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
+fn find_running(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
     if let Some(running) = admin.experiments.of(origin) {
         return Ok(running);
     }
@@ -116,9 +118,9 @@ fn of(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refusal> {
 }
 
 /// Finds the experiment whose id is in the body.
-fn of_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
+fn find_by_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
     let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
-    let running = of(admin, origin)?;
+    let running = find_running(admin, origin)?;
     if locked(&running).id == id {
         return Ok(running);
     }
@@ -143,10 +145,10 @@ fn check_override(
     // The override of an experiment is no obstacle: the start checks whether an experiment runs.
     let known = known.filter(|it| it.until > now && it.owner.as_deref() != Some(OWNER));
     let Some(known) = known else { return Ok(()) };
-    let of = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));
+    let owner = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));
     let name = &origin.settings().name;
     let message = format!(
-        "an override{of} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
+        "an override{owner} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"
     );
     Err(reply::conflict(message))
 }

@@ -6,7 +6,7 @@ use limit::find::{FindSettings, MAX_STEP, MIN_STEP, Objective, Target, Timing};
 use limit::{Percent, Rate};
 use serde::Deserialize;
 
-use super::body::{duration, value};
+use crate::admin::body::{duration, value};
 use crate::admin::reply::{Refusal, bad_request};
 
 /// Maximum number of permits that is tried.

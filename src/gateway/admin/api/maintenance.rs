@@ -4,15 +4,13 @@ use actix_web::HttpRequest;
 use actix_web::web::{Bytes, Data};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::body::{parse, span};
 use crate::admin::author::{Author, record};
+use crate::admin::body::{parse, span};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::admin::{Admin, OrderKind};
 use crate::http::gateway::{Gateway, Maintenance, MaintenanceTarget, Maintenances};
-use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
@@ -45,43 +43,44 @@ impl Admin {
 /// `PUT`: begins maintenance.
 pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> Answer {
     let author = Author::of(&request);
-    let target = target(&request, &*admin.serving()?)?;
+    let target = find_target(&request, &*admin.serving()?)?;
     let body: MaintenanceBody = parse(&body, r#"{"for": "10m"}"#)?;
     let since = clock::now();
     let requested = Maintenance {
         since,
         until: since + span(body.r#for)?,
-        by: author.shown().to_owned(),
+        by: author.shown().into(),
+        ..Maintenance::default()
     };
-    let (of, new) = (target.clone(), requested.clone());
-    let before = admin.maintain(move |all| all.set(of, new)).await?;
+    let (new_target, new) = (target.clone(), requested.clone());
+    let before = admin.maintain(move |all| all.set(new_target, new)).await?;
     let subject = subject(&target);
-    let from = in_words(before.as_ref());
+    let from = describe(before.as_ref());
     let values = (Some(&*from), "503");
     author.log("maintenance set", &subject, values, Some(requested.until));
     let (until, by) = (timestamp(requested.until), &requested.by);
     let text = format!("maintenance until {until}, by {by}");
     record(&admin.history, &subject, &text);
-    Ok(reply::ok(&view(&requested)))
+    Ok(reply::ok(&requested))
 }
 
 /// `DELETE`: ends maintenance.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let author = Author::of(&request);
-    let target = named(request.uri().path());
-    let of = target.clone();
-    let ended = admin.maintain(move |all| all.end(&of)).await?;
+    let target = parse_target(request.uri().path());
+    let ended_target = target.clone();
+    let ended = admin.maintain(move |all| all.end(&ended_target)).await?;
     let ended = ended
         .ok_or_else(|| reply::not_found("this is not in maintenance; /api/routes shows what is"))?;
-    let (subject, from) = (subject(&target), in_words(Some(&ended)));
+    let (subject, from) = (subject(&target), describe(Some(&ended)));
     let event = "maintenance undone";
     author.log(event, &subject, (Some(&from), FORWARDED), None);
     record(&admin.history, &subject, event);
-    Ok(reply::ok(&view(&ended)))
+    Ok(reply::ok(&ended))
 }
 
 /// Parses the target of a path. The route's name is percent-encoded there.
-fn named(path: &str) -> MaintenanceTarget {
+fn parse_target(path: &str) -> MaintenanceTarget {
     let route = path.strip_prefix("/api/routes/");
     match route.and_then(|route| route.strip_suffix("/maintenance")) {
         None => MaintenanceTarget::AllRoutes,
@@ -92,9 +91,9 @@ fn named(path: &str) -> MaintenanceTarget {
     }
 }
 
-/// Parses the target of a path, and checks that it can be in maintenance.
-fn target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget, Refusal> {
-    let target = named(request.uri().path());
+/// Finds the target of a path, and checks that it can be in maintenance.
+fn find_target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTarget, Refusal> {
+    let target = parse_target(request.uri().path());
     let MaintenanceTarget::Route(name) = &target else {
         return Ok(target);
     };
@@ -121,15 +120,9 @@ pub(in crate::admin) fn subject(target: &MaintenanceTarget) -> String {
 }
 
 /// Describes a previous maintenance for the log.
-fn in_words(before: Option<&Maintenance>) -> String {
+fn describe(before: Option<&Maintenance>) -> String {
     before.map_or_else(
         || FORWARDED.to_owned(),
         |it| format!("503 until {}", timestamp(it.until)),
     )
-}
-
-/// JSON of a maintenance.
-pub(super) fn view(it: &Maintenance) -> Value {
-    let (since, until) = (timestamp(it.since), timestamp(it.until));
-    json!({ "since": since, "until": until, "by": Plain::new(&it.by) })
 }

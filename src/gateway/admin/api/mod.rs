@@ -1,25 +1,24 @@
-//! The gateway as JSON. docs/operations.md describes the requests and responses of each path.
+//! Paths of the admin port, and the handlers that belong to no noun.
+//!
+//! The requests of zones, gates, rooms, origins and the store are in `api` of their folders.
+//! docs/operations.md describes the requests and responses of each path.
 
-mod body;
 mod config;
 mod find;
 mod find_body;
-mod gates;
-mod keys;
 pub(super) mod maintenance;
-mod origins;
-mod overrides;
-pub(super) mod rooms;
 mod routes;
-mod store;
-mod what_if;
-mod zones;
 
 use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig, route};
 
 use super::reply::{self, Answer};
 use super::{Admin, answering, live};
+use crate::gate::api as gate;
+use crate::origin::api as origins;
+use crate::room::api as room;
+use crate::store::api as store;
+use crate::zone::api::{self as zones, keys, overrides, what_if};
 
 /// Registers each path with its methods. GET answers HEAD, too.
 macro_rules! paths {
@@ -47,13 +46,13 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         "/api/maintenance" => PUT maintenance::set, DELETE maintenance::end;
         "/api/routes/{route:.*}/maintenance" => PUT maintenance::set, DELETE maintenance::end;
         "/api/origins" => GET origins::all;
-        "/api/origins/{origin}/override" => PUT gates::set, DELETE gates::end;
+        "/api/origins/{origin}/override" => PUT gate::set, DELETE gate::end;
         "/api/find" => GET find::list, POST find::start;
         "/api/find/{origin}" => GET find::show, PUT find::renew, DELETE find::stop;
-        "/api/rooms/{origin}/override" => PUT rooms::set, DELETE rooms::end;
-        "/api/rooms/{origin}/word" => PUT rooms::set_word, DELETE rooms::end_word;
-        "/api/rooms/{origin}/call" => POST rooms::call;
-        "/api/rooms/{origin}/empty" => POST rooms::empty;
+        "/api/rooms/{origin}/override" => PUT room::set, DELETE room::end;
+        "/api/rooms/{origin}/word" => PUT room::set_word, DELETE room::end_word;
+        "/api/rooms/{origin}/call" => POST room::call;
+        "/api/rooms/{origin}/empty" => POST room::empty;
         "/api/headline" => GET headline;
         "/api/live" => GET live::live;
         "/api/now" => GET live::now;

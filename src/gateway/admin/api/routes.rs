@@ -6,7 +6,6 @@ use actix_web::web::Data;
 use config::{self, RouteAction};
 use serde_json::{Map, Value, json};
 
-use super::maintenance;
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::http::gateway::Gateway;
@@ -28,17 +27,20 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
         // All later routes share one name.
         let route = route.filter(|_| index < MAX_NAMED_ROUTES);
         let cost = route.and(costs.remove(&name));
-        let mut view = view(&gateway, route, name, metrics, &admin.recent.minute);
-        reply::add(&mut view, "cost", cost);
-        view
+        let mut json = route_json(&gateway, route, name, metrics, &admin.recent.minute);
+        reply::add(&mut json, "cost", cost);
+        json
     });
-    let mut view = json!({
+    let mut json = json!({
         "routes": routes.collect::<Vec<_>>(),
         "unrouted": counts::codes(gateway.no_route_metrics()),
     });
-    let of_all = gateway.maintenances().all.as_ref();
-    reply::add(&mut view, "maintenance", of_all.map(maintenance::view));
-    Ok(reply::ok(&view))
+    reply::add(
+        &mut json,
+        "maintenance",
+        gateway.maintenances().all.as_ref(),
+    );
+    Ok(reply::ok(&json))
 }
 
 /// Learned costs of requests, by the name of the route.
@@ -66,7 +68,7 @@ fn costs(gateway: &Gateway) -> HashMap<String, Value> {
 }
 
 /// JSON of a route.
-fn view(
+fn route_json(
     gateway: &Gateway,
     route: Option<&config::Route>,
     name: String,
@@ -84,7 +86,7 @@ fn view(
         RouteAction::Forward(_) | RouteAction::Maintenance { .. } => None,
     });
     let limits = route.map_or(&[][..], |route| &route.limits);
-    let mut view = json!({
+    let mut json = json!({
         "name": Plain::new(&name),
         // Empty if the route refuses its requests.
         "origin": origin.unwrap_or_default(),
@@ -95,6 +97,6 @@ fn view(
         "latency": minute.latency(&LatencySource::Route(name), &metrics.durations.counts()),
     });
     let maintained = route.and_then(|route| gateway.maintenances().of(route));
-    reply::add(&mut view, "maintenance", maintained.map(maintenance::view));
-    view
+    reply::add(&mut json, "maintenance", maintained);
+    json
 }

@@ -12,7 +12,7 @@ use crate::status::headline::words::part;
 use crate::status::plain::Plain;
 
 /// Status of these requests: numbers from clients and to the origin.
-pub(crate) fn view(requests: Labelled) -> Shared {
+pub(crate) fn shared_status(requests: Labelled) -> Shared {
     let count = |counts: fn(SharedOutcome) -> bool| {
         let all = SharedOutcome::ALL.into_iter().filter(|it| counts(*it));
         all.filter_map(|it| requests.get(&Plain::from(it.label())))
@@ -46,8 +46,8 @@ mod tests {
 
     fn received_sent_and_share(counts: &[(&str, u64)]) -> (u64, u64, Option<f64>) {
         let counts = counts.iter().map(|(name, count)| ((*name).into(), *count));
-        let view = view(counts.collect());
-        (view.received, view.sent, view.share)
+        let status = shared_status(counts.collect());
+        (status.received, status.sent, status.share)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Samples of responses that requests share.
 
 use super::sample::{SharedAnswers, SharedSample};
-use super::{answers, view};
+use super::{answers, shared_status};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::{CollapseMetrics, Counts};
 use crate::status::counts::{Labelled, counted};
@@ -27,7 +27,7 @@ impl Shared {
         let now = (counted(metrics.requests.each()), metrics.waits.counts());
         let (requests, waits) = self.origins.since(origin.to_owned(), now);
         SharedSample {
-            shared: view(requests),
+            shared: shared_status(requests),
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
         }

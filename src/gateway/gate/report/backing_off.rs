@@ -117,10 +117,11 @@ fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
 
 /// Settings of a gate that are below the configured ones, or replace them.
 fn less(gate: &GateSample) -> Vec<String> {
-    let other = gate.overridden.as_ref();
-    let rate = other.and_then(|it| it.rate.as_ref()?.as_str().parse::<Rate>().ok());
+    let overridden = gate.overridden.as_ref().map(|it| &it.values);
+    let rate = overridden.and_then(|it| it.rate);
     let whole_rate = rate.map(Rate::per_second).or(gate.rate.file);
-    let permits = other.and_then(|it| it.max_in_flight);
+    let permits = overridden.and_then(|it| it.max_in_flight);
+    let permits = permits.map(|most| most.get() as u64);
     let whole_permits = permits.or(gate.max_in_flight.file);
     let rate = match (gate.rate.now, whole_rate) {
         (Some(now), Some(file)) if now < file => Some(format!(

@@ -4,10 +4,9 @@ use config::Origin;
 use limit::Rate;
 
 use super::sample::ConfiguredAndEffective;
-use crate::gate::{
-    BlockedBy, GateOverride, GateSharing, GateState, OriginGate, PermitSharing, report,
-};
+use crate::gate::{BlockedBy, GateSharing, GateState, OriginGate, PermitSharing, report};
 use crate::http::gateway::Gateway;
+use crate::overrides::overridden_names;
 use crate::status::exposition::table::{Series, Table, labels};
 
 /// A gate with its state at one instant.
@@ -68,13 +67,7 @@ fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
         configured_and_effective(series, report::max_in_flight(it.origin, &it.state));
     });
     table.each("drip_origin_override", "kind", |it| {
-        let has = |part: fn(&GateOverride) -> bool| it.state.overridden.as_ref().is_some_and(part);
-        [
-            ("rate", has(|it| it.rate.is_some())),
-            ("max_in_flight", has(|it| it.max_in_flight.is_some())),
-            ("pause", has(|it| it.is_paused)),
-        ]
-        .map(|(kind, is_on)| (kind, u8::from(is_on)))
+        overridden_names(it.state.overridden.as_ref())
     });
 }
 

@@ -13,14 +13,11 @@ use config::{self, BackoffMode};
 use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 
 use self::sample::{ConfiguredAndEffective, RefusedOperation};
-use super::{
-    BlockedBy, BlockedTimes, GateOutage, GateOverride, GateState, KeyAtGate, PermitSharing,
-};
+use super::{BlockedBy, BlockedTimes, GateOutage, GateState, KeyAtGate, PermitSharing};
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::BackoffReason;
 use crate::status::plain::Plain;
-use crate::status::timestamp::timestamp;
 use crate::zone::StoreError;
 
 /// Classes of a gate, each with its number of waiters.
@@ -57,7 +54,10 @@ pub(crate) fn max_in_flight(
 }
 
 /// Status of the permits that gateways share at an origin.
-pub(crate) fn permits(origin: &config::Origin, sharing: &PermitSharing) -> sample::PermitsStatus {
+pub(crate) fn permits_status(
+    origin: &config::Origin,
+    sharing: &PermitSharing,
+) -> sample::PermitsStatus {
     let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
     let pool = sharing.pool.unwrap_or_default();
     let (withheld, unknown) = pool.withheld_and_unknown();
@@ -112,19 +112,6 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<samp
         slots.or(permits)
     };
     first.or_else(backoff)
-}
-
-/// Status of an override.
-pub(crate) fn overridden(it: &GateOverride) -> sample::GateOverride {
-    sample::GateOverride {
-        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
-        max_in_flight: it.max_in_flight.map(|most| most.get() as u64),
-        pause: it.is_paused,
-        since: timestamp(it.since),
-        until: timestamp(it.until),
-        by: Plain::new(&it.by),
-        owner: it.owner.as_deref().map(Plain::new),
-    }
 }
 
 /// Name of an origin's gate in the log and the history of changes.

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use super::permits::{held_by, permit_shortage, slow_client, waits_for_permits};
 use super::sample::GateSample;
 use crate::origin::report::sample::OriginSample;
-use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
 use crate::status::headline::recent::{Recent, most, sum};
-use crate::status::headline::sample::Suspicion;
 use crate::status::headline::words::{pace, pace_of_units, part, seconds, waiting, whole};
 use crate::status::plain::Plain;
 
@@ -18,7 +17,7 @@ pub(crate) const LONG_WAIT: f64 = 1.0;
 
 /// Returns whether an operator has paused the gate.
 fn is_paused(gate: &GateSample) -> bool {
-    gate.overridden.as_ref().is_some_and(|it| it.pause)
+    gate.overridden.as_ref().is_some_and(|it| it.values.pause)
 }
 
 /// Rule: many clients of one network crowd a gate that has no shares for keys.

@@ -4,28 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::gate::GateOverride;
 use crate::observe::networks::Crowd;
 use crate::status::plain::Plain;
-
-/// Override of a gate's configured values, until it expires or the gateway restarts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct GateOverride {
-    /// Overriding rate; `None`: the configured rate.
-    pub rate: Option<Plain>,
-    /// Overriding maximum of requests in flight; `None`: the configured one.
-    pub max_in_flight: Option<u64>,
-    /// Whether no request departs.
-    pub pause: bool,
-    /// Start, in UTC.
-    pub since: Plain,
-    /// Expiry, in UTC.
-    pub until: Plain,
-    /// Author: the name of a token, or the address of the admin port's client.
-    pub by: Plain,
-    /// Program that renews the override; left out if none does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<Plain>,
-}
 
 /// Operation that the store refuses although it is up: the gate goes on alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -114,9 +95,8 @@ pub struct GateOutage {
 pub struct GateSample {
     /// Number of waiters.
     pub depth: u64,
-    /// Requests that departed since the gateway started; `None` from an older gateway.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub departures: Option<u64>,
+    /// Requests that departed since the gateway started.
+    pub departures: u64,
     /// Rate, in requests a second, or in units if there are costs; `None`: no rate.
     pub rate: ConfiguredAndEffective<f64>,
     /// Whether requests may cost more than 1, so that the rate counts units.

@@ -51,7 +51,7 @@ impl Gates {
         let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         GateSample {
             depth: state.depth as u64,
-            departures: Some(state.departures),
+            departures: state.departures,
             rate: report::rate(settings, &state, Rate::per_second),
             costs: gateway.settings().has_costs(&settings.name),
             max_in_flight: report::max_in_flight(settings, &state),
@@ -61,14 +61,14 @@ impl Gates {
             wait_p99: waits.quantile(0.99).map(seconds),
             left,
             left_after,
-            overridden: state.overridden.as_ref().map(report::overridden),
+            overridden: state.overridden.clone(),
             backing_off: report::backing_off(settings, &state.lowered, clock::now()),
             outage: report::outage(settings, state.outage.as_ref(), clock::now()),
             refused: report::refused(settings, &state),
             permits: state
                 .permits
                 .as_ref()
-                .map(|it| report::permits(settings, it)),
+                .map(|it| report::permits_status(settings, it)),
             classes: report::classes(&state.classes),
             deepest: state
                 .deepest

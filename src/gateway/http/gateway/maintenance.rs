@@ -10,17 +10,10 @@ use config::{Route, RouteAction};
 use limit::Moment;
 
 use super::Gateway;
+use crate::overrides::Override;
 
-/// Maintenance of one route or of all routes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Maintenance {
-    /// Start of the maintenance.
-    pub since: Moment,
-    /// End of the maintenance.
-    pub until: Moment,
-    /// Author: the name of a token, or an address.
-    pub by: String,
-}
+/// Maintenance of one route or of all routes: an override without values.
+pub type Maintenance = Override<()>;
 
 /// All current maintenances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,16 +53,16 @@ impl Maintenances {
     /// Returns whether any maintenance has expired.
     pub(crate) fn any_expired(&self, now: Moment) -> bool {
         let mut all = self.all.iter().chain(self.routes.values());
-        all.any(|it| it.until <= now)
+        all.any(|it| it.has_expired(now))
     }
 
     /// Ends expired maintenances. Returns their targets.
     pub fn take_expired(&mut self, now: Moment) -> Vec<MaintenanceTarget> {
-        let all = self.all.take_if(|it| it.until <= now);
+        let all = self.all.take_if(|it| it.has_expired(now));
         let all = all.map(|_| MaintenanceTarget::AllRoutes);
         let routes = std::mem::take(&mut self.routes).into_iter();
         let expired: BTreeMap<_, _>;
-        (expired, self.routes) = routes.partition(|(_, it)| it.until <= now);
+        (expired, self.routes) = routes.partition(|(_, it)| it.has_expired(now));
         let expired = expired.into_keys().map(MaintenanceTarget::Route);
         all.into_iter().chain(expired).collect()
     }
@@ -155,7 +148,8 @@ mod tests {
         Maintenance {
             since: at(1),
             until: at(seconds),
-            by: "ops".to_owned(),
+            by: "ops".into(),
+            ..Maintenance::default()
         }
     }
 

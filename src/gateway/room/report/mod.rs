@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 use limit::{Rate, RoomCounts};
 
-use super::{OriginRoom, RoomOverride, RoomStatus, RoomWord};
+use super::{OriginRoom, RoomStatus, RoomWord};
 use crate::gate::report::sample::ConfiguredAndEffective;
 use crate::status::counts::counted;
 use crate::status::plain::Plain;
@@ -29,7 +29,11 @@ pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
 }
 
 /// Status of a room, with all counts since it began.
-pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) -> sample::Room {
+pub(crate) fn room_status(
+    room: &OriginRoom,
+    file: &config::Room,
+    status: &RoomStatus,
+) -> sample::Room {
     let RoomStatus { state, limits, .. } = status;
     let admit = (!limits.admit.is_unlimited()).then_some(limits.admit);
     let text = |rate: Rate| Plain::new(&rate.to_string());
@@ -55,29 +59,13 @@ pub(crate) fn view(room: &OriginRoom, file: &config::Room, status: &RoomStatus) 
         opens: limits.opens.map(timestamp),
         events: counted(events(&status.counts)),
         requests: counted(room.metrics().requests.each()),
-        overridden: status.overridden.as_ref().map(overridden),
-        word: status.word.as_ref().map(word),
-    }
-}
-
-/// Status of an override.
-pub(crate) fn overridden(it: &RoomOverride) -> sample::RoomOverride {
-    sample::RoomOverride {
-        sessions: it
-            .sessions
-            .map(|sessions| sessions.map_or(0, sessions_as_u64)),
-        admit: it.admit.map(|admit| {
-            let admit = admit.unwrap_or(Rate::UNLIMITED);
-            Plain::new(&admit.to_string())
-        }),
-        pause: it.is_paused,
-        until: timestamp(it.until),
-        by: Plain::new(&it.by),
+        overridden: status.overridden.clone(),
+        word: status.word.as_ref().map(word_status),
     }
 }
 
 /// Status of a message to waiting visitors.
-pub(crate) fn word(it: &RoomWord) -> sample::RoomWord {
+pub(crate) fn word_status(it: &RoomWord) -> sample::RoomWord {
     sample::RoomWord {
         word: Plain::new(&it.text),
         until: timestamp(it.until),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::gate::report::sample::ConfiguredAndEffective;
+use crate::room::RoomOverride;
 use crate::status::plain::Plain;
 
 /// Waiting room of an origin.
@@ -44,21 +45,6 @@ pub struct Room {
     pub overridden: Option<RoomOverride>,
     /// Operator's message to waiting visitors.
     pub word: Option<RoomWord>,
-}
-
-/// Override of a room's configured values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct RoomOverride {
-    /// Overriding maximum number of sessions. 0: unbounded.
-    pub sessions: Option<u64>,
-    /// Overriding pace of calls, such as `5r/s`, or `none`.
-    pub admit: Option<Plain>,
-    /// Whether calling is paused.
-    pub pause: bool,
-    /// Expiry, in UTC.
-    pub until: Plain,
-    /// Author: the name of a token, or an address.
-    pub by: Plain,
 }
 
 /// Operator's message to waiting visitors.

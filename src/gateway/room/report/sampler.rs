@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use limit::{Moment, RoomCounts};
 
+use super::room_status;
 use super::sample::RoomSample;
-use super::view;
 use crate::room::{OriginRoom, RoomStatus};
 use crate::status::counts::Labelled;
 use crate::status::growth::Before;
@@ -49,14 +49,14 @@ impl Rooms {
     ) -> RoomSample {
         let origin = room.origin();
         let status = room.status(now);
-        let mut view = view(room, file, &status);
-        let counts = (view.events, view.requests);
-        (view.events, view.requests) = self.counts.since(origin.to_owned(), counts);
+        let mut shown = room_status(room, file, &status);
+        let counts = (shown.events, shown.requests);
+        (shown.events, shown.requests) = self.counts.since(origin.to_owned(), counts);
         let past = self.past.entry(origin.to_owned()).or_default();
         let stuck = past.stuck(&status, now);
         let (came_lately, lost_lately) = past.ended(status.counts);
         RoomSample {
-            room: view,
+            room: shown,
             came_lately,
             lost_lately,
             stuck: seconds(stuck),

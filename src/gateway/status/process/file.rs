@@ -1,8 +1,7 @@
 //! Rule for errors and probable mistakes in the configuration file.
 
-use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
 use crate::status::headline::recent::Recent;
-use crate::status::headline::sample::Suspicion;
 use crate::status::headline::words::{count, is, listed, part, whole, whole_seconds};
 use crate::status::plain::Plain;
 use crate::status::sample::{LostKeysSample, Sample};

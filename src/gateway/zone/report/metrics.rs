@@ -7,8 +7,9 @@ use super::stats;
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
+use crate::overrides::overridden_names;
 use crate::status::exposition::table::{Table, labels};
-use crate::zone::{Override, Zone, ZoneStats};
+use crate::zone::{Zone, ZoneStats};
 
 /// A zone with its state at one instant.
 struct ZoneNow<'g> {
@@ -61,14 +62,7 @@ fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
     });
     table.value("drip_zone_rate", |it| it.zone.metrics().rate());
     table.each("drip_zone_override", "kind", |it| {
-        let overrides = it.zone.overrides();
-        let has = |part: fn(&Override) -> bool| overrides.zone.as_ref().is_some_and(part);
-        [
-            ("rate", has(|it| it.rate.is_some())),
-            ("pause", has(|it| it.pause)),
-            ("dry_run", has(|it| it.dry_run.is_some())),
-        ]
-        .map(|(kind, is_on)| (kind, u8::from(is_on)))
+        overridden_names(it.zone.overrides().zone.as_ref())
     });
     table.some("drip_zone_untrusted_proxy", |it| {
         it.has_untrusted_proxy.map(u8::from)

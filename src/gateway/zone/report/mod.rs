@@ -5,7 +5,6 @@ pub(crate) mod keys;
 pub(crate) mod lately;
 pub(crate) mod login;
 pub(crate) mod metrics;
-pub(crate) mod overridden;
 pub(crate) mod rules;
 pub(crate) mod sample;
 pub(crate) mod shared_key;
@@ -19,15 +18,15 @@ use tokio::time::timeout;
 
 use self::lately::RecentRequestsByZone;
 use self::login::is_login;
-use self::sample::{HeavyKey, KeySample, Keyless, ZoneSample};
+use self::sample::{HeavyKey, KeySample, Keyless, Totals, ZoneSample};
 use self::shared_key::{full_key, untrusted_proxy};
 use super::{HeavyKeys, Zone, ZoneStats};
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{Count, Counts, LimitStatus};
+use crate::observe::metrics::{Count, Counts};
 use crate::status::counts::{self, Labelled};
 use crate::status::disconnects::Disconnects;
-use crate::status::growth::Before;
+use crate::status::growth::{Before, growing_fields};
 use crate::status::plain::Plain;
 use crate::status::timestamp::seconds;
 
@@ -51,13 +50,10 @@ pub(crate) struct Zones {
 ///
 /// Requests by outcome; new, evicted and flooded keys; rejections by reason; waits, and waits of
 /// disconnected clients.
-type Counted = (
-    [u64; LimitStatus::ALL.len()],
-    [u64; 3],
-    Labelled,
-    Counts,
-    Counts,
-);
+type Counted = (Totals, [u64; 3], Labelled, Counts, Counts);
+
+growing_fields!(Totals: passed, delayed, rejected, cancelled, rejected_elsewhere, no_key,
+    delayed_dry_run, rejected_dry_run);
 
 impl Zones {
     /// Samples of all zones for the last second, and the keys with the most waiters.
@@ -90,27 +86,25 @@ impl Zones {
         let settings = zone.settings();
         let metrics = zone.metrics();
         let now = (
-            LimitStatus::ALL.map(|status| metrics.statuses.get(status)),
+            counts::totals(|status| metrics.statuses.get(status)),
             [&metrics.new_keys, &metrics.evicted_lru, &metrics.flooded].map(Count::get),
             counts::counted(metrics.rejections.each()),
             metrics.waits.counts(),
             metrics.disconnects.counts(),
         );
-        let (requests, [new_keys, evicted, flooded], rejections, waits, disconnects) =
+        let (totals, [new_keys, evicted, flooded], rejections, waits, disconnects) =
             self.before.since(settings.name.clone(), now);
-        let totals = counts::totals(|status| requests[status as usize]);
-        let ended = totals.passed + totals.delayed + totals.rejected + totals.cancelled;
-        let ended = ended + totals.rejected_elsewhere + totals.no_key;
-        let ended = ended + totals.delayed_dry_run + totals.rejected_dry_run;
+        let (started, ended) = (zone.started(), totals.all());
         let lately = self
             .lately
-            .add(&settings.name, zone.started(), totals.no_key, ended);
+            .add(&settings.name, started, totals.no_key, ended);
         let stats = stats(zone).await?;
         let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         let wait = |q| waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
         let other = overrides.zone.as_ref();
-        let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
+        let rate = other.and_then(|it| it.values.rate);
+        let rate = rate.unwrap_or(settings.rate);
         let names = KeyNames::of(settings);
         let rejected = rejected_keys(zone, Window::Minute).await?;
         // Without a rejection there is no key to name, and no need to ask the workers.
@@ -162,7 +156,7 @@ impl Zones {
             untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
             rejected_keys: heavy_keys(&rejected, settings),
             rejected_now: heavy_keys(&rejected_now, settings),
-            overridden: other.map(overridden::view),
+            overridden: other.cloned(),
             overridden_keys: overrides.keys.len() as u64,
             advice: None,
         };

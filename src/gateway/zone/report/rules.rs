@@ -7,9 +7,8 @@ use super::keys::shared_key;
 use super::sample::{HeavyKey, ZoneSample};
 use crate::gate::report::permits::{full_key, remedy_of_full, whereabouts};
 use crate::gate::report::rules::LONG_WAIT;
-use crate::status::headline::finding::{Cause, Finding, Severity};
+use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
 use crate::status::headline::recent::{Recent, most};
-use crate::status::headline::sample::Suspicion;
 use crate::status::headline::words::{self, count, pace, part, percent, seconds, whole};
 use crate::status::plain::Plain;
 
@@ -232,7 +231,7 @@ fn faster(zone: &ZoneSample, reason: &str) -> String {
 
 /// Rule: requests wait in a zone.
 pub(crate) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
-    if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.pause) {
+    if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.values.pause) {
         return None;
     }
     let name = &zone.name;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::status::plain::Plain;
+use crate::zone::ZoneOverride;
 
 /// Numbers of requests, by outcome.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -27,21 +28,13 @@ pub struct Totals {
     pub rejected_dry_run: u64,
 }
 
-/// Override of configured values, until it expires or the gateway restarts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Override {
-    /// Overriding rate; `None`: the rate of the file, or of the plan.
-    pub rate: Option<Plain>,
-    /// Whether no request leaves the queues.
-    pub pause: bool,
-    /// Overriding dry run; `None`: as the routes are configured.
-    pub dry_run: Option<bool>,
-    /// Start, in UTC.
-    pub since: Plain,
-    /// Expiry, in UTC.
-    pub until: Plain,
-    /// Author: the name of a token, or the address of the admin port's client.
-    pub by: Plain,
+impl Totals {
+    /// Number of all requests.
+    pub fn all(&self) -> u64 {
+        let in_force = self.passed + self.delayed + self.rejected + self.cancelled;
+        let in_dry_run = self.delayed_dry_run + self.rejected_dry_run;
+        in_force + in_dry_run + self.rejected_elsewhere + self.no_key
+    }
 }
 
 /// Sample of a zone for one second.
@@ -124,7 +117,7 @@ pub struct ZoneSample {
     pub untrusted_proxy: Option<Plain>,
     /// Override of the whole zone.
     #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
-    pub overridden: Option<Override>,
+    pub overridden: Option<ZoneOverride>,
     /// Number of keys with an override of their own.
     pub overridden_keys: u64,
     /// Results of other rates, while the headline is about this zone.

@@ -2,28 +2,32 @@
 
 use limit::{Account, DestinationId};
 
-use super::super::{Override, Overrides, SavedKey};
+use super::super::{Overrides, SavedKey, ZoneOverride, ZoneValues};
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
 /// Returns an override that changes nothing.
-fn nothing() -> Override {
-    Override {
-        rate: None,
-        pause: false,
-        dry_run: None,
+fn nothing() -> ZoneOverride {
+    ZoneOverride {
         since: START,
         until: START + Duration::from_secs(3600),
-        by: "test".to_owned(),
+        ..ZoneOverride::default()
     }
 }
 
-fn pause() -> Override {
-    Override {
-        pause: true,
+fn overriding(values: ZoneValues) -> ZoneOverride {
+    ZoneOverride {
+        values,
         ..nothing()
     }
+}
+
+fn pause() -> ZoneOverride {
+    overriding(ZoneValues {
+        pause: true,
+        ..ZoneValues::default()
+    })
 }
 
 impl Bench {
@@ -175,9 +179,11 @@ async fn a_new_configured_rate_in_a_pause_applies_after_it() {
 #[actix::test]
 async fn an_overridden_rate_applies_at_once_and_expires() {
     let bench = Bench::new("1r/s", 10);
-    let faster = |rate: &str| Override {
-        rate: Some(rate.parse().unwrap()),
-        ..nothing()
+    let faster = |rate: &str| {
+        overriding(ZoneValues {
+            rate: Some(rate.parse().unwrap()),
+            ..ZoneValues::default()
+        })
     };
     let mut joins: Vec<_> = (0..10).map(|_| bench.join("a", burst(20))).collect();
     let mut other = bench.joins(10, "b", burst(20)).await;
@@ -275,7 +281,7 @@ async fn the_longest_wait_includes_the_pause() {
 
 #[test]
 fn expired_overrides_end_and_the_rest_stays() {
-    let until = |seconds| Override {
+    let until = |seconds| ZoneOverride {
         until: START + Duration::from_secs(seconds),
         ..pause()
     };

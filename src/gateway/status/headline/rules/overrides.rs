@@ -4,23 +4,26 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{count, listed, part, waiting};
 use crate::origin::report::sample::OriginSample;
+use crate::overrides::{Overridable, Override};
 use crate::room::report::rules::visitors_wait;
-use crate::status::headline::sample::Suspicion;
+use crate::status::headline::finding::Suspicion;
 use crate::status::plain::Plain;
 use crate::status::sample::Sample;
+use crate::status::timestamp::timestamp;
 use crate::zone::report::sample::ZoneSample;
 
 /// Rule: routes are in maintenance.
 pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
-    let it = now.maintenance.as_ref()?;
-    let title = match &it.route {
+    let maintenance = now.maintenance.as_ref()?;
+    let (by, until) = (&maintenance.by, &maintenance.until);
+    let title = match &maintenance.route {
         None => "All routes are in maintenance".to_owned(),
-        Some(route) if it.routes < 2 => format!("{route} is in maintenance"),
-        Some(_) => format!("{} are in maintenance", count(it.routes, "route")),
+        Some(route) if maintenance.routes < 2 => format!("{route} is in maintenance"),
+        Some(_) => format!("{} are in maintenance", count(maintenance.routes, "route")),
     };
     Some(Finding {
         title,
-        evidence: format!("{} set it until {}; requests get 503.", it.by, it.until),
+        evidence: format!("{by} set it until {until}; requests get 503."),
         remedy: "Undo it, or wait until it ends.".to_owned(),
         suspicion: Suspicion::Unnamed,
         ..Finding::new(Cause::Paused, Severity::Warn)
@@ -30,39 +33,29 @@ pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
 /// Rule: a zone has overrides.
 pub(super) fn zone(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let (name, it) = (&zone.name, zone.overridden.as_ref());
-    if let Some(it) = it.filter(|it| it.pause) {
+    if let Some(it) = it.filter(|it| it.values.pause) {
         let title = format!("{name} is paused");
-        return Some(paused(name, title, (&it.by, &it.until), zone.depth));
+        return Some(paused(name, title, it, zone.depth));
     }
-    let rate = it.and_then(|it| it.rate.as_ref());
-    let rate = rate.map(|rate| format!("its rate is {rate}"));
-    let dry_run = it.and_then(|it| it.dry_run);
-    let dry_run = dry_run.map(|on| format!("dry run is {}", if on { "on" } else { "off" }));
-    let keys = count(zone.overridden_keys, "key");
-    let keys = (zone.overridden_keys > 0).then(|| format!("{keys} with numbers of their own"));
-    let until = it.map_or(String::new(), |it| {
-        format!(", until {}, set by {}", it.until, it.by)
-    });
-    overridden(name, name.as_str(), [rate, dry_run, keys], &until)
+    let mut texts = it.map_or(Vec::new(), |it| it.values.texts());
+    if zone.overridden_keys > 0 {
+        let keys = count(zone.overridden_keys, "key");
+        texts.push(format!("{keys} with numbers of their own"));
+    }
+    let end = it.map_or(String::new(), end);
+    (!texts.is_empty()).then(|| overridden(name, name.as_str(), &texts, &end))
 }
 
 /// Rule: a gate has an override.
 pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, gate) = (&origin.name, origin.gate.as_ref()?);
     let it = gate.overridden.as_ref()?;
-    let (by, until) = (&it.by, &it.until);
-    if it.pause {
+    if it.values.pause {
         let title = format!("The gate of {name} is paused");
-        return Some(paused(name, title, (by, until), gate.depth));
+        return Some(paused(name, title, it, gate.depth));
     }
-    let rate = it.rate.as_ref().map(|rate| format!("its rate is {rate}"));
-    let permits = it.max_in_flight;
-    let permits = permits.map(|most| format!("its `max_in_flight` is {most}"));
-    let end = match &it.owner {
-        Some(owner) => format!(", {owner} renews it, set by {by}"),
-        None => format!(", until {until}, set by {by}"),
-    };
-    let found = overridden(name, &format!("The gate of {name}"), [rate, permits], &end)?;
+    let title = format!("The gate of {name}");
+    let found = overridden(name, &title, &it.values.texts(), &end(it));
     Some(match it.owner {
         None => found,
         Some(_) => Finding {
@@ -77,36 +70,36 @@ pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
 pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, room) = (&origin.name, origin.room.as_ref()?);
     let it = room.room.overridden.as_ref()?;
-    let (by, until) = (&it.by, &it.until);
-    if it.pause && room.room.waiting > 0 {
+    if it.values.pause && room.room.waiting > 0 {
         let visitors = visitors_wait(room);
+        let title = format!("Calling is paused in the waiting room of {name} while {visitors}");
         return Some(Finding {
             weight: part(room.room.waiting, 1),
-            title: format!("Calling is paused in the waiting room of {name} while {visitors}"),
-            evidence: format!("{by} paused it until {until}."),
+            evidence: format!("{} paused it until {}.", it.by, timestamp(it.until)),
             remedy: format!("{RESUME} A word tells those who wait why."),
-            ..paused(name, String::new(), (by, until), 0)
+            ..paused(name, title, it, 0)
         });
     }
-    let sessions = it.sessions.map(|it| match it {
-        0 => "its sessions are not bounded".to_owned(),
-        number => format!("it has {}", count(number, "place")),
-    });
-    let admit = it.admit.as_ref();
-    let admit = admit.map(|admit| format!("its pace is {admit}"));
-    let pause = it.pause.then(|| "calling is paused".to_owned());
-    let (title, end) = (
-        format!("The waiting room of {name}"),
-        format!(", until {until}, set by {by}"),
-    );
-    overridden(name, &title, [sessions, admit, pause], &end)
+    let title = format!("The waiting room of {name}");
+    let texts = it.values.texts();
+    Some(overridden(name, &title, &texts, &end(it)))
 }
 
 /// Advice to end a pause.
 const RESUME: &str = "Resume it by undoing the override, or wait until it ends.";
 
-/// Finding for a pause. `by`: author, and expiry.
-fn paused(name: &Plain, title: String, (by, until): (&Plain, &Plain), depth: u64) -> Finding {
+/// Formats the end and the author of an override, as the end of a sentence.
+fn end<V>(overridden: &Override<V>) -> String {
+    let (until, by) = (timestamp(overridden.until), &overridden.by);
+    match &overridden.owner {
+        Some(owner) => format!(", {owner} renews it, set by {by}"),
+        None => format!(", until {until}, set by {by}"),
+    }
+}
+
+/// Finding for a pause of a zone or a gate with `depth` waiters.
+fn paused<V>(name: &Plain, title: String, pause: &Override<V>, depth: u64) -> Finding {
+    let (until, by) = (timestamp(pause.until), &pause.by);
     Finding {
         weight: part(depth, 1),
         title,
@@ -117,19 +110,13 @@ fn paused(name: &Plain, title: String, (by, until): (&Plain, &Plain), depth: u64
     }
 }
 
-/// Finding for overrides; `None` without any. `end`: expiry, and author.
-fn overridden<const N: usize>(
-    name: &Plain,
-    whole: &str,
-    what: [Option<String>; N],
-    end: &str,
-) -> Option<Finding> {
-    let what: Vec<_> = what.into_iter().flatten().collect();
-    (!what.is_empty()).then(|| Finding {
-        title: format!("{whole} is not as in the file"),
-        evidence: format!("{}{end}.", listed(&what)),
+/// Finding for an override with these values. `end`: expiry, and author.
+fn overridden(name: &Plain, subject: &str, values: &[String], end: &str) -> Finding {
+    Finding {
+        title: format!("{subject} is not as in the file"),
+        evidence: format!("{}{end}.", listed(values)),
         remedy: "Undo the override, or write its numbers into the file.".to_owned(),
         suspicion: Suspicion::Unnamed,
         ..Finding::about(name, Cause::Overridden, Severity::Warn)
-    })
+    }
 }

@@ -10,13 +10,12 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::zones::find;
+use super::{find, subject};
 use crate::admin::Admin;
 use crate::admin::author::Author;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::observe::escape::unescape;
 use crate::observe::key_names::{KeyNames, NEW_KEYS_NAME};
-use crate::zone::report::overridden::{subject, view as override_view};
 use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Maximum number of keys in one list.
@@ -27,7 +26,7 @@ const MAX_KEYS: usize = 1_000;
 struct Listing {
     #[serde(default)]
     sort: Sort,
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     limit: usize,
     /// In seconds; `None`: one minute.
     window: Option<u64>,
@@ -84,7 +83,7 @@ impl Listing {
 }
 
 /// Default length of a list.
-fn twenty() -> usize {
+fn default_limit() -> usize {
     20
 }
 
@@ -96,7 +95,7 @@ struct Forgetting {
 }
 
 /// `GET`: lists keys of a zone.
-pub(super) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
+pub(crate) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<String>) -> Answer {
     let expected = format!(
         "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600"
     );
@@ -117,12 +116,11 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     let states = zone.keys(order, limit).await.into_iter();
     let overrides = zone.overrides();
     let keys = states.map(|state| {
-        let mut view = json!({ "key": names.full(&state.key) });
-        add_state(&mut view, &state);
-        reply::add(&mut view, "plan", plans.name_of(&state.key));
-        let overridden = overrides.keys.get(&state.key).map(override_view);
-        reply::add(&mut view, "override", overridden);
-        view
+        let mut json = json!({ "key": names.full(&state.key) });
+        add_state(&mut json, &state);
+        reply::add(&mut json, "plan", plans.name_of(&state.key));
+        reply::add(&mut json, "override", overrides.keys.get(&state.key));
+        json
     });
     Ok(reply::ok(&json!({ "keys": keys.collect::<Vec<_>>() })))
 }
@@ -133,21 +131,21 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
     let names = KeyNames::of(zone.settings());
     let found = zone.heavy_keys(measure, window, limit).await;
     let overrides = zone.overrides();
-    let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?).map(override_view);
+    let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?);
     let keys = found.keys.iter().map(|heavy| {
-        let mut view = json!({
+        let mut json = json!({
             "key": heavy.name.full(names),
             "requests": heavy.requests,
             "rejections": heavy.rejections,
             "wait_seconds": heavy.wait.as_secs_f64(),
         });
-        reply::add(&mut view, "plan", heavy.name.plan(plans));
-        reply::add(&mut view, "override", overridden(&heavy.name));
+        reply::add(&mut json, "plan", heavy.name.plan(plans));
+        reply::add(&mut json, "override", overridden(&heavy.name));
         // The zone may no longer remember the key.
         if let Some(state) = &heavy.state {
-            add_state(&mut view, state);
+            add_state(&mut json, state);
         }
-        view
+        json
     });
     Ok(reply::ok(&json!({
         "window_seconds": match window {
@@ -172,36 +170,36 @@ fn amount(measure: Measure, sum: u64) -> f64 {
 }
 
 /// Adds the present state of a key.
-fn add_state(view: &mut Value, state: &KeyState) {
-    view["depth"] = state.depth.into();
-    view["in_flight"] = state.in_flight.into();
-    view["excess"] = state.excess.into();
-    view["oldest_wait_seconds"] = state.oldest_wait.as_secs_f64().into();
-    view["state"] = if state.active { "active" } else { "parked" }.into();
+fn add_state(json: &mut Value, state: &KeyState) {
+    json["depth"] = state.depth.into();
+    json["in_flight"] = state.in_flight.into();
+    json["excess"] = state.excess.into();
+    json["oldest_wait_seconds"] = state.oldest_wait.as_secs_f64().into();
+    json["state"] = if state.active { "active" } else { "parked" }.into();
     let elsewhere = state.elsewhere;
-    reply::add(view, "in_flight_elsewhere", elsewhere.map(|it| it.permits));
-    reply::add(view, "withheld", elsewhere.map(|it| it.withheld));
+    reply::add(json, "in_flight_elsewhere", elsewhere.map(|it| it.permits));
+    reply::add(json, "withheld", elsewhere.map(|it| it.withheld));
 }
 
 /// `DELETE`: forgets a key.
-pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
+pub(crate) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let forgetting: Forgetting = reply::query(&request, "drop must be true or false")?;
     let gateway = admin.serving()?;
-    let (zone, key) = named(request.uri().path());
+    let (zone, key) = parse_path(request.uri().path());
     let (_, zone) = find(&gateway, &zone)?;
     let waiters = if forgetting.drop {
         Waiters::Rejected
     } else {
         Waiters::Stay
     };
-    let none = || {
+    let no_such_key = || {
         reply::not_found(
             "the zone has no such key; write the key as the list of keys shows it, percent-encoded",
         )
     };
-    let key = unmasked(zone, key.ok_or_else(none)?).await?;
+    let key = unmask(zone, key.ok_or_else(no_such_key)?).await?;
     let subject = subject(zone, Some(&key));
-    let dropped = zone.forget(key, waiters).await.ok_or_else(none)?;
+    let dropped = zone.forget(key, waiters).await.ok_or_else(no_such_key)?;
     let to = match dropped {
         0 => "forgotten".to_owned(),
         dropped => format!("forgotten, waiting requests rejected: {dropped}"),
@@ -211,7 +209,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
 }
 
 /// Resolves a key from a path: the key itself, or the key with this masked name.
-pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
+pub(crate) async fn unmask(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     if !zone.settings().is_masked_name(&named) {
         return Ok(named);
     }
@@ -236,7 +234,7 @@ pub(super) async fn unmasked(zone: &Zone, named: Key) -> Result<Key, Refusal> {
 ///
 /// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
 /// The key is `None` if its text is not a valid escaped key.
-pub(super) fn named(path: &str) -> (String, Option<Key>) {
+pub(crate) fn parse_path(path: &str) -> (String, Option<Key>) {
     let rest = path.strip_prefix("/api/zones/").unwrap_or_default();
     let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));
     let zone = percent_decode_str(zone).decode_utf8_lossy().into_owned();
@@ -271,14 +269,14 @@ mod tests {
             ("/api/zones/z/keys/(new%20keys)", b"(new keys)"),
         ] {
             let expected = ("z".to_owned(), Some(Key::from(key)));
-            assert_eq!(named(path), expected, "{path}");
+            assert_eq!(parse_path(path), expected, "{path}");
         }
         for path in [
             "/api/zones/z/keys/%5C",
             "/api/zones/z/keys/%FF",
             "/api/zones/z/keys/",
         ] {
-            assert_eq!(named(path), ("z".to_owned(), None), "{path}");
+            assert_eq!(parse_path(path), ("z".to_owned(), None), "{path}");
         }
     }
 }

@@ -13,17 +13,17 @@ use limit::{Moment, Rate};
 use serde_json::json;
 
 use crate::admin::Admin;
-use crate::admin::api::body::joined;
 use crate::admin::author::{Author, record};
+use crate::admin::overrides::{self, OverrideTarget};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::room::report::{overridden, word as word_view};
-use crate::room::{OriginRoom, RoomOverride, RoomWord};
+use crate::room::report::word_status;
+use crate::room::{OriginRoom, RoomOverride, RoomValues, RoomWord};
 use crate::status::headline::words::count;
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
 /// Room that a request acts on, its configuration, and the author of the request.
-pub(super) struct Target {
+pub(crate) struct Target {
     /// The room.
     room: Arc<OriginRoom>,
     /// Configured values of the room.
@@ -110,26 +110,38 @@ impl FromRequest for Target {
     }
 }
 
+impl OverrideTarget for Target {
+    type Values = RoomValues;
+
+    const SHOWN_AT: &'static str = "/api/origins";
+
+    fn subject(&self) -> String {
+        subject(&self.room)
+    }
+
+    fn configured(&self) -> RoomValues {
+        RoomValues {
+            sessions: Some(self.file.sessions.map_or(0, NonZeroU32::get)),
+            admit: Some(self.file.admit.unwrap_or(Rate::UNLIMITED)),
+            pause: false,
+        }
+    }
+
+    fn replace(&self, new: Option<RoomOverride>) -> Result<Option<RoomOverride>, Refusal> {
+        Ok(self.room.set_override(new, self.now))
+    }
+}
+
 /// `PUT`: sets the override of a room.
-pub(super) async fn set(target: Target) -> Answer {
-    let Target { room, author, .. } = &target;
+pub(crate) async fn set(target: Target) -> Answer {
+    let Target { author, admin, .. } = &target;
     let requested = body::requested(&target.body, target.now, author.shown())?;
-    let before = room.set_override(Some(requested.clone()), target.now);
-    let from = before.map_or_else(|| in_file(&target.file), |it| what(&it));
-    let (subject, values) = (subject(room), (&*from, &*what(&requested)));
-    author.note_set(&target.admin.history, &subject, values, requested.until);
-    Ok(reply::ok(&overridden(&requested)))
+    overrides::set(&target, &requested, author, &admin.history)
 }
 
 /// `DELETE`: ends the override of a room.
-pub(super) async fn end(target: Target) -> Answer {
-    let Target { room, author, .. } = &target;
-    let ended = room.set_override(None, target.now).ok_or_else(|| {
-        reply::not_found("nothing is overridden here; /api/origins shows what is")
-    })?;
-    let values = (&*what(&ended), &*in_file(&target.file));
-    author.note_undone(&target.admin.history, &subject(room), values);
-    Ok(reply::ok(&overridden(&ended)))
+pub(crate) async fn end(target: Target) -> Answer {
+    overrides::end(&target, &target.author, &target.admin.history)
 }
 
 /// Refusal while the room's store does not respond.
@@ -138,7 +150,7 @@ fn no_store() -> Refusal {
 }
 
 /// `POST`: calls visitors.
-pub(super) async fn call(target: Target) -> Answer {
+pub(crate) async fn call(target: Target) -> Answer {
     let requested = body::count(&target.body)?;
     let before = target.room.status(target.now).state;
     if !before.is_open {
@@ -156,7 +168,7 @@ pub(super) async fn call(target: Target) -> Answer {
 }
 
 /// `POST`: sends all waiting and called visitors away.
-pub(super) async fn empty(target: Target) -> Answer {
+pub(crate) async fn empty(target: Target) -> Answer {
     let word = body::parting_word(&target.body, target.now)?;
     let before = target.room.status(target.now).state;
     // Set the message before the first visitor learns that its position is lost.
@@ -173,41 +185,21 @@ pub(super) async fn empty(target: Target) -> Answer {
 }
 
 /// `PUT`: sets the message to visitors.
-pub(super) async fn set_word(target: Target) -> Answer {
+pub(crate) async fn set_word(target: Target) -> Answer {
     let word = body::word(&target.body, target.now)?;
     target.set_word(Some(&word));
-    Ok(reply::ok(&word_view(&word)))
+    Ok(reply::ok(&word_status(&word)))
 }
 
 /// `DELETE`: ends the message to visitors.
-pub(super) async fn end_word(target: Target) -> Answer {
+pub(crate) async fn end_word(target: Target) -> Answer {
     let ended = target.set_word(None).ok_or_else(|| {
         reply::not_found("this room has no word for waiting visitors; /api/origins shows all rooms")
     })?;
-    Ok(reply::ok(&word_view(&ended)))
+    Ok(reply::ok(&word_status(&ended)))
 }
 
 /// Name of a room in the log and the history of changes.
-pub(in crate::admin) fn subject(room: &OriginRoom) -> String {
+pub(crate) fn subject(room: &OriginRoom) -> String {
     format!("origins.{}.room", room.origin())
-}
-
-/// Formats the configured values.
-fn in_file(file: &config::Room) -> String {
-    let values = RoomOverride {
-        sessions: Some(file.sessions),
-        admit: Some(file.admit),
-        ..RoomOverride::default()
-    };
-    format!("the file: {}", what(&values))
-}
-
-/// Formats the values of an override.
-fn what(it: &RoomOverride) -> String {
-    let (sessions, admit) = (it.sessions, it.admit);
-    joined([
-        sessions.map(|it| format!("sessions {}", it.map_or(0, NonZeroU32::get))),
-        admit.map(|it| format!("admit {}", it.unwrap_or(Rate::UNLIMITED))),
-        it.is_paused.then(|| "paused".to_owned()),
-    ])
 }

@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, ResponseError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::zones::{busy, find};
+use super::{busy, find};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::status::what_if::{OtherNumbers, in_force, replay};
@@ -25,7 +25,7 @@ const REPLAYED_IN: Duration = Duration::from_secs(5);
 static ONE: Semaphore = Semaphore::const_new(1);
 
 /// `POST`: replays the last arrivals with other numbers.
-pub(super) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
+pub(crate) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
     let requested = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_request)?;
@@ -40,16 +40,16 @@ pub(super) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
         let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
         let settings = in_force(&gateway, index);
-        let view = replay(arrivals.in_order(), &settings, index, &requested, deadline)?;
+        let replayed = replay(arrivals.in_order(), &settings, index, &requested, deadline)?;
         let (since, until) = (arrivals.since(), arrivals.until());
         Some(WhatIf {
             since: Duration::from_nanos(since.as_nanos()).as_secs_f64(),
             span_seconds: until.since(since).as_secs_f64(),
-            ..view
+            ..replayed
         })
     });
     match replayed.await {
-        Ok(Some(view)) => Ok(reply::ok(&view)),
+        Ok(Some(replayed)) => Ok(reply::ok(&replayed)),
         Ok(None) => Ok(later(
             "the replay did not end in time; try again when the machine is less busy",
         )),

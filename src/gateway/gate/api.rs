@@ -1,25 +1,32 @@
-//! Overrides of the gate of an origin.
+//! The gate of an origin in the API: its JSON, and its override.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::web::{Bytes, Data, Path};
-use limit::{Moment, Rate};
+use limit::Moment;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::body::{check_line, joined, parse, span, value};
+use super::report::{self, subject};
+use super::{GateOverride, GateSharing, GateValues, OriginGate, OverrideRefusal};
 use crate::admin::Admin;
 use crate::admin::author::Author;
+use crate::admin::body::{check_line, parse, value};
 use crate::admin::find::OWNER;
+use crate::admin::overrides::{self, OverrideTarget};
 use crate::admin::reply::{self, Answer, Refusal};
-use crate::gate::report::{overridden, subject};
-use crate::gate::{GateOverride, OriginGate, OverrideRefusal};
 use crate::http::gateway::Gateway;
 use crate::origin::Origin;
+use crate::status::counts;
+use crate::status::headline::words::part;
+use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 use crate::time::clock;
 
+/// Number of the deepest keys of a gate in a response.
+const DEEPEST: usize = 10;
 /// Maximum number of permits in an override, as in the file.
 const MAX_PERMITS: u64 = 1_000_000_000;
 /// Maximum length of an owner's name, in characters.
@@ -36,8 +43,89 @@ struct OverrideBody {
     r#for: Option<String>,
 }
 
+/// JSON of a gate, for `/api/origins`.
+pub(crate) fn gate_json(
+    gateway: &Gateway,
+    origin: &Origin,
+    gate: &OriginGate,
+    now: Moment,
+) -> Value {
+    let settings = origin.settings();
+    let state = gate.state(DEEPEST);
+    let share = settings.share.map(|zone| gateway.zone(zone).settings());
+    let deepest = state.deepest.iter().map(|(key, depth)| {
+        let mut json = json!({
+            "key": report::key_name(gateway, key),
+            "queue_depth": depth,
+            "share": part(*depth as u64, state.depth as u64),
+        });
+        reply::add(&mut json, "plan", report::plan(gateway, key));
+        json
+    });
+    let mut json = json!({
+        "queue_depth": state.depth,
+        "rate": report::rate(settings, &state, |rate| rate),
+        "max_in_flight": report::max_in_flight(settings, &state),
+        "share": share.map(|zone| Plain::new(&zone.name)),
+        "queue": settings.share.map(|_| settings.queue),
+        "max_queue": settings.max_queue,
+        "classes": report::classes(&state.classes),
+        "rejections": counts::counted(gate.metrics().rejections.each()),
+        "blocked_seconds": report::blocked_seconds(&state.blocked),
+        "backing_off": report::backing_off(settings, &state.lowered, now),
+        "outage": report::outage(settings, state.outage.as_ref(), now),
+        "deepest": deepest.collect::<Vec<_>>(),
+    });
+    reply::add(
+        &mut json,
+        "sharing",
+        state.sharing.as_ref().map(sharing_json),
+    );
+    reply::add(&mut json, "override", state.overridden.as_ref());
+    json
+}
+
+/// JSON of the rate that gateways share at an origin.
+fn sharing_json(sharing: &GateSharing) -> Value {
+    let mut json = json!({
+        "alone": sharing.is_alone,
+        "part": sharing.part,
+        "gateways": sharing.gateways,
+    });
+    let why = sharing.why_alone.as_ref();
+    let reason = why.map(|error| Plain::new(&error.to_string()));
+    reply::add(&mut json, "reason", reason);
+    let remedy = why.map(|error| Plain::new(error.remedy()));
+    reply::add(&mut json, "remedy", remedy);
+    json
+}
+
+/// The gate of an origin.
+impl OverrideTarget for Origin {
+    type Values = GateValues;
+
+    const SHOWN_AT: &'static str = "/api/origins";
+
+    fn subject(&self) -> String {
+        subject(&self.settings().name)
+    }
+
+    fn configured(&self) -> GateValues {
+        let settings = self.settings();
+        GateValues {
+            rate: settings.rate,
+            max_in_flight: settings.max_in_flight,
+            pause: false,
+        }
+    }
+
+    fn replace(&self, new: Option<GateOverride>) -> Result<Option<GateOverride>, Refusal> {
+        Ok(self.gate().and_then(|gate| gate.set_override(new)))
+    }
+}
+
 /// `PUT`: sets or renews the override of a gate.
-pub(super) async fn set(
+pub(crate) async fn set(
     request: HttpRequest,
     admin: Data<Admin>,
     name: Path<String>,
@@ -47,39 +135,26 @@ pub(super) async fn set(
     let (origin, gate) = find(&gateway, &name)?;
     let (author, now) = (Author::of(&request), clock::now());
     let requested = requested(&body, now, author.shown())?;
-    let settings = origin.settings();
-    let fits = requested.check_fits(settings);
-    fits.map_err(|unfit| refusal(&settings.name, unfit))?;
-    let known = gate.overridden();
-    check_owner(known.as_ref(), &requested, now)?;
+    let fits = requested.values.check_fits(origin.settings());
+    fits.map_err(|unfit| refusal(&name, unfit))?;
+    check_owner(gate.overridden().as_ref(), &requested, now)?;
     // A renewal by the owner changes nothing, and would fill the history of changes.
     if gate.renew(&requested) {
-        let it = gate.overridden().unwrap_or(requested);
-        return Ok(reply::ok(&overridden(&it)));
+        let renewed = gate.overridden().unwrap_or(requested);
+        return Ok(reply::ok(&renewed));
     }
-    let before = gate.set_override(Some(requested.clone()));
-    let from = before.map_or_else(|| in_file(settings), |it| what(&it));
-    let (subject, values) = (subject(&settings.name), (&*from, &*what(&requested)));
-    author.note_set(&admin.history, &subject, values, requested.until);
-    Ok(reply::ok(&overridden(&requested)))
+    overrides::set(origin, &requested, &author, &admin.history)
 }
 
 /// `DELETE`: ends the override of a gate.
-pub(super) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<String>) -> Answer {
+pub(crate) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<String>) -> Answer {
     let gateway = admin.serving()?;
-    let (origin, gate) = find(&gateway, &name)?;
-    let author = Author::of(&request);
-    let ended = gate.set_override(None).ok_or_else(|| {
-        reply::not_found("nothing is overridden here; /api/origins shows what is")
-    })?;
-    let settings = origin.settings();
-    let values = (&*what(&ended), &*in_file(settings));
-    author.note_undone(&admin.history, &subject(&settings.name), values);
-    Ok(reply::ok(&overridden(&ended)))
+    let (origin, _) = find(&gateway, &name)?;
+    overrides::end(origin, &Author::of(&request), &admin.history)
 }
 
 /// Finds an origin with its gate by name.
-pub(super) fn find<'g>(
+pub(crate) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
 ) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
@@ -91,14 +166,14 @@ pub(super) fn find<'g>(
 }
 
 /// Finds an origin by name.
-pub(super) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
+pub(crate) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
     let origins = gateway.origins().iter();
     let found = origins.clone().find(|it| it.settings().name == name);
     found.ok_or_else(|| reply::unknown("origin", name, origins.map(|it| &*it.settings().name)))
 }
 
 /// Reason why an origin cannot have an override, and the remedy.
-pub(super) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
+pub(crate) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
     let message = match unfit {
         OverrideRefusal::NoGate => format!(
             "origin {origin:?} has no gate, so nothing can be overridden; give it rate or max_in_flight in the file, such as rate = \"200r/s\" in [origins.{origin}]"
@@ -134,35 +209,27 @@ fn check_owner(
 fn requested(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     let example =
         r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
-    let requested: OverrideBody = parse(body, example)?;
-    let rate = requested.rate.as_deref();
-    let rate = rate.map(|text| value("rate", text)).transpose()?;
-    let max_in_flight = requested.max_in_flight.map(permits).transpose()?;
-    let is_paused = requested.pause.unwrap_or(false);
-    if rate.is_none() && max_in_flight.is_none() && !is_paused {
-        return Err(reply::bad_request(
-            "nothing differs from the file; give rate, max_in_flight or \"pause\": true, or undo an override by DELETE",
-        ));
-    }
-    let owner = requested.owner.map(owner).transpose()?;
+    let body: OverrideBody = parse(body, example)?;
+    let rate = body.rate.as_deref().map(|text| value("rate", text));
+    let values = GateValues {
+        rate: rate.transpose()?,
+        max_in_flight: body.max_in_flight.map(permits).transpose()?,
+        pause: body.pause.unwrap_or(false),
+    };
+    let fields = "rate, max_in_flight or \"pause\": true";
     Ok(GateOverride {
-        rate,
-        max_in_flight,
-        is_paused,
-        since: now,
-        until: now + span(requested.r#for)?,
-        by: by.into(),
-        owner,
+        owner: body.owner.map(owner).transpose()?,
+        ..overrides::requested(values, fields, body.r#for, by, now)?
     })
 }
 
 /// Checks a maximum number of requests in flight.
-fn permits(most: u64) -> Result<NonZeroUsize, Refusal> {
-    let fits = Some(most).filter(|most| *most <= MAX_PERMITS);
-    let permits = fits.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
+fn permits(number: u64) -> Result<NonZeroUsize, Refusal> {
+    let fits = Some(number).filter(|number| *number <= MAX_PERMITS);
+    let permits = fits.and_then(|number| NonZeroUsize::new(usize::try_from(number).ok()?));
     permits.ok_or_else(|| {
         reply::bad_request(format!(
-            "max_in_flight is {most}; it must be from 1 to {MAX_PERMITS}; \"pause\": true lets nothing through"
+            "max_in_flight is {number}; it must be from 1 to {MAX_PERMITS}; \"pause\": true lets nothing through"
         ))
     })
 }
@@ -178,36 +245,12 @@ fn owner(name: String) -> Result<Arc<str>, Refusal> {
     Ok(name.into())
 }
 
-/// Formats the configured values.
-fn in_file(origin: &config::Origin) -> String {
-    let values = values(origin.rate, origin.max_in_flight, false);
-    let values = if values.is_empty() {
-        "no rate"
-    } else {
-        &values
-    };
-    format!("the file: {values}")
-}
-
-/// Formats the values of an override.
-fn what(it: &GateOverride) -> String {
-    values(it.rate, it.max_in_flight, it.is_paused)
-}
-
-/// Formats the values of a gate.
-fn values(rate: Option<Rate>, most: Option<NonZeroUsize>, is_paused: bool) -> String {
-    joined([
-        rate.map(|rate| format!("rate {rate}")),
-        most.map(|most| format!("max_in_flight {most}")),
-        is_paused.then(|| "paused".to_owned()),
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::overrides::Overridable;
 
     #[test]
     fn an_override_has_a_value_and_an_end() {
@@ -217,11 +260,14 @@ mod tests {
             r#"{"rate": "20r/s", "max_in_flight": 4, "pause": true, "owner": "x", "for": "15s"}"#,
         );
         let all = all.unwrap();
-        assert_eq!(all.rate, Some("20r/s".parse().unwrap()));
-        assert_eq!(all.max_in_flight, NonZeroUsize::new(4));
-        assert_eq!((all.is_paused, all.owner.as_deref()), (true, Some("x")));
+        let values = GateValues {
+            rate: Some("20r/s".parse().unwrap()),
+            max_in_flight: NonZeroUsize::new(4),
+            pause: true,
+        };
+        assert_eq!(values.texts(), ["rate 20r/s", "max_in_flight 4", "paused"]);
+        assert_eq!((all.values, all.owner.as_deref()), (values, Some("x")));
         assert_eq!(all.until, now + Duration::from_secs(15));
-        assert_eq!(what(&all), "rate 20r/s, max_in_flight 4, paused");
         for (body, says) in [
             ("", "JSON such as"),
             ("{}", "nothing differs"),

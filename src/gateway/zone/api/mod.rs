@@ -1,4 +1,8 @@
-//! `/api/zones`: zones with their plans and limits.
+//! `/api/zones`: zones with their plans and limits, and acts on them.
+
+pub(crate) mod keys;
+pub(crate) mod overrides;
+pub(crate) mod what_if;
 
 use std::sync::Arc;
 
@@ -10,31 +14,32 @@ use serde_json::{Value, json};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::http::gateway::Gateway;
+use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::MAX_NAMED_ROUTES;
 use crate::status::counts;
 use crate::status::plain::Plain;
-use crate::zone::Zone;
-use crate::zone::report::{overridden, stats};
+use crate::zone::report::stats;
+use crate::zone::{Key, Zone};
 
 /// `GET /api/zones`: all zones.
-pub(super) async fn all(admin: Data<Admin>) -> Answer {
+pub(crate) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let mut zones = Vec::with_capacity(gateway.zones().len());
     for index in 0..gateway.zones().len() {
-        zones.push(view(&gateway, index).await?);
+        zones.push(zone_json(&gateway, index).await?);
     }
     Ok(reply::ok(&json!({ "zones": zones })))
 }
 
 /// `GET /api/zones/{zone}`: one zone.
-pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
+pub(crate) async fn one(admin: Data<Admin>, name: Path<String>) -> Answer {
     let gateway = admin.serving()?;
     let (index, _) = find(&gateway, &name)?;
-    Ok(reply::ok(&view(&gateway, index).await?))
+    Ok(reply::ok(&zone_json(&gateway, index).await?))
 }
 
 /// Finds a zone by name, with its index.
-pub(super) fn find<'g>(
+pub(crate) fn find<'g>(
     gateway: &'g Gateway,
     name: &str,
 ) -> Result<(usize, &'g Arc<Zone>), Refusal> {
@@ -44,25 +49,35 @@ pub(super) fn find<'g>(
     found.ok_or_else(|| reply::unknown("zone", name, zones.map(|it| &*it.settings().name)))
 }
 
+/// Name of a zone or of a key in the log and the history of changes.
+pub(crate) fn subject(zone: &Zone, key: Option<&Key>) -> String {
+    let zone = zone.settings();
+    let name = &zone.name;
+    match key {
+        None => format!("zones.{name}"),
+        Some(key) => format!("zones.{name}, key {}", KeyNames::of(zone).short(key)),
+    }
+}
+
 /// Refusal if a worker does not report its part of a zone in time.
-pub(super) fn busy() -> Refusal {
+pub(crate) fn busy() -> Refusal {
     reply::unavailable("a worker did not answer in time; try again")
 }
 
 /// JSON of a zone.
-async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
+async fn zone_json(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
     let stats = stats(zone).await.ok_or_else(busy)?;
-    let mut view = json!({
+    let mut json = json!({
         "name": Plain::new(&settings.name),
         "key": Plain::new(&settings.key.to_string()),
         "algorithm": settings.algorithm.name(),
         "store": settings.store.word(),
         "on_store_failure": settings.on_store_failure.word(),
-        "rate": settings.rate.to_string(),
+        "rate": settings.rate,
         "max_keys": settings.max_keys,
-        "new_keys": settings.new_keys.map(|rate| rate.to_string()),
+        "new_keys": settings.new_keys,
         "limits": limits(gateway, index),
         "totals": counts::totals(|status| metrics.statuses.get(status)),
         "rejections": counts::counted(metrics.rejections.each()),
@@ -73,26 +88,25 @@ async fn view(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
         "keys": { "active": stats.active, "parked": stats.parked },
     });
     let plans = plans(settings);
-    reply::add(&mut view, "plans", (!plans.is_empty()).then_some(plans));
-    let overridden = zone.overrides().zone.as_ref().map(overridden::view);
-    reply::add(&mut view, "override", overridden);
-    Ok(view)
+    reply::add(&mut json, "plans", (!plans.is_empty()).then_some(plans));
+    reply::add(&mut json, "override", zone.overrides().zone.as_ref());
+    Ok(json)
 }
 
 /// Plans of a zone, in the order of the file.
 fn plans(zone: &config::Zone) -> Vec<Value> {
     let plans = zone.plans.iter().zip(zone.plans.counts());
-    let view = |(plan, keys): (&config::Plan, usize)| {
+    let plan_json = |(plan, keys): (&config::Plan, usize)| {
         json!({
             "plan": Plain::new(&plan.name),
             "keys": keys,
-            "rate": plan.rate.map(|rate| rate.to_string()),
+            "rate": plan.rate,
             "burst": plan.burst,
             "weight": plan.weight,
             "class": plan.class.as_deref().map(Plain::new),
         })
     };
-    plans.map(view).collect()
+    plans.map(plan_json).collect()
 }
 
 /// Limits of routes in a zone, in the order of the file.

@@ -14,15 +14,15 @@ use crate::status::timestamp::timestamp;
 use crate::zone::StoreHealth;
 
 /// `GET /api/store`: the store; `null` without one.
-pub(super) async fn show(admin: Data<Admin>) -> Answer {
+pub(crate) async fn show(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let store = gateway.store_health();
-    let store = store.map(|store| view(&gateway, store, &admin.recent.minute));
+    let store = store.map(|store| store_json(&gateway, store, &admin.recent.minute));
     Ok(reply::ok(&json!({ "store": store })))
 }
 
 /// JSON of the store.
-fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
+fn store_json(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value {
     let outage = store.outage();
     // The URL without its password.
     let url = store.settings().url.to_string();

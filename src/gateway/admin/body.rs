@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::admin::reply::{self, Refusal};
 
 /// Parses a body. The error contains an example of a valid one.
-pub(super) fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         reply::bad_request(format!("the body must be JSON such as {example}: {error}"))
     })
@@ -23,46 +23,41 @@ const MIN_SPAN: Duration = Duration::from_secs(1);
 const MAX_SPAN: (Duration, &str) = (Duration::from_secs(24 * 60 * 60), "24h");
 
 /// Parses a field. The error names the field and its value.
-pub(super) fn value<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, Refusal> {
+pub(crate) fn value<T: FromStr<Err: Display>>(field: &str, text: &str) -> Result<T, Refusal> {
     let value = text.parse();
     value.map_err(|error| reply::bad_request(format!("{field} is {text:?}: {error}")))
 }
 
 /// Checks that a field is one line of at most this number of characters.
-pub(super) fn check_line(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
+pub(crate) fn check_line(field: &str, text: &str, max_length: usize) -> Result<(), Refusal> {
     let length = text.chars().count();
-    if (1..=most).contains(&length) && !text.contains(char::is_control) {
+    if (1..=max_length).contains(&length) && !text.contains(char::is_control) {
         return Ok(());
     }
     Err(reply::bad_request(format!(
-        "{field} must be one line of 1 to {most} characters; it has {length}"
+        "{field} must be one line of 1 to {max_length} characters; it has {length}"
     )))
 }
 
-/// Joins the values of an override.
-pub(super) fn joined<const N: usize>(values: [Option<String>; N]) -> String {
-    values.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
 /// Parses the field `for` of a body.
-pub(super) fn span(text: Option<String>) -> Result<Duration, Refusal> {
+pub(crate) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_request("for is missing: the duration, such as \"for\": \"10m\"")
     })?;
     duration("for", &text, MAX_SPAN, "10m")
 }
 
-/// Parses a duration from a second to `most`, which has this text.
-pub(super) fn duration(
+/// Parses a duration from a second to a maximum, which is given with its text.
+pub(crate) fn duration(
     field: &str,
     text: &str,
-    (most, shown): (Duration, &str),
+    (max, max_text): (Duration, &str),
     example: &str,
 ) -> Result<Duration, Refusal> {
-    let duration = parse_duration(text).filter(|it| (MIN_SPAN..=most).contains(it));
+    let duration = parse_duration(text).filter(|it| (MIN_SPAN..=max).contains(it));
     duration.ok_or_else(|| {
         reply::bad_request(format!(
-            "{field} is {text:?}; it must be from 1s to {shown}, such as {example:?}"
+            "{field} is {text:?}; it must be from 1s to {max_text}, such as {example:?}"
         ))
     })
 }

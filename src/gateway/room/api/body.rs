@@ -1,13 +1,12 @@
 //! Bodies of requests that act on a waiting room.
 
-use std::num::NonZeroU32;
-
 use limit::{MAX_SESSIONS, Moment, Rate};
 use serde::Deserialize;
 
-use crate::admin::api::body::{check_line, parse, span, value};
+use crate::admin::body::{check_line, parse, span, value};
+use crate::admin::overrides;
 use crate::admin::reply::{self, Refusal};
-use crate::room::{RoomOverride, RoomWord};
+use crate::room::{RoomOverride, RoomValues, RoomWord};
 
 /// Maximum length of a message to visitors, in characters.
 const MAX_WORD: usize = 500;
@@ -43,32 +42,25 @@ struct WordBody {
 /// Parses the body of a PUT for an override.
 pub(super) fn requested(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
     let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
-    let requested: OverrideBody = parse(body, example)?;
-    if let Some(sessions) = requested.sessions.filter(|it| *it > MAX_SESSIONS) {
+    let body: OverrideBody = parse(body, example)?;
+    if let Some(sessions) = body.sessions.filter(|it| *it > MAX_SESSIONS) {
         return Err(reply::bad_request(format!(
             "sessions is {sessions}; it must be from 0 to {MAX_SESSIONS}, 0 means unbounded"
         )));
     }
-    let admit = requested.admit.as_deref().map(admit).transpose()?;
-    let is_paused = requested.pause.unwrap_or(false);
-    if requested.sessions.is_none() && admit.is_none() && !is_paused {
-        return Err(reply::bad_request(
-            "nothing differs from the file; give sessions, admit or \"pause\": true, or undo an override by DELETE",
-        ));
-    }
-    Ok(RoomOverride {
-        is_paused,
-        sessions: requested.sessions.map(NonZeroU32::new),
-        admit,
-        until: now + span(requested.r#for)?,
-        by: by.to_owned(),
-    })
+    let values = RoomValues {
+        sessions: body.sessions,
+        admit: body.admit.as_deref().map(admit).transpose()?,
+        pause: body.pause.unwrap_or(false),
+    };
+    let fields = "sessions, admit or \"pause\": true";
+    overrides::requested(values, fields, body.r#for, by, now)
 }
 
 /// Parses a pace in the format of the file.
-fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
+fn admit(text: &str) -> Result<Rate, Refusal> {
     if text == "none" {
-        return Ok(None);
+        return Ok(Rate::UNLIMITED);
     }
     let rate: Rate = value("admit", text)?;
     if rate.per_second() > config::Room::MAX_ADMIT {
@@ -76,7 +68,7 @@ fn admit(text: &str) -> Result<Option<Rate>, Refusal> {
             "admit is {text:?}; a room lets in at most 1000 visitors a second; \"none\" lets them in as fast as sessions become free"
         )));
     }
-    Ok(Some(rate))
+    Ok(rate)
 }
 
 /// Parses the number of visitors to call.
@@ -127,9 +119,12 @@ mod tests {
         let now = Moment::default();
         let read = |body: &str| requested(body.as_bytes(), now, "ops");
         let all = read(r#"{"sessions": 0, "admit": "none", "pause": true, "for": "10m"}"#);
-        let all = all.unwrap();
-        assert_eq!((all.sessions, all.admit), (Some(None), Some(None)));
-        assert!(all.is_paused);
+        let unbounded = RoomValues {
+            sessions: Some(0),
+            admit: Some(Rate::UNLIMITED),
+            pause: true,
+        };
+        assert_eq!(all.unwrap().values, unbounded);
         for (body, says) in [
             ("", "JSON such as"),
             ("{}", "nothing differs"),
