@@ -17,7 +17,6 @@ use crate::collapse::SharedAnswers;
 use crate::gate::OriginGate;
 use crate::http::message::BodyMemory;
 use crate::observe::access::AccessLog;
-use crate::observe::events::Events;
 use crate::observe::metrics::{
     CollapseMetrics, Count, MAX_NAMED_ROUTES, NO_ROUTE, OTHER_ROUTES, Registry, RouteMetrics,
 };
@@ -42,22 +41,20 @@ pub struct Gateway {
     /// Metrics of collapsing, by the origin's index; `None` if no route to the origin collapses.
     collapses: Vec<Option<Arc<CollapseMetrics>>>,
     zones: Vec<Arc<Zone>>,
-    /// Log events, by the zone's index.
-    events: Vec<Arc<Events>>,
-    /// Smallest bursts, by the zone's index. See [`Gateway::least_burst`].
+    /// Smallest burst of the queueing limits in each zone, by the zone's index; `None` without one.
     least_bursts: Vec<Option<u32>>,
     /// Zones that were removed from the file while they had waiters.
     retired: Vec<Arc<Zone>>,
-    /// Gates that were in use when their origin was removed from the file, with its name.
+    /// Gates that were in use when their origin was removed from the file.
     ///
-    /// If the origin returns to the file, it gets the same gate.
+    /// If an origin of the same name returns to the file, it gets this gate.
     retired_gates: Vec<RetiredGate>,
     route_index: RouteIndex,
-    /// Metrics by the route's index. Routes beyond [`MAX_NAMED_ROUTES`] share the last ones.
+    /// Metrics by the route's index. All routes after the first [`MAX_NAMED_ROUTES`] share one.
     routes: Vec<Arc<RouteMetrics>>,
     /// Metrics of requests that matched no route.
     no_route: Arc<RouteMetrics>,
-    /// Classes of the gates, by the origin's index, in the order of the file.
+    /// Names of the gates' classes with their counts, by the origin's index.
     classes: Vec<Vec<(Box<str>, Arc<Count>)>>,
     learned_costs: LearnedCosts,
     access: Option<AccessLog>,
@@ -69,7 +66,7 @@ pub struct Gateway {
     lifecycle: Arc<Lifecycle>,
 }
 
-/// Name of an origin, and its gate.
+/// Name of an origin that was removed from the file, and its gate.
 type RetiredGate = (String, Arc<OriginGate>);
 
 /// State that all versions of the gateway share.
@@ -96,9 +93,9 @@ impl Lifecycle {
     }
 }
 
-/// Returns the store of these settings' shared zones and origins.
+/// Returns the health of the store, if these settings share zones or origins.
 ///
-/// Reuses the existing one if its settings are unchanged.
+/// Reuses `known` if the settings of the store are unchanged.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let during_outage = during_outage(settings)?;
     let health = match known.filter(|known| *known.settings() == settings.redis) {
@@ -119,38 +116,38 @@ fn rooms(
     since: Moment,
 ) -> Vec<Option<Arc<OriginRoom>>> {
     let now = clock::now();
-    let room = |origin: &config::Origin| {
+    let room_of = |origin: &config::Origin| {
         let configured = origin.room.as_ref()?;
         let store = store.filter(|_| configured.store == StoreKind::Redis);
-        let has_its_name = |it: &&Arc<OriginRoom>| it.origin() == origin.name;
-        let known = known.iter().flatten().find(has_its_name);
-        let Some(known) = known.filter(|it| it.is_kept_in(store)) else {
-            if known.is_some() {
-                tracing::warn!(
-                    origin = origin.name,
-                    "room moved to another store: its queue starts empty"
-                );
-            }
-            let room = OriginRoom::new(&origin.name, configured, store, (since, now));
-            return Some(Arc::new(room));
-        };
-        known.retune(configured, now);
-        Some(Arc::clone(known))
+        let is_of_origin = |room: &&Arc<OriginRoom>| room.origin() == origin.name;
+        let known = known.iter().flatten().find(is_of_origin);
+        if let Some(room) = known.filter(|room| room.is_kept_in(store)) {
+            room.retune(configured, now);
+            return Some(Arc::clone(room));
+        }
+        if known.is_some() {
+            tracing::warn!(
+                origin = origin.name,
+                "room moved to another store: its queue starts empty"
+            );
+        }
+        let room = OriginRoom::new(&origin.name, configured, store, (since, now));
+        Some(Arc::new(room))
     };
-    settings.origins.iter().map(room).collect()
+    settings.origins.iter().map(room_of).collect()
 }
 
-/// Returns the metrics of all origins that a route with `collapse` leads to.
+/// Returns the metrics of collapsing, by the origin's index. `None`: no route to it collapses.
 fn collapses(
     settings: &Settings,
     known: &Registry<CollapseMetrics>,
 ) -> Vec<Option<Arc<CollapseMetrics>>> {
-    let is_used = |index| {
+    let collapses = |origin| {
         let mut routes = settings.routes.iter();
-        routes.any(|it| it.collapse.is_some() && it.origin() == Some(index))
+        routes.any(|route| route.collapse.is_some() && route.origin() == Some(origin))
     };
-    let metrics = |(index, it): (usize, &config::Origin)| {
-        is_used(index).then(|| known.get(&it.name, CollapseMetrics::default))
+    let metrics = |(index, origin): (usize, &config::Origin)| {
+        collapses(index).then(|| known.get(&origin.name, CollapseMetrics::default))
     };
     settings.origins.iter().enumerate().map(metrics).collect()
 }
@@ -173,35 +170,18 @@ impl Gateway {
         access: Option<AccessLog>,
         since: Moment,
     ) -> Self {
-        let store_health = store_health(&settings, None);
-        let start = |zone: &config::Zone| {
-            Arc::new(Zone::start(
-                zone.clone(),
-                workers,
-                since,
-                store_health.clone(),
-                Arc::default(),
-            ))
-        };
-        let zones = settings.zones.iter().map(start).collect();
-        let lifecycle = Arc::new(Lifecycle {
+        let lifecycle = Lifecycle {
             spans: Spans::start(&settings),
             ..Lifecycle::default()
-        });
-        let origin = |origin: &config::Origin| Origin::new(origin.clone(), &lifecycle.dialer);
-        let origins = settings.origins.iter().map(origin).collect();
-        let rooms = rooms(&settings, &[], store_health.as_ref(), since);
-        let gateway = Self::new(
-            settings,
-            origins,
-            rooms,
-            zones,
-            access,
-            store_health,
-            lifecycle,
-        );
-        gateway.share_gates(workers, since);
-        gateway
+        };
+        // The first version follows one without routes, zones and origins, as after a reload.
+        let empty = Settings {
+            origins: Vec::new(),
+            zones: Vec::new(),
+            routes: Vec::new(),
+            ..settings.clone()
+        };
+        Self::new(empty, Arc::new(lifecycle)).next(settings, workers, access, since)
     }
 
     /// Connects gates and rooms to the store, where configured. `since`: instant of the new rates.
@@ -217,15 +197,8 @@ impl Gateway {
         }
     }
 
-    fn new(
-        settings: Settings,
-        origins: Vec<Origin>,
-        rooms: Vec<Option<Arc<OriginRoom>>>,
-        zones: Vec<Arc<Zone>>,
-        access: Option<AccessLog>,
-        store_health: Option<Arc<StoreHealth>>,
-        lifecycle: Arc<Lifecycle>,
-    ) -> Self {
+    /// Creates a version that has its routes and their metrics, but no zones and no origins yet.
+    fn new(settings: Settings, lifecycle: Arc<Lifecycle>) -> Self {
         let server = &settings.server;
         lifecycle.dialer.set_keepalive(server.tcp_keepalive);
         lifecycle.body_memory.set_limit(server.buffers.get());
@@ -235,7 +208,6 @@ impl Gateway {
         if settings.routes.len() > routes.len() {
             routes.resize(settings.routes.len(), lifecycle.metrics_of(OTHER_ROUTES));
         }
-        let no_route = lifecycle.metrics_of(NO_ROUTE);
         let collapses = collapses(&settings, &lifecycle.collapse_metrics);
         if collapses.iter().any(Option::is_some) {
             let limit = usize::try_from(server.shared_answers.get()).unwrap_or(usize::MAX);
@@ -246,28 +218,27 @@ impl Gateway {
             shared.retire();
         }
         Self {
-            rooms,
             collapses,
-            classes: origins.iter().map(classes).collect(),
-            learned_costs: learned_costs::costs(&settings, None),
-            origins,
             route_index: RouteIndex::new(&settings.routes),
             least_bursts: settings.least_bursts(),
             settings,
-            events: zones.iter().map(|_| Arc::default()).collect(),
-            zones,
+            routes,
+            no_route: lifecycle.metrics_of(NO_ROUTE),
+            lifecycle,
+            origins: Vec::new(),
+            rooms: Vec::new(),
+            zones: Vec::new(),
             retired: Vec::new(),
             retired_gates: Vec::new(),
-            routes,
-            no_route,
-            access,
-            store_health,
+            classes: Vec::new(),
+            learned_costs: LearnedCosts::new(),
+            access: None,
+            store_health: None,
             maintenances: Maintenances::default(),
-            lifecycle,
         }
     }
 
-    /// Returns the store that zones and origins share; `None` if none is shared.
+    /// Returns the health of the store that zones and origins share; `None` if none is shared.
     pub(crate) fn store_health(&self) -> Option<&StoreHealth> {
         self.store_health.as_deref()
     }
@@ -277,7 +248,9 @@ impl Gateway {
         &self.settings
     }
 
-    /// Returns the route of a request, and its index, as found by [`RouteIndex::find`].
+    /// Returns the first route that matches a request, and the index of the route.
+    ///
+    /// `meets` checks the other conditions of a route. See [`RouteIndex::find`].
     pub fn route(
         &self,
         path: &[u8],
@@ -305,7 +278,7 @@ impl Gateway {
         &self.zones
     }
 
-    /// Returns all zones that may have waiters: those in the file, and removed ones still running.
+    /// Returns the zones of the file, and removed zones that still run. All may have waiters.
     pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
         let retired = self.retired.iter().filter(|zone| !zone.has_ended());
         self.zones.iter().chain(retired)
@@ -314,11 +287,6 @@ impl Gateway {
     /// Returns the sender of spans of sampled requests, if there is a collector.
     pub fn spans(&self) -> Option<&Spans> {
         self.lifecycle.spans.as_ref()
-    }
-
-    /// Returns the log events of a zone by its index.
-    pub fn events(&self, index: usize) -> &Events {
-        &self.events[index]
     }
 
     /// Returns an origin by its index.
@@ -369,31 +337,33 @@ impl Gateway {
     }
 
     /// Returns the routes that lead to an origin, each with the origin's index.
-    fn forwarding(&self) -> impl Iterator<Item = (&Route, usize)> {
+    fn forwarding_routes(&self) -> impl Iterator<Item = (&Route, usize)> {
         let routes = self.settings.routes.iter();
         routes.filter_map(|route| Some((route, route.origin()?)))
     }
 
-    /// Returns whether an origin of some route has an available server, or no route has an origin.
+    /// Returns whether any route can forward: its origin has an available server.
+    ///
+    /// Also returns true if no route forwards.
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
-        let mut routes = self.forwarding();
-        self.forwarding().next().is_none()
+        let mut routes = self.forwarding_routes();
+        self.forwarding_routes().next().is_none()
             || routes.any(|(_, origin)| self.origins[origin].has_server_in(now))
     }
 
     /// Returns whether clients are served during an outage: they wait, or get a stale response.
     pub(crate) fn bridges_outages(&self) -> bool {
-        let waits = self.forwarding().any(|(route, origin)| {
+        let lets_wait = self.forwarding_routes().any(|(route, origin)| {
             let origin = &self.settings.origins[origin];
             let may_wait = route.dry_run || !route.max_wait.is_some_and(|it| it.is_zero());
             origin.holds() && may_wait || origin.room.is_some() && route.room
         });
         let routes = self.settings.routes.iter();
         let mut collapses = routes.filter_map(|it| it.collapse.as_ref());
-        let is_stale_served = collapses.any(|it| !it.stale.is_zero());
-        let has_kept = |shared: &Arc<SharedAnswers>| shared.may_serve(clock::now());
-        waits || is_stale_served && self.shared_answers().is_some_and(has_kept)
+        let serves_stale = collapses.any(|it| !it.stale.is_zero());
+        let has_answer = |shared: &Arc<SharedAnswers>| shared.may_serve(clock::now());
+        lets_wait || serves_stale && self.shared_answers().is_some_and(has_answer)
     }
 
     /// Returns the access log, if there is one.
@@ -419,10 +389,10 @@ impl Gateway {
     /// Returns the leases of all zones and gates to Redis.
     pub async fn give_back_leases(&self) {
         let zones = self.zones.iter().chain(&self.retired);
-        let leases = join_all(zones.map(|zone| zone.give_back_leases()));
+        let of_zones = join_all(zones.map(|zone| zone.give_back_leases()));
         let gates = self.origins.iter().filter_map(Origin::gate);
-        let permits = join_all(gates.map(|gate| gate.give_back_permits()));
-        tokio::join!(leases, permits);
+        let of_gates = join_all(gates.map(|gate| gate.give_back_permits()));
+        tokio::join!(of_zones, of_gates);
     }
 
     /// Rejects all waiters and all later requests.

@@ -12,15 +12,18 @@ use super::answer::{Answer, Rejection};
 use super::join::{Join, Key};
 use super::restart::Paused;
 use super::supervisor::{SupervisorAddress, ZoneSupervisor};
+use crate::observe::events::Events;
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 
-/// Supervisors of a zone, one on each worker, and the metrics that they share.
+/// Supervisors of a zone, one on each worker, and the metrics and log events that they share.
 ///
 /// A key's hash selects its supervisor. All versions of a zone have the same shards.
 pub(super) struct Shards {
     pub(super) supervisors: Box<[SupervisorAddress]>,
     hasher: RandomState,
     pub(super) metrics: Arc<ZoneMetrics>,
+    /// Log events of the zone's requests.
+    pub(super) events: Events,
     pub(super) paused: Paused,
     /// Start of the zone.
     pub(super) started: Moment,
@@ -39,6 +42,7 @@ impl Shards {
             supervisors,
             hasher: RandomState::default(),
             metrics,
+            events: Events::default(),
             paused,
             started,
             retired: AtomicBool::new(false),

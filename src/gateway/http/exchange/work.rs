@@ -40,7 +40,7 @@ impl Forward<'_, '_> {
         if is_answered && self.record.status < 500 && self.record.status != 429 {
             costs.learn(method, took, load.is_quiet);
         }
-        let cost = costs.of_time(took);
+        let cost = costs.cost_of_time(took);
         if !costs.rule().is_shadow && self.record.settle_work(cost, &mut self.used) {
             in_flight.settle(cost);
         }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use config::Route;
+
 use super::Gateway;
 use crate::observe::metrics::{MAX_NAMED_ROUTES, OTHER_ROUTES, RouteMetrics};
 
@@ -11,10 +13,7 @@ impl Gateway {
     /// The last one is that of all routes after the first [`MAX_NAMED_ROUTES`], if there are any.
     pub fn counted_routes(&self) -> impl Iterator<Item = (String, &RouteMetrics)> {
         let routes = &self.settings.routes;
-        let named = routes
-            .iter()
-            .map(config::Route::name)
-            .take(MAX_NAMED_ROUTES);
+        let named = routes.iter().take(MAX_NAMED_ROUTES).map(Route::name);
         let other = (routes.len() > MAX_NAMED_ROUTES).then(|| OTHER_ROUTES.to_owned());
         let metrics = self.routes.iter().map(|metrics| &**metrics);
         named.chain(other).zip(metrics)

@@ -1,6 +1,7 @@
 //! Learned costs of requests, by route and method.
 //!
 //! The cost is learned from the time that the origin takes. `saved` keeps it over a restart.
+//! `exchange::work` measures the time of a request, and `exchange::cost` charges by it.
 
 mod saved;
 
@@ -16,7 +17,7 @@ use super::Gateway;
 
 pub use saved::SavedCost;
 
-/// Methods that have their own cost. All others share the last one.
+/// Methods that have their own cost, and `other`, which all other methods share.
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other",
 ];
@@ -46,8 +47,8 @@ struct RouteWork {
 struct MethodWork {
     /// Learned time in microseconds; 0: nothing learned yet.
     micros: AtomicU32,
-    /// `None` until a request has ended.
-    work: Mutex<Option<Box<Work>>>,
+    /// Computes `micros`; `None` until a request has ended.
+    learner: Mutex<Option<Box<Work>>>,
     /// Number of ended requests.
     requests: AtomicU64,
     /// Total time of all requests at the origin, in microseconds.
@@ -76,7 +77,7 @@ pub struct MethodCost {
     /// `quiet` and `busy`: learned while the origin had few or many requests. `median`: median of
     /// the origin's routes.
     pub source: &'static str,
-    /// Number of requests that have ended since the start.
+    /// Number of requests that have ended since the gateway started.
     pub requests: u64,
     /// Total time of these requests at the origin.
     pub total: Duration,
@@ -84,17 +85,14 @@ pub struct MethodCost {
 
 /// Creates the costs of these settings.
 ///
-/// Times that `known` has learned for a route are kept while the route's origin has the same name.
-pub(super) fn costs(settings: &Settings, known: Option<&Gateway>) -> LearnedCosts {
+/// A route keeps what it has learned in the version `before`, unless its origin has another name.
+pub(super) fn costs(settings: &Settings, before: &Gateway) -> LearnedCosts {
     if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
         return LearnedCosts::new();
     }
-    let known = known.into_iter().flat_map(|gateway| {
-        let learned = gateway.learned_routes();
-        learned.map(|(_, route, costs)| {
-            let origin = origin_name(&gateway.settings, route);
-            ((route.selector(), origin), &costs.work)
-        })
+    let known = before.learned_routes().map(|(_, route, costs)| {
+        let origin = origin_name(&before.settings, route);
+        ((route.selector(), origin), &costs.work)
     });
     let known: HashMap<_, _> = known.collect();
     let works = settings.routes.iter().map(|route| {
@@ -103,7 +101,7 @@ pub(super) fn costs(settings: &Settings, known: Option<&Gateway>) -> LearnedCost
         Some(known.map_or_else(Arc::default, |work| Arc::clone(work)))
     });
     let works: Vec<_> = works.collect();
-    let origin = |index: usize| {
+    let origin_work = |index: usize| {
         let routes = settings.routes.iter().zip(&works);
         let routes = routes.filter(|(route, _)| route.origin() == Some(index));
         let origin = OriginWork {
@@ -113,7 +111,7 @@ pub(super) fn costs(settings: &Settings, known: Option<&Gateway>) -> LearnedCost
         origin.update();
         Arc::new(origin)
     };
-    let origins: Vec<_> = (0..settings.origins.len()).map(origin).collect();
+    let origins: Vec<_> = (0..settings.origins.len()).map(origin_work).collect();
     let costs = settings.routes.iter().zip(&works).map(|(route, work)| {
         Some(RouteCosts {
             rule: *route.cost.learned()?,
@@ -145,12 +143,12 @@ impl Gateway {
 }
 
 impl RouteCosts {
-    /// Returns the charge of a request of this method.
+    /// Returns the charge of a request of this method: 1 while the costs are only shown.
     pub fn charged(&self, method: &[u8]) -> Cost {
         if self.rule.is_shadow {
             return Cost::ONE;
         }
-        self.cost(self.work.of(method))
+        self.cost(self.work.of_method(method))
     }
 
     /// Returns the configured rule.
@@ -159,13 +157,13 @@ impl RouteCosts {
     }
 
     /// Returns the cost of a request that took its origin this long.
-    pub(crate) fn of_time(&self, took: Duration) -> Cost {
+    pub(crate) fn cost_of_time(&self, took: Duration) -> Cost {
         Cost::of_work(took, self.rule.unit, self.rule.max)
     }
 
     /// Counts a request of this method that took its origin this long.
     pub(crate) fn count(&self, method: &[u8], took: Duration) {
-        let work = self.work.of(method);
+        let work = self.work.of_method(method);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         work.requests.fetch_add(1, Ordering::Relaxed);
         work.total.fetch_add(micros, Ordering::Relaxed);
@@ -175,11 +173,11 @@ impl RouteCosts {
     ///
     /// `is_quiet`: whether the origin had few other requests.
     pub(crate) fn learn(&self, method: &[u8], took: Duration, is_quiet: bool) {
-        let work = self.work.of(method);
-        let mut known = work.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
-        if known.learn(took, is_quiet) {
-            let micros = known.learned().map_or(0, |it| it.micros);
+        let work = self.work.of_method(method);
+        let mut learner = work.learner.lock().unwrap_or_else(PoisonError::into_inner);
+        let learner = learner.get_or_insert_default();
+        if learner.learn(took, is_quiet) {
+            let micros = learner.learned().map_or(0, |it| it.micros);
             work.micros.store(micros, Ordering::Relaxed);
             self.origin.update();
         }
@@ -187,39 +185,47 @@ impl RouteCosts {
 
     /// Returns the methods with ended requests, here or before a restart, and their costs.
     pub fn methods(&self) -> impl Iterator<Item = MethodCost> {
-        let all = METHODS.into_iter().zip(&self.work.methods);
-        let all = all.map(|(method, work)| (method, work, work.requests.load(Ordering::Relaxed)));
-        all.filter(|(_, work, requests)| *requests > 0 || work.is_known())
-            .map(|(method, work, requests)| {
+        METHODS
+            .into_iter()
+            .zip(&self.work.methods)
+            .filter_map(|(method, work)| {
+                let requests = work.requests.load(Ordering::Relaxed);
+                if requests == 0 && work.micros.load(Ordering::Relaxed) == 0 {
+                    return None;
+                }
                 let learned = work.learned();
-                let other = match self.origin.median() {
+                let without_own_time = match self.origin.median() {
                     0 => "none",
                     _ => "median",
                 };
-                MethodCost {
+                Some(MethodCost {
                     method,
                     cost: self.cost(work),
                     time: learned.map(LearnedWork::time),
-                    source: learned.map_or(other, LearnedWork::source),
+                source: learned.map_or(without_own_time, LearnedWork::source),
                     requests,
                     total: Duration::from_micros(work.total.load(Ordering::Relaxed)),
-                }
+                })
             })
     }
 
     /// Returns the cost by the learned time, or by the median of the origin's routes.
     fn cost(&self, work: &MethodWork) -> Cost {
-        let own = work.micros.load(Ordering::Relaxed);
-        match if own == 0 { self.origin.median() } else { own } {
+        let own_micros = work.micros.load(Ordering::Relaxed);
+        let micros = match own_micros {
+            0 => self.origin.median(),
+            learned => learned,
+        };
+        match micros {
             0 => Cost::ONE,
-            micros => self.of_time(Duration::from_micros(micros.into())),
+            micros => self.cost_of_time(Duration::from_micros(micros.into())),
         }
     }
 }
 
 impl RouteWork {
     /// Returns the entry of a method, or the shared entry of the other methods.
-    fn of(&self, method: &[u8]) -> &MethodWork {
+    fn of_method(&self, method: &[u8]) -> &MethodWork {
         let (named, other) = self.methods.split_at(METHODS.len() - 1);
         let mut methods = METHODS.iter().zip(named);
         let found = methods.find(|(name, _)| name.as_bytes() == method);
@@ -228,15 +234,10 @@ impl RouteWork {
 }
 
 impl MethodWork {
-    /// Returns whether a time was learned.
-    fn is_known(&self) -> bool {
-        self.micros.load(Ordering::Relaxed) > 0
-    }
-
     /// Returns the learned time and its source.
     fn learned(&self) -> Option<LearnedWork> {
-        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        work.as_ref()?.learned()
+        let learner = self.learner.lock().unwrap_or_else(PoisonError::into_inner);
+        learner.as_ref()?.learned()
     }
 }
 

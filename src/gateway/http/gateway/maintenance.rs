@@ -1,7 +1,7 @@
 //! Maintenance: routes reject requests with 503 for a while, without a change of the file.
 //!
-//! A route in maintenance gets another action in the settings, so requests need no additional
-//! check.
+//! A route in maintenance gets [`RouteAction::Maintenance`] in the settings, so requests need no
+//! additional check.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use limit::Moment;
 
 use super::Gateway;
 use crate::overrides::Override;
+use crate::time::clock;
 
 /// Maintenance of one route or of all routes: an override without values.
 pub type Maintenance = Override<()>;
@@ -87,10 +88,10 @@ impl Maintenances {
     fn apply(&self, routes: &mut [Route]) {
         for route in routes {
             if let Some(origin) = route.origin() {
-                let until = self.of(route).map(|it| it.until);
-                route.action = until.map_or(RouteAction::Forward(origin), |until| {
-                    RouteAction::Maintenance { origin, until }
-                });
+                route.action = match self.of(route).map(|it| it.until) {
+                    None => RouteAction::Forward(origin),
+                    Some(until) => RouteAction::Maintenance { origin, until },
+                };
             }
         }
     }
@@ -112,7 +113,7 @@ impl Gateway {
         maintenances.apply(&mut settings.routes);
         Self {
             maintenances,
-            ..self.next(settings, workers, self.access.clone())
+            ..self.next(settings, workers, self.access.clone(), clock::now())
         }
     }
 

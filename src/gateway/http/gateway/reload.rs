@@ -9,7 +9,7 @@ use config::{self, Settings, Words};
 use futures_util::future::join_all;
 use limit::Moment;
 
-use super::{Gateway, RetiredGate, learned_costs, rooms, store_health};
+use super::{Gateway, RetiredGate, classes, learned_costs, rooms, store_health};
 use crate::observe::access::AccessLog;
 use crate::origin::Origin;
 use crate::time::clock;
@@ -30,38 +30,38 @@ impl Gateway {
         let maintenances = self.maintenances_after(&mut settings.routes);
         Self {
             maintenances,
-            ..self.next(settings, workers, access)
+            ..self.next(settings, workers, access, clock::now())
         }
     }
 
     /// Creates the next version for settings that already include maintenance.
+    ///
+    /// `since`: instant of the file's last change.
     pub(super) fn next(
         &self,
         settings: Settings,
         workers: &[ArbiterHandle],
         access: Option<AccessLog>,
+        since: Moment,
     ) -> Self {
-        let now = clock::now();
         let store_health = store_health(&settings, self.store_health.as_ref());
-        let (zones, retired) = self.reload_zones(&settings, workers, store_health.as_ref(), now);
+        let store = store_health.as_ref();
+        let (zones, retired) = self.reload_zones(&settings, workers, store, since);
         let origins = settings.origins.iter().map(|it| self.reload_origin(it));
-        let origins = origins.collect();
-        let retired_gates = self.retire_origins(&settings);
-        let rooms = rooms(&settings, &self.rooms, store_health.as_ref(), now);
-        let lifecycle = Arc::clone(&self.lifecycle);
-        let mut gateway = Self::new(
-            settings,
+        let origins: Vec<_> = origins.collect();
+        let gateway = Self {
+            retired_gates: self.retire_origins(&settings),
+            rooms: rooms(&settings, &self.rooms, store, since),
+            learned_costs: learned_costs::costs(&settings, self),
+            classes: origins.iter().map(classes).collect(),
             origins,
-            rooms,
             zones,
+            retired,
             access,
             store_health,
-            lifecycle,
-        );
-        (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
-        gateway.follow_events_of(self);
-        gateway.learned_costs = learned_costs::costs(&gateway.settings, Some(self));
-        gateway.share_gates(workers, now);
+            ..Self::new(settings, Arc::clone(&self.lifecycle))
+        };
+        gateway.share_gates(workers, since);
         gateway
     }
 
@@ -71,7 +71,7 @@ impl Gateway {
         settings: &Settings,
         workers: &[ArbiterHandle],
         store_health: Option<&Arc<StoreHealth>>,
-        now: Moment,
+        since: Moment,
     ) -> (Vec<Arc<Zone>>, Vec<Arc<Zone>>) {
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for configured in &settings.zones {
@@ -80,12 +80,12 @@ impl Gateway {
             let zone = if let Some(index) = known.position(|it| it.carries_over_to(configured)) {
                 kept.push(index);
                 let in_flight = settings.in_flight_changes(&self.settings, name);
-                self.zones[index].retune(configured.clone(), in_flight, store, now)
+                self.zones[index].retune(configured.clone(), in_flight, store, since)
             } else {
                 self.log_fresh_start(configured);
-                let same = self.zones_in_use().find(|it| it.settings().name == *name);
-                let metrics = same.map_or_else(Arc::default, |it| Arc::clone(it.metrics()));
-                Zone::start(configured.clone(), workers, now, store, metrics)
+                let namesake = self.zones_in_use().find(|it| it.settings().name == *name);
+                let metrics = namesake.map_or_else(Arc::default, |it| Arc::clone(it.metrics()));
+                Zone::start(configured.clone(), workers, since, store, metrics)
             };
             zones.push(Arc::new(zone));
         }
@@ -127,16 +127,6 @@ impl Gateway {
         }
         retired.retain(|(name, gate)| !is_in_file(name) && gate.is_in_use());
         retired
-    }
-
-    /// Takes over the log events of another version's zones, so that a reload repeats no event.
-    fn follow_events_of(&mut self, other: &Self) {
-        for (zone, events) in self.zones.iter().zip(&mut self.events) {
-            let is_same = |known: &Arc<Zone>| known.settings().name == zone.settings().name;
-            if let Some(known) = other.zones.iter().position(is_same) {
-                *events = Arc::clone(&other.events[known]);
-            }
-        }
     }
 
     /// Logs that a zone starts empty because its algorithm or its store has changed.
@@ -191,7 +181,7 @@ impl Gateway {
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Creates the next version with the same settings and these addresses.
+    /// Creates the next version with the same settings, and these addresses of servers.
     ///
     /// Servers whose address is unchanged keep their state.
     pub fn with_addresses(&self, addresses: Addresses, workers: &[ArbiterHandle]) -> Self {

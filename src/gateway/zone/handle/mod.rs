@@ -27,6 +27,7 @@ use super::store_link::{Paces, RateDivergence, Sharing};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{SupervisorActor, SupervisorAddress, SupervisorId, ZoneSupervisor};
+use crate::observe::events::Events;
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::store::StoreHealth;
 use crate::time::clock;
@@ -324,6 +325,11 @@ impl Zone {
     /// Returns the zone's metrics.
     pub fn metrics(&self) -> &Arc<ZoneMetrics> {
         &self.shards.metrics
+    }
+
+    /// Returns the log events of the zone's requests. A reload keeps them, so it repeats no event.
+    pub fn events(&self) -> &Events {
+        &self.shards.events
     }
 }
 

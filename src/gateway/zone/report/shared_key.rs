@@ -31,7 +31,7 @@ pub(crate) fn untrusted_proxies(
     gateway: &Gateway,
     zone: usize,
 ) -> impl Iterator<Item = Option<IpAddr>> {
-    let several = gateway.events(zone).forwarders.several(clock::now());
+    let several = gateway.zone(zone).events().forwarders.several(clock::now());
     let trusted = &gateway.settings().server.trusted_proxies;
     several.into_iter().filter(|peer| !trusted.contain(*peer))
 }

@@ -33,7 +33,7 @@ pub(super) type DecidedLimit<'r> =
     Result<(LimitVerdict, ZoneAdmission<'r>), (LimitVerdict, Rejection)>;
 
 /// Returns the limits that apply to the request.
-pub(super) fn pending<'p>(
+pub(super) fn pending_limits<'p>(
     gateway: &'p Gateway,
     route: &'p Route,
     info: &'p RequestInfo<'_>,
@@ -44,7 +44,7 @@ pub(super) fn pending<'p>(
     let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.onward()));
     route.limits.iter().filter_map(move |route_limit| {
         let zone = gateway.zone(route_limit.zone).settings();
-        let key = match key::take(zone, info, route) {
+        let key = match key::for_zone(zone, info, route) {
             Ok(key) => key,
             Err(NotLimited::Exempt) => return None,
             Err(NotLimited::NoKey) => {
@@ -54,16 +54,15 @@ pub(super) fn pending<'p>(
             }
         };
         let plan = zone.plans.index_of(&key);
-        let costing = Limit {
+        let limit_with_cost = Limit {
             cost,
             ..route_limit.limit
         };
-        let mut limit = zone.limit_in(plan, costing);
+        let mut limit = zone.limit_in(plan, limit_with_cost);
         if zone.algorithm.queues() {
             limit = limit.with_above_burst(above_burst);
         }
-        // `in_flight` has a queue for each `max_wait` in use, so clients must not choose
-        // `max_wait`.
+        // With `in_flight`, each `max_wait` in use has its own queue, so clients must not choose it.
         if limit.max_wait.is_none() && limit.in_flight.is_none() {
             limit.max_wait = info.call_timeout();
         }
@@ -84,7 +83,7 @@ pub(super) fn pending<'p>(
 }
 
 impl JoinedLimit<'_> {
-    /// Returns the verdict of this limit after the admission `admission`.
+    /// Returns the verdict of this limit after an admission.
     pub(super) fn granted(&self, admission: &ZoneAdmission<'_>) -> LimitVerdict {
         LimitVerdict::granted(self.limit, admission, self.joining.is_dry_run())
     }
@@ -116,7 +115,7 @@ impl PendingLimit {
         }
     }
 
-    /// Joins the zone. Keeps this value, which the verdict needs later.
+    /// Joins the zone. The verdict needs this value later, so it is kept.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
         gateway.zone(self.zone).join(self.join.clone())
     }
@@ -127,14 +126,14 @@ impl PendingLimit {
         LimitVerdict::rejected(limit, self.join.key, rejection, dry_run)
     }
 
-    /// Returns the verdict of this limit after the admission `admission`.
+    /// Returns the verdict of this limit after an admission.
     pub(super) fn granted(self, admission: &ZoneAdmission) -> LimitVerdict {
         LimitVerdict::granted(self.applied(), admission, self.join.dry_run)
     }
 
     /// Returns the limit in the form for response fields.
     fn applied(&self) -> AppliedLimit {
-        AppliedLimit::from(&RouteLimit {
+        AppliedLimit::of(&RouteLimit {
             zone: self.zone,
             limit: self.join.limit,
         })

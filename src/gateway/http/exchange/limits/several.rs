@@ -2,12 +2,14 @@
 //!
 //! The request is admitted only if all zones admit it. Otherwise all charges are refunded.
 
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use config::Route;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use limit::Limit;
 use smallvec::SmallVec;
 
@@ -29,30 +31,33 @@ pub(super) async fn join_all(
         join.limit.in_flight.map(|_| zone.name.as_str())
     };
     pending.sort_by_key(join_order);
-    let at_once = pending.partition_point(|limit| join_order(limit).is_none());
+    // Index of the first limit with `in_flight`.
+    let bounded_from = pending.partition_point(|limit| join_order(limit).is_none());
     // Limits with `in_flight` are not probed: whether a permit will be free cannot be predicted.
-    if at_once > 1
-        && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
+    if bounded_from > 1
+        && let Some((index, rejection)) = probe(gateway, &pending[..bounded_from]).await
     {
         return Err((pending.swap_remove(index), rejection));
     }
-    let joining = pending[..at_once].iter().map(|limit| limit.join(gateway));
-    let mut admissions = match admissions(joining.collect()).await {
+    let joining = pending[..bounded_from]
+        .iter()
+        .map(|limit| limit.join(gateway));
+    let mut admissions = match wait_for_all(joining.collect()).await {
         Ok(admissions) => admissions,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
     // `max_wait` limits the total wait: the time so far is subtracted.
-    let bounded = &mut pending[at_once..];
+    let bounded = &mut pending[bounded_from..];
     for limit in &mut *bounded {
         if let Some(max) = &mut limit.join.limit.max_wait {
             *max = max.saturating_sub(waited());
         }
     }
-    match with_permits(gateway, bounded).await {
+    match join_with_permits(gateway, bounded).await {
         Ok(with_permits) => admissions.0.extend(with_permits.0),
         Err((index, rejection)) => {
             admissions.reject_elsewhere();
-            return Err((pending.swap_remove(at_once + index), rejection));
+            return Err((pending.swap_remove(bounded_from + index), rejection));
         }
     }
     // The verdict with the longest wait is decisive: it is moved to the front.
@@ -72,7 +77,7 @@ pub(super) async fn join_all(
 /// Joins the limits with `in_flight` and takes their permits.
 ///
 /// Returns the first rejection and its index in `bounded` if one rejects.
-async fn with_permits<'r>(
+async fn join_with_permits<'r>(
     gateway: &'r Gateway,
     bounded: &mut [PendingLimit],
 ) -> Result<ZoneAdmissions<'r>, (usize, Rejection)> {
@@ -85,7 +90,7 @@ async fn with_permits<'r>(
         it.join.takes_permits_later = takes_permits_later;
         it.join(gateway)
     });
-    let admissions = admissions(joining.collect()).await?;
+    let admissions = wait_for_all(joining.collect()).await?;
     if !takes_permits_later {
         return Ok(admissions);
     }
@@ -94,28 +99,16 @@ async fn with_permits<'r>(
     Ok(ZoneAdmissions(taken.into()))
 }
 
-/// Probes the zones. Returns the first rejection and its index in `limits`.
+/// Probes the zones. Returns the first rejection that arrives, and its index in `limits`.
 ///
 /// A probe charges nothing.
 async fn probe(gateway: &Gateway, limits: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let probe = |limit: &PendingLimit| gateway.zone(limit.zone).probe(limit.join.clone());
-    let mut probes: Vec<_> = limits.iter().map(|it| Some(Box::pin(probe(it)))).collect();
-    // The first rejection decides, the first in order of those that arrive together.
-    let (index, rejection) = poll_fn(|cx| {
-        for (index, slot) in probes.iter_mut().enumerate() {
-            let outcome = slot.as_mut().map(|probe| probe.as_mut().poll(cx));
-            match outcome {
-                Some(Poll::Ready(Some(rejection))) => return Poll::Ready(Some((index, rejection))),
-                Some(Poll::Ready(None)) => *slot = None,
-                Some(Poll::Pending) | None => {}
-            }
-        }
-        if probes.iter().all(Option::is_none) {
-            return Poll::Ready(None);
-        }
-        Poll::Pending
-    })
-    .await?;
+    let probes = limits.iter().enumerate().map(|(index, limit)| async move {
+        let probe = gateway.zone(limit.zone).probe(limit.join.clone());
+        Some((index, probe.await?))
+    });
+    let probes: FuturesUnordered<_> = probes.collect();
+    let (index, rejection) = probes.filter_map(ready).next().await?;
     for (other, limit) in limits.iter().enumerate() {
         let zone = gateway.zone(limit.zone);
         if other == index {
@@ -146,7 +139,7 @@ impl PendingJoin<'_> {
 }
 
 /// Waits for all joins. Returns the first rejection and its index in `joining` if one rejects.
-async fn admissions<'r>(
+async fn wait_for_all<'r>(
     joining: Vec<Joining<'r>>,
 ) -> Result<ZoneAdmissions<'r>, (usize, Rejection)> {
     let mut joins: Vec<PendingJoin<'r>> = joining.into_iter().map(PendingJoin::Joining).collect();
@@ -183,11 +176,13 @@ async fn admissions<'r>(
     ))
 }
 
-/// Separates the limits in dry run from the enforced ones, if there are both.
+/// Returns the limits that decide, and the limits in dry run beside them.
 ///
-/// An override may set dry run for one of several zones. It must not let the request bypass the
-/// others.
-pub(super) fn set_apart(pending: Vec<PendingLimit>) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
+/// If all limits are in dry run, all decide. An override may set dry run for one of several zones.
+/// It must not let the request bypass the others.
+pub(super) fn split_by_dry_run(
+    pending: Vec<PendingLimit>,
+) -> (Vec<PendingLimit>, Vec<PendingLimit>) {
     let (dry, enforced): (Vec<_>, Vec<_>) = pending.into_iter().partition(|it| it.join.dry_run);
     if enforced.is_empty() {
         (dry, enforced)

@@ -16,7 +16,7 @@ use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::zone::{Key, NEW_KEYS, Prediction, Rejection, ZoneAdmission};
 
-/// A limit as it applied to one request, for its response fields.
+/// A limit as it applied to one request, for the fields of the response.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct AppliedLimit {
     /// Index of the limit's zone.
@@ -25,8 +25,9 @@ pub(in super::super) struct AppliedLimit {
     pub(in super::super) in_flight: Option<NonZeroU32>,
 }
 
-impl From<&RouteLimit> for AppliedLimit {
-    fn from(RouteLimit { zone, limit }: &RouteLimit) -> Self {
+impl AppliedLimit {
+    /// Takes the values of a route's limit.
+    pub(in super::super) fn of(RouteLimit { zone, limit }: &RouteLimit) -> Self {
         Self {
             zone: *zone,
             burst: limit.burst,
@@ -39,7 +40,7 @@ impl From<&RouteLimit> for AppliedLimit {
 #[derive(Debug)]
 pub(in super::super) struct LimitVerdict {
     pub(in super::super) limit: AppliedLimit,
-    /// The request's own key.
+    /// Key of the request, also if it was counted in a shared bucket.
     pub(in super::super) key: Key,
     /// Whether the request was counted in the bucket that unknown keys share.
     pub(in super::super) is_flood: bool,
@@ -90,7 +91,7 @@ impl LimitVerdict {
     }
 
     /// Returns the facts about this limit for the log.
-    pub(super) fn limiting<'r>(&'r self, gateway: &'r Gateway) -> LimitedRequest<'r> {
+    pub(super) fn limited_request<'r>(&'r self, gateway: &'r Gateway) -> LimitedRequest<'r> {
         let zone = gateway.zone(self.limit.zone).settings();
         LimitedRequest {
             zone: &zone.name,
@@ -103,9 +104,9 @@ impl LimitVerdict {
 
     /// Logs that the limit rejected the request.
     pub(super) fn log_rejection(&self, gateway: &Gateway, route: &Route, rejection: &Rejection) {
-        let (limiting, reason) = (self.limiting(gateway), rejection.reason.label());
-        let events = gateway.events(self.limit.zone);
-        events.rejected(&limiting, reason, || route.name());
+        let (request, reason) = (self.limited_request(gateway), rejection.reason.label());
+        let events = gateway.zone(self.limit.zone).events();
+        events.rejected(&request, reason, || route.name());
     }
 }
 

@@ -15,8 +15,8 @@ use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
 use super::Limited;
 use super::admissions::ZoneAdmissions;
-use super::pending::{DecidedLimit, PendingLimit, pending};
-use super::several::{join_all, set_apart, try_out};
+use super::pending::{DecidedLimit, PendingLimit, pending_limits};
+use super::several::{join_all, split_by_dry_run, try_out};
 use super::verdict::{LimitOutcome, LimitVerdict, Verdicts};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
@@ -51,7 +51,7 @@ pub(in super::super) fn begin<'i, 'r>(
     record: &mut RequestRecord<'r>,
 ) -> Begun<'r, impl Future<Output = Decided<'r>> + use<'i, 'r>> {
     let (gateway, pacer, began) = (record.gateway, &record.worker.pacer, record.began);
-    let mut pending = pending(gateway, route, info, record.cost);
+    let mut pending = pending_limits(gateway, route, info, record.cost);
     let first = pending.next();
     let second = (route.limits.len() > 1).then(|| pending.next()).flatten();
     match (first, second) {
@@ -62,7 +62,7 @@ pub(in super::super) fn begin<'i, 'r>(
         (Some(first), None) => match first.join_at_once(gateway) {
             Ok(decided) => {
                 // The zone decided when the request arrived.
-                let decided = of_one(info, record, decided);
+                let decided = log_one(info, record, decided);
                 Begun::Decided(record_decision(route, info, record, decided, began))
             }
             Err(joined) => {
@@ -74,7 +74,7 @@ pub(in super::super) fn begin<'i, 'r>(
             record.limited = Limited::WaitingAtSeveral(first.zone, Key::clone(&first.join.key));
             let all = [first, second].into_iter().chain(pending).collect();
             // Boxed: most routes have one limit.
-            let several = all_of(pacer, gateway, route, info, all, began);
+            let several = decide_several(pacer, gateway, route, info, all, began);
             Begun::Waiting(Some(Box::pin(several)))
         }
     }
@@ -97,25 +97,23 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
                 Ok(admission) => Ok((one.granted(&admission), admission)),
                 Err(rejection) => Err((one.rejected(&rejection), rejection)),
             };
-            of_one(info, record, decided)
+            log_one(info, record, decided)
         } else {
             return Poll::Pending;
         };
-        // An admission has its own instant.
-        let now = if decided.is_ok() {
-            record.began
-        } else {
-            record.now()
-        };
+        // An admission has its own instant, so the clock is read only for a rejection.
+        let now = decided
+            .as_ref()
+            .map_or_else(|_| record.now(), |_| record.began);
         Poll::Ready(record_decision(route, info, record, decided, now))
     })
 }
 
-/// Returns the verdicts of several limits.
+/// Joins several limits, and waits for their decision.
 ///
 /// Limits in dry run beside enforced ones are joined first, because they decide at once. Their
 /// verdicts come last.
-async fn all_of<'r>(
+async fn decide_several<'r>(
     pacer: &Pacer,
     gateway: &'r Gateway,
     route: &'r Route,
@@ -123,7 +121,7 @@ async fn all_of<'r>(
     pending: Vec<PendingLimit>,
     began: Moment,
 ) -> Decided<'r> {
-    let (enforced, tried) = set_apart(pending);
+    let (enforced, tried) = split_by_dry_run(pending);
     let (tried_verdicts, tried_admissions) = try_out(gateway, route, tried).await;
     let waited = || pacer.now().since(began);
     match join_all(gateway, enforced, waited).await {
@@ -146,14 +144,14 @@ async fn all_of<'r>(
 /// Logs a delay by the limit, if there was one.
 fn log_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
     if verdict.status != LimitStatus::Passed {
-        let events = gateway.events(verdict.limit.zone);
-        events.delayed(&verdict.limiting(gateway), now);
+        let events = gateway.zone(verdict.limit.zone).events();
+        events.delayed(&verdict.limited_request(gateway), now);
         note_forwarder(gateway, verdict.limit.zone, info, now);
     }
 }
 
 /// Logs a delay by the request's only limit, and returns its decision as that of all limits.
-fn of_one<'r>(
+fn log_one<'r>(
     info: &RequestInfo<'_>,
     record: &RequestRecord<'_>,
     decided: DecidedLimit<'r>,
@@ -201,7 +199,8 @@ fn record_decision<'r>(
 /// taken from the peer's field. Behind trusted proxies, it is the element to the left of the
 /// client.
 fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: Moment) {
-    if !gateway.zone(zone).settings().key.has_address() {
+    let zone = gateway.zone(zone);
+    if !zone.settings().key.has_address() {
         return;
     }
     let Client { address, trusted } = info.client;
@@ -213,5 +212,5 @@ fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: M
             info.fields().first(FieldName::XForwardedFor)
         }
     };
-    gateway.events(zone).forwarders.note(address, named, now);
+    zone.events().forwarders.note(address, named, now);
 }

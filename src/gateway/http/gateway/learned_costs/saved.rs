@@ -30,13 +30,13 @@ impl Gateway {
         let routes = self.learned_routes_to(origin);
         let saved = routes.flat_map(|(route, costs)| {
             let methods = METHODS.iter().zip(&costs.work.methods);
-            methods.filter_map(|(method, it)| {
-                let work = it.work.lock().unwrap_or_else(PoisonError::into_inner);
+            methods.filter_map(|(method, work)| {
+                let learner = work.learner.lock().unwrap_or_else(PoisonError::into_inner);
                 Some(SavedCost {
                     route: route.name(),
                     selector: checksum(route),
                     method: (*method).to_owned(),
-                    work: work.as_ref()?.save(),
+                    work: learner.as_ref()?.save(),
                 })
             })
         });
@@ -68,13 +68,13 @@ impl RouteCosts {
     /// Restores the saved cost of one method.
     fn restore(&self, saved: &SavedCost) {
         let mut methods = METHODS.iter().zip(&self.work.methods);
-        let Some((_, method)) = methods.find(|(name, _)| **name == saved.method) else {
+        let Some((_, work)) = methods.find(|(name, _)| **name == saved.method) else {
             return;
         };
         let restored = Work::restore(&saved.work);
         let micros = restored.learned().map_or(0, |it| it.micros);
-        *method.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(restored));
-        method.micros.store(micros, Ordering::Relaxed);
+        *work.learner.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(restored));
+        work.micros.store(micros, Ordering::Relaxed);
         self.origin.update();
     }
 }
