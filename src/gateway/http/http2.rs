@@ -25,18 +25,18 @@ pub(crate) fn poll_send(
     is_last: bool,
 ) -> Poll<Result<usize, StreamClosed>> {
     stream.reserve_capacity(bytes.len());
-    let mut room = stream.capacity();
-    if room == 0 {
-        let capacity = ready!(stream.poll_capacity(cx));
-        room = capacity.and_then(Result::ok).ok_or(StreamClosed)?;
+    let mut capacity = stream.capacity();
+    if capacity == 0 {
+        let granted = ready!(stream.poll_capacity(cx));
+        capacity = granted.and_then(Result::ok).ok_or(StreamClosed)?;
     }
-    let count = room.min(bytes.len());
+    let count = capacity.min(bytes.len());
     let data = Bytes::copy_from_slice(&bytes[..count]);
     let sent = stream.send_data(data, is_last && count == bytes.len());
     Poll::Ready(sent.map(|()| count).map_err(|_| StreamClosed))
 }
 
-/// Sends a whole piece as the window allows. `note` gets the bytes that are sent.
+/// Sends a whole piece, in parts as the window allows. `note` gets the bytes of each part.
 ///
 /// `is_last`: the body ends with the piece.
 pub(crate) fn poll_send_piece(
@@ -83,9 +83,9 @@ pub(crate) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
 
 /// Returns the trailers that may be forwarded; `None` if there are none.
 pub(crate) fn trailers(received: Option<&HeaderMap>) -> Option<Trailers> {
-    let mut passing = Trailers::default();
+    let mut trailers = Trailers::default();
     for (name, value) in received.into_iter().flatten() {
-        passing.push(name.as_str().as_bytes(), value.as_bytes());
+        trailers.push(name.as_str().as_bytes(), value.as_bytes());
     }
-    Some(passing).filter(|trailers| !trailers.is_empty())
+    Some(trailers).filter(|trailers| !trailers.is_empty())
 }

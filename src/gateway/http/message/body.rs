@@ -4,7 +4,7 @@ use std::io::Write;
 
 use thiserror::Error;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, CHUNK_HEADROOM};
 use super::chunks::{Chunks, InvalidChunk};
 use super::framing::BodyLength;
 use super::trailers::Trailers;
@@ -34,8 +34,9 @@ pub struct BodyDecoder(State);
 enum State {
     /// Number of bytes that are still to come.
     Length(u64),
-    // Boxed: few bodies are chunked, but every connection would reserve the space.
+    /// Boxed: few bodies are chunked, but every connection would reserve the space.
     Chunked(Box<Chunks>),
+    /// The body ends with the connection.
     UntilClose,
     /// The body is complete. Boxed: few bodies have trailers.
     Over(Option<Box<Trailers>>),
@@ -71,7 +72,7 @@ impl BodyDecoder {
     /// Decodes `bytes`, and moves the body's data to their start.
     ///
     /// Returns the number of data bytes, and the number of `bytes` that belonged to the body. The
-    /// bytes after those belong to the next message.
+    /// remaining ones belong to the next message.
     ///
     /// # Errors
     ///
@@ -90,16 +91,10 @@ impl BodyDecoder {
             State::Chunked(chunks) => {
                 let decoded = chunks.decode(bytes)?;
                 if chunks.is_over() {
-                    match chunks.trailers() {
-                        Ok(trailers) => {
-                            let trailers = (!trailers.is_empty()).then(|| Box::new(trailers));
-                            self.0 = State::Over(trailers);
-                        }
-                        Err(invalid) => {
-                            chunks.set_salvaged(decoded.0);
-                            return Err(invalid.into());
-                        }
-                    }
+                    // The data before malformed trailers is valid.
+                    chunks.salvaged = decoded.0;
+                    let trailers = chunks.trailers()?;
+                    self.0 = State::Over((!trailers.is_empty()).then(|| Box::new(trailers)));
                 }
                 Ok(decoded)
             }
@@ -113,7 +108,7 @@ impl BodyDecoder {
     /// These bytes are valid and at the start of the decoded bytes, so they may be forwarded.
     pub fn salvaged(&self) -> usize {
         match &self.0 {
-            State::Chunked(chunks) => chunks.salvaged(),
+            State::Chunked(chunks) => chunks.salvaged,
             _ => 0,
         }
     }
@@ -144,24 +139,22 @@ impl BodyDecoder {
 /// Encodes a body in its framing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BodyEncoder {
-    chunked: bool,
+    is_chunked: bool,
 }
 
 impl BodyEncoder {
     /// Creates an encoder for a body of this length.
     pub fn new(length: BodyLength) -> Self {
         Self {
-            chunked: length == BodyLength::Chunked,
+            is_chunked: length == BodyLength::Chunked,
         }
     }
 
     /// Appends a piece of the body to `out`.
     pub fn put(self, data: &[u8], out: &mut Buffer) {
-        if self.chunked && !data.is_empty() {
-            // Writing to a buffer does not fail.
-            let _written = write!(out, "{:x}\r\n", data.len());
-            out.put(data);
-            out.put(b"\r\n");
+        if self.is_chunked && !data.is_empty() {
+            let mut line = [0; CHUNK_HEADROOM];
+            out.put_all([size_line(data.len(), &mut line), data, b"\r\n"]);
         } else {
             out.put(data);
         }
@@ -169,30 +162,22 @@ impl BodyEncoder {
 
     /// Frames the whole content of `buffer` as one piece of the body, in place.
     pub fn frame(self, buffer: &mut Buffer) {
-        if !self.chunked || buffer.is_empty() {
+        if !self.is_chunked || buffer.is_empty() {
             return;
         }
-        let mut size = [0; super::buffer::CHUNK_HEADROOM];
-        let length = {
-            let mut room = &mut size[..];
-            let all = room.len();
-            // The length of a buffer fits in eight digits.
-            let _written = write!(room, "{:x}\r\n", buffer.len());
-            all - room.len()
-        };
-        if buffer.has_headroom_for(length) {
-            buffer.put_before(&size[..length]);
+        let mut line = [0; CHUNK_HEADROOM];
+        if buffer.put_before(size_line(buffer.len(), &mut line)) {
             buffer.put(b"\r\n");
         } else {
             let mut framed = Buffer::take();
             self.put(buffer.filled(), &mut framed);
-            std::mem::swap(buffer, &mut framed);
+            *buffer = framed;
         }
     }
 
     /// Appends the end of the body.
     pub fn finish(self, trailers: Option<&Trailers>, out: &mut Buffer) {
-        if !self.chunked {
+        if !self.is_chunked {
             return;
         }
         out.put(b"0\r\n");
@@ -201,6 +186,15 @@ impl BodyEncoder {
         }
         out.put(b"\r\n");
     }
+}
+
+/// Writes the size line of a chunk into `line`. Returns its bytes.
+fn size_line(size: usize, line: &mut [u8; CHUNK_HEADROOM]) -> &[u8] {
+    let mut rest = &mut line[..];
+    // The size of a buffer fits in eight digits.
+    let _written = write!(rest, "{size:x}\r\n");
+    let length = CHUNK_HEADROOM - rest.len();
+    &line[..length]
 }
 
 /// Appends the line of a field whose value is a number.

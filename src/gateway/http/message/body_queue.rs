@@ -46,14 +46,14 @@ impl BodyMemory {
 
     /// Takes a block. Returns whether there was one.
     fn take(&self) -> bool {
-        let most = self.limit() / BLOCK;
+        let max_blocks = self.limit() / BLOCK;
         let taken = (self.blocks).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |blocks| {
-            (blocks < most).then_some(blocks + 1)
+            (blocks < max_blocks).then_some(blocks + 1)
         });
         taken.is_ok()
     }
 
-    /// Returns blocks to the memory.
+    /// Takes blocks back from a queue.
     fn give_back(&self, blocks: usize) {
         self.blocks.fetch_sub(blocks as u64, Ordering::Relaxed);
     }
@@ -67,7 +67,7 @@ pub struct BodyQueue {
     memory: Arc<BodyMemory>,
     pieces: VecDeque<Buffer>,
     /// Maximum number of blocks.
-    limit: usize,
+    max_blocks: usize,
     /// Number of blocks taken from the memory; at least the number of pieces.
     blocks: usize,
     /// Whether the memory had no block at the last attempt.
@@ -75,12 +75,12 @@ pub struct BodyQueue {
 }
 
 impl BodyQueue {
-    /// Creates an empty queue for `limit` bytes, plus the excess of the last piece.
+    /// Creates an empty queue for `limit` bytes, and one block more for the last piece.
     pub fn new(memory: &Arc<BodyMemory>, limit: u64) -> Self {
         Self {
             memory: Arc::clone(memory),
             pieces: VecDeque::new(),
-            limit: usize::try_from(limit.div_ceil(BLOCK) + 1).unwrap_or(usize::MAX),
+            max_blocks: usize::try_from(limit.div_ceil(BLOCK) + 1).unwrap_or(usize::MAX),
             blocks: 0,
             is_refused: false,
         }
@@ -96,7 +96,7 @@ impl BodyQueue {
         if self.blocks > self.pieces.len() {
             return true;
         }
-        if self.blocks >= self.limit {
+        if self.blocks >= self.max_blocks {
             return false;
         }
         let is_taken = self.memory.take();
@@ -126,7 +126,7 @@ impl BodyQueue {
     }
 
     /// Returns the number of blocks that have bytes.
-    pub fn pieces(&self) -> usize {
+    pub fn count_blocks(&self) -> usize {
         self.pieces.len()
     }
 
@@ -138,14 +138,14 @@ impl BodyQueue {
         Some(copy)
     }
 
-    /// Removes the first block, and returns the memory that is not needed any more.
+    /// Removes the first block. Memory that is not needed any more is given back.
     pub fn pop(&mut self) -> Option<Buffer> {
         let first = self.pieces.pop_front();
         self.shrink();
         first
     }
 
-    /// Returns the memory that the pieces do not need.
+    /// Gives back the memory that the pieces do not need.
     pub fn shrink(&mut self) {
         let spare = self.blocks.saturating_sub(self.pieces.len());
         self.memory.give_back(spare);

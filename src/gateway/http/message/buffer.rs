@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Maximum number of bytes that one read puts into a buffer.
 pub const READ_SIZE: usize = 16 * 1024;
-/// Bytes kept free before a body for the size line of a chunk.
+/// Number of bytes kept free before a piece of a body, for the size line of a chunk.
 pub(super) const CHUNK_HEADROOM: usize = 10;
 /// Extra bytes for the fields that a proxy adds to a full head, and for the framing of a chunk.
 const SLACK: usize = 1024;
@@ -36,22 +36,11 @@ struct PoolStats {
 }
 
 impl PoolStats {
-    /// Changes the number of buffers.
-    fn add(&self, more: isize) {
+    /// Changes the number of buffers by `change`.
+    fn add(&self, change: isize) {
         let all = self.all.load(Ordering::Relaxed);
-        self.all
-            .store(all.saturating_add_signed(more), Ordering::Relaxed);
-    }
-
-    /// Returns the counts.
-    fn read(&self) -> BufferStats {
-        let (all, pooled) = (&self.all, &self.pooled);
-        // A buffer may be taken between the two loads.
-        let pooled = pooled.load(Ordering::Relaxed);
-        BufferStats {
-            in_use: all.load(Ordering::Relaxed).saturating_sub(pooled),
-            pooled,
-        }
+        let all = all.saturating_add_signed(change);
+        self.all.store(all, Ordering::Relaxed);
     }
 }
 
@@ -119,19 +108,21 @@ impl Pool {
 /// Returns the number of buffers of all threads of this process.
 pub(crate) fn stats() -> BufferStats {
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut all = BufferStats::default();
+    let mut stats = BufferStats::default();
     for pool in pools.iter().filter_map(Weak::upgrade) {
-        let own = pool.read();
-        all.in_use += own.in_use;
-        all.pooled += own.pooled;
+        let pooled = pool.pooled.load(Ordering::Relaxed);
+        stats.pooled += pooled;
+        // A buffer may be taken between the two loads.
+        stats.in_use += pool.all.load(Ordering::Relaxed).saturating_sub(pooled);
     }
-    all
+    stats
 }
 
 /// Bytes between a read and a write.
 ///
 /// A buffer holds [`READ_SIZE`] bytes and a little more, or as many as a large head needs. When
-/// dropped, it returns to its pool.
+/// dropped, it returns to its pool. The default one takes memory with its first bytes.
+#[derive(Default)]
 pub struct Buffer {
     /// Memory of the buffer. The bytes from `start` to `end` are filled.
     bytes: Vec<u8>,
@@ -154,15 +145,6 @@ impl Buffer {
         let mut piece = Self::take();
         piece.clear_for_body();
         piece
-    }
-
-    /// Returns an empty buffer that takes memory from the pool with its first bytes.
-    pub(crate) fn without_room() -> Self {
-        Self {
-            bytes: Vec::new(),
-            start: 0,
-            end: 0,
-        }
     }
 
     /// Returns the bytes in the buffer.
@@ -188,11 +170,6 @@ impl Buffer {
     /// Returns whether the buffer holds bytes and none were consumed.
     pub(crate) fn is_untouched(&self) -> bool {
         self.start == 0 && !self.is_empty()
-    }
-
-    /// Empties the buffer.
-    pub fn clear(&mut self) {
-        (self.start, self.end) = (0, 0);
     }
 
     /// Empties the buffer, and leaves room before the next bytes for the size of a chunk.
@@ -238,7 +215,7 @@ impl Buffer {
         self.end = end;
     }
 
-    /// Takes or enlarges the memory, so that it has at least `end` bytes.
+    /// Takes memory from the pool, or enlarges it, so that it has at least `end` bytes.
     #[cold]
     fn grow(&mut self, end: usize) {
         if self.bytes.is_empty() {
@@ -253,18 +230,16 @@ impl Buffer {
         self.end + count <= self.bytes.len()
     }
 
-    /// Inserts bytes before the existing ones.
+    /// Inserts bytes before the existing ones. Returns whether there was room for them.
     ///
-    /// There must be [headroom](Self::clear_for_body) for them.
-    pub(super) fn put_before(&mut self, bytes: &[u8]) {
-        let start = self.start - bytes.len();
+    /// There is room for [`CHUNK_HEADROOM`] bytes after [`Self::clear_for_body`].
+    pub(super) fn put_before(&mut self, bytes: &[u8]) -> bool {
+        let Some(start) = self.start.checked_sub(bytes.len()) else {
+            return false;
+        };
         self.bytes[start..self.start].copy_from_slice(bytes);
         self.start = start;
-    }
-
-    /// Returns whether `count` bytes fit before the existing ones.
-    pub(super) fn has_headroom_for(&self, count: usize) -> bool {
-        self.start >= count
+        true
     }
 
     /// Reads up to `limit` bytes, and appends them. Returns their number; 0 at the end.
@@ -325,17 +300,6 @@ impl Drop for Buffer {
         }
         // A thread that is ending has no pool any more.
         let _ended = POOL.try_with(|pool| pool.give_back(bytes));
-    }
-}
-
-impl io::Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.put(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -15,13 +15,13 @@ const MAX_DIGITS: u8 = 15;
 /// Decoder state of a chunked body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
-    at: At,
+    position: Position,
     /// Number of bytes of extensions and trailers so far.
     overhead: usize,
     /// Lines after the last chunk, as received.
     trailers: Vec<u8>,
-    /// Number of data bytes before the invalid byte.
-    salvaged: usize,
+    /// Number of data bytes before the error in the last call of [`Self::decode`].
+    pub(super) salvaged: usize,
 }
 
 /// Error: an invalid byte in a chunked body, or malformed trailers.
@@ -30,36 +30,30 @@ pub(super) struct InvalidChunk;
 
 /// Position of the decoder in the syntax of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum Position {
     /// In the digits of a chunk's size.
-    Size {
-        size: u64,
-        digits: u8,
-    },
-    /// In the blanks after this size. An extension or the end of the line follows.
+    Size { size: u64, digits: u8 },
+    /// In the blanks after a size. An extension or the end of the line follows.
     Blank(u64),
     /// In the extension of a chunk of this size.
     Extension(u64),
-    /// After the carriage return of the line with this size.
+    /// After the carriage return of the line with a chunk's size.
     SizeEnd(u64),
-    /// In the data of a chunk, with the number of its missing bytes.
+    /// In the data of a chunk of which this number of bytes is missing.
     Data(u64),
-    /// After the data: a carriage return is expected.
+    /// After the data of a chunk: a carriage return is expected.
     DataReturn,
-    /// After that: a line feed is expected.
+    /// After the carriage return behind the data: a line feed is expected.
     DataEnd,
-    /// In a line after the last chunk. `empty`: the line has no bytes yet.
-    Trailer {
-        empty: bool,
-    },
+    /// In a line after the last chunk. `is_empty`: the line has no bytes yet.
+    Trailer { is_empty: bool },
     /// After the carriage return of a trailer line.
-    TrailerEnd {
-        empty: bool,
-    },
+    TrailerEnd { is_empty: bool },
+    /// After the empty line that ends the body.
     Over,
 }
 
-impl Default for At {
+impl Default for Position {
     fn default() -> Self {
         Self::Size { size: 0, digits: 0 }
     }
@@ -68,7 +62,7 @@ impl Default for At {
 impl Chunks {
     /// Returns whether the body is complete.
     pub(super) fn is_over(&self) -> bool {
-        self.at == At::Over
+        self.position == Position::Over
     }
 
     /// Decodes the next `bytes`, and moves the data in them to their start.
@@ -77,41 +71,34 @@ impl Chunks {
     pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
         let (mut read, mut data) = (0, 0);
         while read < bytes.len() && !self.is_over() {
-            if let At::Data(left) = self.at {
+            if let Position::Data(left) = self.position {
                 let available = bytes.len() - read;
                 let count = usize::try_from(left).map_or(available, |left| left.min(available));
                 if read != data {
                     bytes.copy_within(read..read + count, data);
                 }
                 (read, data) = (read + count, data + count);
-                self.at = match left - count as u64 {
-                    0 => At::DataReturn,
-                    left => At::Data(left),
+                self.position = match left - count as u64 {
+                    0 => Position::DataReturn,
+                    left => Position::Data(left),
                 };
             } else {
                 let byte = bytes[read];
-                if matches!(self.at, At::Trailer { .. } | At::TrailerEnd { .. }) {
+                if matches!(
+                    self.position,
+                    Position::Trailer { .. } | Position::TrailerEnd { .. }
+                ) {
                     self.trailers.push(byte);
                 }
                 let Some(next) = self.step(byte) else {
                     self.salvaged = data;
                     return Err(InvalidChunk);
                 };
-                self.at = next;
+                self.position = next;
                 read += 1;
             }
         }
         Ok((data, read))
-    }
-
-    /// Returns the number of data bytes that the last call decoded before the invalid byte.
-    pub(super) fn salvaged(&self) -> usize {
-        self.salvaged
-    }
-
-    /// Sets the number of data bytes before an error in the trailers.
-    pub(super) fn set_salvaged(&mut self, data: usize) {
-        self.salvaged = data;
     }
 
     /// Returns the trailers of a complete body.
@@ -123,40 +110,39 @@ impl Chunks {
         }
     }
 
-    /// Returns the state after the next byte; `None` if the byte is invalid.
-    fn step(&mut self, byte: u8) -> Option<At> {
-        if matches!(
-            self.at,
-            At::Blank(_) | At::Extension(_) | At::Trailer { .. }
-        ) {
+    /// Returns the position after the next byte; `None` if the byte is invalid.
+    fn step(&mut self, byte: u8) -> Option<Position> {
+        use Position::{
+            Blank, Data, DataEnd, DataReturn, Extension, Over, Size, SizeEnd, Trailer, TrailerEnd,
+        };
+
+        if matches!(self.position, Blank(_) | Extension(_) | Trailer { .. }) {
             self.overhead += 1;
             if self.overhead > MAX_OVERHEAD {
                 return None;
             }
         }
-        match (self.at, byte) {
-            (At::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
+        match (self.position, byte) {
+            (Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
                 let digit = char::from(byte).to_digit(16)?;
-                Some(At::Size {
+                Some(Size {
                     size: size * 16 + u64::from(digit),
                     digits: digits + 1,
                 })
             }
-            (At::Size { digits: 0, .. }, _) => None,
-            (At::Size { size, .. } | At::Blank(size) | At::Extension(size), b'\r') => {
-                Some(At::SizeEnd(size))
-            }
-            (At::Size { size, .. } | At::Blank(size), b' ' | b'\t') => Some(At::Blank(size)),
-            (At::Size { size, .. } | At::Blank(size), b';')
-            | (At::Extension(size), b'\t' | b' '..=0x7e | 0x80..) => Some(At::Extension(size)),
-            (At::SizeEnd(left @ 1..), b'\n') => Some(At::Data(left)),
-            (At::DataReturn, b'\r') => Some(At::DataEnd),
-            (At::DataEnd, b'\n') => Some(At::default()),
-            (At::Trailer { empty }, b'\r') => Some(At::TrailerEnd { empty }),
-            (At::Trailer { .. }, _) if byte != b'\n' => Some(At::Trailer { empty: false }),
-            (At::TrailerEnd { empty: true }, b'\n') => Some(At::Over),
-            (At::SizeEnd(0) | At::TrailerEnd { empty: false }, b'\n') => {
-                Some(At::Trailer { empty: true })
+            (Size { digits: 0, .. }, _) => None,
+            (Size { size, .. } | Blank(size) | Extension(size), b'\r') => Some(SizeEnd(size)),
+            (Size { size, .. } | Blank(size), b' ' | b'\t') => Some(Blank(size)),
+            (Size { size, .. } | Blank(size), b';')
+            | (Extension(size), b'\t' | b' '..=0x7e | 0x80..) => Some(Extension(size)),
+            (SizeEnd(left @ 1..), b'\n') => Some(Data(left)),
+            (DataReturn, b'\r') => Some(DataEnd),
+            (DataEnd, b'\n') => Some(Position::default()),
+            (Trailer { is_empty }, b'\r') => Some(TrailerEnd { is_empty }),
+            (Trailer { .. }, _) if byte != b'\n' => Some(Trailer { is_empty: false }),
+            (TrailerEnd { is_empty: true }, b'\n') => Some(Over),
+            (SizeEnd(0) | TrailerEnd { is_empty: false }, b'\n') => {
+                Some(Trailer { is_empty: true })
             }
             _ => None,
         }

@@ -17,14 +17,14 @@ pub fn with_date<T>(now: Moment, put: impl FnOnce(&[u8]) -> T) -> T {
     SHOWN.with_borrow_mut(|(shown, text)| {
         if *shown != second {
             *shown = second;
-            *text = written(second);
+            *text = format_date(second);
         }
         put(text.as_bytes())
     })
 }
 
 /// Formats a second as in a `Date` field.
-fn written(second: u64) -> String {
+fn format_date(second: u64) -> String {
     let second = i64::try_from(second).unwrap_or_default();
     let moment = Timestamp::from_second(second).unwrap_or_default();
     let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&moment);

@@ -1,5 +1,7 @@
 //! Names of fields that the gateway reads or replaces.
 
+use super::fields::strip_start;
+
 /// Name of a field, as far as the gateway reads or replaces the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -34,7 +36,7 @@ pub enum FieldName {
     Hop,
     /// A precondition, or a range: `If-Match`, `If-Range`, `Range` (RFC 9110, sections 13 and 14).
     ///
-    /// Also such a name with another character instead of `-`, as for [`Self::Origination`].
+    /// Also such a name with another character instead of `-`. See [`Self::Origination`].
     Precondition,
     /// `Proxy-Authorization`
     ProxyAuthorization,
@@ -140,7 +142,7 @@ impl FieldName {
     /// Returns whether the field is forwarded even if `Connection` lists it.
     ///
     /// Without such a field the message would have another meaning.
-    pub(crate) fn is_kept(self) -> bool {
+    pub(crate) fn is_always_forwarded(self) -> bool {
         matches!(
             self,
             Self::Authorization | Self::ContentLength | Self::Cookie | Self::Host
@@ -159,26 +161,26 @@ fn is<const N: usize>(name: &[u8], known: &[u8; N]) -> bool {
         return false;
     };
     // The first byte distinguishes most names. The other bytes are compared without a branch each.
-    let differs = |(one, other): (&u8, &u8)| one.to_ascii_lowercase() ^ other;
-    let mut differences = name.iter().zip(known).map(differs);
+    let difference = |(byte, known): (&u8, &u8)| byte.to_ascii_lowercase() ^ known;
+    let mut differences = name.iter().zip(known).map(difference);
     differences.next() == Some(0) && differences.fold(0, |all, it| all | it) == 0
 }
 
 /// Returns whether a name is `X-RateLimit`, `X-Rate-Limit`, or begins with one of them and `-`.
 fn is_x_ratelimit(name: &[u8]) -> bool {
     [&b"x-ratelimit"[..], b"x-rate-limit"].iter().any(|known| {
-        let start = name.get(..known.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(known))
-            && matches!(name.get(known.len()), None | Some(b'-'))
+        let rest = strip_start(name, known);
+        rest.is_some_and(|rest| matches!(rest, [] | [b'-', ..]))
     })
 }
 
-/// Returns whether a name begins like `known`, with any character that is not alphanumeric as `-`.
+/// Returns whether a name equals `known`, up to the length of the shorter one.
 ///
-/// `known` is in lower case. Some origins read all such characters alike.
+/// Any character that is not alphanumeric counts as `-`, because some origins read all of them
+/// alike. `known` is in lower case.
 pub(crate) fn is_like(name: &[u8], known: &[u8]) -> bool {
-    let same = |(one, other): (&u8, &u8)| {
-        one.eq_ignore_ascii_case(other) || (*other == b'-' && !one.is_ascii_alphanumeric())
+    let is_same = |(byte, known): (&u8, &u8)| {
+        byte.eq_ignore_ascii_case(known) || (*known == b'-' && !byte.is_ascii_alphanumeric())
     };
-    name.iter().zip(known).all(same)
+    name.iter().zip(known).all(is_same)
 }

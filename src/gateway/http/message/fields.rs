@@ -21,7 +21,7 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) fn new(start: usize, length: usize) -> Self {
-        // Heads are far shorter: the configuration limits their size to a few MB.
+        // Heads are far shorter than 4 GB: the configuration limits them to a few MB.
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             start: narrow(start),
@@ -184,20 +184,18 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Returns the values of the fields with names of this length that match `are_meant`.
-    ///
-    /// The values are in order.
+    /// Returns the values of the fields whose name has this length and meets `is_name`, in order.
     ///
     /// Most names have another length, so they are not read.
     pub fn named_by(
         self,
         length: usize,
-        are_meant: impl Fn(&[u8]) -> bool,
+        is_name: impl Fn(&[u8]) -> bool,
     ) -> impl Iterator<Item = &'a [u8]> {
         self.table
             .iter()
             .filter(move |field| usize::from(field.name_length) == length)
-            .filter(move |field| are_meant(field.name().in_bytes(self.head)))
+            .filter(move |field| is_name(field.name().in_bytes(self.head)))
             .map(move |field| field.value.in_bytes(self.head))
     }
 
@@ -217,21 +215,28 @@ impl<'a> Fields<'a> {
     /// Returns whether `Connection` lists this field, so that the field is not forwarded.
     pub fn is_listed_in_connection(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
-            && !known.is_kept()
+            && !known.is_always_forwarded()
             && self.lists(FieldName::Connection, name)
     }
 }
 
-/// Returns a text that consists of digits only, at least one.
+/// Returns the text if it consists of digits only, at least one.
 pub(crate) fn decimal(text: &[u8]) -> Option<&str> {
     let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     str::from_utf8(text).ok().filter(|_| is_number)
 }
 
-/// Returns the only value; `None` if there is none, or if programs differ in which one they read.
+/// Returns the only value; `None` if there is none or several: programs differ in which they read.
 pub(crate) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next();
     first.filter(|_| values.next().is_none())
+}
+
+/// Returns the rest of a text that begins with `start`, ignoring case; `None` if it does not.
+#[inline]
+pub(crate) fn strip_start<'a>(text: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
+    let (beginning, rest) = text.split_at_checked(start.len())?;
+    beginning.eq_ignore_ascii_case(start).then_some(rest)
 }
 
 /// Removes the blanks around a text (RFC 9110, section 5.5).

@@ -54,7 +54,7 @@ pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, Ba
     let length = match lengths.next() {
         // `3` and `03` differ, too: only one of them is forwarded.
         Some(first) if lengths.all(|other| other == first) => {
-            Some(number(first).ok_or(BadRequest::Length)?)
+            Some(parse_number(first).ok_or(BadRequest::Length)?)
         }
         Some(_) => return Err(BadRequest::Length),
         None => None,
@@ -94,12 +94,11 @@ pub fn of_response(
     let chunked = is_chunked(fields, version).ok_or(InvalidResponse::Coding)?;
     let mut length = None;
     if !chunked {
-        for announced in fields.elements(FieldName::ContentLength) {
-            let announced = number(announced).ok_or(InvalidResponse::Length)?;
-            if length.is_some_and(|before| before != announced) {
+        for element in fields.elements(FieldName::ContentLength) {
+            let announced = parse_number(element).ok_or(InvalidResponse::Length)?;
+            if *length.get_or_insert(announced) != announced {
                 return Err(InvalidResponse::Length);
             }
-            length = Some(announced);
         }
     }
     Ok(match (status, length) {
@@ -135,7 +134,7 @@ pub fn of_http2_response(
 }
 
 /// Parses a whole number of digits only: no sign, no list, no overflow.
-fn number(text: &[u8]) -> Option<u64> {
+fn parse_number(text: &[u8]) -> Option<u64> {
     decimal(without_blanks(text))?.parse().ok()
 }
 
@@ -151,20 +150,23 @@ pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
 /// that an earlier call searched without finding the end.
 pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     let from = searched.saturating_sub(2);
-    memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {
-        [b'\n', ..] => Some(from + at + 2),
-        [b'\r', b'\n', ..] => Some(from + at + 3),
-        _ => None,
+    memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|line_feed| {
+        let next_line = from + line_feed + 1;
+        match &bytes[next_line..] {
+            [b'\n', ..] => Some(next_line + 1),
+            [b'\r', b'\n', ..] => Some(next_line + 2),
+            _ => None,
+        }
     })
 }
 
-/// Counts the bytes of empty lines before a request.
+/// Returns the length of the empty lines before a request.
 ///
 /// A server ignores an empty line that a client sends after a body (RFC 9112, section 2.2).
 pub fn empty_lines(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let [b'\r', b'\n', ..] = &bytes[at..] {
-        at += 2;
+    let mut length = 0;
+    while let [b'\r', b'\n', ..] = &bytes[length..] {
+        length += 2;
     }
-    at
+    length
 }

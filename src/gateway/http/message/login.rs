@@ -3,7 +3,7 @@
 //! Credentials of other schemes belong to the request that carries them.
 
 use super::field_name::FieldName;
-use super::fields::Fields;
+use super::fields::{Fields, strip_start};
 
 /// Authentication schemes that log in the connection, not the request. In lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
@@ -17,18 +17,13 @@ const FIELDS: [FieldName; 3] = [
 
 /// Returns whether a head has credentials or challenges that belong to its connection.
 ///
-/// Also returns true for a scheme that only begins like one of them, and for one inside quoted
-/// text: one tied connection too many is better than a connection with another client's login.
+/// Also returns true for a longer scheme that begins with one of [`SCHEMES`], and for a scheme
+/// inside quoted text: reserving a connection for its client without need does no harm.
 #[inline]
 pub(crate) fn logs_in_connection(fields: Fields<'_>) -> bool {
     let names_scheme = |element: &[u8]| {
-        let is_start = |start: &[u8], scheme: &[u8]| start.eq_ignore_ascii_case(scheme);
         let mut schemes = SCHEMES.iter();
-        schemes.any(|it| {
-            element
-                .get(..it.len())
-                .is_some_and(|start| is_start(start, it))
-        })
+        schemes.any(|scheme| strip_start(element, scheme).is_some())
     };
     // Most heads have none of these fields.
     let mut known = FIELDS.into_iter().filter(|known| fields.has(*known));

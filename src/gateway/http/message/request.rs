@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use super::error::BadRequest;
 use super::field_name::FieldName;
-use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span};
+use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span, strip_start};
 use super::framing::{self, BodyLength, first_line};
 use super::version::Version;
 
@@ -36,6 +36,9 @@ pub struct RequestHead {
     opens_websocket: bool,
 }
 
+/// Result of parsing: the head and its length, or `None` if more bytes are needed.
+type Parsed = Result<Option<(RequestHead, usize)>, BadRequest>;
+
 impl RequestHead {
     /// Parses the head at the start of `bytes`. Returns the head and its length.
     ///
@@ -52,31 +55,20 @@ impl RequestHead {
             [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
             _ => {}
         }
-        match Self::parse_as(bytes, bytes) {
-            // httparse accepts only ASCII in a target. It gets a copy in which other bytes are
-            // replaced.
+        let parsed = match Self::parse_as(bytes, bytes) {
             Err(httparse::Error::Token) if !first_line(bytes).is_ascii() => {
-                let mut text = bytes.to_vec();
-                let behind_method = text.iter_mut().skip_while(|byte| **byte != b' ');
-                let line = behind_method.take_while(|byte| **byte != b'\n');
-                line.filter(|byte| !byte.is_ascii())
-                    .for_each(|byte| *byte = b'x');
-                Self::parse_as(&text, bytes)
+                Self::parse_as(&with_ascii_target(bytes), bytes)
             }
             parsed => parsed,
-        }
-        .unwrap_or_else(|error| match error {
+        };
+        parsed.unwrap_or_else(|error| match error {
             httparse::Error::TooManyHeaders => Err(BadRequest::HeadTooLarge),
             _ => Err(cause(bytes)),
         })
     }
 
     /// Parses `text`, which differs from `bytes` only in the target.
-    #[allow(clippy::type_complexity)]
-    fn parse_as(
-        text: &[u8],
-        bytes: &[u8],
-    ) -> Result<Result<Option<(Self, usize)>, BadRequest>, httparse::Error> {
+    fn parse_as(text: &[u8], bytes: &[u8]) -> Result<Parsed, httparse::Error> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_REQUEST_FIELDS];
         let mut parsed = httparse::Request::new(&mut []);
         let end = match parsed.parse_with_uninit_headers(text, &mut fields)? {
@@ -101,7 +93,7 @@ impl RequestHead {
         let (authority, path) = if parsed.method == Some("CONNECT") {
             (None, target)
         } else {
-            parts_of(head, target)?
+            split_target(head, target)?
         };
         let mut request = Self {
             bytes: head.into(),
@@ -135,7 +127,7 @@ impl RequestHead {
             && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
         let mut bytes = Vec::with_capacity(256);
         let mut put = |part: &[u8]| Span::written(&mut bytes, part);
-        // The same request over HTTP/1 is a GET that asks to switch (RFC 8441, section 5).
+        // The same request over HTTP/1 is a GET with `Upgrade` (RFC 8441, section 5).
         let method = put(if opens_websocket {
             b"GET"
         } else {
@@ -225,13 +217,12 @@ impl RequestHead {
 
     /// Returns whether the request is a gRPC call over HTTP/2.
     pub(crate) fn is_grpc(&self) -> bool {
-        let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
-        self.version == Version::Http2
-            && self
-                .fields()
-                .first(FieldName::ContentType)
-                .and_then(|value| value.split_at_checked(GRPC.len()))
-                .is_some_and(|(start, rest)| start.eq_ignore_ascii_case(GRPC) && is_kind(rest))
+        let has_kind = |content_type| match strip_start(content_type, GRPC) {
+            Some(rest) => matches!(rest, [] | [b'+' | b';', ..]),
+            None => false,
+        };
+        let content_type = || self.fields().first(FieldName::ContentType);
+        self.version == Version::Http2 && content_type().is_some_and(has_kind)
     }
 
     /// Returns whether the client opens a WebSocket over HTTP/2 (RFC 8441).
@@ -291,14 +282,14 @@ pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
     if !fields.has(FieldName::Connection) {
         return version != Version::Http10;
     }
-    let says = |option| fields.lists(FieldName::Connection, option);
-    !says(b"close") && (version != Version::Http10 || says(b"keep-alive"))
+    let lists = |option| fields.lists(FieldName::Connection, option);
+    !lists(b"close") && (version != Version::Http10 || lists(b"keep-alive"))
 }
 
 /// Splits a target into its authority, if it is absolute, and its path with the query.
 ///
 /// See RFC 9112, section 3.2.
-fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadRequest> {
+fn split_target(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadRequest> {
     let bytes = target.in_bytes(head);
     if memchr::memchr(b'#', bytes).is_some() {
         return Err(BadRequest::TargetByte);
@@ -311,10 +302,10 @@ fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadReques
     let may_follow = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let is_scheme =
         scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(may_follow);
-    let named = rest.strip_prefix(b"://").filter(|_| is_scheme);
-    let named = named.ok_or(BadRequest::Target)?;
-    let end = named.iter().position(|byte| b"/?".contains(byte));
-    let (authority, path) = named.split_at(end.unwrap_or(named.len()));
+    let rest = rest.strip_prefix(b"://").filter(|_| is_scheme);
+    let rest = rest.ok_or(BadRequest::Target)?;
+    let end = rest.iter().position(|byte| b"/?".contains(byte));
+    let (authority, path) = rest.split_at(end.unwrap_or(rest.len()));
     if authority.is_empty() {
         return Err(BadRequest::Target);
     }
@@ -332,6 +323,18 @@ fn check_method(method: &[u8]) -> Result<(), BadRequest> {
     Ok(())
 }
 
+/// Returns a copy of a head in which bytes above ASCII in the target are replaced.
+///
+/// httparse accepts only ASCII in a target.
+fn with_ascii_target(head: &[u8]) -> Vec<u8> {
+    let mut text = head.to_vec();
+    let after_method = text.iter_mut().skip_while(|byte| **byte != b' ');
+    let line = after_method.take_while(|byte| **byte != b'\n');
+    line.filter(|byte| !byte.is_ascii())
+        .for_each(|byte| *byte = b'x');
+    text
+}
+
 /// Determines why the parser rejected a head.
 fn cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
@@ -340,9 +343,10 @@ fn cause(bytes: &[u8]) -> BadRequest {
     let method = line.iter().position(|byte| !is_token(byte));
     let (method, rest) = line.split_at(method.unwrap_or(line.len()));
     let rest = rest.strip_prefix(b" ").unwrap_or_default();
-    let target = [b" HTTP/1.1", b" HTTP/1.0"]
-        .into_iter()
-        .find_map(|it| rest.strip_suffix(it));
+    let versions = [b" HTTP/1.1", b" HTTP/1.0"];
+    let target = versions
+        .iter()
+        .find_map(|version| rest.strip_suffix(*version));
     let is_wrong = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
     match target {
         Some(target) if !method.is_empty() && target.iter().any(is_wrong) => BadRequest::TargetByte,

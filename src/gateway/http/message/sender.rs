@@ -18,16 +18,16 @@ use super::trailers::Trailers;
 /// Holds a buffer only while bytes wait to be written.
 #[derive(Default)]
 pub struct Sender {
-    /// The head, and bytes that go into the same write.
+    /// The head, and a first piece that goes into the same write.
     out: Option<Buffer>,
     encoder: BodyEncoder,
     /// Whether the current piece is already framed.
-    framed: bool,
+    is_framed: bool,
     /// Whether the end of the message is already framed.
-    finished: bool,
+    is_finished: bool,
 }
 
-/// The part of a body that follows a piece.
+/// Continuation of a body after a piece of it.
 #[derive(Clone, Copy, Debug)]
 pub enum Then<'a> {
     /// More of the body.
@@ -45,8 +45,8 @@ impl Sender {
     /// Begins the body of this length, after its head is written.
     pub fn begin_body(&mut self, length: BodyLength) {
         self.encoder = BodyEncoder::new(length);
-        self.framed = false;
-        self.finished = false;
+        self.is_framed = false;
+        self.is_finished = false;
     }
 
     /// Returns whether bytes wait to be sent and none of them were written.
@@ -74,15 +74,15 @@ impl Sender {
         piece: &mut Buffer,
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.framed {
-            self.framed = true;
+        if !self.is_framed {
+            self.is_framed = true;
             self.frame(piece, then);
         }
         ready!(self.poll_flush(cx, to))?;
         ready!(piece.poll_drain(cx, to))?;
         ready!(Pin::new(to).poll_flush(cx))?;
         piece.clear_for_body();
-        self.framed = false;
+        self.is_framed = false;
         Poll::Ready(Ok(()))
     }
 
@@ -90,7 +90,7 @@ impl Sender {
     fn frame(&mut self, piece: &mut Buffer, then: Then<'_>) {
         // Room for the size of a chunk and for the end of the body.
         const FRAMING: usize = 64;
-        let last = match &mut self.out {
+        let target = match &mut self.out {
             Some(out) if out.has_room_for(piece.len() + FRAMING) => {
                 self.encoder.put(piece.filled(), out);
                 piece.clear_for_body();
@@ -102,10 +102,10 @@ impl Sender {
             }
         };
         if let Then::End(trailers) = then
-            && !self.finished
+            && !self.is_finished
         {
-            self.finished = true;
-            self.encoder.finish(trailers, last);
+            self.is_finished = true;
+            self.encoder.finish(trailers, target);
         }
     }
 

@@ -37,9 +37,9 @@ impl Trailers {
         }
     }
 
-    /// Returns the fields whose name `stays` accepts.
-    pub(crate) fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
-        let fields = self.0.iter().filter(|(name, _)| stays(name));
+    /// Returns the fields whose name `is_kept` accepts.
+    pub(crate) fn filtered(&self, is_kept: impl Fn(&[u8]) -> bool) -> Self {
+        let fields = self.0.iter().filter(|(name, _)| is_kept(name));
         Self(fields.cloned().collect())
     }
 

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use testing::config;
 
 use super::*;
-use crate::http::message::BodyDecoder;
-use crate::http::message::buffer::READ_SIZE;
+use crate::http::message::{BodyDecoder, READ_SIZE};
 
 /// Writer that accepts as many bytes per call as `sizes` lists, in turn. Zero: not ready, once.
 struct Writer {
