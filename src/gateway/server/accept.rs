@@ -239,7 +239,7 @@ impl NewConnection {
         actix_rt::spawn(async move {
             let stop = self.worker.stop_signal();
             match read_proxy_header(&socket, &self.timeouts, &stop).await {
-                Ok(header) => self.list_and_serve(socket, peer.behind_proxy(header), serve),
+                Ok(header) => self.list_and_serve(socket, peer.with_proxy_header(header), serve),
                 Err(error) => log_no_header(peer.address.map(Into::into), &error),
             }
         });

@@ -20,7 +20,7 @@ use super::certificate_facts::names;
 use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
 
 /// Maximum size of a certificate file (with its chain) or of a key file, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
 /// Certificates that the gateway presents to clients. They are reloaded when their files change.
 pub struct Certificates {
@@ -30,7 +30,7 @@ pub struct Certificates {
     ///
     /// For a client that requests no name, or an unknown name, the first certificate whose key type
     /// the client supports is used.
-    in_force: RwLock<Vec<Loaded>>,
+    in_use: RwLock<Vec<Loaded>>,
 }
 
 /// Contents of a pair of files, and the key made from them.
@@ -42,31 +42,15 @@ struct Loaded {
     names: Vec<Box<str>>,
 }
 
-/// How well a certificate fits a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    /// The certificate is for another name.
-    Not,
-    /// A wildcard in the certificate covers the name.
-    ByWildcard,
-    /// The certificate contains the name itself.
-    Exactly,
-}
-
 impl Loaded {
-    /// Returns how well the certificate fits `name`.
-    fn fit(&self, name: &ServerName<'_>) -> Fit {
-        if !is_for(&self.key, name) {
-            return Fit::Not;
-        }
-        let ServerName::DnsName(name) = name else {
-            return Fit::Exactly;
-        };
-        let mut known = self.names.iter();
-        if known.any(|known| known.eq_ignore_ascii_case(name.as_ref())) {
-            Fit::Exactly
-        } else {
-            Fit::ByWildcard
+    /// Returns whether the certificate contains `name` itself, and not just a wildcard for it.
+    fn contains(&self, name: &ServerName<'_>) -> bool {
+        match name {
+            ServerName::DnsName(name) => {
+                let mut known = self.names.iter();
+                known.any(|known| known.eq_ignore_ascii_case(name.as_ref()))
+            }
+            _ => true,
         }
     }
 
@@ -75,11 +59,12 @@ impl Loaded {
         validity(self.key.cert.first()?)
     }
 
-    /// Publishes the validity of the certificate of `pair` to the headline, the metrics and the
-    /// log.
-    fn note(&self, pair: &CertPair) {
+    /// Publishes the validity of the certificate to the headline, the metrics and the log.
+    ///
+    /// `pair`: the files that it comes from.
+    fn publish(&self, pair: &CertPair) {
         if let Some(validity) = self.validity() {
-            note_certificate(CertificateOf::Server, &name(pair), validity);
+            note_certificate(CertificateOf::Server, &name_of(pair), validity);
         }
     }
 
@@ -92,9 +77,9 @@ impl Loaded {
 
 /// Error: a TLS file for client connections cannot be used.
 #[derive(Debug, Error)]
-#[error("{what}")]
+#[error("{text}")]
 pub struct TlsFileError {
-    what: String,
+    text: String,
     /// Whether the error concerns the second file of a pair: a key, or the revocation lists.
     pub(crate) is_second: bool,
     /// Whether the directory is missing, too: a volume (a Secret) is probably not mounted.
@@ -104,7 +89,7 @@ pub struct TlsFileError {
 impl TlsFileError {
     pub(super) fn new(file: &Path, why: &dyn Display, is_second: bool) -> Self {
         Self {
-            what: format!("{}: {why}", file.display()),
+            text: format!("{}: {why}", file.display()),
             is_second,
             is_unmounted: false,
         }
@@ -126,31 +111,31 @@ impl Certificates {
     /// certificate.
     pub fn load(pairs: &[CertPair]) -> Result<Self, TlsFileError> {
         let provider = ring::default_provider();
-        let load = |pair| make(pair, read(pair)?, &provider);
+        let load = |pair| parse_pair(pair, read_pair(pair)?, &provider);
         let loaded = pairs.iter().map(load).collect::<Result<_, _>>()?;
         Ok(Self {
             pairs: pairs.to_vec(),
-            in_force: RwLock::new(loaded),
+            in_use: RwLock::new(loaded),
             provider,
         })
     }
 
     /// Returns the validity period of the first pair's certificate, if it can be read.
     pub(crate) fn first_validity(&self) -> Option<Validity> {
-        self.in_force().first()?.validity()
+        self.in_use().first()?.validity()
     }
 
     /// Publishes the validity of all certificates to the headline, the metrics and the log.
     pub fn note(&self) {
-        for (pair, loaded) in self.pairs.iter().zip(&*self.in_force()) {
-            loaded.note(pair);
+        for (pair, loaded) in self.pairs.iter().zip(&*self.in_use()) {
+            loaded.publish(pair);
         }
     }
 
     /// Watches the files and loads renewed certificates.
     ///
-    /// If a pair does not match, the old certificate stays in use. Perhaps only one of the two
-    /// files is written yet.
+    /// If a new key does not match its new certificate, the old certificate stays in use. Perhaps
+    /// only one of the two files is written yet.
     pub async fn follow(self: Arc<Self>) {
         let renew = move || self.renew();
         follow_files("the current certificate stays in use", renew).await;
@@ -158,68 +143,67 @@ impl Certificates {
 
     /// Reloads the pairs whose files changed. Returns the last problem.
     fn renew(&self) -> Result<(), TlsFileError> {
-        let mut problem = Ok(());
+        let mut last = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
-            let renewed = read(pair).and_then(|text| {
-                let known = |it: &Loaded| it.text == text;
-                let is_known = self.in_force().get(index).is_some_and(known);
-                if is_known {
-                    return Ok(None);
-                }
-                make(pair, text, &self.provider).map(Some)
-            });
-            match renewed {
-                Ok(None) => note_problem(CertificateOf::Server, &name(pair), None),
-                Ok(Some(renewed)) => {
-                    renewed.note(pair);
-                    let in_force = self.in_force.write();
-                    in_force.unwrap_or_else(PoisonError::into_inner)[index] = renewed;
-                    tracing::info!(cert = %pair.cert.display(), "certificate renewed: new connections get it");
-                }
-                Err(error) => {
-                    note_problem(CertificateOf::Server, &name(pair), Some(&error.to_string()));
-                    problem = Err(error);
-                }
-            }
+            let renewed = self.renew_pair(index, pair);
+            let problem = renewed.as_ref().err().map(ToString::to_string);
+            note_problem(CertificateOf::Server, &name_of(pair), problem.as_deref());
+            last = renewed.or(last);
         }
-        problem
+        last
+    }
+
+    /// Reloads a pair if its files changed. `index`: its index among the pairs.
+    fn renew_pair(&self, index: usize, pair: &CertPair) -> Result<(), TlsFileError> {
+        let text = read_pair(pair)?;
+        let is_same = |loaded: &Loaded| loaded.text == text;
+        if self.in_use().get(index).is_some_and(is_same) {
+            return Ok(());
+        }
+        let renewed = parse_pair(pair, text, &self.provider)?;
+        renewed.publish(pair);
+        let in_use = self.in_use.write();
+        in_use.unwrap_or_else(PoisonError::into_inner)[index] = renewed;
+        tracing::info!(cert = %pair.cert.display(), "certificate renewed: new connections get it");
+        Ok(())
     }
 
     /// Returns the certificates in use.
-    fn in_force(&self) -> RwLockReadGuard<'_, Vec<Loaded>> {
-        self.in_force.read().unwrap_or_else(PoisonError::into_inner)
+    fn in_use(&self) -> RwLockReadGuard<'_, Vec<Loaded>> {
+        self.in_use.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let in_force = self.in_force();
+        let in_use = self.in_use();
         // A trailing dot names the same host.
         let name = hello.server_name();
         let name = name.map(|name| name.strip_suffix('.').unwrap_or(name));
         let name = name.and_then(|name| ServerName::try_from(name).ok());
         let rank = |loaded: &&Loaded| {
-            let fit = name.as_ref().map_or(Fit::Not, |name| loaded.fit(name));
+            let valid_name = name.as_ref().filter(|name| is_for(&loaded.key, name));
             // Clients reject a certificate for another name, whatever its key type.
-            (fit > Fit::Not, loaded.is_usable(&hello), fit)
+            let is_valid = valid_name.is_some();
+            let is_exact = valid_name.is_some_and(|name| loaded.contains(name));
+            (is_valid, loaded.is_usable(&hello), is_exact)
         };
         // `max_by_key` returns the last maximum. The order is reversed, so the first of the best
         // wins.
-        let best = in_force.iter().rev().max_by_key(rank);
+        let best = in_use.iter().rev().max_by_key(rank);
         best.map(|loaded| Arc::clone(&loaded.key))
     }
 }
 
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Certificates")
-            .field("pairs", &self.pairs)
-            .finish_non_exhaustive()
+        // The key is secret.
+        f.write_str("Certificates")
     }
 }
 
 /// Returns the name of a pair in logs and metrics: the path of its certificate.
-fn name(pair: &CertPair) -> String {
+fn name_of(pair: &CertPair) -> String {
     pair.cert.display().to_string()
 }
 
@@ -230,9 +214,9 @@ fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
 }
 
 /// Reads both files of a pair.
-fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
+fn read_pair(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
     let read = |file: &Path, is_key| {
-        read_regular(file, LARGEST).map_err(|error| TlsFileError {
+        read_regular(file, MAX_FILE_SIZE).map_err(|error| TlsFileError {
             is_unmounted: error.kind() == io::ErrorKind::NotFound
                 && file.parent().is_some_and(|folder| !folder.exists()),
             ..TlsFileError::new(file, &error, is_key)
@@ -242,32 +226,31 @@ fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
 }
 
 /// Parses the contents of both files, and checks that the key matches the certificate.
-fn make(
+fn parse_pair(
     pair: &CertPair,
     text: (Vec<u8>, Vec<u8>),
     provider: &CryptoProvider,
 ) -> Result<Loaded, TlsFileError> {
-    let wrong = |why: &dyn Display| TlsFileError::new(&pair.cert, why, false);
-    let no_certificate = |why| wrong(&format!("no certificate in PEM: {why}"));
+    let wrong_cert = |why: &dyn Display| TlsFileError::new(&pair.cert, why, false);
+    let no_certificate = |why| wrong_cert(&format!("no certificate in PEM: {why}"));
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text.0).collect();
     let chain = match chain {
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
-    if let Some(what) = chain.first().and_then(unfit) {
-        return Err(wrong(&what));
+    if let Some(why) = chain.first().and_then(unfit) {
+        return Err(wrong_cert(&why));
     }
     let names = chain.first().map(|first| names(first)).unwrap_or_default();
-    let no_key = |why: &dyn Display| TlsFileError::new(&pair.key, why, true);
+    let wrong_key = |why: &dyn Display| TlsFileError::new(&pair.key, why, true);
     let private = PrivateKeyDer::from_pem_slice(&text.1)
-        .map_err(|why| no_key(&format!("no private key in PEM: {why}")))?;
-    let key = CertifiedKey::from_der(chain, private, provider).map_err(|why| TlsFileError {
-        what: format!(
-            "{} is not the key of {}: {why}",
-            pair.key.display(),
-            name(pair)
-        ),
-        ..no_key(&why)
+        .map_err(|why| wrong_key(&format!("no private key in PEM: {why}")))?;
+    let key = CertifiedKey::from_der(chain, private, provider).map_err(|why| {
+        let (key, cert) = (pair.key.display(), name_of(pair));
+        TlsFileError {
+            text: format!("{key} is not the key of {cert}: {why}"),
+            ..wrong_key(&why)
+        }
     })?;
     Ok(Loaded {
         text,
@@ -277,7 +260,7 @@ fn make(
 }
 
 /// Interval between checks of the files.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// Calls `renew` every two seconds. `renew` reloads the files if they changed.
 ///
@@ -288,7 +271,7 @@ pub(super) async fn follow_files<E: ToString + Send + 'static>(
 ) {
     let mut last_logged = None;
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(CHECK_EVERY).await;
         let Ok(renewed) = tokio::task::spawn_blocking(renew.clone()).await else {
             continue;
         };

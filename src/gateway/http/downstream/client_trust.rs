@@ -20,7 +20,7 @@ use super::pinned_clients::PinnedClients;
 use crate::observe::certificates::{CertificateOf, note_certificate};
 
 /// Maximum size of a file with authorities or revocation lists, in bytes.
-const LARGEST: u64 = 32 << 20;
+const MAX_FILE_SIZE: u64 = 32 << 20;
 
 /// Contents of the files that decide which client certificates are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +32,11 @@ pub(super) struct TrustFiles {
 impl TrustFiles {
     /// Reads the files.
     pub(super) fn read(auth: &ClientAuth) -> Result<Self, TlsFileError> {
-        let read = |file: &Path| read_regular(file, LARGEST);
-        let of_crl = |crl: &Path| read(crl).map_err(|error| wrong_crl(crl, &error));
+        let read = |file: &Path| read_regular(file, MAX_FILE_SIZE);
+        let read_crl = |crl: &Path| read(crl).map_err(|error| wrong_crl(crl, &error));
         Ok(Self {
             ca: read(&auth.ca).map_err(|error| wrong_ca(auth, &error))?,
-            crl: auth.crl.as_deref().map(of_crl).transpose()?,
+            crl: auth.crl.as_deref().map(read_crl).transpose()?,
         })
     }
 
@@ -48,7 +48,7 @@ impl TrustFiles {
     }
 
     /// Publishes the validity of the authorities to the headline, the metrics and the log.
-    pub(super) fn note(&self, auth: &ClientAuth) {
+    pub(super) fn publish(&self, auth: &ClientAuth) {
         if let Some(validity) = self.validity() {
             let file = auth.ca.display().to_string();
             note_certificate(CertificateOf::ClientCa, &file, validity);

@@ -26,7 +26,7 @@ struct Extras {
 impl ConnectionContext {
     /// Creates the context of a connection.
     ///
-    /// `usage`: its counter of requests; `None`: age and number of requests are unlimited.
+    /// `usage`: counter of its requests; `None`: its age and number of requests are unlimited.
     pub fn new(peer: Peer, usage: Option<Usage>) -> Self {
         let tied = OnceCell::new();
         let extras = match usage.map(Cell::new) {
@@ -63,7 +63,7 @@ impl ConnectionContext {
     }
 
     /// Returns the connections tied to this one. Creates the list if it does not exist.
-    pub(crate) fn to_tie(&self) -> &TiedConnections {
+    pub(crate) fn tied_or_new(&self) -> &TiedConnections {
         let extras = self.extras.get_or_init(Box::default);
         extras.tied.get_or_init(TiedConnections::default)
     }

@@ -43,8 +43,8 @@ impl Peer {
         self.address.map(|(ip, _)| ip.to_canonical())
     }
 
-    /// Replaces both ends by the ends that the header of a proxy names.
-    pub(crate) fn behind_proxy(mut self, header: ProxyHeader) -> Self {
+    /// Replaces both ends by those that the header of a proxy names.
+    pub(crate) fn with_proxy_header(mut self, header: ProxyHeader) -> Self {
         if let ProxyHeader::Proxied {
             source,
             destination,
@@ -66,11 +66,10 @@ impl Peer {
         self.facts.as_ref()?.certificate.as_ref()
     }
 
-    /// Returns the same peer, with the certificate of the client.
-    pub(crate) fn with_certificate(mut self, certificate: ClientCertificate) -> Self {
+    /// Sets the verified certificate of the client.
+    pub(crate) fn set_certificate(&mut self, certificate: ClientCertificate) {
         let facts = Arc::make_mut(self.facts.get_or_insert_default());
         facts.certificate = Some(certificate);
-        self
     }
 
     /// Returns `http` or `https`.

@@ -23,8 +23,11 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
 
     /// Returns whether there is certainly nothing to read, not even the end of the connection.
     ///
-    /// If so, the task is woken when there is. This saves taking a buffer that stays empty.
-    fn is_silent(&self, cx: &mut Context<'_>) -> bool;
+    /// If so, the task is woken once there is something to read. This saves taking a buffer that
+    /// stays empty.
+    fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+        self.poll_readable(cx).is_pending()
+    }
 
     /// Ready when the peer has closed, reset, or shut its sending side.
     ///
@@ -36,15 +39,15 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
 ///
 /// Detects the end even if earlier bytes are still unread.
 pub(super) fn is_disconnected(socket: BorrowedFd<'_>) -> bool {
-    let at_once = Timespec::default();
+    let no_wait = Timespec::default();
     let mut polled = [PollFd::new(&socket, PollFlags::RDHUP)];
-    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    poll(&mut polled, Some(&no_wait)).is_ok_and(|count| count > 0)
 }
 
 /// Ready when the peer has disconnected.
 ///
-/// Usually nothing is unread while a client waits, so the next readable event is the end. Only if
-/// there are unread bytes, this also waits for the end itself.
+/// A client that waits usually sends nothing, so the next readable event is the end of its
+/// connection. If bytes came instead, this waits for the end itself.
 pub(super) fn poll_disconnected<'s>(
     socket: &'s impl Socket,
     wait: &mut Wait<'s>,
@@ -81,12 +84,8 @@ macro_rules! plain_socket {
                 self.poll_read_ready(cx).map(|_ready| ())
             }
 
-            fn is_silent(&self, cx: &mut Context<'_>) -> bool {
-                self.poll_read_ready(cx).is_pending()
-            }
-
-            // The runtime reports a closed peer to a task that waits for urgent data. That task
-            // gets no other event: the gateway never enables urgent data.
+            // The runtime also reports a closed peer to a task that waits for urgent data. No
+            // urgent data is ever reported, because the gateway does not enable it.
             fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
                 Box::pin(async move {
                     if let Ok(ready) = self.ready(Interest::PRIORITY).await

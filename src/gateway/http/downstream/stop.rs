@@ -1,7 +1,6 @@
-//! Wakes a worker's idle connections when the gateway stops.
+//! Stop signal of a worker's connections: wakes the idle ones when the gateway stops.
 //!
-//! When the gateway stops, an idle connection ends at once, and a busy one after its current
-//! response.
+//! An idle connection then ends at once, and a busy one after its current response.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -67,9 +66,9 @@ impl Sleeper {
             return Poll::Ready(());
         }
         if let Some(sleeper) = self.signal.sleepers.borrow_mut().get_mut(self.index) {
-            let known = sleeper.as_ref();
-            if known.is_none_or(|known| !known.will_wake(cx.waker())) {
-                *sleeper = Some(cx.waker().clone());
+            match sleeper {
+                Some(known) => known.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
             }
         }
         Poll::Pending

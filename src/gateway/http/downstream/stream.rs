@@ -6,19 +6,21 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use http::StatusCode;
 use limit::{Cost, Moment};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::context::ConnectionContext;
 use super::socket::Wait;
-use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, Put, RequestHead, ResponseHead, Trailers};
+use crate::http::message::{
+    BadRequest, BodyLength, Buffer, Put, RequestHead, ResponseHead, Then, Trailers,
+};
 use crate::time::pacer::Priority;
 
 /// Serves the requests of clients.
 pub trait RequestService: 'static {
-    /// Serves one request, whose head arrived at `began`.
+    /// Serves one request. `began`: instant at which its head arrived.
     ///
     /// If the client disconnects, the future is dropped before it completes.
     fn serve(
@@ -38,7 +40,7 @@ pub trait RequestService: 'static {
     fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment>;
 }
 
-/// Reason why a request did not complete.
+/// Reason why a response did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborted {
     /// The client disconnected.
@@ -101,6 +103,16 @@ pub struct Response<'a> {
     pub fields: EachField<'a>,
 }
 
+impl Response<'_> {
+    /// Returns the value of `Content-Length`, if the response has this field.
+    pub(super) fn content_length(&self) -> Option<u64> {
+        match self.length {
+            BodyLength::Length(length) => Some(length),
+            _ => self.announced_length,
+        }
+    }
+}
+
 /// Head of an origin's response, before it is adapted to one client.
 pub struct OriginHead<'a> {
     /// Head as received.
@@ -137,7 +149,7 @@ pub trait ClientStream {
     /// Returns an error if the client has disconnected, is too slow, or sends an invalid body.
     fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled;
 
-    /// Sets whether the request's body may pause for as long as the response does.
+    /// Sets whether the request's body may pause without limit while the response continues.
     ///
     /// Used for gRPC, where messages may be far apart. Applies only over HTTP/2.
     fn let_body_pause(&mut self, _may_pause: bool) {}
@@ -155,10 +167,11 @@ pub trait ClientStream {
     /// Returns the trailer fields of the request.
     fn trailers(&self) -> Option<&Trailers>;
 
-    /// Reads and discards the part of an unwanted body that has arrived.
+    /// Reads and discards the part of an unwanted body that has arrived, over HTTP/1.
     ///
-    /// If that is not the whole body, the connection cannot carry another request.
-    fn drain_body(&mut self, cx: &mut Context<'_>);
+    /// If that is not the whole body, the connection cannot carry another request. Over HTTP/2 an
+    /// unread body does not block other requests.
+    fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     /// Sends an interim response, no later than with the next call that sends.
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
@@ -246,4 +259,31 @@ pub fn unless_disconnected<F: Future>(
             { client.poll_disconnected(&mut wait, cx) }.map(|()| Err(ClientError::Disconnected))
         }
     })
+}
+
+/// Sends the error response to a malformed request.
+///
+/// # Errors
+///
+/// Returns an error if the client disconnects, or is too slow.
+pub(super) async fn refuse(
+    client: &mut dyn ClientStream,
+    refusal: BadRequest,
+    now: Moment,
+) -> Result<(), ClientError> {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let reason = status.canonical_reason().unwrap_or_default();
+    let text = format!("{reason}: {refusal}\n");
+    client.begin(&Response {
+        status: status.as_u16(),
+        reason: reason.as_bytes(),
+        length: BodyLength::Length(text.len() as u64),
+        announced_length: None,
+        date: Some(now),
+        upgrade: None,
+        fields: &|put: Put<'_>| put(b"Content-Type", b"text/plain; charset=utf-8"),
+    });
+    let mut piece = Buffer::take();
+    piece.put(text.as_bytes());
+    poll_fn(|cx| client.poll_send(cx, &mut piece, Then::End(None))).await
 }

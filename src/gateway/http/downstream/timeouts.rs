@@ -35,6 +35,7 @@ impl Timeouts {
     pub fn of(server: &Server) -> Self {
         let rate = server.min_body_rate;
         let byte_nanos = rate.map(|it| it.span.as_nanos() / u128::from(it.bytes.get()));
+        let span = rate.map_or(Duration::ZERO, |it| it.span);
         Self {
             header: server.header_timeout,
             keep_alive: server.keep_alive,
@@ -46,9 +47,7 @@ impl Timeouts {
             floor: Floor {
                 pause: server.body_timeout,
                 // A shorter period would end pauses that `body_timeout` allows.
-                span: rate
-                    .map_or(Duration::ZERO, |it| it.span)
-                    .max(server.body_timeout),
+                span: span.max(server.body_timeout),
                 byte_nanos: byte_nanos.map_or(u32::MAX, |it| it.try_into().unwrap_or(u32::MAX)),
             },
             max_header_size: u32::try_from(server.max_header_size).unwrap_or(u32::MAX),

@@ -20,8 +20,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use super::certificate_facts::ClientCertificate;
-use super::certificates::Certificates;
-use super::certificates::follow_files;
+use super::certificates::{Certificates, follow_files};
 use super::client_trust::TrustFiles;
 use super::peer::Peer;
 use super::stop::StopSignal;
@@ -51,7 +50,7 @@ struct Inner {
 struct Clients {
     auth: ClientAuth,
     /// Files in use.
-    known: Mutex<TrustFiles>,
+    in_use: Mutex<TrustFiles>,
 }
 
 /// Reason why a TLS handshake failed.
@@ -90,9 +89,9 @@ impl TlsServer {
         if let Some(auth) = clients {
             let files = TrustFiles::read(&auth)?;
             verifier = Some(files.verifier(&auth)?);
-            files.note(&auth);
-            let known = Mutex::new(files);
-            trust = Some(Arc::new(Clients { auth, known }));
+            files.publish(&auth);
+            let in_use = Mutex::new(files);
+            trust = Some(Arc::new(Clients { auth, in_use }));
         }
         let config = config(&certificates, verifier)?;
         Ok(Self(Arc::new(Inner {
@@ -110,7 +109,7 @@ impl TlsServer {
         }
     }
 
-    /// Reads the files of `clients`, and uses them if they changed.
+    /// Loads the files of `clients` if they changed, and publishes a problem.
     fn renew(&self, clients: &Clients) -> io::Result<()> {
         let renewed = self.renew_files(clients);
         let problem = renewed.as_ref().err().map(ToString::to_string);
@@ -120,18 +119,18 @@ impl TlsServer {
     }
 
     /// Reads the files, and replaces the configuration of handshakes if they changed.
-    fn renew_files(&self, Clients { auth, known }: &Clients) -> io::Result<()> {
+    fn renew_files(&self, Clients { auth, in_use }: &Clients) -> io::Result<()> {
         let files = TrustFiles::read(auth)?;
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        if *known == files {
+        let mut in_use = in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        if *in_use == files {
             return Ok(());
         }
         let verifier = files.verifier(auth)?;
         let config = config(&self.0.certificates, Some(verifier))?;
-        let in_force = self.0.config.write();
-        *in_force.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        files.note(auth);
-        *known = files;
+        let current = self.0.config.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        files.publish(auth);
+        *in_use = files;
         tracing::info!(client_ca = %auth.ca.display(), "client authorities reloaded: new handshakes use them");
         Ok(())
     }
@@ -170,38 +169,28 @@ impl TlsServer {
     pub async fn serve<A: RequestService>(
         self,
         socket: TcpStream,
-        peer: Peer,
+        mut peer: Peer,
         timeouts: Rc<Timeouts>,
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) -> Result<(), HandshakeError> {
-        // A slow handshake has the timeout of a slow head. Each step is boxed to keep this future
-        // small.
+        // A handshake has the timeout of a head. Each step is boxed to keep this future small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
         count_handshake();
-        let peer = Peer {
-            secure: true,
-            ..peer
+        peer.secure = true;
+        let (_, session) = socket.get_ref();
+        if let Some(first) = session.peer_certificates().and_then(<[_]>::first) {
+            peer.set_certificate(ClientCertificate::of(first));
+        }
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        // The socket moves into the box before the await: otherwise this future would keep space for
+        // it, too.
+        let serving: Pin<Box<dyn Future<Output = ()>>> = if is_http2 {
+            let first = Vec::new();
+            Box::pin(http2::serve(first, socket, peer, timeouts, stop, service))
+        } else {
+            Box::pin(http1::serve(socket, peer, timeouts, &stop, service))
         };
-        let shown = socket.get_ref().1.peer_certificates();
-        let peer = match shown.and_then(|chain| chain.first()) {
-            Some(first) => peer.with_certificate(ClientCertificate::of(first)),
-            None => peer,
-        };
-        // Moved before the await: otherwise this future would keep space for the socket, too.
-        let serving: Pin<Box<dyn Future<Output = ()>>> =
-            if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-                Box::pin(http2::serve(
-                    Vec::new(),
-                    socket,
-                    peer,
-                    timeouts,
-                    stop,
-                    service,
-                ))
-            } else {
-                Box::pin(http1::serve(socket, peer, timeouts, &stop, service))
-            };
         serving.await;
         Ok(())
     }
@@ -212,19 +201,15 @@ impl TlsServer {
         socket: TcpStream,
         limit: Duration,
     ) -> Result<TlsStream<TcpStream>, HandshakeError> {
-        let error = match timeout(limit, self.acceptor().accept(socket)).await {
-            Ok(Ok(socket)) => return Ok(socket),
-            Ok(Err(error)) => error,
-            Err(_elapsed) => return Err(HandshakeError::TimedOut),
+        let accepted = timeout(limit, self.acceptor().accept(socket)).await;
+        let error = match accepted.map_err(|_elapsed| HandshakeError::TimedOut)? {
+            Ok(socket) => return Ok(socket),
+            Err(error) => error,
         };
-        let error = match error.downcast::<rustls::Error>() {
-            Ok(error) => error,
-            Err(error) => return Err(HandshakeError::Connection(error)),
-        };
-        Err(match self.refusal(&error) {
-            Some(refusal) => refusal,
-            None => HandshakeError::Tls(error),
-        })
+        let error = error.downcast::<rustls::Error>();
+        let error = error.map_err(HandshakeError::Connection)?;
+        let refusal = self.refusal(&error);
+        Err(refusal.unwrap_or(HandshakeError::Tls(error)))
     }
 }
 

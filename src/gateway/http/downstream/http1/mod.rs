@@ -5,7 +5,7 @@
 //!             ▼                                                              │
 //!   Idle ──▶ ReadingHead ──▶ Waiting ──▶ Forwarding ──▶ Answered ── keeps ───┘
 //!    │            │             │             │             │
-//!    │            │ refused     │ left        │ broke off   ├─ closes ─▶ Lingering ─▶ Closed
+//!    │            │ refused     │ client left │ incomplete  ├─ closes ─▶ Lingering ─▶ Closed
 //!    │            ▼             ▼             ▼             │
 //!    └─────▶ Lingering ─▶    Closed      Lingering          └─ 101 ───▶ Tunnel ─────▶ Closed
 //! ```
@@ -83,7 +83,7 @@ pub fn serve<S: Socket, A: RequestService>(
             let served = match connection.read_head(&*service).await {
                 Ok(head) => {
                     let limits = &connection.timeouts.reuse;
-                    connection.keeps &= context.count_request(limits, || connection.began);
+                    connection.keeps_open &= context.count_request(limits, || connection.began);
                     // Boxed: an idle connection must not reserve this space.
                     Box::pin(service.serve(head, connection.began, &mut connection, &context))
                 }
@@ -113,7 +113,7 @@ pub fn serve<S: Socket, A: RequestService>(
     }
 }
 
-/// The head of the next request, or the reason why there is none.
+/// The head of the next request, or the reason why no other request follows.
 type Next = Result<RequestHead, End>;
 
 /// Reason why a connection cannot carry another request.
@@ -131,10 +131,7 @@ enum End {
 }
 
 /// A client connection over HTTP/1, and the progress of its current request.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an independent property of the connection"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent")]
 struct Http1Connection<S> {
     socket: S,
     /// Whether the connection uses TLS. Then ALPN has already chosen the protocol version.
@@ -149,7 +146,7 @@ struct Http1Connection<S> {
     decoder: BodyDecoder,
     /// Deadline for receiving bytes from the client.
     reading: Deadline,
-    /// Whether `reading` limits the arrival of a head. Otherwise it limits the idle time.
+    /// Whether `reading` is the deadline for a head. Otherwise it is that of the idle time.
     in_head: bool,
     /// Deadline for sending bytes to the client.
     writing: Deadline,
@@ -159,17 +156,27 @@ struct Http1Connection<S> {
     write_lag: Lag,
     version: Version,
     /// Whether the connection may carry another request.
-    keeps: bool,
+    keeps_open: bool,
     /// Whether a request has arrived on this connection.
-    any_request_yet: bool,
+    has_had_request: bool,
     /// Whether the client waits for an interim response before it sends its body.
-    expects: bool,
+    awaits_continue: bool,
     /// Progress of the current response.
-    answer: Progress,
-    /// State of the wait until due departures have left, which go first.
+    response: Progress,
+    /// State of the wait for the worker's due departures, which go first.
     priority: Priority,
     /// Instant at which the current request's head arrived.
     began: Moment,
+}
+
+/// State of [`Http1Connection::read_head`] between two polls.
+struct HeadProgress {
+    /// Whether received bytes wait until the worker's due departures have left.
+    is_deferred: bool,
+    /// Whether the last poll found the socket silent, so it did not try to read.
+    was_silent: bool,
+    /// Number of kept bytes that were already searched for the end of the head.
+    searched: usize,
 }
 
 /// Progress of the current response.
@@ -180,7 +187,7 @@ enum Progress {
     /// The head of the response was written.
     Begun {
         /// Whether only the end of the connection marks the end of the response.
-        endless: bool,
+        is_endless: bool,
     },
     /// The response is complete.
     Over,
@@ -204,10 +211,10 @@ impl<S: Socket> Http1Connection<S> {
             read_lag: Lag::default(),
             write_lag: Lag::default(),
             version: Version::Http11,
-            keeps: true,
-            any_request_yet: false,
-            expects: false,
-            answer: Progress::None,
+            keeps_open: true,
+            has_had_request: false,
+            awaits_continue: false,
+            response: Progress::None,
             priority: Priority::default(),
             began: Moment::default(),
         }
@@ -220,43 +227,35 @@ impl<S: Socket> Http1Connection<S> {
     ///
     /// This is not an `async fn`: an idle connection stores this future, so it must be small.
     fn read_head(&mut self, service: &impl RequestService) -> impl Future<Output = Next> {
-        let mut searched = 0;
         self.reading.stop();
-        let mut is_deferred = !self.kept.is_empty();
-        let mut was_silent = false;
-        poll_fn(move |cx| {
-            self.poll_head(
-                cx,
-                service,
-                &mut is_deferred,
-                &mut was_silent,
-                &mut searched,
-            )
-        })
+        let mut progress = HeadProgress {
+            is_deferred: !self.kept.is_empty(),
+            was_silent: false,
+            searched: 0,
+        };
+        poll_fn(move |cx| self.poll_head(cx, service, &mut progress))
     }
 
-    /// Polls for the head of the next request. The arguments are the state of [`Self::read_head`].
+    /// Polls for the head of the next request.
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
         service: &impl RequestService,
-        is_deferred: &mut bool,
-        was_silent: &mut bool,
-        searched: &mut usize,
+        progress: &mut HeadProgress,
     ) -> Poll<Next> {
-        if *is_deferred {
+        if progress.is_deferred {
             self.began = ready!(service.poll_admission(&mut self.priority, cx));
-            *is_deferred = false;
+            progress.is_deferred = false;
             let kept = std::mem::take(&mut self.kept);
-            if let Some(next) = self.take_head(Cow::Owned(kept), searched) {
+            if let Some(next) = self.take_head(Cow::Owned(kept), &mut progress.searched) {
                 return Poll::Ready(next);
             }
         }
         loop {
-            // After a poll that found nothing, the runtime wakes the task once something has
-            // arrived.
-            *was_silent = !*was_silent && self.socket.is_silent(cx);
-            if *was_silent {
+            // After a poll that found the socket silent, the runtime wakes the task only once
+            // something has arrived: then it is read without asking again.
+            progress.was_silent = !progress.was_silent && self.socket.is_silent(cx);
+            if progress.was_silent {
                 return self.poll_no_head(cx);
             }
             let mut buffer = Buffer::take();
@@ -266,10 +265,11 @@ impl<S: Socket> Http1Connection<S> {
                 Poll::Ready(Ok(_)) => {
                     let Poll::Ready(now) = service.poll_admission(&mut self.priority, cx) else {
                         self.kept.extend_from_slice(buffer.filled());
-                        *is_deferred = true;
+                        progress.is_deferred = true;
                         return Poll::Pending;
                     };
                     self.began = now;
+                    let searched = &mut progress.searched;
                     if let Some(next) = self.take_piece(buffer.filled(), searched) {
                         return Poll::Ready(next);
                     }
@@ -283,7 +283,7 @@ impl<S: Socket> Http1Connection<S> {
     /// The timeout is `keep_alive` between requests, and `header_timeout` within a head.
     fn poll_no_head(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         // A new connection that sends nothing has the timeout of a head.
-        let in_head = !self.kept.is_empty() || !self.any_request_yet;
+        let in_head = !self.kept.is_empty() || !self.has_had_request;
         if in_head != self.in_head {
             self.in_head = in_head;
             self.reading.stop();
@@ -293,22 +293,21 @@ impl<S: Socket> Http1Connection<S> {
         } else {
             self.timeouts.keep_alive
         });
-        if self.stop.poll_stopping(cx).is_ready() && self.kept.is_empty() {
-            if self.any_request_yet {
-                return Poll::Ready(Err(End::Closed));
-            }
-            // A request may be in transit: every accepted connection gets a response.
-            self.reading
-                .set_earlier(self.stop.stopped_at() + FIRST_REQUEST);
-            ready!(self.reading.poll(cx));
+        let is_stopping = self.stop.poll_stopping(cx).is_ready() && self.kept.is_empty();
+        if is_stopping && self.has_had_request {
             return Poll::Ready(Err(End::Closed));
         }
+        if is_stopping {
+            // A request may be in transit: every accepted connection gets a response.
+            let stopped_at = self.stop.stopped_at();
+            self.reading.set_earlier(stopped_at + FIRST_REQUEST);
+        }
         ready!(self.reading.poll(cx));
-        Poll::Ready(if in_head {
-            Err(End::Refused(BadRequest::TooSlow))
+        Poll::Ready(Err(if in_head && !is_stopping {
+            End::Refused(BadRequest::TooSlow)
         } else {
-            Err(End::Closed)
-        })
+            End::Closed
+        }))
     }
 
     /// Appends `piece` to the bytes kept so far and tries to read a head.
@@ -327,7 +326,7 @@ impl<S: Socket> Http1Connection<S> {
     ///
     /// `searched`: number of bytes already searched for the end of the head.
     fn take_head(&mut self, bytes: Cow<'_, [u8]>, searched: &mut usize) -> Option<Next> {
-        if !self.any_request_yet && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
+        if !self.has_had_request && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
             let is_whole = bytes.len() >= HTTP2_PREFACE.len();
             self.kept = bytes.into_owned();
             return is_whole.then_some(Err(End::Http2));
@@ -366,28 +365,28 @@ impl<S: Socket> Http1Connection<S> {
 
     /// Resets the state of the connection for a new request.
     fn begin_request(&mut self, head: &RequestHead) {
-        if self.any_request_yet {
+        if self.has_had_request {
             self.reading.stop();
         } else {
             // The timer of the first head would fire too early for the next deadline, which would
             // only arm it again. A waiting request does not need the timer's memory.
             self.reading = Deadline::default();
         }
-        (self.read_lag, self.write_lag) = Default::default();
+        (self.read_lag, self.write_lag) = (Lag::default(), Lag::default());
         self.in_head = false;
-        self.any_request_yet = true;
+        self.has_had_request = true;
         self.version = head.version();
-        self.keeps = head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
-        self.expects = head.expects_continue();
+        self.keeps_open = head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
+        self.awaits_continue = head.expects_continue();
         self.decoder = BodyDecoder::new(head.length());
-        self.answer = Progress::None;
+        self.response = Progress::None;
     }
 
     /// Returns why the connection ends after a request; `None` if it continues.
     fn end_after(&self, served: Result<(), Aborted>) -> Option<End> {
-        match (served, self.answer) {
+        match (served, self.response) {
             (_, Progress::Tunnel) | (Err(Aborted::ClientDisconnected), _) => Some(End::Closed),
-            (Ok(()), Progress::Over) if self.keeps => None,
+            (Ok(()), Progress::Over) if self.keeps_open => None,
             (Ok(()), Progress::Over) => Some(End::Answered),
             (_, Progress::Begun { .. }) => Some(End::Broken),
             (_, Progress::None | Progress::Over) => Some(End::Closed),
@@ -395,7 +394,7 @@ impl<S: Socket> Http1Connection<S> {
     }
 }
 
-/// Returns whether `bytes` may be the start of `text`, judging by the bytes received so far.
+/// Returns whether `bytes` begin with `text`, or are its beginning so far.
 fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
     let length = bytes.len().min(text.len());
     bytes[..length] == text[..length]

@@ -6,10 +6,9 @@ use std::task::{Context, Poll};
 use super::super::socket::{self, Socket, Wait};
 use super::super::stream::{ClientError, ClientStream, EachField, Polled, Response, Tunnel};
 use super::{Http1Connection, Progress};
-use crate::http::message::body::{put_field, put_number_field};
-use crate::http::message::date::with_date;
-use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, Trailers, Version};
+use crate::http::message::{
+    BodyLength, Buffer, Then, Trailers, Version, put_field, put_number_field, with_date,
+};
 
 /// Maximum number of unread body bytes that are discarded to keep the connection usable.
 const MAX_DRAINED: usize = 256 * 1024;
@@ -18,18 +17,18 @@ impl<S: Socket> Http1Connection<S> {
     /// Maps the result of a write and enforces `body_timeout` and `min_body_rate`.
     ///
     /// `bytes`: number of bytes that the socket accepted.
-    pub(super) fn wrote(
+    pub(super) fn check_write(
         &mut self,
         cx: &mut Context<'_>,
-        wrote: Poll<io::Result<()>>,
+        written: Poll<io::Result<()>>,
         bytes: usize,
     ) -> Polled {
         let floor = self.timeouts.floor;
         self.write_lag.moved(&mut self.writing, bytes as u64, floor);
-        match wrote {
-            Poll::Ready(wrote) => {
+        match written {
+            Poll::Ready(written) => {
                 self.writing.stop();
-                Poll::Ready(wrote.map_err(|_| ClientError::Disconnected))
+                Poll::Ready(written.map_err(|_| ClientError::Disconnected))
             }
             Poll::Pending => {
                 let late = self.write_lag.poll_too_slow(&mut self.writing, cx, floor);
@@ -103,7 +102,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
     fn drain_body(&mut self, cx: &mut Context<'_>) {
         // A client that waits for an interim response gets the final one instead, and sends no
         // body.
-        if self.expects {
+        if self.awaits_continue {
             return;
         }
         let mut drained = 0;
@@ -128,28 +127,23 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
     fn begin(&mut self, response: &Response<'_>) {
         self.write_head(response.status, response.reason, response.fields);
         let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
-        let endless = !has_end && self.version == Version::Http10;
-        self.keeps &= !(endless || self.stop.is_stopping());
+        let is_endless = !has_end && self.version == Version::Http10;
+        self.keeps_open &= !(is_endless || self.stop.is_stopping());
         // The rest of the request's body would be parsed as the next request.
-        self.keeps &= self.decoder.is_over();
-        let keeps = self.keeps;
+        self.keeps_open &= self.decoder.is_over();
         let out = self.sender.head();
         if let Some(now) = response.date {
             with_date(now, |date| put_field(out, b"Date", date));
         }
-        let length = match response.length {
-            BodyLength::Length(length) => Some(length),
-            _ => response.announced_length,
-        };
-        if let Some(length) = length {
+        if let Some(length) = response.content_length() {
             put_number_field(out, b"Content-Length", length);
-        } else if !has_end && !endless {
+        } else if !has_end && !is_endless {
             out.put(b"Transfer-Encoding: chunked\r\n");
         }
         if let Some(protocol) = response.upgrade {
             out.put(b"Connection: upgrade\r\n");
             put_field(out, b"Upgrade", protocol);
-        } else if !keeps {
+        } else if !self.keeps_open {
             out.put(b"Connection: close\r\n");
         } else if self.version == Version::Http10 {
             out.put(b"Connection: keep-alive\r\n");
@@ -157,14 +151,14 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         out.put(b"\r\n");
         self.sender.begin_body(match response.length {
             length if has_end => length,
-            _ if endless => BodyLength::UntilClose,
+            _ if is_endless => BodyLength::UntilClose,
             _ => BodyLength::Chunked,
         });
-        self.answer = Progress::Begun { endless };
+        self.response = Progress::Begun { is_endless };
     }
 
     fn has_begun(&self) -> bool {
-        self.answer != Progress::None
+        self.response != Progress::None
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
@@ -172,20 +166,20 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
         let left = self.sender.unsent() + piece.len();
         if sent.is_ready() && matches!(then, Then::End(_)) {
-            self.answer = Progress::Over;
+            self.response = Progress::Over;
         }
-        // The first call adds the framing, which is not counted.
-        self.wrote(cx, sent, waiting.saturating_sub(left))
+        // The first call adds the framing to `unsent`, which is not counted as progress.
+        self.check_write(cx, sent, waiting.saturating_sub(left))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled {
         let waiting = self.sender.unsent();
         let flushed = self.sender.poll_flush(cx, &mut self.socket);
-        self.wrote(cx, flushed, waiting - self.sender.unsent())
+        self.check_write(cx, flushed, waiting - self.sender.unsent())
     }
 
     fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
-        self.answer = Progress::Tunnel;
+        self.response = Progress::Tunnel;
         let mut ahead = Buffer::take();
         ahead.put(&std::mem::take(&mut self.kept));
         Some((Box::new(&mut self.socket), ahead))

@@ -1,4 +1,4 @@
-//! Body of one request over HTTP/2: takes it out of h2 and buffers it for the request's service.
+//! Body of one request over HTTP/2: taken out of h2, and buffered until it is read.
 //!
 //! `windows` decides how many bytes a client may send.
 
@@ -30,8 +30,8 @@ const OPEN_AFTER: usize = 16 * 1024;
 pub(super) struct Body {
     stream: RecvStream,
     windows: Rc<Windows>,
-    /// Bytes taken out of h2. Bytes from `start` on are unread.
-    ahead: Vec<u8>,
+    /// Bytes taken out of h2. Those from index `start` on are unread.
+    arrived: Vec<u8>,
     start: usize,
     /// Number of bytes read. Counted only until the window is opened.
     read: usize,
@@ -58,7 +58,7 @@ impl Body {
             end: stream.is_end_stream().then_some(End::Complete),
             stream,
             windows,
-            ahead: Vec::new(),
+            arrived: Vec::new(),
             start: 0,
             read: 0,
             is_opened: false,
@@ -67,7 +67,7 @@ impl Body {
 
     /// Returns whether the body was read completely and has no trailers.
     pub(super) fn is_over(&self) -> bool {
-        self.start == self.ahead.len() && self.stream.is_end_stream()
+        self.start == self.arrived.len() && self.stream.is_end_stream()
     }
 
     /// Returns whether the client sent more bytes than its window allows.
@@ -75,15 +75,15 @@ impl Body {
         self.end == Some(End::Overrun)
     }
 
-    /// Passes the next bytes to `take`, at most `most`. Returns their number; 0 at the end.
+    /// Passes the next bytes to `take`, at max `max`. Returns their number; 0 at the end.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
-        most: usize,
+        max: usize,
         take: impl FnOnce(&[u8]),
     ) -> Poll<Result<usize, StreamClosed>> {
-        let waiting = &self.ahead[self.start..];
-        let count = if waiting.is_empty() {
+        let unread = &self.arrived[self.start..];
+        let count = if unread.is_empty() {
             let data = match self.poll_next(cx) {
                 Poll::Ready(Ok(Some(data))) => data,
                 Poll::Ready(ended) => return Poll::Ready(ended.map(|_| 0)),
@@ -95,16 +95,16 @@ impl Body {
                     return Poll::Pending;
                 }
             };
-            let count = data.len().min(most);
+            let count = data.len().min(max);
             take(&data[..count]);
-            self.keep(&data[count..]);
+            self.append(&data[count..]);
             count
         } else {
-            let count = waiting.len().min(most);
-            take(&waiting[..count]);
+            let count = unread.len().min(max);
+            take(&unread[..count]);
             self.start += count;
-            if self.start == self.ahead.len() {
-                (self.ahead, self.start) = (Vec::new(), 0);
+            if self.start == self.arrived.len() {
+                (self.arrived, self.start) = (Vec::new(), 0);
             }
             count
         };
@@ -128,21 +128,21 @@ impl Body {
     /// Takes the bytes that have arrived out of h2. Registers the task for more.
     pub(super) fn take_arrived(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Ok(Some(data))) = self.poll_next(cx) {
-            let unread = self.ahead.len() - self.start + data.len();
+            let unread = self.arrived.len() - self.start + data.len();
             if !self.is_opened && self.read + unread > WAITING_WINDOW as usize {
                 self.end = Some(End::Overrun);
-                (self.ahead, self.start) = (Vec::new(), 0);
+                (self.arrived, self.start) = (Vec::new(), 0);
                 cx.waker().wake_by_ref();
                 return;
             }
-            self.keep(&data);
+            self.append(&data);
         }
     }
 
     /// Ready at the first byte or the end of the body: then it is known whether there is a body.
     pub(super) fn poll_known(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.take_arrived(cx);
-        if self.end.is_some() || self.start < self.ahead.len() {
+        if self.end.is_some() || self.start < self.arrived.len() {
             Poll::Ready(())
         } else {
             Poll::Pending
@@ -150,14 +150,14 @@ impl Body {
     }
 
     /// Appends bytes to the unread ones.
-    fn keep(&mut self, bytes: &[u8]) {
-        let length = self.ahead.len() + bytes.len();
-        if length > self.ahead.capacity() {
+    fn append(&mut self, bytes: &[u8]) {
+        let length = self.arrived.len() + bytes.len();
+        if length > self.arrived.capacity() {
             // All window sizes are powers of two, so a full buffer is never larger than the window.
-            let room = length.next_power_of_two() - self.ahead.len();
-            self.ahead.reserve_exact(room);
+            let room = length.next_power_of_two() - self.arrived.len();
+            self.arrived.reserve_exact(room);
         }
-        self.ahead.extend_from_slice(bytes);
+        self.arrived.extend_from_slice(bytes);
     }
 
     /// Returns the next bytes from h2, at least one; `None` at the end.
@@ -197,8 +197,8 @@ impl Drop for Body {
     }
 }
 
-/// Waits for `future`. Meanwhile takes arriving body bytes out of h2.
-pub(super) async fn taking_arrived<F: Future>(
+/// Waits for `future`. Meanwhile takes the arriving bytes of the body out of h2.
+pub(super) async fn take_arrived_during<F: Future>(
     body: &RefCell<Body>,
     mut future: Pin<&mut F>,
 ) -> F::Output {
@@ -221,19 +221,19 @@ const MAX_LINGERED: usize = 64 * 1024 * 1024;
 ///
 /// If the body is longer, h2 resets the stream with `NO_ERROR` when `body` is dropped.
 pub(super) async fn linger(body: &RefCell<Body>) {
-    let (mut lingered, mut ending) = (0, Deadline::default());
-    ending.start(LINGER);
+    let (mut discarded, mut deadline) = (0, Deadline::default());
+    deadline.start(LINGER);
     poll_fn(|cx| {
         while let Poll::Ready(read) = body.borrow_mut().poll_read(cx, usize::MAX, |_| {}) {
-            lingered += match read {
+            discarded += match read {
                 Ok(count @ 1..) => count,
                 Ok(0) | Err(_) => return Poll::Ready(()),
             };
-            if lingered > MAX_LINGERED {
+            if discarded > MAX_LINGERED {
                 return Poll::Ready(());
             }
         }
-        ending.poll(cx)
+        deadline.poll(cx)
     })
     .await;
 }

@@ -7,10 +7,11 @@ use h2::{Ping, PingPong};
 
 use crate::time::deadline::Deadline;
 
-/// Interval between pings. `PING_TIMEOUT` is the time for the client's reply.
+/// Time between the reply to a ping and the next ping.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Maximum time for the client's reply to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Pings a client to detect that it has vanished.
 pub(super) struct KeepAlive {
     /// `None` if h2 provides no pings for this connection.

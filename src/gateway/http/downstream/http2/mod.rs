@@ -30,7 +30,7 @@ use http::{Method, Request};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use self::body::{Body, linger, taking_arrived};
+use self::body::{Body, linger, take_arrived_during};
 use self::keep_alive::KeepAlive;
 use self::socket::WindowedSocket;
 use self::stream::Http2Stream;
@@ -38,7 +38,7 @@ use self::windows::{CONNECTION_WINDOW, STREAM_WINDOW, Windows};
 use super::context::ConnectionContext;
 use super::peer::Peer;
 use super::stop::StopSignal;
-use super::stream::{Aborted, RequestService};
+use super::stream::{Aborted, RequestService, refuse};
 use super::timeouts::Timeouts;
 use crate::http::http2::MAX_UNSENT;
 use crate::http::message::RequestHead;
@@ -55,10 +55,10 @@ const MAX_ERRORS: usize = 1024;
 /// Maximum number of streams reset by the gateway whose late frames are still ignored.
 const MAX_RESETS: usize = 50;
 /// Maximum duration of a connection without requests after `GOAWAY` was sent.
-const FAREWELL: Duration = Duration::from_secs(5);
+const MAX_FAREWELL: Duration = Duration::from_secs(5);
 
 /// Maximum wait for the first byte or the end of a body that is probably empty.
-const END_AFTER: Duration = Duration::from_secs(1);
+const MAX_WAIT_FOR_END: Duration = Duration::from_secs(1);
 
 /// Serves an HTTP/2 connection to its end. `first`: bytes that were already read from it.
 pub async fn serve<S, A>(
@@ -81,7 +81,7 @@ pub async fn serve<S, A>(
     let context = Rc::new(ConnectionContext::new(peer, timeouts.usage()));
     let under_way = Rc::new(());
     let mut keep_alive = KeepAlive::new(connection.ping_pong());
-    let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
+    let (mut idle, mut has_had_request, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
     poll_fn(|cx| {
         windows.register(cx);
@@ -93,7 +93,7 @@ pub async fn serve<S, A>(
             }
             match connection.poll_accept(cx) {
                 Poll::Ready(Some(Ok((request, respond)))) => {
-                    any_yet = true;
+                    has_had_request = true;
                     let may_carry_more = context.count_request(&timeouts.reuse, clock::coarse_now);
                     if !may_carry_more && !is_ending {
                         is_ending = true;
@@ -113,12 +113,12 @@ pub async fn serve<S, A>(
             if keep_alive.poll_lost(cx).is_ready() {
                 return Poll::Ready(());
             }
-            if requests(&under_way) > 0 {
+            if count_requests(&under_way) > 0 {
                 idle.stop();
                 return Poll::Pending;
             }
-            idle.start(match (is_ending, any_yet) {
-                (true, _) => FAREWELL,
+            idle.start(match (is_ending, has_had_request) {
+                (true, _) => MAX_FAREWELL,
                 (false, true) => timeouts.keep_alive,
                 (false, false) => timeouts.header,
             });
@@ -154,7 +154,7 @@ fn builder(timeouts: &Timeouts) -> Builder {
 }
 
 /// Returns the number of active requests: each holds a clone beside that of the connection.
-fn requests(under_way: &Rc<()>) -> usize {
+fn count_requests(under_way: &Rc<()>) -> usize {
     Rc::strong_count(under_way) - 1
 }
 
@@ -163,17 +163,12 @@ fn requests(under_way: &Rc<()>) -> usize {
 /// The end then comes in an empty frame after the head. An HTTP/1 server may reject such a request
 /// if it gets a body, even an empty one.
 fn is_likely_empty(head: &http::request::Parts) -> bool {
-    const METHODS: [Method; 5] = [
-        Method::GET,
-        Method::HEAD,
-        Method::OPTIONS,
-        Method::DELETE,
-        Method::TRACE,
-    ];
+    let has_usual_method = matches!(
+        head.method,
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE | Method::TRACE
+    );
     let fields = &head.headers;
-    METHODS.contains(&head.method)
-        && !fields.contains_key(CONTENT_LENGTH)
-        && !fields.contains_key(EXPECT)
+    has_usual_method && !fields.contains_key(CONTENT_LENGTH) && !fields.contains_key(EXPECT)
 }
 
 /// Serves one request of a connection, in its own task.
@@ -188,7 +183,7 @@ async fn serve_stream<A: RequestService>(
     let (head, mut body) = request.into_parts();
     if !body.is_over() && is_likely_empty(&head) {
         // Boxed: few requests need it.
-        let known = Box::pin(timeout(END_AFTER, poll_fn(|cx| body.poll_known(cx))));
+        let known = Box::pin(timeout(MAX_WAIT_FOR_END, poll_fn(|cx| body.poll_known(cx))));
         let _has_body = known.await.is_err();
     }
     let parsed = RequestHead::of_http2(&head, !body.is_over());
@@ -200,7 +195,7 @@ async fn serve_stream<A: RequestService>(
             stream.set_kind(&head);
             let served = {
                 let serving = pin!(service.serve(head, began, &mut stream, &context));
-                taking_arrived(&body, serving).await
+                take_arrived_during(&body, serving).await
             };
             match served {
                 Err(Aborted::AnswerBroken) => {
@@ -218,9 +213,9 @@ async fn serve_stream<A: RequestService>(
         }
         Err(refusal) => {
             service.refused(refusal.status(), &context);
-            let text = refusal.to_string();
-            let refusing = pin!(stream.refuse(refusal.status(), &text, began));
-            taking_arrived(&body, refusing).await;
+            let refusing = pin!(refuse(&mut stream, refusal, began));
+            // An error means that the client has already disconnected.
+            let _disconnected = take_arrived_during(&body, refusing).await;
         }
     }
     let is_unread = stream.is_unread();

@@ -1,64 +1,64 @@
-//! The socket under h2. It rewrites and adds frames about [windows](super::windows).
+//! The socket below h2. It announces other stream [windows](super::windows) than h2 does.
+//!
+//! It changes the first frame that h2 writes, and adds frames of its own.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::windows::{Windows, announce_waiting_window};
 
 /// Length of a frame's header (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
-/// A socket that changes the stream windows that h2 announces to the client.
+
+/// A client's socket that h2 reads and writes.
 pub(super) struct WindowedSocket<S> {
     /// Bytes that were already read from the socket. h2 reads them first.
-    first: Vec<u8>,
+    first: Bytes,
     socket: S,
     windows: Rc<Windows>,
     /// The first frame that h2 writes (`SETTINGS`), until it is complete.
     settings: Option<Vec<u8>>,
-    /// Frames that are written before anything else. The first `sent` bytes are written.
-    unsent: Vec<u8>,
-    sent: usize,
+    /// Frames that are written before anything else.
+    unsent: Bytes,
 }
 
 impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
     pub(super) fn new(first: Vec<u8>, socket: S, windows: Rc<Windows>) -> Self {
         Self {
-            first,
+            first: first.into(),
             socket,
             windows,
             settings: Some(Vec::new()),
-            unsent: Vec::new(),
-            sent: 0,
+            unsent: Bytes::new(),
         }
     }
 
-    /// Takes bytes of the first frame. Returns their number, or `None` after that frame.
+    /// Takes bytes of the first frame out of `bytes`. Returns their number, or `None` after it.
     fn take_settings(&mut self, bytes: &[u8]) -> Option<usize> {
         let settings = self.settings.as_mut()?;
         let count = bytes.len().min(frame_length(settings) - settings.len());
         settings.extend_from_slice(&bytes[..count]);
         if settings.len() >= FRAME_HEAD && settings.len() == frame_length(settings) {
             announce_waiting_window(&mut settings[FRAME_HEAD..]);
-            self.unsent = self.settings.take()?;
+            self.unsent = self.settings.take()?.into();
         }
         Some(count)
     }
 
     /// Ready when all of `unsent` is written.
     fn poll_unsent(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.sent < self.unsent.len() {
-            let socket = Pin::new(&mut self.socket);
-            let count = ready!(socket.poll_write(cx, &self.unsent[self.sent..]))?;
+        while !self.unsent.is_empty() {
+            let count = ready!(Pin::new(&mut self.socket).poll_write(cx, &self.unsent))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.sent += count;
+            self.unsent.advance(count);
         }
-        (self.unsent, self.sent) = (Vec::new(), 0);
         Poll::Ready(Ok(()))
     }
 }
@@ -85,8 +85,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WindowedSocket<S> {
         }
         if !self.first.is_empty() {
             let count = self.first.len().min(to.remaining());
-            to.put_slice(&self.first[..count]);
-            self.first = self.first.split_off(count);
+            to.put_slice(&self.first.split_to(count));
             self.windows.note_read(count);
             return Poll::Ready(Ok(()));
         }
@@ -131,7 +130,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WindowedSocket<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_unsent(cx))?;
-            self.unsent = self.windows.take_frames();
+            self.unsent = self.windows.take_frames().into();
             if self.unsent.is_empty() {
                 return Pin::new(&mut self.socket).poll_flush(cx);
             }

@@ -1,9 +1,8 @@
 //! [`ClientStream`] of one HTTP/2 request: its body and its response.
 //!
-//! `body` has the request's body; `tunnel` the bytes of a WebSocket.
+//! `body` buffers the request's body; `tunnel` has the bytes of a WebSocket.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -13,35 +12,30 @@ use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::StatusCode;
 use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
-use limit::Moment;
 
 use super::super::socket::Wait;
 use super::super::stream::{ClientError, ClientStream, EachField, Polled, Response, Tunnel};
 use super::super::timeouts::Timeouts;
 use super::body::Body;
-use super::requests;
+use super::count_requests;
 use super::tunnel::Http2Tunnel;
 use crate::http::http2::{self, append};
-use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::date::with_date;
-use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, Put, RequestHead, Trailers};
+use crate::http::message::{Buffer, READ_SIZE, RequestHead, Then, Trailers, with_date};
 use crate::time::deadline::Deadline;
 use crate::time::lag::Lag;
 
 /// Time after which the gateway itself sends `100 Continue`, if the origin has not answered.
 ///
 /// Some origins never answer before they have the body, and some clients wait for ever. curl waits
-/// as long.
+/// one second, too, before it sends the body unasked.
 const CONTINUE_AFTER: Duration = Duration::from_secs(1);
 
 /// Maximum size of all interim responses to one request, with [`INTERIM_OVERHEAD`].
 ///
-/// Further interim responses are dropped. They are heads, so no window limits them if the client
-/// reads nothing.
+/// Further interim responses are dropped: no window limits heads if the client reads nothing.
 const MAX_INTERIM_BYTES: u32 = 32 << 10;
 
-/// Size of a field beside its name and value, and of a head beside its fields.
+/// Size that is counted for each field and for each head, in addition to names and values.
 ///
 /// The value is that of RFC 9113, section 10.5.1.
 const INTERIM_OVERHEAD: usize = 32;
@@ -51,11 +45,11 @@ pub(super) struct Http2Stream<'a> {
     body: &'a RefCell<Body>,
     /// Whether the whole body of the request was read.
     is_over: bool,
-    /// Whether the request's body may pause for as long as the response does.
+    /// Whether the request's body may pause without limit while the response continues.
     may_pause: bool,
     trailers: Option<Trailers>,
     /// Progress of the response.
-    answer: RefCell<Progress>,
+    response: RefCell<Progress>,
     has_begun: bool,
     timeouts: Rc<Timeouts>,
     /// Deadline for receiving bytes from the client.
@@ -78,7 +72,7 @@ pub(super) struct Http2Stream<'a> {
 
 /// Progress of the response.
 enum Progress {
-    /// Nothing is sent yet. The head may be ready.
+    /// Nothing is sent yet. The head is present once the response has begun.
     Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
     /// The head is sent. The body follows.
     Sending(SendStream<Bytes>),
@@ -98,7 +92,7 @@ impl<'a> Http2Stream<'a> {
             body,
             may_pause: false,
             trailers: None,
-            answer: RefCell::new(Progress::Ahead(respond, None)),
+            response: RefCell::new(Progress::Ahead(respond, None)),
             has_begun: false,
             timeouts,
             reading: Deadline::default(),
@@ -121,7 +115,7 @@ impl<'a> Http2Stream<'a> {
 
     /// Returns whether the response is complete while the request's body is not.
     pub(super) fn is_unread(&self) -> bool {
-        matches!(*self.answer.borrow(), Progress::Over) && !self.is_over
+        matches!(*self.response.borrow(), Progress::Over) && !self.is_over
     }
 
     /// Sends `100 Continue` if the client waits for it and the origin has not answered in time.
@@ -137,43 +131,22 @@ impl<'a> Http2Stream<'a> {
 
     /// Resets the stream.
     pub(super) fn reset(&mut self, reason: Reason) {
-        match self.answer.get_mut() {
+        match self.response.get_mut() {
             Progress::Ahead(respond, _) => respond.send_reset(reason),
             Progress::Sending(stream) => stream.send_reset(reason),
             Progress::Over => {}
         }
     }
 
-    /// Sends the error response to a malformed request. `why` is its text.
-    pub(super) async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
-        let fields = |put: Put<'_>| {
-            put(b"content-type", b"text/plain; charset=utf-8");
-        };
-        let text = format!("{why}\n");
-        let mut piece = Buffer::take();
-        piece.put(text.as_bytes());
-        self.begin(&Response {
-            status,
-            reason: b"",
-            length: BodyLength::Length(text.len() as u64),
-            announced_length: None,
-            date: Some(now),
-            upgrade: None,
-            fields: &fields,
-        });
-        // An error means that the client has already disconnected.
-        let _disconnected = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
-    }
-
     /// Sends the head, unless it is already sent. `is_last`: no body follows.
     pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
-        let answer = self.answer.get_mut();
-        if let Progress::Ahead(respond, head) = answer
+        let response = self.response.get_mut();
+        if let Progress::Ahead(respond, head) = response
             && let Some(head) = head.take()
         {
             let stream = respond.send_response(head, is_last);
             let stream = stream.map_err(|_| ClientError::Disconnected)?;
-            *answer = if is_last {
+            *response = if is_last {
                 Progress::Over
             } else {
                 Progress::Sending(stream)
@@ -183,12 +156,12 @@ impl<'a> Http2Stream<'a> {
     }
 }
 
-/// Returns the bytes that one request is credited with: `bytes` times the number of requests.
+/// Returns the bytes that count for `min_body_rate`: `bytes` times the number of requests.
 ///
-/// The requests of a connection share `min_body_rate`.
-fn share_of(bytes: usize, under_way: &Rc<()>) -> u64 {
+/// The requests of a connection share this rate, so each must reach only its part of it.
+fn credited(bytes: usize, under_way: &Rc<()>) -> u64 {
     // The connection may have ended before its last request.
-    (bytes as u64).saturating_mul(requests(under_way).max(1) as u64)
+    (bytes as u64).saturating_mul(count_requests(under_way).max(1) as u64)
 }
 
 impl ClientStream for Http2Stream<'_> {
@@ -201,7 +174,7 @@ impl ClientStream for Http2Stream<'_> {
     }
 
     fn is_disconnected(&self, cx: &mut Context<'_>) -> bool {
-        let reset = match &mut *self.answer.borrow_mut() {
+        let reset = match &mut *self.response.borrow_mut() {
             Progress::Ahead(respond, _) => respond.poll_reset(cx),
             Progress::Sending(stream) => stream.poll_reset(cx),
             Progress::Over => return false,
@@ -232,9 +205,8 @@ impl ClientStream for Http2Stream<'_> {
                 self.is_over = true;
                 self.trailers = http2::trailers(trailers.as_ref());
             } else {
-                let share = share_of(read, self.under_way);
-                let floor = self.timeouts.floor;
-                self.read_lag.moved(&mut self.reading, share, floor);
+                let (bytes, floor) = (credited(read, self.under_way), self.timeouts.floor);
+                self.read_lag.moved(&mut self.reading, bytes, floor);
                 self.is_over = self.body.borrow().is_over();
                 break;
             }
@@ -253,9 +225,6 @@ impl ClientStream for Http2Stream<'_> {
     fn trailers(&self) -> Option<&Trailers> {
         self.trailers.as_ref()
     }
-
-    /// Does nothing: an unread body does not block the other requests of the connection.
-    fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
         if status == 100 {
@@ -277,7 +246,7 @@ impl ClientStream for Http2Stream<'_> {
             return;
         }
         self.interim_bytes += size;
-        if let Progress::Ahead(respond, _) = self.answer.get_mut() {
+        if let Progress::Ahead(respond, _) = self.response.get_mut() {
             // An error means that the client has disconnected. Sending the response detects that.
             let _disconnected = respond.send_informational(head);
         }
@@ -294,20 +263,15 @@ impl ClientStream for Http2Stream<'_> {
         let headers = head.headers_mut();
         (response.fields)(&mut |name, value| append(headers, name, value));
         if let Some(now) = response.date {
-            let date = with_date(now, HeaderValue::from_bytes);
-            if let Ok(date) = date {
+            if let Ok(date) = with_date(now, HeaderValue::from_bytes) {
                 headers.insert(DATE, date);
             }
         }
-        let length = match response.length {
-            BodyLength::Length(length) => Some(length),
-            _ => response.announced_length,
-        };
-        if let Some(length) = length {
+        if let Some(length) = response.content_length() {
             headers.insert(CONTENT_LENGTH, length.into());
         }
         self.has_begun = true;
-        if let Progress::Ahead(_, ready) = self.answer.get_mut() {
+        if let Progress::Ahead(_, ready) = self.response.get_mut() {
             *ready = Some(head);
         }
     }
@@ -319,16 +283,15 @@ impl ClientStream for Http2Stream<'_> {
     fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         let is_last = matches!(then, Then::End(None));
         self.send_head(is_last && piece.is_empty())?;
-        let Progress::Sending(stream) = self.answer.get_mut() else {
+        let Progress::Sending(stream) = self.response.get_mut() else {
             return Poll::Ready(Ok(()));
         };
         let waiting = piece.len();
-        let had_bytes = waiting > 0;
         let sent = http2::poll_send_piece(stream, cx, piece, is_last, |_| {});
         let is_disconnected = sent.is_pending() && stream.poll_reset(cx).is_ready();
-        let share = share_of(waiting - piece.len(), self.under_way);
+        let bytes = credited(waiting - piece.len(), self.under_way);
         let floor = self.timeouts.floor;
-        self.write_lag.moved(&mut self.writing, share, floor);
+        self.write_lag.moved(&mut self.writing, bytes, floor);
         match sent {
             Poll::Ready(sent) => sent.map_err(|_| ClientError::Disconnected)?,
             Poll::Pending if is_disconnected => return Poll::Ready(Err(ClientError::Disconnected)),
@@ -340,12 +303,13 @@ impl ClientStream for Http2Stream<'_> {
         self.writing.stop();
         piece.clear_for_body();
         if let Then::End(trailers) = then {
-            let ended = if had_bytes && is_last {
+            // With its last bytes, the piece has carried the end, too.
+            let ended = if waiting > 0 && is_last {
                 Ok(())
             } else {
                 http2::send_end(stream, trailers)
             };
-            *self.answer.get_mut() = Progress::Over;
+            *self.response.get_mut() = Progress::Over;
             return Poll::Ready(ended.map_err(|_| ClientError::Disconnected));
         }
         Poll::Ready(Ok(()))
@@ -356,10 +320,11 @@ impl ClientStream for Http2Stream<'_> {
     }
 
     fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {
-        let Progress::Sending(sending) = self.answer.get_mut() else {
+        let Progress::Sending(to) = self.response.get_mut() else {
             return None;
         };
-        let tunnel = Http2Tunnel::new(self.body, sending);
-        Some((Box::new(tunnel), Buffer::without_room()))
+        let from = self.body;
+        let tunnel = Http2Tunnel { from, to };
+        Some((Box::new(tunnel), Buffer::default()))
     }
 }

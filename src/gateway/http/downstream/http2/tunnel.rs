@@ -1,4 +1,4 @@
-//! The stream of a WebSocket over HTTP/2, as a byte stream in both directions.
+//! The stream of a WebSocket over HTTP/2, as a byte stream in both directions (RFC 8441).
 
 use std::cell::RefCell;
 use std::io;
@@ -14,14 +14,8 @@ use crate::http::http2::poll_send;
 
 /// Both directions of a stream, as bytes.
 pub(super) struct Http2Tunnel<'a> {
-    from: &'a RefCell<Body>,
-    to: &'a mut SendStream<Bytes>,
-}
-
-impl<'a> Http2Tunnel<'a> {
-    pub(super) fn new(from: &'a RefCell<Body>, to: &'a mut SendStream<Bytes>) -> Self {
-        Self { from, to }
-    }
+    pub(super) from: &'a RefCell<Body>,
+    pub(super) to: &'a mut SendStream<Bytes>,
 }
 
 /// Builds the error of a reset stream.
@@ -35,8 +29,8 @@ impl AsyncRead for Http2Tunnel<'_> {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let (mut body, most) = (self.from.borrow_mut(), to.remaining());
-        let read = ready!(body.poll_read(cx, most, |bytes| to.put_slice(bytes)));
+        let (mut body, max) = (self.from.borrow_mut(), to.remaining());
+        let read = ready!(body.poll_read(cx, max, |bytes| to.put_slice(bytes)));
         Poll::Ready(read.map(drop).map_err(|_| reset()))
     }
 }

@@ -31,10 +31,10 @@ const WINDOW_UPDATE: u8 = 8;
 /// Identifier of the setting with the initial window of a stream (RFC 9113, section 6.5.2).
 const SETTINGS_INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
-/// Messages from the streams of a connection to its socket: windows to open, and when to read.
+/// State that the streams of a connection share with its socket.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
-    /// Ids of streams that get the large window with the next frames.
+    /// Ids of the streams that get the large window with the next frames.
     opened: RefCell<Vec<u32>>,
     /// The connection's task, which reads and writes.
     task: RefCell<Option<Waker>>,
@@ -43,10 +43,10 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Registers the connection's task, which was just woken.
+    /// Registers the connection's task, which runs now, and lets it read again.
     ///
-    /// That task writes the frames that [`Self::open`] adds. The tasks of the streams have run
-    /// before it.
+    /// It writes the frames of [`Self::open`]. The tasks of the streams have run since its last
+    /// read.
     pub(super) fn register(&self, cx: &Context<'_>) {
         self.read.set(0);
         match &mut *self.task.borrow_mut() {
@@ -55,7 +55,7 @@ impl Windows {
         }
     }
 
-    /// Returns whether more may be read before the streams' tasks run.
+    /// Returns whether the socket may read more before the streams' tasks run.
     pub(super) fn may_read(&self) -> bool {
         self.read.get() < READ_AT_ONCE
     }
@@ -85,8 +85,9 @@ impl Windows {
     }
 }
 
-/// Builds a `WINDOW_UPDATE` by the difference of the two sizes (RFC 9113, section 6.9).
+/// Builds the `WINDOW_UPDATE` from the small window to the large one (RFC 9113, section 6.9).
 fn rest_of_window(stream: u32) -> [u8; 13] {
+    // Length of the payload (3 bytes), type, flags, stream (4 bytes), and the increment (4 bytes).
     let mut frame = [0, 0, 4, WINDOW_UPDATE, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     frame[5..9].copy_from_slice(&stream.to_be_bytes());
     frame[9..].copy_from_slice(&(STREAM_WINDOW - WAITING_WINDOW).to_be_bytes());

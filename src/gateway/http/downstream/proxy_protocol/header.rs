@@ -1,7 +1,7 @@
 //! Parser of the PROXY protocol's header: version 1 is text, version 2 is binary.
 
 use std::iter::repeat_n;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use thiserror::Error;
 
@@ -44,11 +44,11 @@ use InvalidHeader::{Checksum, Malformed, Missing, TooLong};
 pub const MAX: usize = 4096;
 
 /// Start of a version 1 header.
-const TEXT: &[u8] = b"PROXY ";
+const TEXT_START: &[u8] = b"PROXY ";
 /// Maximum length of a version 1 header, with its line end.
 const MAX_TEXT: usize = 107;
 /// Start of a version 2 header.
-const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+const BINARY_START: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Parses the header at the start of `bytes`. Returns the header and its length.
 ///
@@ -59,18 +59,18 @@ const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 ///
 /// Returns an error as soon as no further bytes can make this a header.
 pub fn parse(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
-    let begins_like = |with: &[u8]| bytes.iter().zip(with).all(|(a, b)| a == b);
-    if begins_like(TEXT) {
-        text(bytes)
-    } else if begins_like(SIGNATURE) {
-        binary(bytes)
+    let may_begin_with = |start: &[u8]| bytes.iter().zip(start).all(|(byte, known)| byte == known);
+    if may_begin_with(TEXT_START) {
+        parse_text(bytes)
+    } else if may_begin_with(BINARY_START) {
+        parse_binary(bytes)
     } else {
         Err(Missing)
     }
 }
 
 /// Parses version 1: one line of text.
-fn text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+fn parse_text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     let within = &bytes[..bytes.len().min(MAX_TEXT)];
     let Some(end) = memchr::memchr(b'\n', within) else {
         let is_full = within.len() == MAX_TEXT;
@@ -79,15 +79,15 @@ fn text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     let line = within[..end].strip_suffix(b"\r");
     let line = line.ok_or(Malformed("its line does not end with CR and LF"))?;
     let header = match line.strip_prefix(b"PROXY UNKNOWN") {
-        // A proxy may write anything after it.
+        // A proxy may write anything after `UNKNOWN`.
         Some([] | [b' ', ..]) => ProxyHeader::Own,
-        _ => addresses(line).ok_or(Malformed("its line does not name two addresses and ports"))?,
+        _ => parse_line(line).ok_or(Malformed("its line does not name two addresses and ports"))?,
     };
     Ok(Some((header, end + 1)))
 }
 
 /// Parses `PROXY TCP4 SOURCE DESTINATION SOURCE-PORT DESTINATION-PORT`, or the same with `TCP6`.
-fn addresses(line: &[u8]) -> Option<ProxyHeader> {
+fn parse_line(line: &[u8]) -> Option<ProxyHeader> {
     let mut words = str::from_utf8(line).ok()?.split(' ').skip(1);
     let mut word = || words.next();
     let address: fn(&str) -> Option<IpAddr> = match word()? {
@@ -96,7 +96,7 @@ fn addresses(line: &[u8]) -> Option<ProxyHeader> {
         _ => return None,
     };
     let (source, destination) = (address(word()?)?, address(word()?)?);
-    let (source_port, destination_port) = (port(word()?)?, port(word()?)?);
+    let (source_port, destination_port) = (parse_port(word()?)?, parse_port(word()?)?);
     word().is_none().then_some(ProxyHeader::Proxied {
         source: (source, source_port).into(),
         destination: (destination, destination_port).into(),
@@ -104,15 +104,19 @@ fn addresses(line: &[u8]) -> Option<ProxyHeader> {
 }
 
 /// Parses a port without a sign or leading zeros.
-fn port(word: &str) -> Option<u16> {
+fn parse_port(word: &str) -> Option<u16> {
     let is_plain = word == "0" || word.starts_with(|first| matches!(first, '1'..='9'));
     word.parse().ok().filter(|_| is_plain)
 }
 
 /// Parses version 2: 16 bytes, addresses, and further fields, each with its type and length.
-fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+fn parse_binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+    // Version 2 in the high half, and the command in the low half.
     const LOCAL: u8 = 0x20;
     const PROXY: u8 = 0x21;
+    // The family in the high half, and the transport in the low half: here a stream.
+    const TCP_OVER_IPV4: u8 = 0x11;
+    const TCP_OVER_IPV6: u8 = 0x21;
 
     let Some((fixed, rest)) = bytes.split_first_chunk::<16>() else {
         return Ok(None);
@@ -132,8 +136,7 @@ fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     if command == LOCAL {
         return Ok(Some((ProxyHeader::Own, end)));
     }
-    // The high half is the family: none, IPv4, IPv6 or unix. The low half is the transport: none,
-    // stream or datagram.
+    // The families are none, IPv4, IPv6 and unix. The transports are none, stream and datagram.
     let size = match (protocol >> 4, protocol & 0xf) {
         (0, 0..=2) => return Ok(Some((ProxyHeader::Own, end))),
         (1, 0..=2) => 2 * (4 + 2),
@@ -146,41 +149,52 @@ fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
     };
     check_fields(&bytes[..end], fixed.len() + size)?;
     let header = match protocol {
-        0x11 => pair::<4, Ipv4Addr>(addresses),
-        0x21 => pair::<16, Ipv6Addr>(addresses),
+        TCP_OVER_IPV4 => parse_addresses::<4>(addresses),
+        TCP_OVER_IPV6 => parse_addresses::<16>(addresses),
         _ => None,
     };
     Ok(Some((header.unwrap_or(ProxyHeader::Own), end)))
 }
 
 /// Parses two addresses of `N` bytes each, followed by their ports.
-fn pair<const N: usize, A: From<[u8; N]> + Into<IpAddr>>(bytes: &[u8]) -> Option<ProxyHeader> {
+fn parse_addresses<const N: usize>(bytes: &[u8]) -> Option<ProxyHeader>
+where
+    IpAddr: From<[u8; N]>,
+{
     let (source, rest) = bytes.split_first_chunk::<N>()?;
     let (destination, ports) = rest.split_first_chunk::<N>()?;
-    let [a, b, c, d] = *ports.first_chunk()?;
-    let address = |bytes: &[u8; N]| A::from(*bytes).into();
+    let [source_high, source_low, high, low] = *ports.first_chunk()?;
+    let address = |bytes: &[u8; N]| IpAddr::from(*bytes);
     Some(ProxyHeader::Proxied {
-        source: (address(source), u16::from_be_bytes([a, b])).into(),
-        destination: (address(destination), u16::from_be_bytes([c, d])).into(),
+        source: (
+            address(source),
+            u16::from_be_bytes([source_high, source_low]),
+        )
+            .into(),
+        destination: (address(destination), u16::from_be_bytes([high, low])).into(),
     })
 }
 
 /// Checks that the further fields fill the header exactly, and the checksum if there is one.
-fn check_fields(header: &[u8], mut at: usize) -> Result<(), InvalidHeader> {
+///
+/// `next`: index of the first field. A field is a type, the length of its value, and the value.
+fn check_fields(header: &[u8], mut next: usize) -> Result<(), InvalidHeader> {
     const CHECKSUM: u8 = 3;
 
-    while at < header.len() {
-        let field = header[at..].split_first_chunk::<3>();
-        let value = field.and_then(|([_, high, low], rest)| {
-            rest.get(..usize::from(u16::from_be_bytes([*high, *low])))
+    while next < header.len() {
+        let field = header[next..].split_first_chunk::<3>();
+        let field = field.and_then(|([kind, high, low], rest)| {
+            let value = rest.get(..usize::from(u16::from_be_bytes([*high, *low])))?;
+            Some((*kind, value))
         });
-        let value = value.ok_or(Malformed("a field in it does not end within it"))?;
-        let begin = at + 3;
-        at = begin + value.len();
-        if header[begin - 3] == CHECKSUM {
+        let (kind, value) = field.ok_or(Malformed("a field in it does not end within it"))?;
+        let start = next + 3;
+        next = start + value.len();
+        if kind == CHECKSUM {
             let written = value.try_into().ok().map(u32::from_be_bytes);
+            // The checksum is that of the header with zeros in place of the checksum.
             let zeros = repeat_n(&0, value.len());
-            let zeroed = header[..begin].iter().chain(zeros).chain(&header[at..]);
+            let zeroed = header[..start].iter().chain(zeros).chain(&header[next..]);
             if written != Some(crc32c(zeroed.copied())) {
                 return Err(Checksum);
             }

@@ -51,7 +51,7 @@ pub async fn read_proxy_header<S: Peek>(
         sleep(FIRST_REQUEST).await;
     };
     tokio::select! {
-        read = timeout(timeouts.header, read(socket)) => {
+        read = timeout(timeouts.header, read_header(socket)) => {
             read.unwrap_or(Err(ProxyHeaderError::TimedOut))
         }
         () = stopping => Err(ProxyHeaderError::Unsent),
@@ -59,11 +59,11 @@ pub async fn read_proxy_header<S: Peek>(
 }
 
 /// Waits for bytes, and takes them until the header is complete.
-async fn read<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
+async fn read_header<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
     let mut taken = Vec::new();
     loop {
         socket.wait_readable().await?;
-        match socket.try_read(|| take(socket, &mut taken)) {
+        match socket.try_read(|| take_available(socket, &mut taken)) {
             Ok(header) => return header,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error.into()),
@@ -71,8 +71,10 @@ async fn read<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
     }
 }
 
-/// Appends available bytes of the header to `taken`.
-fn take(
+/// Appends the available bytes of the header to `taken`. Returns `WouldBlock` if more must come.
+///
+/// The bytes are peeked first: those after the header must stay in the socket.
+fn take_available(
     socket: &impl Peek,
     taken: &mut Vec<u8>,
 ) -> io::Result<Result<ProxyHeader, ProxyHeaderError>> {

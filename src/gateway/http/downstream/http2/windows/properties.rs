@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{LocalSet, spawn_local};
 
-use super::super::body::{Body, taking_arrived};
+use super::super::body::{Body, take_arrived_during};
 use super::super::socket::WindowedSocket;
 use super::*;
 
@@ -252,7 +252,7 @@ async fn serve(socket: DuplexStream, case: Case, streams_read: Rc<RefCell<BTreeS
                 }
                 assert_eq!(count, sent);
             });
-            taking_arrived(&body, serving).await;
+            take_arrived_during(&body, serving).await;
             let answer = http::Response::new(());
             respond.send_response(answer, true).unwrap();
         });

@@ -12,7 +12,7 @@ fn proxied(source: &str, destination: &str) -> ProxyHeader {
 /// Builds a version 2 header from a command, a protocol and a block.
 fn binary(command: u8, protocol: u8, block: &[u8]) -> Vec<u8> {
     let length = u16::try_from(block.len()).unwrap().to_be_bytes();
-    [SIGNATURE, &[command, protocol], &length, block].concat()
+    [BINARY_START, &[command, protocol], &length, block].concat()
 }
 
 const V4: [u8; 12] = [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x67, 0x01, 0xbb];
