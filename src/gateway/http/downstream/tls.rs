@@ -183,8 +183,8 @@ impl TlsServer {
             peer.set_certificate(ClientCertificate::of(first));
         }
         let is_http2 = session.alpn_protocol() == Some(b"h2");
-        // The socket moves into the box before the await: otherwise this future would keep space for
-        // it, too.
+        // The socket moves into the box before the await: otherwise this future would keep space
+        // for it, too.
         let serving: Pin<Box<dyn Future<Output = ()>>> = if is_http2 {
             let first = Vec::new();
             Box::pin(http2::serve(first, socket, peer, timeouts, stop, service))

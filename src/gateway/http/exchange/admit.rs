@@ -9,7 +9,7 @@ use std::time::Duration;
 use config::Route;
 use futures_util::future::Either;
 
-use super::arrive::{Arrival, NotArrived, behind_room};
+use super::arrive::{Arrival, NotArrived, pass_stages_after_room};
 use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{self, Begun, ZoneAdmissions};
@@ -26,21 +26,21 @@ pub(super) fn admit<'w, 'a: 'w>(
 ) -> impl Future<Output = Decision<'a>> + use<'w, 'a> {
     let Arrival { to, gate } = match arrived {
         Ok(arrival) => arrival,
-        Err(NotArrived::Reply(reply)) => return Either::Left(known(Ok(Err(reply)))),
+        Err(NotArrived::Reply(reply)) => return Either::Left(ready_or_boxed(Ok(Err(reply)))),
         Err(NotArrived::AtRoom(to)) => {
-            return Either::Left(known(Err(Box::pin(enter_room(to, record)))));
+            return Either::Left(ready_or_boxed(Err(Box::pin(enter_room(to, record)))));
         }
     };
     match limits::begin(to.route, record.info, record) {
-        Begun::Decided(admissions) => {
-            Either::Left(known(behind_limits(to, gate, admissions, record)))
-        }
+        Begun::Decided(admissions) => Either::Left(ready_or_boxed(pass_after_limits(
+            to, gate, admissions, record,
+        ))),
         // Not boxed: otherwise each waiting request would need one more allocation.
         Begun::Waiting(several) => Either::Right(async move {
             // This block ends before the second wait, so that its variables are not kept during it.
             let waiting = {
                 let admissions = limits::wait(to.route, record.info, record, several).await;
-                match behind_limits(to, gate, admissions, record) {
+                match pass_after_limits(to, gate, admissions, record) {
                     Ok(decision) => return decision,
                     Err(waiting) => waiting,
                 }
@@ -56,12 +56,12 @@ async fn enter_room<'w, 'a: 'w>(
     record: &'w mut RequestRecord<'a>,
 ) -> Decision<'a> {
     room::enter(record).await?;
-    let arrived = behind_room(to, record).map_err(NotArrived::Reply);
+    let arrived = pass_stages_after_room(to, record).map_err(NotArrived::Reply);
     admit(arrived, record).await
 }
 
-/// Returns the future of a decision that is already known, or that takes time.
-fn known<'w, 'a>(
+/// Returns the future of a decision that is already known (`Ok`), or that takes time (`Err`).
+fn ready_or_boxed<'w, 'a>(
     decided: Result<Decision<'a>, BoxedDecision<'w, 'a>>,
 ) -> Either<Ready<Decision<'a>>, BoxedDecision<'w, 'a>> {
     match decided {
@@ -70,18 +70,18 @@ fn known<'w, 'a>(
     }
 }
 
-/// Decides about a request that has passed its zones.
+/// Decides about a request after its zones have decided.
 ///
 /// Returns `Err` with a future if the request still has to wait: for a shared answer, or at the
 /// gate of its origin.
 #[inline]
-fn behind_limits<'w, 'a: 'w>(
+fn pass_after_limits<'w, 'a: 'w>(
     to: Destination<'a>,
     gate: Option<Box<GateRequest<'a>>>,
     admissions: ZoneAdmissions<'a>,
     record: &'w mut RequestRecord<'a>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    if let Some(reply) = rejected(to.route, record) {
+    if let Some(reply) = reply_to_rejected(to.route, record) {
         return Ok(Err(reply));
     }
     if to.route.collapse.is_some() {
@@ -101,7 +101,7 @@ fn behind_limits<'w, 'a: 'w>(
 }
 
 /// Returns the response to a request that its zones rejected; `None` if they did not reject it.
-fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
+fn reply_to_rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a>> {
     let outcome = record.outcome()?;
     let decisive = outcome.decisive();
     let retry_after = decisive.map(|verdict| verdict.prediction.one_more_in);
@@ -112,10 +112,6 @@ fn rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option<Reply<'a
 ///
 /// `join` adds the request to the gate. Its second argument is the time that the request has waited
 /// so far.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn keeps its arguments twice while it waits"
-)]
 pub(super) fn pass_gate<'w, 'a: 'w>(
     to: Destination<'a>,
     gate: Box<GateRequest<'a>>,
@@ -126,10 +122,10 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
     async move {
         let (worker, origin) = (record.worker, record.gateway.origin(to.origin));
         let waited = record.waited();
-        let gate = gate.after(&admissions, record.outcome());
+        let gate = gate.after_zones(&admissions, record.outcome());
         // While the origin is unavailable, only requests with `hold` wait for it.
-        let any_in = origin.check_in(worker.pacer.now());
-        let passed = match any_in.or_else(|error| origin.begin_outage(error)) {
+        let is_available = origin.check_in(worker.pacer.now());
+        let passed = match is_available.or_else(|error| origin.begin_outage(error)) {
             Ok(()) => gate.pass(worker, waited, &mut record.at_gate, join).await,
             Err(error) => Err(WaitError::Outage(error)),
         };

@@ -22,22 +22,19 @@ use super::{cost, heads, ratelimit_headers};
 use crate::http::downstream::{ClientError, OriginHead, Response, unless_disconnected};
 use crate::http::message::{
     BodyLength, FieldName, FieldTable, Fields, InvalidResponse, Put, ResponseHead, Version,
-    logs_in_connection,
+    logs_in_connection, strip_start,
 };
 use crate::origin::{Connection, InFlight, OriginError};
 use crate::time::deadline::Deadline;
 
 /// Interval between checks for a disconnected client while the origin does not accept the upload.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// Returns the server's idle timeout from `Keep-Alive`, in seconds.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
-    // The other hop-by-hop fields have no such parameter.
+    // The other fields of this kind have no such parameter.
     let mut parameters = fields.elements(FieldName::Hop);
-    let value = parameters.find_map(|it| {
-        let (name, value) = it.split_at_checked("timeout=".len())?;
-        name.eq_ignore_ascii_case(b"timeout=").then_some(value)
-    })?;
+    let value = parameters.find_map(|parameter| strip_start(parameter, b"timeout="))?;
     str::from_utf8(value).ok()?.trim_matches('"').parse().ok()
 }
 
@@ -45,25 +42,25 @@ fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLimits {
     /// Limit after the whole request was sent.
-    pub(super) answer: Duration,
+    pub(super) after_upload: Duration,
     /// Limit while the origin does not accept the body. At most `body_timeout`.
-    stalled: Duration,
+    while_stalled: Duration,
     /// Limit while the client must send more of the body. `None`: the client's timeouts apply.
-    open: Option<Duration>,
+    before_more: Option<Duration>,
 }
 
 impl ResponseLimits {
     /// Returns the limit for the current state of the upload; `None`: no limit.
     fn of(self, upload: &Upload) -> Option<Duration> {
         match upload {
-            upload if upload.is_stalled() => Some(self.stalled),
-            upload if upload.is_over() => Some(self.answer),
-            _ => self.open,
+            upload if upload.is_stalled() => Some(self.while_stalled),
+            upload if upload.is_over() => Some(self.after_upload),
+            _ => self.before_more,
         }
     }
 }
 
-/// Ready with the result of a receive, or with `None` after `limit` without one.
+/// Ready when bytes or an error were received, or with `None` after `limit` without them.
 ///
 /// The time is counted from `since`.
 pub(super) fn poll_received(
@@ -87,19 +84,19 @@ impl Forward<'_, '_> {
     ) -> Result<ResponseKind, Attempt> {
         loop {
             let head = self.take_head(connection, in_flight)?;
-            if matches!(head, Some(ResponseKind::Interim)) {
-                poll_fn(|cx| {
-                    let flushed = self.client.poll_flush(cx);
-                    if flushed.is_pending() {
-                        connection.poll_ahead(cx);
-                    }
-                    flushed
-                })
-                .await?;
-            } else if let Some(answer) = head {
-                return Ok(answer);
-            } else {
-                self.receive(connection, in_flight).await?;
+            match head {
+                Some(ResponseKind::Interim) => {
+                    let flushing = poll_fn(|cx| {
+                        let flushed = self.client.poll_flush(cx);
+                        if flushed.is_pending() {
+                            connection.poll_ahead(cx);
+                        }
+                        flushed
+                    });
+                    flushing.await?;
+                }
+                Some(answer) => return Ok(answer),
+                None => self.receive(connection, in_flight).await?,
             }
         }
     }
@@ -118,7 +115,7 @@ impl Forward<'_, '_> {
         }
         let received = match early {
             Some(received) => received,
-            None => self.receive_in_time(connection, limits.answer).await?,
+            None => self.receive_in_time(connection, limits).await?,
         };
         if let Ok(1..) = received {
             connection.moved();
@@ -131,12 +128,12 @@ impl Forward<'_, '_> {
     pub(super) fn response_limits(&self) -> ResponseLimits {
         let settings = self.settings();
         let own = self.route.response_timeout;
-        let answer = own.unwrap_or(settings.response_timeout);
+        let after_upload = own.unwrap_or(settings.response_timeout);
         ResponseLimits {
-            answer,
-            stalled: answer.min(settings.body_timeout),
+            after_upload,
+            while_stalled: after_upload.min(settings.body_timeout),
             // In a gRPC call, both sides may be silent until the client has ended its messages.
-            open: self.is_call.then_some(settings.tunnel_timeout),
+            before_more: self.is_call.then_some(settings.tunnel_timeout),
         }
     }
 
@@ -155,7 +152,7 @@ impl Forward<'_, '_> {
             time,
             ..
         } = self;
-        let mut looking = Deadline::default();
+        let mut next_check = Deadline::default();
         poll_fn(|cx| {
             let uploaded = upload.poll(cx, *client, connection, fields, route)?;
             time.uploaded(upload.last_piece(), upload.awaits_client());
@@ -172,10 +169,10 @@ impl Forward<'_, '_> {
                 if client.is_disconnected(cx) {
                     return Poll::Ready(Err(ClientError::Disconnected));
                 }
-                looking.start(LOOK_EVERY);
-                while looking.poll(cx).is_ready() {
-                    looking.stop();
-                    looking.start(LOOK_EVERY);
+                next_check.start(CHECK_EVERY);
+                while next_check.poll(cx).is_ready() {
+                    next_check.stop();
+                    next_check.start(CHECK_EVERY);
                 }
             }
             let since = (*sent).max(upload.last_piece());
@@ -188,14 +185,15 @@ impl Forward<'_, '_> {
         .await
     }
 
-    /// Waits for the response to a completely sent request, at most for `limit`.
+    /// Waits for the response to a completely sent request, at most for its limit.
     async fn receive_in_time(
         &mut self,
         connection: &mut Connection,
-        limit: Duration,
+        limits: ResponseLimits,
     ) -> Result<io::Result<usize>, ClientError> {
         let since = self.sent.max(self.upload.last_piece());
         self.record.awaited_since = since;
+        let limit = limits.after_upload;
         let waiting = poll_fn(|cx| poll_received(connection, cx, since, limit));
         if let Some(received) = unless_disconnected(self.client, pin!(waiting)).await? {
             return Ok(received);
@@ -232,7 +230,7 @@ impl Forward<'_, '_> {
         }
         let server = in_flight.server().to_string();
         Attempt::Failed(Failure::Origin(if is_late {
-            let limit = limits.of(&self.upload).unwrap_or(limits.answer);
+            let limit = limits.of(&self.upload).unwrap_or(limits.after_upload);
             OriginError::ResponseTimeout { server, limit }
         } else {
             OriginError::Broken { server, source }
@@ -253,7 +251,8 @@ impl Forward<'_, '_> {
             let server = in_flight.server().to_string();
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
-        let to_head = self.record.info.head.is_head();
+        let request = self.record.info.head;
+        let to_head = request.is_head();
         let mut table = FieldTable::new();
         let head = connection.head(&mut table, to_head, limit);
         let Some((head, end)) = head.map_err(invalid)? else {
@@ -263,21 +262,20 @@ impl Forward<'_, '_> {
             self.pass_interim(&head);
             ResponseKind::Interim
         } else {
-            let requested = heads::requested_upgrade(self.record.info.head);
+            let requested = heads::requested_upgrade(request);
             let switches = head.status == 101;
             // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
-            let opens_wrongly =
-                self.record.info.head.opens_websocket() && matches!(head.status, 200..300);
+            let opens_wrongly = request.opens_websocket() && matches!(head.status, 200..300);
             if opens_wrongly || switches && !heads::switches_as_requested(&head, requested) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
-            let now = self.answered(&head, in_flight);
+            let now = self.record_answer(&head, in_flight);
             self.last_byte = now;
             let keeps = head.keeps_alive();
-            if self.route.replaces(head.status) && !self.record.info.head.is_grpc() {
-                let after = retry_after(head.fields(), now).ok().flatten();
-                let after = after.map_or(0, whole_seconds);
-                let retry_after = u32::try_from(after).unwrap_or(u32::MAX);
+            if self.route.replaces(head.status) && !request.is_grpc() {
+                let delay = retry_after(head.fields(), now).ok().flatten();
+                let seconds = delay.map_or(0, whole_seconds);
+                let retry_after = u32::try_from(seconds).unwrap_or(u32::MAX);
                 ResponseKind::Replaced { keeps, retry_after }
             } else {
                 self.begin(&head, now);
@@ -312,10 +310,10 @@ impl Forward<'_, '_> {
         if request.version() == Version::Http10 {
             return;
         }
-        if head.status == 100 && (self.continued || !request.expects_continue()) {
+        if head.status == 100 && (self.has_continued || !request.expects_continue()) {
             return;
         }
-        self.continued |= head.status == 100;
+        self.has_continued |= head.status == 100;
         let fields = |put: Put<'_>| {
             let is_cost = |_, name: &[u8]| cost::is_cost_field(&self.route.cost, name);
             heads::each_passing(head, false, is_cost, put);
@@ -337,7 +335,7 @@ impl Forward<'_, '_> {
     }
 
     /// Records the origin's response. Returns the instant at which it arrived.
-    fn answered(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
+    fn record_answer(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
         let now = self.record.now();
         let took = self.origin_took(now);
         let waited = || self.time.since(self.sent, now);
@@ -381,15 +379,15 @@ impl Forward<'_, '_> {
         let record = &*self.record;
         let outcome = record.outcome();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
-        let announced = record.info.head.takes_trailers() && head.length == BodyLength::Chunked;
-        if announced {
+        let has_trailers = record.info.head.takes_trailers() && head.length == BodyLength::Chunked;
+        if has_trailers {
             let named = head.fields().elements(FieldName::Connection);
             self.connection_options = named.map(Box::from).collect();
         }
         let fields = |put: Put<'_>| {
             response_fields::put(record, MadeBy::Origin, put, |put| {
                 let ends_here = ends_here(record, is_limited);
-                heads::each_passing(head, announced, ends_here, put);
+                heads::each_passing(head, has_trailers, ends_here, put);
             });
         };
         let upgrade = head.fields().first(FieldName::Upgrade);
@@ -421,7 +419,7 @@ fn ends_here<'s>(
             || route.is_some_and(|route| {
                 is_limited && ratelimit_headers::replaces(route.headers, known)
                     || cost::is_cost_field(&route.cost, name)
-                    || ratelimit_headers::is_of_sharing(route, name)
+                    || ratelimit_headers::is_about_sharing(route, name)
             })
     }
 }

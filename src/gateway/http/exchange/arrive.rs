@@ -1,13 +1,11 @@
 //! The stages that a request passes before it joins its zones. Each stage is one feature.
 //!
-//! A stage lets the request pass, or ends it with a response.
-//!
-//! `admit` follows: it waits where the request has to wait.
+//! A stage lets the request pass, or ends it with a response. No stage waits. `admit` follows.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
-use config::{Matcher, MatcherInput, PathRewrite, Route, RouteAction, target};
+use config::{Matcher, MatcherInput, Route, RouteAction, target};
 
 use super::destination::Destination;
 use super::gate::GateRequest;
@@ -44,18 +42,20 @@ impl<'a> From<Reply<'a>> for NotArrived<'a> {
 
 /// Passes a request through all stages, unless it must wait in the room.
 pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, NotArrived<'a>> {
-    let to = before_room(record)?;
+    let to = pass_stages_before_room(record)?;
     if to.route.asks_room {
         room::enter_at_once(record).ok_or(NotArrived::AtRoom(to))??;
     }
-    Ok(behind_room(to, record)?)
+    Ok(pass_stages_after_room(to, record)?)
 }
 
 /// Runs the stages before the waiting room. A request that is rejected here gets no position there.
-fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Reply<'a>> {
+fn pass_stages_before_room<'a>(
+    record: &mut RequestRecord<'a>,
+) -> Result<Destination<'a>, Reply<'a>> {
     let info = record.info;
     info.check_fitness()?;
-    let (route, is_preflight) = route(record)?;
+    let (route, is_preflight) = record_route(record)?;
     check_networks(route, record)?;
     if is_preflight {
         return Err(Reply::preflight());
@@ -66,12 +66,12 @@ fn before_room<'a>(record: &mut RequestRecord<'a>) -> Result<Destination<'a>, Re
 }
 
 /// Runs the stages after the waiting room.
-pub(super) fn behind_room<'a>(
+pub(super) fn pass_stages_after_room<'a>(
     to: Destination<'a>,
     record: &mut RequestRecord<'a>,
 ) -> Result<Arrival<'a>, Reply<'a>> {
     let (gateway, info) = (record.gateway, record.info);
-    check_rewrite(to.route.rewrite.as_ref(), info)?;
+    check_rewrite(to.route, info)?;
     check_size(record)?;
     let learned = record.route.and_then(|it| gateway.learned_costs(it));
     record.cost = cost::before(&to.route.cost, info, learned);
@@ -79,13 +79,13 @@ pub(super) fn behind_room<'a>(
     Ok(Arrival { to, gate })
 }
 
-/// Finds the route. Also returns whether the request is a CORS preflight.
-fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
+/// Finds the route and records it. Also returns whether the request is a CORS preflight.
+fn record_route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
     let (gateway, info) = (record.gateway, record.info);
-    let of = |method| find_route(gateway, info, method);
-    let preflight = cors::requested_method(info).and_then(of);
+    let find = |method| find_route(gateway, info, method);
+    let preflight = cors::requested_method(info).and_then(find);
     let preflight = preflight.filter(|(_, route)| route.cors.is_some());
-    let found = preflight.or_else(|| of(info.head.method()));
+    let found = preflight.or_else(|| find(info.head.method()));
     if let Some(port) = info.peer().redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {
@@ -100,8 +100,8 @@ fn route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<
 
 /// Rejects clients that `allow` and `deny` of the route exclude.
 fn check_networks<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
-    let address = record.info.client.address;
-    if route.networks.as_ref().is_none_or(|it| it.serve(address)) {
+    let (networks, address) = (route.networks.as_ref(), record.info.client.address);
+    if networks.is_none_or(|networks| networks.serve(address)) {
         return Ok(());
     }
     record.exception = Exception::Refused;
@@ -123,11 +123,9 @@ fn forward_origin<'a>(route: &'a Route, record: &RequestRecord<'a>) -> Result<us
 }
 
 /// Rejects a path that would contain `.` or `..` segments after its prefix is removed.
-fn check_rewrite<'a>(
-    rewrite: Option<&PathRewrite>,
-    info: &RequestInfo<'_>,
-) -> Result<(), Reply<'a>> {
-    if rewrite.is_some_and(|it| it.makes_dots(&info.path)) {
+fn check_rewrite<'a>(route: &Route, info: &RequestInfo<'_>) -> Result<(), Reply<'a>> {
+    let rewrite = route.rewrite.as_ref();
+    if rewrite.is_some_and(|rewrite| rewrite.makes_dots(&info.path)) {
         let text = "The path is ambiguous without its prefix\n";
         return Err(Reply::plain(400, text));
     }
@@ -139,7 +137,7 @@ fn check_size<'a>(record: &RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let length = record.info.head.length().exact();
     let limit = record.gateway.settings().server.max_body_size;
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
-        return Err(Reply::client_error(ClientError::TooLarge));
+        return Err(Reply::of_status(ClientError::TooLarge.status()));
     }
     Ok(())
 }
@@ -152,14 +150,13 @@ fn predict_gate<'a>(
     let Some(gate) = GateRequest::new(record, to) else {
         return Ok(None);
     };
-    record.planned = gate.planned();
+    record.planned = gate.key_with_plan();
     // Without limits, the request joins the gate at once, so no prediction is needed. With
-    // collapse, a request may get a shared answer without the gate.
+    // collapse, it may get a shared answer and never join the gate.
     let is_predicted = !to.route.limits.is_empty() && to.route.collapse.is_none();
     if let Some(rejection) = is_predicted.then(|| gate.predict_rejection()).flatten() {
         record.limited = Limited::Decided(LimitOutcome::default());
-        let rejected = Box::new((rejection, Duration::ZERO));
-        record.at_gate = Some(GateProgress::Rejected(rejected));
+        record.at_gate = Some(GateProgress::rejected_after(Duration::ZERO, rejection));
         return Err(Reply::rejected_at_gate(to.route, &rejection));
     }
     Ok(Some(Box::new(gate)))
@@ -171,17 +168,17 @@ pub(super) fn find_route<'g>(
     info: &RequestInfo<'_>,
     method: &[u8],
 ) -> Option<(usize, &'g Route)> {
-    gateway.route(&info.path, &info.host, method, |route| are_met(route, info))
+    gateway.route(&info.path, &info.host, method, |route| meets(info, route))
 }
 
 /// Returns whether a request meets the conditions of a route, and came to its listener.
-fn are_met(route: &Route, info: &RequestInfo<'_>) -> bool {
+fn meets(info: &RequestInfo<'_>, route: &Route) -> bool {
     let listen = route.listen.as_deref();
-    let is_here = listen.is_none_or(|listen| info.peer().listener() == Some(listen));
-    is_here && route.conditions.iter().all(|it| is_met(it, info))
+    let is_its_listener = listen.is_none_or(|listen| info.peer().listener() == Some(listen));
+    is_its_listener && route.conditions.iter().all(|it| is_met(it, info))
 }
 
-/// Returns whether a condition is met, or might be met in the eyes of another program.
+/// Returns whether a condition is met, or may be met as another program reads the request.
 ///
 /// A value that programs read in two ways counts as met here. Then [`RequestInfo::check_inputs`]
 /// rejects the request, because the route reads the same value.

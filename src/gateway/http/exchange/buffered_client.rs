@@ -9,8 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use super::heads;
 use crate::http::downstream::{ClientError, ClientStream, EachField, Polled, Response, Wait};
-use crate::http::message::sender::Then;
-use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Trailers};
+use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Then, Trailers};
 
 /// Returns the number of body bytes to receive before the request continues; `None`: no byte.
 ///
@@ -29,13 +28,13 @@ pub(super) fn size_for(
 pub(super) struct BufferedClient<'c> {
     client: &'c mut dyn ClientStream,
     body: BodyQueue,
-    /// Number of blocks that were read; `None`: blocks are dropped once read.
+    /// Number of kept blocks that were read; `None`: blocks are dropped once read.
     ///
     /// Blocks are kept if the request can be sent again: its body is complete, and its method is
     /// idempotent.
-    read: Option<usize>,
+    kept_read: Option<usize>,
     /// Whether the gateway has sent the interim response that the client waits for.
-    is_invited: bool,
+    has_sent_continue: bool,
 }
 
 impl<'c> BufferedClient<'c> {
@@ -47,25 +46,25 @@ impl<'c> BufferedClient<'c> {
         Self {
             client,
             body: BodyQueue::new(memory, size.get()),
-            read: None,
-            is_invited: false,
+            kept_read: None,
+            has_sent_continue: false,
         }
     }
 
     /// Receives the body until it is complete or the buffer is full.
     ///
-    /// `most`: maximum number of bytes of a body.
+    /// `max_size`: maximum size of a body in bytes.
     pub(super) async fn receive(
         &mut self,
         head: &RequestHead,
-        most: Option<NonZeroU64>,
+        max_size: Option<NonZeroU64>,
     ) -> Result<(), ClientError> {
         if head.expects_continue() && self.body.has_room() {
             self.client.interim(100, b"Continue", &|_| {});
-            self.is_invited = true;
+            self.has_sent_continue = true;
             poll_fn(|cx| self.client.poll_flush(cx)).await?;
         }
-        let mut left = most.map(NonZeroU64::get);
+        let mut left = max_size.map(NonZeroU64::get);
         poll_fn(|cx| {
             while !self.client.body_is_over() && self.body.has_room() {
                 let mut piece = Buffer::take();
@@ -81,14 +80,14 @@ impl<'c> BufferedClient<'c> {
         })
         .await?;
         if head.is_idempotent() && self.client.body_is_over() {
-            self.read = Some(0);
+            self.kept_read = Some(0);
         }
         Ok(())
     }
 
     /// Takes the next block that was received ahead.
     fn next_block(&mut self) -> Option<Buffer> {
-        let Some(read) = &mut self.read else {
+        let Some(read) = &mut self.kept_read else {
             return self.body.pop();
         };
         let block = self.body.copy(*read)?;
@@ -119,11 +118,11 @@ impl ClientStream for BufferedClient<'_> {
     }
 
     fn body_is_over(&self) -> bool {
-        self.body.pieces() <= self.read.unwrap_or(0) && self.client.body_is_over()
+        self.body.count_blocks() <= self.kept_read.unwrap_or(0) && self.client.body_is_over()
     }
 
     fn rewind(&mut self) -> bool {
-        self.read.as_mut().map(|read| *read = 0).is_some()
+        self.kept_read.as_mut().map(|read| *read = 0).is_some()
     }
 
     fn trailers(&self) -> Option<&Trailers> {
@@ -135,14 +134,14 @@ impl ClientStream for BufferedClient<'_> {
     }
 
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
-        if status != 100 || !self.is_invited {
+        if status != 100 || !self.has_sent_continue {
             self.client.interim(status, reason, fields);
         }
     }
 
-    /// Begins the response. The request is not sent again now, so its read blocks are dropped.
+    /// Begins the response. The request is not sent again any more, so its read blocks are dropped.
     fn begin(&mut self, response: &Response<'_>) {
-        for _ in 0..self.read.take().unwrap_or(0) {
+        for _ in 0..self.kept_read.take().unwrap_or(0) {
             self.body.pop();
         }
         self.client.begin(response);

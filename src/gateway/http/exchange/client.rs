@@ -9,12 +9,14 @@ use config::{ForwardedHeader, Server};
 use memchr::memrchr;
 
 use crate::http::downstream::Peer;
-use crate::http::message::{FieldName, Fields};
+use crate::http::message::{FieldName, Fields, strip_start};
 
 /// Client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// Address of the client, `$remote_addr`: the peer, or the address that trusted proxies name.
+    /// Address of the client, `$remote_addr`: the peer's, or the one that trusted proxies name.
+    ///
+    /// `None` on a unix socket.
     pub(super) address: Option<IpAddr>,
     /// Whether the peer is a trusted proxy.
     pub(super) trusted: bool,
@@ -30,11 +32,8 @@ impl Client {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| server.trusted_proxies.contain(Some(*address));
         let trusted = server.trusted_proxies.contain(peer);
-        let address = if trusted {
-            named(fields, server.forwarded_header, is_trusted).or(peer)
-        } else {
-            peer
-        };
+        let named = trusted.then(|| find_address(fields, server.forwarded_header, is_trusted));
+        let address = named.flatten().or(peer);
         Self { address, trusted }
     }
 }
@@ -44,23 +43,23 @@ impl Client {
 /// If all are trusted, returns the leftmost address. Returns `None` if there is no address, or if
 /// an element before the result is not an address. Elements further left are not read: the client
 /// itself may have written them.
-fn named(
+fn find_address(
     fields: Fields<'_>,
     field: ForwardedHeader,
     is_trusted: impl Fn(&IpAddr) -> bool,
 ) -> Option<IpAddr> {
     let mut leftmost = None;
     for element in elements(fields, field) {
-        let found = read(element, field)?;
-        if !is_trusted(&found) {
-            return Some(found);
+        let address = parse(element, field)?;
+        if !is_trusted(&address) {
+            return Some(address);
         }
-        leftmost = Some(found);
+        leftmost = Some(address);
     }
     leftmost
 }
 
-/// Returns the element of the field to the left of the client's: the claim of the client itself.
+/// Returns the element to the left of the client's address: the client itself may have written it.
 ///
 /// Returns `None` if the field does not name the client, or if the client is the leftmost.
 pub(super) fn named_by_client(
@@ -70,7 +69,7 @@ pub(super) fn named_by_client(
 ) -> Option<&[u8]> {
     let mut elements = elements(fields, field);
     let client = client?;
-    elements.find(|element| read(element, field) == Some(client))?;
+    elements.find(|element| parse(element, field) == Some(client))?;
     elements.next()
 }
 
@@ -88,10 +87,10 @@ fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = 
 }
 
 /// Parses the address in an element of the field.
-fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
+fn parse(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
     match field {
-        ForwardedHeader::XForwardedFor => read_node(element),
-        ForwardedHeader::Forwarded => read_element(element),
+        ForwardedHeader::XForwardedFor => parse_node(element),
+        ForwardedHeader::Forwarded => parse_forwarded(element),
     }
 }
 
@@ -101,14 +100,14 @@ fn read(element: &[u8], field: ForwardedHeader) -> Option<IpAddr> {
 /// read from its start, a quote that a client opens there would hide the elements that proxies add,
 /// up to their first own quote. A quote that is never opened is an ordinary character.
 pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
-    let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
-    while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
-        at -= 1;
+    let (mut parts, mut end, mut index) = (Vec::new(), text.len(), text.len());
+    while let Some((byte, before)) = text[..index].split_last() {
+        index -= 1;
         if *byte == separator {
-            parts.push(&text[at + 1..end]);
-            end = at;
+            parts.push(&text[index + 1..end]);
+            end = index;
         } else if *byte == b'"' {
-            at = opening(before).unwrap_or(at);
+            index = opening_quote(before).unwrap_or(index);
         }
     }
     parts.push(&text[..end]);
@@ -118,7 +117,7 @@ pub(super) fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
 /// Returns the index of the opening quote for a quote that is closed after `text`.
 ///
 /// The opening quote is the last quote that is not escaped.
-fn opening(text: &[u8]) -> Option<usize> {
+fn opening_quote(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     loop {
         let quote = memrchr(b'"', &text[..end])?;
@@ -132,22 +131,18 @@ fn opening(text: &[u8]) -> Option<usize> {
 }
 
 /// Parses the `for` of one element of `Forwarded` (RFC 7239, section 4).
-fn read_element(element: &[u8]) -> Option<IpAddr> {
-    let pairs = split_unquoted(element, b';').into_iter().rev();
-    let value = pairs.filter_map(|pair| {
-        let (name, value) = pair.trim_ascii().split_at_checked(4)?;
-        name.eq_ignore_ascii_case(b"for=").then_some(value)
-    });
-    let value = { value }.next()?;
+fn parse_forwarded(element: &[u8]) -> Option<IpAddr> {
+    let mut pairs = split_unquoted(element, b';').into_iter().rev();
+    let value = pairs.find_map(|pair| strip_start(pair.trim_ascii(), b"for="))?;
     let unquoted = value.strip_prefix(b"\"");
     let unquoted = unquoted.and_then(|value| value.strip_suffix(b"\""));
-    read_node(unquoted.unwrap_or(value))
+    parse_node(unquoted.unwrap_or(value))
 }
 
 /// Parses an address, with or without a port.
 ///
 /// Examples: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
-fn read_node(text: &[u8]) -> Option<IpAddr> {
+fn parse_node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = match text.strip_prefix('[') {
         Some(bracketed) => bracketed.split_once(']')?,
@@ -155,8 +150,11 @@ fn read_node(text: &[u8]) -> Option<IpAddr> {
         None => (text, ""),
     };
     // The port may be an obfuscated name (RFC 7239, section 6). It is ignored in any case.
-    let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
-    let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
+    let has_port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
+    let address: IpAddr = address.parse().ok()?;
+    if !rest.is_empty() && !has_port {
+        return None;
+    }
     Some(address.to_canonical())
 }
 

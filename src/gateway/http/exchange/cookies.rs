@@ -19,13 +19,15 @@ pub(super) fn value<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     name: &str,
 ) -> Option<Cow<'a, [u8]>> {
-    let found = lines.flat_map(pieces).find_map(|piece| named(piece, name));
-    found.map(decoded)
+    let found = lines
+        .flat_map(split)
+        .find_map(|piece| value_if_named(piece, name));
+    found.map(decode)
 }
 
 /// Returns the undecoded values of the cookies with exactly this name in a line.
 pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
-    pieces(line).filter_map(move |piece| {
+    split(line).filter_map(move |piece| {
         let value = without_blanks(piece).strip_prefix(name.as_bytes())?;
         value.strip_prefix(b"=")
     })
@@ -35,32 +37,33 @@ pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a 
 ///
 /// Only some programs read such a cookie.
 pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
-    let begins = |text: &[u8]| {
-        let rest = text.get(name.len()..);
-        let rest = rest.filter(|_| is_same_variable(name, &text[..name.len()]));
-        rest.is_some_and(|rest| without_blanks(rest).starts_with(b"="))
+    let begins_with_cookie = |text: &[u8]| match text.split_at_checked(name.len()) {
+        Some((start, rest)) => {
+            is_same_variable(name, start) && without_blanks(rest).starts_with(b"=")
+        }
+        None => false,
     };
-    lines.flat_map(pieces).any(|piece| {
+    lines.flat_map(split).any(|piece| {
         let piece = without_blanks(piece);
-        let mut ends = memchr::memchr3_iter(b',', b' ', b'\t', piece);
-        ends.any(|at| begins(&piece[at + 1..]))
+        let mut separators = memchr::memchr3_iter(b',', b' ', b'\t', piece);
+        separators.any(|index| begins_with_cookie(&piece[index + 1..]))
     })
 }
 
 /// Splits a `Cookie` line at its semicolons.
-fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
 
 /// Returns the value of a cookie if it has this name.
-fn named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let sign = memchr::memchr(b'=', piece)?;
-    is_same_variable(name, &piece[..sign]).then(|| without_blanks(&piece[sign + 1..]))
+fn value_if_named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let equals = memchr::memchr(b'=', piece)?;
+    is_same_variable(name, &piece[..equals]).then(|| without_blanks(&piece[equals + 1..]))
 }
 
 /// Decodes the value of a cookie as far as any common program does.
-fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
-    if let Some(text) = unquoted(value) {
+fn decode(value: &[u8]) -> Cow<'_, [u8]> {
+    if let Some(text) = unquote(value) {
         return Cow::Owned(target::unescape(&text).into_owned());
     }
     let end = memchr::memchr2(b' ', b'\t', value).unwrap_or(value.len());
@@ -68,7 +71,7 @@ fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Decodes a quoted text as Python does: `\"` is a quote, `\101` is an A.
-fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
+fn unquote(value: &[u8]) -> Option<Vec<u8>> {
     let mut rest = value.strip_prefix(b"\"")?;
     let mut text = Vec::new();
     loop {
@@ -76,11 +79,14 @@ fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
             [b'"', ..] => return Some(text),
             [
                 b'\\',
-                a @ b'0'..=b'3',
-                b @ b'0'..=b'7',
-                c @ b'0'..=b'7',
+                high @ b'0'..=b'3',
+                mid @ b'0'..=b'7',
+                low @ b'0'..=b'7',
                 behind @ ..,
-            ] => ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), behind),
+            ] => (
+                (high - b'0') << 6 | (mid - b'0') << 3 | (low - b'0'),
+                behind,
+            ),
             [b'\\', byte, behind @ ..] | [byte, behind @ ..] => (*byte, behind),
             [] => return None,
         };
@@ -101,22 +107,25 @@ pub(super) struct Repeated<'a> {
 }
 
 impl<'a> Repeated<'a> {
-    /// `names`: the cookies used in keys, and the cookies used in conditions.
+    /// Watches the cookies with these names: those used in keys, and those used in conditions.
     pub(super) fn new(names: [&'a [String]; 2]) -> Self {
         let seen = SmallVec::new();
         Self { names, seen }
     }
 
     /// Returns the parts of a line without its repeated cookies; `None` if no cookie is repeated.
-    pub(super) fn left_out_of<'l>(&mut self, line: &'l [u8]) -> Option<SmallVec<[&'l [u8]; 8]>> {
-        let mut parts = SmallVec::new();
-        let mut is_whole = true;
+    pub(super) fn without_repeated<'l>(
+        &mut self,
+        line: &'l [u8],
+    ) -> Option<SmallVec<[&'l [u8]; 8]>> {
         if self.names.iter().all(|names| names.is_empty()) {
             return None;
         }
-        for piece in pieces(line) {
+        let mut parts = SmallVec::new();
+        let mut has_repeated = false;
+        for piece in split(line) {
             if self.is_repeated(piece) {
-                is_whole = false;
+                has_repeated = true;
                 continue;
             }
             if !parts.is_empty() {
@@ -124,12 +133,12 @@ impl<'a> Repeated<'a> {
             }
             parts.push(piece);
         }
-        (!is_whole).then_some(parts)
+        has_repeated.then_some(parts)
     }
 
     /// Returns whether a cookie of a watched name occurred before. Remembers its name.
     fn is_repeated(&mut self, piece: &[u8]) -> bool {
-        let is_named = |name: &String| named(piece, name).is_some();
+        let is_named = |name: &String| value_if_named(piece, name).is_some();
         let Some(index) = self.names.into_iter().flatten().position(is_named) else {
             return false;
         };
@@ -216,7 +225,7 @@ mod tests {
         ] {
             let mut repeated = Repeated::new([&names[..1], &names]);
             let passing = lines.iter().map(|line| {
-                let parts = repeated.left_out_of(line.as_bytes());
+                let parts = repeated.without_repeated(line.as_bytes());
                 let bytes = parts.map_or(line.as_bytes().to_vec(), |parts| parts.concat());
                 String::from_utf8(bytes).unwrap()
             });

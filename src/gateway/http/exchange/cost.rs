@@ -21,21 +21,21 @@ pub(super) fn before(
 ) -> Cost {
     match rule {
         CostRule::Fixed(cost) => *cost,
-        CostRule::Header(of) => {
-            let reported = info.named(&of.header).next();
+        CostRule::Header(rule) => {
+            let reported = info.named(&rule.header).next();
             let reported = reported.filter(|_| info.client.trusted);
-            let cost = reported.and_then(|value| CostRule::parse(value, of.max));
-            cost.unwrap_or(of.default)
+            let cost = reported.and_then(|value| CostRule::parse(value, rule.max));
+            cost.unwrap_or(rule.default)
         }
-        CostRule::BodyPer(of) => match info.head.length() {
+        CostRule::BodyPer(rule) => match info.head.length() {
             BodyLength::None | BodyLength::UntilClose => Cost::ONE,
             BodyLength::Length(length) => {
-                let cost = u32::try_from(length / of.body_per.get() + 1).ok();
-                cost.and_then(Cost::new).unwrap_or(of.max).min(of.max)
+                let cost = u32::try_from(length / rule.body_per.get() + 1).ok();
+                cost.and_then(Cost::new).unwrap_or(rule.max).min(rule.max)
             }
-            BodyLength::Chunked => of.max,
+            BodyLength::Chunked => rule.max,
         },
-        CostRule::Response(of) => of.estimate,
+        CostRule::Response(rule) => rule.estimate,
         CostRule::Learned(_) => {
             learned.map_or(Cost::ONE, |costs| costs.charged(info.head.method()))
         }
@@ -44,16 +44,16 @@ pub(super) fn before(
 
 /// Returns the cost that the response reports; `None` if it reports none.
 pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
-    let CostRule::Response(of) = rule else {
+    let CostRule::Response(rule) = rule else {
         return None;
     };
-    let value = answer.fields().named(&of.response_header).next()?;
-    CostRule::parse(value, of.max)
+    let value = answer.fields().named(&rule.response_header).next()?;
+    CostRule::parse(value, rule.max)
 }
 
 /// Returns whether a response field reports the cost. This field is not forwarded to the client.
 pub(super) fn is_cost_field(rule: &CostRule, name: &[u8]) -> bool {
-    matches!(rule, CostRule::Response(of) if name.eq_ignore_ascii_case(of.response_header.as_bytes()))
+    matches!(rule, CostRule::Response(rule) if name.eq_ignore_ascii_case(rule.response_header.as_bytes()))
 }
 
 /// Charges of a request that its response may still change.

@@ -12,21 +12,24 @@ use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
 use super::{grpc, tunnel};
 use crate::http::downstream::{ClientError, unless_disconnected};
-use crate::http::message::sender::Then;
-use crate::http::message::{Buffer, Trailers};
+use crate::http::message::{Buffer, Then, Trailers};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
 use crate::time::deadline::Deadline;
 
-/// Maximum number of pieces read in a row before the worker's other tasks run.
+/// Maximum number of pieces that are read before the worker's other tasks run.
 pub(super) const MAX_AT_ONCE: usize = 32;
 
 /// Receives and discards the rest of a response's body. Returns whether all of it was received.
 ///
-/// Stops after `most` bytes or after `span`.
-pub(super) async fn drop_body(connection: &mut Connection, most: usize, span: Duration) -> bool {
+/// Stops after `max_bytes` or after `max_time`.
+pub(super) async fn drop_body(
+    connection: &mut Connection,
+    max_bytes: usize,
+    max_time: Duration,
+) -> bool {
     let (mut deadline, mut count) = (Deadline::default(), 0_usize);
-    deadline.start(span);
+    deadline.start(max_time);
     poll_fn(|cx| {
         for _ in 0..MAX_AT_ONCE {
             if connection.body_is_over() {
@@ -36,7 +39,7 @@ pub(super) async fn drop_body(connection: &mut Connection, most: usize, span: Du
                 Poll::Ready(Ok(piece)) => {
                     connection.moved();
                     count = count.saturating_add(piece.len());
-                    if count > most {
+                    if count > max_bytes {
                         return Poll::Ready(false);
                     }
                 }
@@ -97,16 +100,19 @@ impl<'r> Forward<'_, 'r> {
     /// Returns the trailers of the response that are forwarded to the client.
     pub(super) fn trailers(&self, connection: &Connection) -> Option<Trailers> {
         let trailers = connection.trailers()?;
-        let named = |name: &[u8]| {
-            let mut named = self.connection_options.iter();
-            named.any(|named| named.eq_ignore_ascii_case(name))
+        let request = self.record.info.head;
+        if !request.takes_trailers() {
+            return None;
+        }
+        let is_in_connection = |name: &[u8]| {
+            let mut options = self.connection_options.iter();
+            options.any(|option| option.eq_ignore_ascii_case(name))
         };
         let edits = &self.route.response_fields;
-        let is_call = self.record.info.head.is_grpc();
+        let is_call = request.is_grpc();
         // The route must not change the status of a gRPC call.
-        let edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
-        let passing = || trailers.filtered(|name| !named(name) && !edited(name));
-        self.record.info.head.takes_trailers().then(passing)
+        let is_edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
+        Some(trailers.filtered(|name| !is_in_connection(name) && !is_edited(name)))
     }
 
     /// Returns the maximum pause of the origin in the response's body.
@@ -129,48 +135,40 @@ impl<'r> Forward<'_, 'r> {
         let route = self.route;
         let Self { client, upload, .. } = self;
         // Fast path: the next piece is already here.
-        let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
-        let mut piece = match at_once {
-            Poll::Ready(piece) => Some(piece),
-            Poll::Pending => None,
-        };
-        let is_waited_for = piece.is_none();
-        if piece.is_none() {
-            in_flight.note_begun();
-            // The client gets all bytes so far while the gateway waits for more.
-            let coming = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection, fields, route)?;
-                let flushed = client.poll_flush(cx)?;
-                if let Poll::Ready(piece) = connection.poll_body(cx) {
-                    return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
-                }
-                if uploaded.is_ready() && flushed.is_ready() {
-                    return Poll::Ready(Ok(None));
-                }
-                let stalled = connection.poll_stall(cx, limit);
-                stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
-            });
-            piece = coming.await?;
+        if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await {
+            connection.moved();
+            return piece.map_err(|_| Failure::Broken);
         }
-        // Nothing is left to send to either side: only waits for the origin.
-        if piece.is_none() {
-            let coming = poll_fn(|cx| {
+        in_flight.note_begun();
+        // The client gets all bytes so far while the gateway waits for more.
+        let flushing = poll_fn(|cx| {
+            let uploaded = upload.poll(cx, *client, connection, fields, route)?;
+            let flushed = client.poll_flush(cx)?;
+            if let Poll::Ready(piece) = connection.poll_body(cx) {
+                return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
+            }
+            if uploaded.is_ready() && flushed.is_ready() {
+                return Poll::Ready(Ok(None));
+            }
+            let stalled = connection.poll_stall(cx, limit);
+            stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+        });
+        let piece = if let Some(piece) = flushing.await? {
+            piece
+        } else {
+            // Nothing is left to send to either side: only waits for the origin.
+            let receiving = poll_fn(|cx| {
                 if let Poll::Ready(piece) = connection.poll_body(cx) {
                     return Poll::Ready(piece);
                 }
                 let stalled = connection.poll_stall(cx, limit);
                 stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
             });
-            piece = Some(unless_disconnected(*client, pin!(coming)).await?);
-        }
+            unless_disconnected(*client, pin!(receiving)).await?
+        };
         connection.moved();
-        if is_waited_for {
-            self.last_byte = clock::coarse_now();
-        }
-        match piece {
-            Some(Ok(piece)) => Ok(piece),
-            _ => Err(Failure::Broken),
-        }
+        self.last_byte = clock::coarse_now();
+        piece.map_err(|_| Failure::Broken)
     }
 
     /// Sends a piece of the response's body. Meanwhile continues to send the request's body.

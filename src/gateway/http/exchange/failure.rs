@@ -17,7 +17,7 @@ pub(super) enum Failure {
     Client(ClientError),
     /// The origin gave no response.
     Origin(OriginError),
-    /// The gate rejected the request after it had returned there to wait.
+    /// The gate rejected the request, which had returned there to wait again.
     Rejected(GateRejection),
     /// The response ended before it was complete.
     Broken,
@@ -38,7 +38,7 @@ impl Failure {
             Self::Rejected(rejection) if !has_begun => {
                 Ok(Reply::rejected_at_gate(route, &rejection))
             }
-            Self::Client(error) if !has_begun => Ok(Reply::client_error(error)),
+            Self::Client(error) if !has_begun => Ok(Reply::of_status(error.status())),
             _ => Err(Aborted::AnswerBroken),
         }
     }

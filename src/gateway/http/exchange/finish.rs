@@ -19,7 +19,7 @@ impl<'r> Forward<'_, 'r> {
     ///
     /// Conditions: the origin has the whole request, and the response is not a stream that lasts as
     /// long as its client.
-    pub(super) fn finishes(&self, failure: &Failure) -> bool {
+    pub(super) fn continues_without_client(&self, failure: &Failure) -> bool {
         matches!(failure, Failure::Client(ClientError::Disconnected))
             && self.settings().on_client_gone == OnClientDisconnect::Finish
             && self.upload.is_complete()
@@ -28,11 +28,11 @@ impl<'r> Forward<'_, 'r> {
 
     /// Waits for a response whose head has not arrived yet, and discards it.
     pub(super) async fn finish(&mut self, at_origin: &mut AtOrigin<'r>) {
-        self.record.disconnected();
-        let head = self.finish_head(at_origin).await;
+        self.record.continue_without_client();
+        let keeps = self.finish_head(at_origin).await;
         // The client has received nothing of the response.
         self.record.client_disconnected();
-        match head {
+        match keeps {
             Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
             _ => *at_origin = None,
         }
@@ -57,10 +57,9 @@ impl<'r> Forward<'_, 'r> {
             }
             let limits = self.response_limits();
             let since = self.sent.max(self.upload.last_piece());
-            let receiving = poll_fn(|cx| poll_received(connection, cx, since, limits.answer));
-            let received = receiving
-                .await
-                .unwrap_or_else(|| Err(ErrorKind::TimedOut.into()));
+            let limit = limits.after_upload;
+            let received = poll_fn(|cx| poll_received(connection, cx, since, limit)).await;
+            let received = received.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()));
             if !matches!(received, Ok(1..)) {
                 break self.not_received(connection, in_flight, limits, received);
             }
@@ -73,7 +72,7 @@ impl<'r> Forward<'_, 'r> {
                 Failure::Origin(OriginError::Broken { server, source })
             }
         };
-        self.failed(in_flight, failure);
+        self.record_failure(in_flight, failure);
         None
     }
 
@@ -83,7 +82,7 @@ impl<'r> Forward<'_, 'r> {
         let Some((connection, _)) = at_origin else {
             return;
         };
-        self.record.disconnected();
+        self.record.continue_without_client();
         if drop_body(connection, usize::MAX, limit).await {
             self.leave_origin(at_origin, keeps);
         } else {

@@ -23,7 +23,6 @@ use super::reply::send;
 use super::upload::Upload;
 use crate::gate::{GateRejection, Permit};
 use crate::http::downstream::{Aborted, ClientError, ClientStream, unless_disconnected};
-use crate::http::gateway::Gateway;
 use crate::http::message::logs_in_connection;
 use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
 
@@ -31,7 +30,7 @@ use crate::origin::{Connection, InFlight, Needs, Origin, OriginError, Sender};
 const MAX_REPEATS: u8 = 2;
 
 /// A request on its way to its origin, with the state of the exchange.
-#[expect(clippy::struct_excessive_bools, reason = "each is of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent")]
 pub(super) struct Forward<'a, 'r> {
     pub(super) route: &'r Route,
     /// Index of the route's origin.
@@ -56,7 +55,7 @@ pub(super) struct Forward<'a, 'r> {
     /// With `hold`: instant at which the request first could not be sent, or was lost.
     pub(super) held_since: Option<Moment>,
     /// Whether the client has received the interim response that it waits for.
-    pub(super) continued: bool,
+    pub(super) has_continued: bool,
     /// Whether the request is a gRPC call on an HTTP/2 connection. A call may be silent for longer.
     pub(super) is_call: bool,
     /// Whether the head of any response has arrived, even an interim one.
@@ -72,6 +71,9 @@ pub(super) struct Forward<'a, 'r> {
     /// Fields listed in the response's `Connection`, if trailers may follow.
     pub(super) connection_options: Vec<Box<[u8]>>,
 }
+
+/// In-flight entry of a request at a picked server, or the reason why no server is available.
+pub(super) type Picked<'r> = Result<InFlight<'r>, OriginError>;
 
 /// Connection and in-flight entry of a request, until the last byte of the response has arrived.
 pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
@@ -93,7 +95,7 @@ pub(super) enum ResponseKind {
 }
 
 impl<'a, 'r: 'a> Forward<'a, 'r> {
-    /// Creates the state of a request that has passed its limits.
+    /// Creates the state of a request that may go to its origin.
     pub(super) fn new(
         admitted: Admitted<'r>,
         client: &'a mut dyn ClientStream,
@@ -111,7 +113,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             route,
             origin,
             client,
-            upload: upload(record.gateway),
+            upload: Upload::new(record.gateway.settings().server.max_body_size),
             record,
             permit: admitted.permit,
             used: admitted.used,
@@ -121,7 +123,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             sent: began,
             last_byte: began,
             held_since: None,
-            continued: false,
+            has_continued: false,
             is_call: false,
             any_head: false,
             is_stream: false,
@@ -142,10 +144,6 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     ///   a response.
     ///
     /// If a server cannot be reached, the other connection is to another server.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
     pub(super) fn run(mut self) -> impl Future<Output = Result<(), Aborted>> {
         async move {
             match self.exchange().await {
@@ -192,11 +190,11 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     /// Sends the request, and forwards the response. Fails if there is no complete response.
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.record.info.head;
-        let again = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
+        let may_repeat = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
         // A request that must not be sent twice avoids connections that the server has closed.
         let mut at_origin = None;
         {
-            let finding = match self.find_kept(!again) {
+            let finding = match self.find_kept(!may_repeat) {
                 Ok(found) => {
                     at_origin = Some(found);
                     None
@@ -220,30 +218,29 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => {
-                    let failure = self.given_up(in_flight, failure);
-                    if self.finishes(&failure) {
+                    let failure = self.give_up(in_flight, failure);
+                    if self.continues_without_client(&failure) {
                         Box::pin(self.finish(&mut at_origin)).await;
                     }
                     return Err(failure);
                 }
                 Err(Attempt::Closed(source)) => {
-                    let unseen = connection.is_unseen();
-                    let may_be_sent_again =
-                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    let may_resend = connection.is_refused()
+                        || connection.is_reused() && (may_repeat || connection.is_unseen());
                     // A restarting server also closes its new connections.
-                    let is_lost = !may_be_sent_again && again && !is_resent && self.may_resend();
+                    let is_lost = !may_resend && may_repeat && !is_resent && self.has_hold_left();
                     let is_lost = is_lost && connection.is_down();
-                    if !(may_be_sent_again || is_lost) || repeats == MAX_REPEATS {
+                    if !(may_resend || is_lost) || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
-                        return Err(self.given_up(in_flight, Failure::Origin(error)));
+                        return Err(self.give_up(in_flight, Failure::Origin(error)));
                     }
                     repeats += 1;
                     if is_lost {
                         is_resent = true;
-                        self.lost(in_flight, &source);
+                        self.record_lost(in_flight, &source);
                     }
-                    Box::pin(self.begin_again(in_flight, connection, source)).await?;
+                    Box::pin(self.reconnect(in_flight, connection, source)).await?;
                 }
             }
         };
@@ -256,11 +253,11 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                 let carried = match self.settings().response_buffer {
                     None => self.carry_body(&mut at_origin, keeps).await,
                     // Boxed: few origins have a response buffer.
-                    Some(most) => Box::pin(self.read_ahead(&mut at_origin, keeps, most)).await,
+                    Some(size) => Box::pin(self.read_ahead(&mut at_origin, keeps, size)).await,
                 };
                 if let Err(failure) = &carried {
                     self.client.unanswered();
-                    if self.finishes(failure) {
+                    if self.continues_without_client(failure) {
                         Box::pin(self.finish_body(&mut at_origin, keeps)).await;
                     }
                 }
@@ -285,24 +282,27 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
+    /// Picks a server. The request takes its permit there.
+    #[inline]
+    pub(super) fn pick(&mut self) -> Picked<'r> {
+        let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
+        let mut in_flight = picked?;
+        in_flight.set_permit(self.permit.take());
+        self.record.server = Some(in_flight.server());
+        Ok(in_flight)
+    }
+
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err(Ok(_))` if the picked server has no idle connection, and `Err(Err(_))` if no
-    /// server is available. `verified`: skips connections that the server has closed.
-    fn find_kept(
-        &mut self,
-        verified: bool,
-    ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+    /// Returns `Err` with the picked server if there is no idle connection to it. `verified`: skips
+    /// connections that the server has closed.
+    fn find_kept(&mut self, verified: bool) -> Result<(Connection, InFlight<'r>), Picked<'r>> {
         if let Some(found) = self.find_tied(verified) {
             return Ok(found);
         }
-        let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
-        let mut in_flight = picked.map_err(Err)?;
-        in_flight.set_permit(self.permit.take());
-        self.record.server = Some(in_flight.server());
+        let in_flight = self.pick().map_err(Err)?;
         let pool = self.record.worker.pools.of(in_flight.at());
-        let kept = pool.take(self.settings(), self.needs(), self.began, verified);
-        match kept {
+        match pool.take(self.settings(), self.needs(), self.began, verified) {
             Some(kept) => Ok((kept, in_flight)),
             None => Err(Ok(in_flight)),
         }
@@ -320,21 +320,21 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Returns the connection of a complete exchange to its pool, or to its client.
     pub(super) fn give_back(&self, connection: Connection, in_flight: &InFlight<'_>) {
-        let client = || self.record.info.context.to_tie();
+        let client = || self.record.info.context.tied_or_new();
         connection.give_back(self.settings(), self.last_byte, in_flight, client);
     }
 
-    /// Opens a connection to the picked server.
+    /// Opens the first connection of a request, to the picked server.
     async fn connect_first(
         &mut self,
-        picked: Result<InFlight<'r>, OriginError>,
+        picked: Picked<'r>,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
         let mut in_flight = match picked {
             Ok(picked) => picked,
-            Err(all_out) => {
-                let since = self.held_since(all_out.is_full());
+            Err(none_available) => {
+                let since = self.note_held(none_available.is_full());
                 let permit = self.permit.take();
-                return Box::pin(self.connect_when_back(permit, all_out, since)).await;
+                return Box::pin(self.connect_when_back(permit, none_available, since)).await;
             }
         };
         let connection = self.connect(&mut in_flight).await?;
@@ -342,7 +342,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     }
 
     /// Replaces the connection of a request after it failed.
-    async fn begin_again(
+    async fn reconnect(
         &mut self,
         in_flight: &mut InFlight<'r>,
         connection: &mut Connection,
@@ -352,7 +352,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
         if !self.upload.has_begun() || self.client.rewind() {
-            self.upload = upload(self.record.gateway);
+            self.upload = Upload::new(self.record.gateway.settings().server.max_body_size);
             self.write_head(connection, in_flight)?;
         } else if connection.take_over_body(&mut broken) {
             self.write_head(connection, in_flight)?;
@@ -364,7 +364,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             // after it were already read; or more bytes were sent on a stream than are kept.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
-            return Err(self.failed(in_flight, Failure::Origin(error)));
+            return Err(self.record_failure(in_flight, Failure::Origin(error)));
         }
         Ok(())
     }
@@ -388,7 +388,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             in_flight.note_begun();
         }
         let traceparent = self.record.traceparent();
-        let onward = OriginRequest {
+        let request = OriginRequest {
             info: self.record.info,
             route: self.route,
             server: in_flight.server(),
@@ -402,11 +402,11 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     connection.is_tied = true;
                 }
                 let sender = connection.sender();
-                heads::write_request(sender.head(), &onward);
+                heads::write_request(sender.head(), &request);
                 sender.begin_body(self.record.info.head.length());
             }
             Connection::Http2(exchange) => {
-                let request = heads::http2_request(&onward);
+                let request = heads::http2_request(&request);
                 exchange.begin(request.map_err(|_| ClientError::Malformed)?);
             }
         }
@@ -446,7 +446,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             // The error is one of the gateway itself: other servers would fail, too.
             Err(error) if error.is_own() => Err(Failure::Origin(error)),
             Err(error) => {
-                let failure = self.failed(in_flight, Failure::Origin(error));
+                let failure = self.record_failure(in_flight, Failure::Origin(error));
                 Box::pin(self.connect_to_others(in_flight, failure)).await
             }
         }
@@ -463,16 +463,16 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     }
 
     /// Records that the request gets no response, or only a part, while it still holds its permit.
-    fn given_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+    fn give_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         self.client.unanswered();
         if matches!(failure, Failure::Origin(_)) {
             self.end_work(in_flight, false);
         }
-        self.failed(in_flight, failure)
+        self.record_failure(in_flight, failure)
     }
 
-    /// Records that the server gave no response, if the server caused it.
-    pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+    /// Records that the server gave no response, if the server caused that. Returns the failure.
+    pub(super) fn record_failure(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.record.now();
             in_flight.failed(error, self.origin_took(now), now, self.is_impatient());
@@ -482,12 +482,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Returns whether the route has a shorter `response_timeout` than the origin.
     fn is_impatient(&self) -> bool {
-        let own = self.route.response_timeout;
-        own.is_some_and(|own| own < self.settings().response_timeout)
+        let of_route = self.route.response_timeout;
+        of_route.is_some_and(|of_route| of_route < self.settings().response_timeout)
     }
-}
-
-/// Creates the upload of a request that was not sent yet.
-fn upload(gateway: &Gateway) -> Upload {
-    Upload::new(gateway.settings().server.max_body_size)
 }

@@ -11,7 +11,7 @@ use config::{Origin, Plans};
 use limit::{Cost, Moment, Share, WaitLimits, stable_hash};
 
 use super::destination::Destination;
-use super::gate_progress::{GateProgress, KeyAndPlan};
+use super::gate_progress::{GateProgress, KeyAndPlan, RejectedAtGate};
 use super::key;
 use super::limits::{LimitOutcome, ZoneAdmissions};
 use super::record::RequestRecord;
@@ -39,7 +39,7 @@ pub(super) struct GateRequest<'a> {
     followed: Duration,
     /// Whether the leader had not passed the gate during that time.
     followed_in_queue: bool,
-    /// Key and plan whose share of the gate the request uses. Computed when needed.
+    /// Key whose share of the gate the request uses, and the plan of the key. Computed when needed.
     key_and_plan: OnceCell<KeyAndPlan>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Returns the key and its plan for the access log, if both exist.
-    pub(super) fn planned(&self) -> Option<Box<KeyAndPlan>> {
+    pub(super) fn key_with_plan(&self) -> Option<Box<KeyAndPlan>> {
         let has_plans = self.plans().is_some_and(|plans| !plans.is_empty());
         if !has_plans || self.gateway.access_log().is_none() {
             return None;
@@ -76,7 +76,7 @@ impl<'a> GateRequest<'a> {
 
     /// Predicts whether the gate would reject the request now. Returns the rejection.
     ///
-    /// Called before the request joins a zone, so that a hopeless request is charged in no zone.
+    /// Called before the request joins its zones, so that none of them charges it in vain.
     pub(super) fn predict_rejection(&self) -> Option<GateRejection> {
         let limits = || self.wait_limits(Duration::ZERO);
         let rejection = self.gate.predict_rejection(|| self.share(), limits)?;
@@ -114,8 +114,8 @@ impl<'a> GateRequest<'a> {
         })
     }
 
-    /// Notes that zones have admitted the request, and the key that they have found.
-    pub(super) fn after(
+    /// Notes whether zones have admitted the request, and whether its key is one of a flood.
+    pub(super) fn after_zones(
         mut self,
         admissions: &ZoneAdmissions,
         outcome: Option<&LimitOutcome>,
@@ -160,15 +160,14 @@ impl<'a> GateRequest<'a> {
         origin.queue_timeout + origin.hold
     }
 
-    /// Rejects the request after it has followed for `span`.
-    pub(super) fn give_up(&self, span: Duration) -> (GateRejection, GateProgress) {
+    /// Rejects the request after it has followed for too long.
+    pub(super) fn reject_follower(&self) -> GateRejection {
         let rejection = GateRejection {
             reason: GateRejected::Timeout,
             retry_after: self.gate.predicted_wait(&self.share()),
         };
         self.record_rejection(rejection.reason);
-        let at_gate = GateProgress::Rejected(Box::new((rejection, span)));
-        (rejection, at_gate)
+        rejection
     }
 
     /// Waits until the gate lets the request pass. `waited`: time waited before.
@@ -185,7 +184,7 @@ impl<'a> GateRequest<'a> {
         if !matches!(joined, Ok(Admission::Passed(_))) {
             self.note_client();
         }
-        let (passed, span) = match joined {
+        let (passed, waited_here) = match joined {
             Ok(Admission::Passed(permit)) => (Ok(permit), Duration::ZERO),
             Err(rejection) => (Err(WaitError::Rejected(rejection)), Duration::ZERO),
             Ok(Admission::Waiting(waiting)) => {
@@ -193,15 +192,15 @@ impl<'a> GateRequest<'a> {
                 *at_gate = Some(GateProgress::Waiting(began));
                 let limits = self.wait_limits(waited);
                 // Boxed: most requests do not wait, and their state should be small.
-                let turn = Box::pin(waiting.turn(limits, &worker.pacer)).await;
-                (turn, worker.pacer.now().since(began))
+                let permit = Box::pin(waiting.turn(limits, &worker.pacer)).await;
+                (permit, worker.pacer.now().since(began))
             }
         };
         if let Ok(permit) = &passed {
             self.count_class();
             self.report_key(permit);
         }
-        *at_gate = Some(self.state_after(&passed, span));
+        *at_gate = Some(self.state_after(waited_here, &passed));
         passed
     }
 
@@ -230,31 +229,30 @@ impl<'a> GateRequest<'a> {
         if let Ok(permit) = &passed {
             self.report_key(permit);
         }
-        let span = worker.pacer.now().since(since);
-        *at_gate = Some(match self.state_after(&passed, span) {
-            GateProgress::Rejected(rejected) => {
-                GateProgress::HeldTooLong(Box::new((rejected.0.reason, rejected.1)))
-            }
-            state_after => state_after,
+        let waited_here = worker.pacer.now().since(since);
+        *at_gate = Some(match self.state_after(waited_here, &passed) {
+            GateProgress::Rejected(rejected) => GateProgress::HeldTooLong(rejected),
+            state => state,
         });
         passed
     }
 
-    /// Returns the state after a wait of `span`. Counts and logs a rejection.
-    fn state_after(&self, passed: &Result<Permit, WaitError>, span: Duration) -> GateProgress {
-        let at_gate = match passed {
-            Ok(_) => GateProgress::Passed(span),
-            Err(WaitError::Rejected(rejection)) => {
-                GateProgress::Rejected(Box::new((*rejection, span)))
-            }
-            Err(WaitError::Outage(_)) => {
-                GateProgress::HeldTooLong(Box::new((GateRejected::Outage, span)))
-            }
+    /// Returns the state after a wait of this duration. Counts and logs a rejection.
+    fn state_after(&self, waited: Duration, passed: &Result<Permit, WaitError>) -> GateProgress {
+        let rejection = match passed {
+            Ok(_) => return GateProgress::Passed(waited),
+            Err(WaitError::Rejected(rejection)) => *rejection,
+            Err(WaitError::Outage(_)) => GateRejection {
+                reason: GateRejected::Outage,
+                retry_after: Duration::ZERO,
+            },
         };
-        if let Some(reason) = at_gate.rejected() {
-            self.record_rejection(reason);
+        self.record_rejection(rejection.reason);
+        let rejected = Box::new(RejectedAtGate { rejection, waited });
+        match passed {
+            Err(WaitError::Outage(_)) => GateProgress::HeldTooLong(rejected),
+            _ => GateProgress::Rejected(rejected),
         }
-        at_gate
     }
 
     /// Returns the maximum waits of a request that has waited so far for `waited`.
@@ -270,7 +268,7 @@ impl<'a> GateRequest<'a> {
         };
         WaitLimits {
             queue_timeout: origin.queue_timeout.saturating_sub(queued_before),
-            // A hold that is used up is not zero: zero means that the origin has no `hold`.
+            // At least 1 ms remains: zero means that the origin has no `hold`.
             hold: hold.max(origin.hold.min(Duration::from_millis(1))),
             max_wait: max_wait.map(|max_wait| max_wait.saturating_sub(waited + queued_before)),
         }
@@ -291,9 +289,9 @@ impl<'a> GateRequest<'a> {
         if origin.classes.is_empty() {
             return;
         }
-        let decides = self.plans().is_some_and(Plans::have_classes);
-        let plan = decides.then(|| self.key_and_plan().plan).flatten();
-        let class = plan.and_then(|plan| self.plans()?.get(plan)?.class.as_ref());
+        let plans = self.plans().filter(|plans| plans.have_classes());
+        let plan = plans.and_then(|plans| plans.get(self.key_and_plan().plan?));
+        let class = plan.and_then(|plan| plan.class.as_ref());
         let class = class.unwrap_or(&self.to.route.class);
         self.gateway.count_class(self.to.origin, class);
     }
@@ -303,13 +301,10 @@ impl<'a> GateRequest<'a> {
         let Some(share) = self.settings().share else {
             return;
         };
+        let zone = || self.gateway.zone(share).settings();
         permit.report_key(|| match self.key_and_plan.get() {
             Some(key_and_plan) => stable_hash(&key_and_plan.key),
-            None => key::shared_hash(
-                self.gateway.zone(share).settings(),
-                self.info,
-                self.to.route,
-            ),
+            None => key::hash_at_gate(zone(), self.info, self.to.route),
         });
     }
 
@@ -324,8 +319,8 @@ impl<'a> GateRequest<'a> {
         self.key_and_plan.get_or_init(|| {
             let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
-            let shared = |zone| key::shared(zone, self.info, self.to.route);
-            let key = zone.map_or_else(Key::default, shared);
+            let key_in = |zone| key::at_gate(zone, self.info, self.to.route);
+            let key = zone.map_or_else(Key::default, key_in);
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
             KeyAndPlan { key, plan }
         })

@@ -12,37 +12,49 @@ use crate::zone::Key;
 pub(super) enum GateProgress {
     /// Waiting since this instant. Also the final state if the client disconnects.
     Waiting(Moment),
-    /// Passed after this duration.
+    /// Passed after this wait.
     Passed(Duration),
-    /// Rejected after this duration.
+    /// Rejected by the gate.
     ///
     /// Boxed: most requests are not rejected, and each waiting request reserves the size of the
     /// largest variant.
-    Rejected(Box<(GateRejection, Duration)>),
+    Rejected(Box<RejectedAtGate>),
     /// Passed, could not be sent, and waits again since this instant.
     ///
     /// The instant is moved so that the time at the origin is not counted.
     Held(Moment),
-    /// Waited this duration for an origin that could not be reached. The charges of its zones stay.
-    HeldTooLong(Box<(GateRejected, Duration)>),
+    /// Waited too long for an origin that could not be reached. The charges of its zones stay.
+    HeldTooLong(Box<RejectedAtGate>),
+}
+
+/// Rejection of a request at a gate.
+pub(super) struct RejectedAtGate {
+    pub(super) rejection: GateRejection,
+    /// Time that the request had waited at the gate.
+    pub(super) waited: Duration,
 }
 
 impl GateProgress {
+    /// Returns the state of a request that the gate rejected after this wait.
+    pub(super) fn rejected_after(waited: Duration, rejection: GateRejection) -> Self {
+        Self::Rejected(Box::new(RejectedAtGate { rejection, waited }))
+    }
+
     /// Returns the wait of the request, until `now` if it still waits.
     pub(super) fn waited(&self, now: impl FnOnce() -> Moment) -> Duration {
         match self {
             Self::Waiting(since) | Self::Held(since) => now().since(*since),
-            Self::Passed(span) => *span,
-            Self::Rejected(rejected) => rejected.1,
-            Self::HeldTooLong(rejected) => rejected.1,
+            Self::Passed(waited) => *waited,
+            Self::Rejected(rejected) | Self::HeldTooLong(rejected) => rejected.waited,
         }
     }
 
     /// Returns the reason for a rejection; `None` if the request was not rejected.
-    pub(super) fn rejected(&self) -> Option<GateRejected> {
+    pub(super) fn rejection_reason(&self) -> Option<GateRejected> {
         match self {
-            Self::Rejected(rejected) => Some(rejected.0.reason),
-            Self::HeldTooLong(rejected) => Some(rejected.0),
+            Self::Rejected(rejected) | Self::HeldTooLong(rejected) => {
+                Some(rejected.rejection.reason)
+            }
             Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
         }
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 pub(super) use crate::http::message::request::GRPC as CONTENT_TYPE;
-use crate::http::message::{FieldName, RequestHead, decimal};
+use crate::http::message::{FieldName, RequestHead, decimal, strip_start};
 
 /// Status of a call, in `grpc-status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,7 @@ impl GrpcStatus {
 
 /// Returns whether a response field belongs to the gRPC protocol, so a route must not set it.
 pub(super) fn is_of_protocol(name: &[u8]) -> bool {
-    let begin = name.get(..5).unwrap_or_default();
-    begin.eq_ignore_ascii_case(b"grpc-") || name.eq_ignore_ascii_case(b"content-type")
+    strip_start(name, b"grpc-").is_some() || name.eq_ignore_ascii_case(b"content-type")
 }
 
 /// Returns the deadline of a call as a duration, if the client sent one.

@@ -29,10 +29,6 @@ type Rest<'w> = Pin<Box<dyn Future<Output = Result<(), Aborted>> + 'w>>;
 
 impl RequestService for Worker {
     /// Serves one request: `arrive`, then `admit`, then it is forwarded or answered.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn has room for its arguments twice"
-    )]
     fn serve(
         &self,
         head: RequestHead,
@@ -45,8 +41,8 @@ impl RequestService for Worker {
             let priority = self.pacer.priority();
             let info = RequestInfo::new(&head, context, &gateway.settings().server);
             let mut record = RequestRecord::new(self, &gateway, &info, began);
-            let (size, arrived) = with_buffer_size(arrive(&mut record), &record);
-            if let Some(size) = size {
+            let (buffer_size, arrived) = with_buffer_size(arrive(&mut record), &record);
+            if let Some(size) = buffer_size {
                 // Boxed: few requests have a buffer.
                 return Box::pin(serve_buffered(arrived, size, client, &mut record)).await;
             }
@@ -72,8 +68,8 @@ impl RequestService for Worker {
 
 /// Serves a request whose origin has a [buffer](size_for) for its body.
 ///
-/// The body is received first, and then the request joins its limits: a zone's slot is for the
-/// instant at which the request departs.
+/// The body is received before the request joins its limits, so that the request can depart at the
+/// instant of its slot.
 async fn serve_buffered<'r>(
     arrived: Result<Arrival<'r>, NotArrived<'r>>,
     size: NonZeroU64,
@@ -82,11 +78,11 @@ async fn serve_buffered<'r>(
 ) -> Result<(), Aborted> {
     let (gateway, pacer) = (record.gateway, &record.worker.pacer);
     let mut client = BufferedClient::new(client, gateway.body_memory(), size);
-    let most = gateway.settings().server.max_body_size;
-    match client.receive(record.info.head, most).await {
+    let max_size = gateway.settings().server.max_body_size;
+    match client.receive(record.info.head, max_size).await {
         Ok(()) => {}
         Err(ClientError::Disconnected) => return Err(Aborted::ClientDisconnected),
-        Err(error) => return send(Reply::client_error(error), &mut client, record).await,
+        Err(error) => return send(Reply::of_status(error.status()), &mut client, record).await,
     }
     record.body_received(pacer.now());
     let decided = {
@@ -97,9 +93,9 @@ async fn serve_buffered<'r>(
     finish(decision, &mut client, record, pacer.priority()).await
 }
 
-/// Returns the size of the body to receive first, and `arrived` unchanged.
+/// Returns the number of body bytes to receive first, and `arrived` unchanged.
 ///
-/// `arrived` is passed through because the future of a request keeps borrowed values.
+/// `arrived` is passed through: if it were borrowed, the future of a request would keep it.
 fn with_buffer_size<'r>(
     arrived: Result<Arrival<'r>, NotArrived<'r>>,
     record: &RequestRecord<'_>,

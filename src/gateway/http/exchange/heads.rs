@@ -3,7 +3,6 @@
 //! `rewrite` and `response_fields` apply the edits of the route.
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,12 +12,13 @@ use smallvec::SmallVec;
 
 use super::cookies::Repeated;
 use super::key::{MAX_ADDRESS, address_text};
+use super::request_id::random;
 use super::request_info::RequestInfo;
 use super::rewrite;
 use crate::http::http2::append;
-use crate::http::message::body::{put_field, put_number_field};
 use crate::http::message::{
-    BodyLength, Buffer, FieldName, Put, RequestHead, ResponseHead, Version,
+    BodyLength, Buffer, FieldName, Put, RequestHead, ResponseHead, Version, put_field,
+    put_number_field,
 };
 
 /// A request, and everything that its head for the origin depends on.
@@ -61,8 +61,9 @@ impl<'a> OriginRequest<'a> {
 
     /// Calls `put` with each field for the origin, except `Host` and fields for framing.
     ///
-    /// Hop-by-hop fields are not forwarded. Fields in which an untrusted peer claims an origination
-    /// are not forwarded either. The route may set and remove fields.
+    /// `put` gets the name and the parts of the value. Hop-by-hop fields are not forwarded. Fields
+    /// in which an untrusted peer claims an origination are not forwarded either. The route may set
+    /// and remove fields.
     fn each_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
         let edits = &self.route.request_fields;
         if edits.is_empty() {
@@ -98,17 +99,15 @@ impl<'a> OriginRequest<'a> {
                 known => !known.is_of_one_hop(),
             };
             if known == FieldName::Cookie
-                && let Some(parts) = cookies.left_out_of(value)
+                && let Some(parts) = cookies.without_repeated(value)
             {
                 if !parts.is_empty() {
                     put(name, &parts);
                 }
             } else if passes && !self.is_hidden(known, name) {
                 let is_replaced = |_: &&[u8]| name.eq_ignore_ascii_case(b"traceparent");
-                put(
-                    name,
-                    &[self.traceparent.filter(is_replaced).unwrap_or(value)],
-                );
+                let value = self.traceparent.filter(is_replaced).unwrap_or(value);
+                put(name, &[value]);
             }
         }
         if let Some((name, id)) = self.request_id {
@@ -133,8 +132,9 @@ impl<'a> OriginRequest<'a> {
 
     /// Returns whether a field is not forwarded, although it is not a hop-by-hop field.
     ///
-    /// Either `Connection` lists it, or some programs would read it as a field that the gateway
-    /// reads or sets. A field that limits or routes use is forwarded even if `Connection` lists it.
+    /// Either `Connection` lists it, or some programs would take it for a field that the gateway
+    /// reads or sets. A field that limits or routes read is forwarded even if `Connection` lists
+    /// it.
     fn is_hidden(&self, known: FieldName, name: &[u8]) -> bool {
         let (inputs, underscores) = (&self.route.inputs, self.info.underscores);
         if self.info.fields().is_listed_in_connection(known, name)
@@ -143,7 +143,7 @@ impl<'a> OriginRequest<'a> {
             return true;
         }
         match known {
-            FieldName::Origination => is_odd(name, underscores),
+            FieldName::Origination => has_odd_character(name, underscores),
             FieldName::Other | FieldName::Precondition => {
                 !inputs.reads(name, underscores) && inputs.seem_to_read(name)
             }
@@ -156,8 +156,9 @@ impl<'a> OriginRequest<'a> {
         const NAME: &[u8] = b"X-Forwarded-For";
         let lines = || self.info.fields().all(FieldName::XForwardedFor);
         let trusted = self.info.client.trusted;
-        let room = &mut [0; MAX_ADDRESS];
-        let peer = { self.info.peer().ip() }.map(move |peer| address_text(peer, room));
+        let buffer = &mut [0; MAX_ADDRESS];
+        let peer = self.info.peer().ip();
+        let peer = peer.map(move |peer| address_text(peer, buffer));
         match peer {
             None if trusted => lines().for_each(|line| put(NAME, &[line])),
             None => {}
@@ -174,8 +175,10 @@ impl<'a> OriginRequest<'a> {
     }
 }
 
-/// Returns whether a name has characters that some programs read as `-`.
-fn is_odd(name: &[u8], underscores: bool) -> bool {
+/// Returns whether a name has a character that some programs read as `-`.
+///
+/// `underscores`: a `_` is not odd.
+fn has_odd_character(name: &[u8], underscores: bool) -> bool {
     let is_plain =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || underscores && *byte == b'_';
     !name.iter().all(is_plain)
@@ -254,11 +257,9 @@ pub(super) fn http2_request(
 
 /// Returns a new value of `Sec-WebSocket-Key`, which a client over HTTP/2 does not send.
 ///
-/// The key only prevents confusion with an old answer (RFC 6455, section 1.3).
+/// It proves that the response is not an old one from a cache (RFC 6455, section 1.3).
 fn websocket_key() -> String {
-    let random = || RandomState::new().build_hasher().finish();
-    let key = (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
-    BASE64.encode(key)
+    BASE64.encode(random().to_be_bytes())
 }
 
 /// Calls `put` with each field of a response that is forwarded to the client.

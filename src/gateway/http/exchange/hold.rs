@@ -21,10 +21,8 @@ use crate::origin::{Connection, InFlight, OriginError};
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 impl<'r> Forward<'_, 'r> {
-    /// Returns whether a request whose connection ended may be sent once more.
-    ///
-    /// Returns false if the request has already waited for all of `hold`.
-    pub(super) fn may_resend(&self) -> bool {
+    /// Returns whether the origin has `hold`, and the request has not waited for all of it.
+    pub(super) fn has_hold_left(&self) -> bool {
         let hold = self.settings().hold;
         let is_over = |since| self.record.now() >= since + hold;
         self.settings().holds() && !self.held_since.is_some_and(is_over)
@@ -33,23 +31,23 @@ impl<'r> Forward<'_, 'r> {
     /// Records that the request was lost with its connection, and picks the next server.
     ///
     /// Another server is preferred.
-    pub(super) fn lost(&mut self, in_flight: &mut InFlight<'r>, source: &io::Error) {
+    pub(super) fn record_lost(&mut self, in_flight: &mut InFlight<'r>, source: &io::Error) {
         let error = OriginError::Broken {
             server: in_flight.server().to_string(),
             source: source.kind().into(),
         };
-        let _counted = self.failed(in_flight, Failure::Origin(error));
-        self.held_since(false);
+        let _counted = self.record_failure(in_flight, Failure::Origin(error));
+        self.note_held(false);
         // If no other server is available, the same one is used again.
         let (origin, now) = (self.origin(), self.record.now());
         let _ = origin.untried(&[in_flight.server()], in_flight, now, || self.hash());
     }
 
-    /// Returns the instant at which the request was first held. Sets it to now if it is not set.
+    /// Notes that the request is held from now on. Returns the instant from which it is held.
     ///
-    /// The time as a follower is a part of `hold`. `is_full`: all servers are full, so the time as
-    /// a follower is not subtracted.
-    pub(super) fn held_since(&mut self, is_full: bool) -> Moment {
+    /// Only the first call sets that instant.
+    /// The time as a follower counts as held, unless `is_full`: all servers are full.
+    pub(super) fn note_held(&mut self, is_full: bool) -> Moment {
         let followed = Some(self.record.followed()).filter(|_| !is_full);
         let now = || self.record.now().before(followed.unwrap_or_default());
         *self.held_since.get_or_insert_with(now)
@@ -68,7 +66,7 @@ impl<'r> Forward<'_, 'r> {
         if !waits && !error.is_full() {
             return Err(Failure::Origin(error));
         }
-        let held_since = self.held_since(error.is_full());
+        let held_since = self.note_held(error.is_full());
         let permit = in_flight.leave();
         let (connection, found) = self.connect_when_back(permit, error, held_since).await?;
         *in_flight = found;
@@ -91,18 +89,16 @@ impl<'r> Forward<'_, 'r> {
         }
         let (mut permit, mut error) = (permit, error);
         loop {
-            let again = self.wait_again(permit, error, held_since).await?;
+            let new_permit = self.wait_again(permit, error, held_since).await?;
+            self.permit = Some(Box::new(new_permit));
             self.began = self.record.now();
-            let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
-            let mut in_flight = match picked {
-                Ok(picked) => picked,
-                Err(all_out) => {
-                    (permit, error) = (Some(Box::new(again)), all_out);
+            let mut in_flight = match self.pick() {
+                Ok(in_flight) => in_flight,
+                Err(none_available) => {
+                    (permit, error) = (self.permit.take(), none_available);
                     continue;
                 }
             };
-            in_flight.set_permit(Some(Box::new(again)));
-            self.record.server = Some(in_flight.server());
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
                     self.sent = self.record.now();
@@ -110,7 +106,7 @@ impl<'r> Forward<'_, 'r> {
                     self.client.resumed();
                     return Ok((connection, in_flight));
                 }
-                Err(Failure::Origin(again)) => (permit, error) = (in_flight.leave(), again),
+                Err(Failure::Origin(failed)) => (permit, error) = (in_flight.leave(), failed),
                 Err(failure) => return Err(failure),
             }
         }
@@ -137,11 +133,11 @@ impl<'r> Forward<'_, 'r> {
             match self.connect_to(in_flight).await? {
                 Ok(connection) => return Ok(connection),
                 Err(error) if error.is_own() => return Err(Failure::Origin(error)),
-                Err(error) => last = self.failed(in_flight, Failure::Origin(error)),
+                Err(error) => last = self.record_failure(in_flight, Failure::Origin(error)),
             }
             if self.settings().holds() {
                 // The time for trying the other servers is a part of `hold`.
-                self.held_since(false);
+                self.note_held(false);
             }
         }
     }

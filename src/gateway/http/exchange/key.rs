@@ -6,12 +6,11 @@ use std::cell::Cell;
 use std::io::Write;
 use std::net::IpAddr;
 
-use config::target;
-use config::{KeyTemplate, MAX_KEY_SIZE, Route, Variable, Zone};
+use config::{KeyTemplate, MAX_KEY_SIZE, Route, Variable, Zone, target};
 use limit::stable_hash;
 
 use super::cookies;
-use super::request_info::{RequestInfo, without_odd_blanks};
+use super::request_info::RequestInfo;
 use crate::http::downstream::ClientCertificate;
 use crate::http::message::FieldName;
 use crate::observe::throttle::Throttle;
@@ -37,69 +36,73 @@ pub(super) enum NotLimited {
 /// Builds a request's key for a zone.
 ///
 /// Returns `Err` if the zone does not limit the request.
-pub(super) fn take(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key, NotLimited> {
+pub(super) fn for_zone(zone: &Zone, info: &RequestInfo, route: &Route) -> Result<Key, NotLimited> {
     let is_exempt = |address| zone.is_exempt(address);
     if info.client.address.is_some_and(is_exempt) {
         return Err(NotLimited::Exempt);
     }
-    fill(zone, info, route).ok_or(NotLimited::NoKey)
+    build(zone, info, route).ok_or(NotLimited::NoKey)
 }
 
 /// Builds the key by which a request shares the gate of its origin.
 ///
 /// The key is empty if the zone's expression is empty. `exempt` has no effect here.
-pub(super) fn shared(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
-    fill(zone, info, route).unwrap_or_default()
+pub(super) fn at_gate(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
+    build(zone, info, route).unwrap_or_default()
 }
 
-/// Returns the hash of [`shared`] without building the key.
-pub(super) fn shared_hash(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
+/// Returns the hash of [`at_gate`] without allocating the key.
+pub(super) fn hash_at_gate(zone: &Zone, info: &RequestInfo, route: &Route) -> u64 {
     let cut = |address| zone.cut(address);
-    filled(&zone.key, cut, info, route, |bytes| {
+    with_bytes(&zone.key, cut, info, route, |bytes| {
         stable_hash(&bytes[..bytes.len().min(MAX_KEY_SIZE)])
     })
 }
 
 /// Returns the bytes of a key that is built from any template.
-pub(super) fn text(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
-    filled(template, |address| address, info, route, <[u8]>::to_vec)
+pub(super) fn bytes(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Vec<u8> {
+    with_bytes(template, |address| address, info, route, <[u8]>::to_vec)
 }
 
 /// Returns the hash of a key that is built from any template; `None` if the key is empty.
 pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) -> Option<u64> {
     let hash = |bytes: &[u8]| (!bytes.is_empty()).then(|| stable_hash(bytes));
-    filled(template, |address| address, info, route, hash)
+    with_bytes(template, |address| address, info, route, hash)
 }
 
 /// Builds a request's key for a zone; `None` if the key is empty.
-fn fill(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
+fn build(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
     let cut = |address| zone.cut(address);
-    filled(&zone.key, cut, info, route, |bytes| key_of(bytes, zone))
+    with_bytes(&zone.key, cut, info, route, |bytes| truncate(bytes, zone))
 }
 
-/// Builds a key and returns `made` of its bytes. `cut` reduces an address to its prefix.
-fn filled<T>(
+/// Fills a template and returns the result of `read` for its bytes.
+///
+/// `cut` reduces an address to its prefix.
+fn with_bytes<T>(
     template: &KeyTemplate,
     cut: impl Fn(IpAddr) -> IpAddr,
     info: &RequestInfo,
     route: &Route,
-    made: impl FnOnce(&[u8]) -> T,
+    read: impl FnOnce(&[u8]) -> T,
 ) -> T {
     let mut bytes = SCRATCH.take();
     bytes.clear();
     template.fill_into(&mut bytes, |variable, key| {
         match (variable, info.client.address) {
             (Variable::RemoteAddr, Some(address)) => write_address(key, cut(address)),
-            (variable, _) => add(key, variable, info, route),
+            (variable, _) => append(key, variable, info, route),
         }
     });
-    let key = made(&bytes);
+    let result = read(&bytes);
     SCRATCH.set(bytes);
-    key
+    result
 }
 
-/// Truncates a key that is too long, and logs that. Returns `None` for an empty key.
-fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
+/// Builds a key from its bytes. Truncates one that is too long, and logs that.
+///
+/// Returns `None` for an empty key.
+fn truncate(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
     let length = bytes.len();
     let bytes = &bytes[..bytes.len().min(MAX_KEY_SIZE)];
@@ -118,7 +121,7 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
 }
 
 /// Appends the value of a variable.
-pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &Route) {
+pub(super) fn append(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &Route) {
     match variable {
         Variable::RemoteAddr => match info.client.address {
             Some(address) => write_address(key, address),
@@ -131,39 +134,29 @@ pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &R
             let target = info.head.path_and_query();
             key.extend_from_slice(if target.is_empty() { b"/" } else { target });
         }
-        Variable::RequestMethod => {
-            key.extend_from_slice(info.head.method());
-        }
+        Variable::RequestMethod => key.extend_from_slice(info.head.method()),
         Variable::Scheme => key.extend_from_slice(info.peer().scheme().as_bytes()),
         Variable::ServerPort => write_number(key, info.peer().local_port),
-        Variable::SslClientVerify if info.peer().secure => {
-            let is_shown = info.peer().certificate().is_some();
-            key.extend_from_slice(if is_shown { b"SUCCESS" } else { b"NONE" });
-        }
-        Variable::SslClientVerify => {}
-        Variable::SslClientFingerprint => add_certificate(key, info, |it| &it.fingerprint),
-        Variable::SslClientSubject => add_certificate(key, info, |it| &it.subject),
-        Variable::SslClientSerial => add_certificate(key, info, |it| &it.serial),
+        Variable::SslClientVerify => key.extend_from_slice(match info.peer().certificate() {
+            Some(_) => b"SUCCESS",
+            None if info.peer().secure => b"NONE",
+            None => b"",
+        }),
+        Variable::SslClientFingerprint => append_fact(key, info, |it| &it.fingerprint),
+        Variable::SslClientSubject => append_fact(key, info, |it| &it.subject),
+        Variable::SslClientSerial => append_fact(key, info, |it| &it.serial),
         // The origin gets the host of the target, whatever the field contains.
         Variable::Header(name) if name == "host" => {
             key.extend_from_slice(info.head.named_host().unwrap_or_default());
         }
         Variable::Header(name) => {
-            // nginx joins repeated fields the same way.
-            for (nth, value) in info.named(name).enumerate() {
-                if nth > 0 {
-                    key.extend_from_slice(b", ");
-                }
-                key.extend_from_slice(without_odd_blanks(value));
-            }
+            key.extend_from_slice(&info.joined(name).unwrap_or_default());
         }
         Variable::Cookie(name) => {
             let lines = info.fields().all(FieldName::Cookie);
             key.extend_from_slice(&cookies::value(lines, name).unwrap_or_default());
         }
-        Variable::Arg(name) => {
-            key.extend_from_slice(&target::argument(info.query(), name));
-        }
+        Variable::Arg(name) => key.extend_from_slice(&target::argument(info.query(), name)),
         Variable::Jwt { name, claim } => {
             let jwt = route.jwt.iter().find(|jwt| jwt.name == *name);
             if let Some((jwt, token)) = jwt.zip(info.bearer_token()) {
@@ -176,7 +169,7 @@ pub fn add(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo, route: &R
 }
 
 /// Appends a fact of the client's certificate, if it has one.
-fn add_certificate(
+fn append_fact(
     key: &mut Vec<u8>,
     info: &RequestInfo,
     fact: impl FnOnce(&ClientCertificate) -> &String,
@@ -189,17 +182,17 @@ fn add_certificate(
 /// Maximum length of an address as text: IPv6, eight groups of four digits.
 pub(super) const MAX_ADDRESS: usize = 39;
 
-/// Writes an address into `room`. Returns its text.
-pub(super) fn address_text(address: IpAddr, room: &mut [u8; MAX_ADDRESS]) -> &[u8] {
-    let mut rest = &mut room[..];
+/// Writes an address into `buffer`. Returns its text.
+pub(super) fn address_text(address: IpAddr, buffer: &mut [u8; MAX_ADDRESS]) -> &[u8] {
+    let mut rest = &mut buffer[..];
     write_address(&mut rest, address);
     let length = MAX_ADDRESS - rest.len();
-    &room[..length]
+    &buffer[..length]
 }
 
 /// Appends an address as text.
 ///
-/// Most keys are an address. The formatter of the standard library costs more than the lookup of
+/// Most keys are an address. Formatting it by the standard library would take longer than finding
 /// the key.
 fn write_address(out: &mut impl Write, address: IpAddr) {
     // Writing to memory that has room does not fail.
@@ -239,7 +232,7 @@ mod tests {
         };
         let context = ConnectionContext::new(peer, None);
         let info = RequestInfo::new(&head, &context, &settings.server);
-        let key = take(&settings.zones[0], &info, &settings.routes[0]).ok();
+        let key = for_zone(&settings.zones[0], &info, &settings.routes[0]).ok();
         key.map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
 

@@ -7,20 +7,19 @@ use config::{PageChoice, PageContent, PagePart, PageValue};
 use smallvec::SmallVec;
 
 use super::record::RequestRecord;
-use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::{Buffer, Fields};
+use crate::http::message::{Buffer, Fields, READ_SIZE, strip_start};
 
 /// Page for one request.
 pub(super) struct ChosenPage<'r> {
     pub(super) content: &'r Arc<PageContent>,
-    /// Whether the page depends on `Accept`. Then the response has `Vary`.
-    pub(super) varies: bool,
+    /// Whether `Accept` has decided between two pages. Then the response has `Vary`.
+    pub(super) by_accept: bool,
 }
 
 impl<'r> ChosenPage<'r> {
     /// Returns the page that the route of a request has for a status.
     pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
-        let (content, varies) = match record.route()?.pages.of(status)? {
+        let (content, by_accept) = match record.route()?.pages.of(status)? {
             PageChoice::One(page) => (&page.content, false),
             PageChoice::ByAccept { html, json } => {
                 let is_json = prefers_json(record.info.fields());
@@ -28,13 +27,13 @@ impl<'r> ChosenPage<'r> {
                 (&page.content, true)
             }
         };
-        Some(Self { content, varies })
+        Some(Self { content, by_accept })
     }
 }
 
 /// Returns whether `Accept` names HTML itself, as browsers do for a page.
 pub(super) fn names_html(fields: Fields<'_>) -> bool {
-    accepted(fields, "text", "html").is_some_and(|(closeness, _)| closeness == EXACT)
+    rating(fields, "text", "html").is_some_and(|(specificity, _)| specificity == EXACT)
 }
 
 /// Returns whether a client prefers JSON to HTML.
@@ -42,43 +41,41 @@ pub(super) fn names_html(fields: Fields<'_>) -> bool {
 /// The more specific media range wins, then the higher weight, then HTML (RFC 9110, section
 /// 12.5.1). So `application/json, */*` prefers JSON.
 pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
-    accepted(fields, "application", "json") > accepted(fields, "text", "html")
+    rating(fields, "application", "json") > rating(fields, "text", "html")
 }
 
-/// Specificity of a media range with type and subtype.
+/// Specificity of a media range with type and subtype, such as `text/html`.
 const EXACT: u8 = 2;
 
 /// Returns the specificity and the weight (0 to 1) that `Accept` has for a media type.
 ///
 /// Returns `None` if no range matches, or if the type is excluded.
-fn accepted(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> {
+fn rating(fields: Fields<'_>, kind: &str, subtype: &str) -> Option<(u8, f32)> {
     let lines = fields.named("accept");
     let ranges = lines.flat_map(|line| line.split(|byte| *byte == b','));
-    let closest = ranges.filter_map(|range| {
+    let ratings = ranges.filter_map(|range| {
         let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let mut name = parts.next()?.splitn(2, |byte| *byte == b'/');
         let (first, second) = (name.next()?, name.next()?);
         let is_of_kind = first.eq_ignore_ascii_case(kind.as_bytes());
-        let closeness = match (first, second) {
+        let specificity = match (first, second) {
             (b"*", b"*") => 0,
             (_, b"*") if is_of_kind => 1,
             (_, it) if is_of_kind && it.eq_ignore_ascii_case(subtype.as_bytes()) => EXACT,
             _ => return None,
         };
-        Some((closeness, parts.find_map(weight).unwrap_or(1.0)))
+        Some((specificity, parts.find_map(weight).unwrap_or(1.0)))
     });
     // Of equally specific ranges the first one counts, whatever its weight.
-    let closest = closest.min_by_key(|(closeness, _)| Reverse(*closeness))?;
-    (closest.1 > 0.0).then_some(closest)
+    let best = ratings.min_by_key(|(specificity, _)| Reverse(*specificity))?;
+    Some(best).filter(|(_, weight)| *weight > 0.0)
 }
 
 /// Returns the weight of a parameter such as `q=0.5`; 1 if it is not a number.
 fn weight(parameter: &[u8]) -> Option<f32> {
-    let (name, value) = parameter.split_at_checked(2)?;
-    let value = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
-    let weight = value.filter(|it| (0.0..=1.0).contains(it));
-    name.eq_ignore_ascii_case(b"q=")
-        .then(|| weight.unwrap_or(1.0))
+    let value = strip_start(parameter, b"q=")?;
+    let weight = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
+    weight.filter(|it| (0.0..=1.0).contains(it)).or(Some(1.0))
 }
 
 /// Values filled into a page. A missing value is filled in as empty text.
@@ -90,8 +87,10 @@ pub(super) type PageValues = SmallVec<[(PageValue, String); 3]>;
 pub(super) struct PageBody {
     content: Arc<PageContent>,
     values: PageValues,
-    /// Index of the next part, and the number of its bytes that are already taken.
-    next: (usize, usize),
+    /// Index of the next part.
+    part: usize,
+    /// Number of bytes of that part that are already taken.
+    taken: usize,
 }
 
 impl PageBody {
@@ -102,7 +101,8 @@ impl PageBody {
         Self {
             content: Arc::clone(content),
             values,
-            next: (0, 0),
+            part: 0,
+            taken: 0,
         }
     }
 
@@ -125,20 +125,18 @@ impl PageBody {
 
     /// Appends the next bytes to a piece. Returns whether more follow.
     pub(super) fn fill(&mut self, piece: &mut Buffer) -> bool {
-        let (mut at, mut from) = self.next;
         let mut room = READ_SIZE;
-        while let Some(part) = self.content.parts().get(at) {
-            let rest = &self.text_of(part).as_bytes()[from..];
-            let taken = rest.len().min(room);
-            piece.put(&rest[..taken]);
-            room -= taken;
-            if taken < rest.len() {
-                self.next = (at, from + taken);
+        while let Some(part) = self.content.parts().get(self.part) {
+            let rest = &self.text_of(part).as_bytes()[self.taken..];
+            let count = rest.len().min(room);
+            piece.put(&rest[..count]);
+            room -= count;
+            if count < rest.len() {
+                self.taken += count;
                 return true;
             }
-            (at, from) = (at + 1, 0);
+            (self.part, self.taken) = (self.part + 1, 0);
         }
-        self.next = (at, from);
         false
     }
 }

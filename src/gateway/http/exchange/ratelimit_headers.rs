@@ -33,15 +33,15 @@ pub(super) fn write(
     let which = route.headers;
     if which.x_ratelimit {
         match record.gate_rejection() {
-            Some(rejection) => x_ratelimit_of_gate(put, route, record, rejection),
-            None => x_ratelimit(put, record, outcome),
+            Some(rejection) => write_x_ratelimit_of_gate(put, route, record, rejection),
+            None => write_x_ratelimit(put, record, outcome),
         }
     }
     if which.ratelimit {
-        ratelimit(put, route, record, outcome);
+        write_ratelimit(put, route, record, outcome);
     }
     if which.server_timing {
-        server_timing(put, outcome.waited, record);
+        write_server_timing(put, outcome.waited, record);
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) fn write(
 ///
 /// `X-Accel-Expires` is an instruction to the gateway. `X-Drip-Shared` is replaced if the gateway
 /// writes its own.
-pub(super) fn is_of_sharing(route: &Route, name: &[u8]) -> bool {
+pub(super) fn is_about_sharing(route: &Route, name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
     route.collapse.is_some() && (is(ACCEL_EXPIRES) || route.headers.shared && is("x-drip-shared"))
 }
@@ -64,16 +64,17 @@ pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'
 /// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected.
 ///
 /// No request would be accepted before `retry_after`, whatever the limits would allow.
-fn x_ratelimit_of_gate(
+fn write_x_ratelimit_of_gate(
     put: Put<'_>,
     route: &Route,
     record: &RequestRecord<'_>,
     rejection: &GateRejection,
 ) {
-    let mut quotas = route.limits.iter();
-    if let Some((quota, _)) = quotas.find_map(|limit| quota(record, limit.into(), &[])) {
+    let mut limits = route.limits.iter();
+    let quota = limits.find_map(|limit| quota(record, AppliedLimit::of(limit), &[]));
+    if let Some((quota, _)) = quota {
         let retry_after = whole_seconds(rejection.retry_after).max(1);
-        x_ratelimit_fields(put, quota, 0, retry_after);
+        put_x_ratelimit(put, quota, 0, retry_after);
     }
 }
 
@@ -93,28 +94,24 @@ fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
 ///
 /// The tightest limit accepts the fewest requests now; of several, the one with the longest wait.
-fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
-    let limiting = outcome.verdicts.iter().filter_map(|verdict| {
+fn write_x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
+    let limits = outcome.verdicts.iter().filter_map(|verdict| {
         let (quota, _) = quota(record, verdict.limit, &verdict.key)?;
         Some((quota, verdict.prediction))
     });
-    let tightest = limiting
+    let tightest = limits
         .min_by_key(|(_, prediction)| (prediction.remaining, Reverse(prediction.one_more_in)));
     if let Some((quota, prediction)) = tightest {
         let retry_after = whole_seconds(prediction.retry_after());
-        x_ratelimit_fields(put, quota, prediction.remaining, retry_after);
+        put_x_ratelimit(put, quota, prediction.remaining, retry_after);
     }
 }
 
 /// Writes the three `X-RateLimit-…` fields.
-fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
-    for (name, number) in [
-        ("X-RateLimit-Limit", quota),
-        ("X-RateLimit-Remaining", remaining.into()),
-        ("X-RateLimit-Retry-After", retry_after),
-    ] {
-        put_number(put, name.as_bytes(), number);
-    }
+fn put_x_ratelimit(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
+    put_number(put, b"X-RateLimit-Limit", quota);
+    put_number(put, b"X-RateLimit-Remaining", remaining);
+    put_number(put, b"X-RateLimit-Retry-After", retry_after);
 }
 
 /// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
@@ -126,15 +123,20 @@ fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64
 ///
 /// If the origin's gate rejected the request, no request is possible before its `retry_after`,
 /// whatever the limits would allow.
-fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
+fn write_ratelimit(
+    put: Put<'_>,
+    route: &Route,
+    record: &RequestRecord<'_>,
+    outcome: &LimitOutcome,
+) {
     let (mut policies, mut states) = (String::new(), String::new());
-    let mut add = |limit: AppliedLimit, key: &[u8], remaining: u32, next: Duration| {
+    let mut add = |limit: AppliedLimit, key: &[u8], remaining: u32, one_more_in: Duration| {
         let Some((quota, rate)) = quota(record, limit, key) else {
             return;
         };
         let name = &record.gateway.zone(limit.zone).settings().name;
         let window = whole_seconds(rate.time_for(quota)).max(1);
-        let next = whole_seconds(next);
+        let next = whole_seconds(one_more_in);
         let comma = if policies.is_empty() { "" } else { ", " };
         // Writing to a string does not fail.
         let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
@@ -142,7 +144,7 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
     };
     if let Some(rejection) = record.gate_rejection() {
         for limit in &route.limits {
-            add(limit.into(), &[], 0, rejection.retry_after);
+            add(AppliedLimit::of(limit), &[], 0, rejection.retry_after);
         }
     } else {
         for verdict in &outcome.verdicts {
@@ -160,7 +162,7 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
 /// Writes `Server-Timing`.
 ///
 /// The origin's own `Server-Timing` is kept, too.
-fn server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
+fn write_server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
     let millis = |span: Duration| span.as_secs_f64() * 1e3;
     let mut timing = format!("queue;dur={:.1}", millis(waited));
     let at_gate = record.waited_at_gate(|| record.answered_at());

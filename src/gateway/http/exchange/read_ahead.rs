@@ -10,8 +10,7 @@ use super::download::MAX_AT_ONCE;
 use super::failure::Failure;
 use super::forward::{AtOrigin, Forward};
 use crate::http::downstream::{ClientStream, Polled};
-use crate::http::message::sender::Then;
-use crate::http::message::{BodyQueue, Buffer};
+use crate::http::message::{BodyQueue, Buffer, Then};
 use crate::origin::{Connection, InFlight};
 use crate::time::clock;
 
@@ -24,7 +23,7 @@ struct Ahead {
     /// Whether the piece was passed as the last one.
     is_last: bool,
     /// Number of bytes passed to the client's connection that are not recorded yet.
-    given: u64,
+    unrecorded: u64,
     queue: BodyQueue,
 }
 
@@ -56,7 +55,7 @@ impl Ahead {
                 // Whether a piece is the last one must not change after its first call.
                 self.is_last = end.is_some() && self.queue.is_empty();
                 self.is_sending = true;
-                self.given += self.piece.len() as u64;
+                self.unrecorded += self.piece.len() as u64;
             }
             let then = end.filter(|_| self.is_last).unwrap_or(Then::More);
             ready!(client.poll_send(cx, &mut self.piece, then))?;
@@ -69,7 +68,7 @@ impl Ahead {
 }
 
 impl<'r> Forward<'_, 'r> {
-    /// Forwards the body of the response, and buffers up to `most` bytes ahead of the client.
+    /// Forwards the body of the response, and buffers up to `size` bytes ahead of the client.
     ///
     /// So a slow client holds the permits and the connection only until the origin has sent
     /// everything. The client gets bytes at once as long as it accepts them.
@@ -77,27 +76,27 @@ impl<'r> Forward<'_, 'r> {
         &mut self,
         at_origin: &mut AtOrigin<'r>,
         keeps: bool,
-        most: NonZeroU64,
+        size: NonZeroU64,
     ) -> Result<(), Failure> {
         let mut ahead = Ahead {
             piece: Buffer::take(),
             is_sending: false,
             is_last: false,
-            given: 0,
-            queue: BodyQueue::new(self.record.gateway.body_memory(), most.get()),
+            unrecorded: 0,
+            queue: BodyQueue::new(self.record.gateway.body_memory(), size.get()),
         };
         let mut trailers = None;
-        let mut broken = Ok(());
+        let mut received = Ok(());
         // As long as the origin sends: reads and sends at the same time.
         while let Some((connection, in_flight)) = at_origin {
-            broken = if ahead.is_empty() {
+            received = if ahead.is_empty() {
                 let next = self.next_piece(connection, in_flight).await;
                 next.map(|piece| ahead.piece = piece)
             } else {
                 self.send_and_read(connection, in_flight, &mut ahead).await
             };
-            self.record.sent(std::mem::take(&mut ahead.given));
-            if broken.is_err() {
+            self.record.sent(std::mem::take(&mut ahead.unrecorded));
+            if received.is_err() {
                 break;
             }
             if connection.body_is_over() {
@@ -107,7 +106,7 @@ impl<'r> Forward<'_, 'r> {
         }
         // Now the connection is free. The client gets the buffered rest.
         ahead.queue.shrink();
-        let end = match &broken {
+        let end = match &received {
             Ok(()) => Some(Then::End(trailers.as_ref())),
             // The client gets the bytes that came before the response failed.
             Err(Failure::Broken) => {
@@ -115,12 +114,12 @@ impl<'r> Forward<'_, 'r> {
                 self.in_flight_permits.clear();
                 None
             }
-            Err(_) => return broken,
+            Err(_) => return received,
         };
         let sent = poll_fn(|cx| ahead.poll_send(cx, self.client, end)).await;
-        self.record.sent(ahead.given);
+        self.record.sent(ahead.unrecorded);
         sent?;
-        broken
+        received
     }
 
     /// Sends buffered bytes, and reads more meanwhile.

@@ -21,13 +21,13 @@ use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::observe::access;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::{GateRejected, LimitStatus, Rejected, SharedOutcome};
+use crate::observe::metrics::{LimitStatus, Rejected, SharedOutcome};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 
 /// Status in log and metrics if the client disconnected before a response began, as in nginx.
 const CLIENT_DISCONNECTED: u16 = 499;
 
-/// Rare outcomes. A request has at most one of them.
+/// Rare outcome of a request. A request has at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exception {
     None,
@@ -54,13 +54,13 @@ pub(super) struct RequestRecord<'r> {
     pub(super) at_gate: Option<GateProgress>,
     /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
-    /// Key of the request at the origin's gate, if it has a plan there.
+    /// Key of the request at the origin's gate, and its plan, if it has one there.
     pub(super) planned: Option<Box<KeyAndPlan>>,
     /// Server that got the request.
     pub(super) server: Option<&'r ServerUrl>,
-    /// Time of the origin until the head of its response, once it ended.
+    /// Time that the origin took until the head of its response, or until it failed.
     pub(super) origin_took: Option<Duration>,
-    /// Start of the wait for the origin alone, once the request is sent; the epoch: no such wait.
+    /// Instant from which only the origin was waited for; the epoch: the request is not sent yet.
     ///
     /// Not an `Option`, because a waiting request must be small.
     pub(super) awaited_since: Moment,
@@ -141,7 +141,7 @@ impl<'r> RequestRecord<'r> {
     pub(super) fn outcome(&self) -> Option<&LimitOutcome> {
         match &self.limited {
             Limited::Decided(outcome) => Some(outcome),
-            Limited::NotJoined | Limited::WaitingAtOne(_) | Limited::WaitingAtSeveral(..) => None,
+            _ => None,
         }
     }
 
@@ -159,14 +159,15 @@ impl<'r> RequestRecord<'r> {
     /// Returns the rejection by the origin's gate, if it rejected the request.
     pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
         match &self.at_gate {
-            Some(GateProgress::Rejected(rejected)) => Some(&rejected.0),
+            Some(GateProgress::Rejected(rejected)) => Some(&rejected.rejection),
             _ => None,
         }
     }
 
     /// Returns the reason why the request did not pass the origin's gate, if it did not.
     pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
-        self.at_gate.as_ref()?.rejected().map(GateRejected::label)
+        let reason = self.at_gate.as_ref()?.rejection_reason()?;
+        Some(reason.label())
     }
 
     /// Returns the instant at which the gateway's own response begins.
@@ -189,54 +190,43 @@ impl<'r> RequestRecord<'r> {
     ///
     /// If the client disconnected while the request waited, the status is `Cancelled`.
     fn limited(&self) -> Option<access::Limited<'_>> {
-        let limited = |zone: usize, key, status, excess, is_flood| {
-            let zone = self.gateway.zone(zone).settings();
-            access::Limited {
-                zone: &zone.name,
-                key,
-                names: KeyNames::of(zone),
-                status,
-                excess,
-                plan: zone.plans.name_of(key),
-                is_flood,
-            }
+        let waiting = self.limited.waiting();
+        let (zone, key, status, excess, is_flood) = if let Some((zone, key)) = waiting {
+            (zone, key, LimitStatus::Cancelled, None, false)
+        } else {
+            let verdict = self.outcome()?.decisive()?;
+            // A request that did not pass the gate has returned its admissions.
+            let status = match &self.at_gate {
+                Some(GateProgress::Waiting(_)) => LimitStatus::Cancelled,
+                Some(GateProgress::Rejected(_)) => LimitStatus::RejectedElsewhere,
+                _ => verdict.status,
+            };
+            let (zone, excess) = (verdict.limit.zone, Some(verdict.excess));
+            (zone, &verdict.key, status, excess, verdict.is_flood)
         };
-        if let Some((zone, key)) = self.limited.waiting() {
-            return Some(limited(zone, key, LimitStatus::Cancelled, None, false));
-        }
-        let verdict = self.outcome()?.decisive()?;
-        // A request that did not pass the gate has returned its admissions.
-        let status = match &self.at_gate {
-            Some(GateProgress::Waiting(_)) => LimitStatus::Cancelled,
-            Some(GateProgress::Rejected(..)) => LimitStatus::RejectedElsewhere,
-            Some(
-                GateProgress::Passed(_) | GateProgress::Held(_) | GateProgress::HeldTooLong(..),
-            )
-            | None => verdict.status,
-        };
-        let (zone, excess) = (verdict.limit.zone, Some(verdict.excess));
-        Some(limited(
-            zone,
-            &verdict.key,
+        let zone = self.gateway.zone(zone).settings();
+        Some(access::Limited {
+            zone: &zone.name,
+            key,
+            names: KeyNames::of(zone),
             status,
             excess,
-            verdict.is_flood,
-        ))
+            plan: zone.plans.name_of(key),
+            is_flood,
+        })
     }
 
     /// Returns the charge of the request in its zones, as far as it is known.
     fn charged(&self) -> u32 {
-        let limited = self.limited();
-        let status = limited.map(|limited| limited.status);
-        match status {
-            Some(
-                LimitStatus::Rejected
-                | LimitStatus::RejectedDryRun
-                | LimitStatus::Cancelled
-                | LimitStatus::RejectedElsewhere,
-            ) => 0,
-            _ if self.exception == Exception::Refunded => 0,
-            _ => self.cost.get(),
+        use LimitStatus::{Delayed, DelayedDryRun, NoKey, Passed};
+
+        let is_charged = self.limited().is_none_or(|limited| {
+            matches!(limited.status, Passed | Delayed | DelayedDryRun | NoKey)
+        });
+        if is_charged && self.exception != Exception::Refunded {
+            self.cost.get()
+        } else {
+            0
         }
     }
 
@@ -259,7 +249,7 @@ impl<'r> RequestRecord<'r> {
     /// Builds the entry of the access log.
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let route = self.route();
-        let at_gate = route.and_then(|route| self.plan_at_gate(route));
+        let plan_at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let origin = self.server.and(route.and_then(Route::origin));
         let priced = route.filter(|route| route.has_cost());
@@ -270,7 +260,7 @@ impl<'r> RequestRecord<'r> {
         access::Entry {
             time: now,
             client: self.info.client.address,
-            line: Some(line(self.info.head)),
+            line: Some(request_line(self.info.head)),
             request_id: self.request_id().map(|(_, id)| id),
             status: self.status,
             bytes: self.bytes,
@@ -280,23 +270,23 @@ impl<'r> RequestRecord<'r> {
             shared: (self.shared != SharedOutcome::Alone).then(|| self.shared.label()),
             is_refused: self.exception == Exception::Refused,
             limited: self.limited(),
-            planned: self.planned.as_deref().zip(at_gate).map(|(planned, of)| {
-                let (zone, plan) = (of.0.name.as_str(), &*of.1.name);
-                let (names, key) = (KeyNames::of(of.0), &*planned.key);
-                access::GatePlan {
-                    zone,
-                    key,
-                    names,
-                    plan,
-                }
-            }),
+            planned: self
+                .planned
+                .as_deref()
+                .zip(plan_at_gate)
+                .map(|(planned, (zone, plan))| access::GatePlan {
+                    zone: &zone.name,
+                    key: &planned.key,
+                    names: KeyNames::of(zone),
+                    plan: &plan.name,
+                }),
             queue: match self.limited.waiting() {
                 Some(_) => Some(now.since(self.began)),
                 None => decisive.and(self.outcome()).map(|outcome| outcome.waited),
             },
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.rejected_at_gate(),
-            class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
+            class: route.and_then(|route| self.class(route, plan_at_gate.map(|(_, plan)| plan))),
             cost: priced.map(|_| self.charged()),
             origin_took: self.origin_took,
             duration,
@@ -308,29 +298,28 @@ impl<'r> RequestRecord<'r> {
     /// Sends the spans of the request to the collector.
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
         let route = self.route();
-        let left = match self.limited.waiting() {
+        let queued_until = match self.limited.waiting() {
             Some(_) => now,
             None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
         };
+        let origin_until = self
+            .origin_took
+            .map_or(now, |took| self.awaited_since + took);
         let by_limits = self.outcome().and_then(|outcome| outcome.rejected);
         let by_gate = self.rejected_at_gate();
         let origin = self.server.zip(route.and_then(Route::origin));
         let origin = origin.map(|(server, origin)| OriginSpan {
-            time: (
-                left,
-                self.origin_took
-                    .map_or(now, |took| self.awaited_since + took),
-            ),
+            time: (queued_until, origin_until),
             name: &self.gateway.origin(origin).settings().name,
             server: server.to_string(),
             is_answered: self.is_answered,
         });
         spans.send(RequestSpans {
             trace,
-            method: line(self.info.head).method,
+            method: request_line(self.info.head).method,
             route: route.map(Route::name),
             status: self.status,
-            queued: (self.began.before(self.receiving()), left),
+            queued: (self.began.before(self.receiving()), queued_until),
             limited: self.limited().map(|limited| (limited.zone, limited.status)),
             rejected: by_limits.map(Rejected::label).or(by_gate),
             origin,
@@ -357,7 +346,7 @@ pub(super) fn record_unreadable(
 }
 
 /// Returns the request line, as the client wrote it.
-fn line(head: &RequestHead) -> access::Line<'_> {
+fn request_line(head: &RequestHead) -> access::Line<'_> {
     access::Line {
         // A method is a token, so it is text.
         method: str::from_utf8(head.method()).unwrap_or_default(),
@@ -375,7 +364,7 @@ impl Drop for RequestRecord<'_> {
             // No client sent this request.
             return;
         }
-        let now = self.ended_early().unwrap_or_else(|| self.now());
+        let now = self.disconnected_at().unwrap_or_else(|| self.now());
         let duration = now.since(self.began) + self.receiving();
         self.gateway
             .count_request(self.route, self.status, duration);

@@ -18,28 +18,27 @@ use super::page::{ChosenPage, PageBody, PageValues};
 use super::record::RequestRecord;
 use super::reply_body::ReplyBody;
 use super::request_info::UnfitRequest;
-use super::response_fields::RoomFields;
-use super::response_fields::{self, MadeBy};
+use super::response_fields::{self, MadeBy, RoomFields};
 use super::retry_after::RetryAfter;
 use super::{cors, rewrite};
 use crate::gate::GateRejection;
-use crate::http::downstream::{Aborted, ClientError, ClientStream, Response};
+use crate::http::downstream::{Aborted, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer, Put, put_number};
 use crate::observe::metrics::{GateRejected, Rejected};
 use crate::origin::OriginError;
 use shared::SharedReply;
 
-/// A response of the gateway: a short plain text, or a page of the route.
+/// A response of the gateway: a short text, a page, or a shared answer.
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     /// Value of `Retry-After`.
     retry_after: Option<RetryAfter>,
-    /// Additional fields.
+    /// Fields that other responses do not have.
     more: MoreFields,
     body: Body<'a>,
 }
 
-/// Body of a response that has no page of the route.
+/// Body of a response, unless a page of the route replaces it.
 pub(super) enum Body<'a> {
     Text(Cow<'a, str>),
     Json(String),
@@ -64,7 +63,14 @@ enum MoreFields {
 
 impl From<UnfitRequest> for Reply<'_> {
     fn from(unfit: UnfitRequest) -> Self {
-        Self::unfit(unfit)
+        let more = match unfit {
+            UnfitRequest::Connect => MoreFields::Allow,
+            _ => MoreFields::None,
+        };
+        Self {
+            more,
+            ..Self::plain(unfit.status(), format!("{unfit}\n"))
+        }
     }
 }
 
@@ -79,18 +85,6 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Returns the response to a request that the gateway does not accept.
-    pub(super) fn unfit(unfit: UnfitRequest) -> Self {
-        let more = match unfit {
-            UnfitRequest::Connect => MoreFields::Allow,
-            _ => MoreFields::None,
-        };
-        Self {
-            more,
-            ..Self::plain(unfit.status(), format!("{unfit}\n"))
-        }
-    }
-
     /// Returns a rejection with the status and the body of the route.
     fn of_rejection(route: &'a Route) -> Self {
         Self::plain(route.reject_status, route.reject_body.as_str())
@@ -102,37 +96,25 @@ impl<'a> Reply<'a> {
         reason: Rejected,
         retry_after: Option<Duration>,
     ) -> Self {
-        let reply = match reason {
+        let mut reply = match reason {
             Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => Self::of_rejection(route),
-            Rejected::Keys
-            | Rejected::Store
-            | Rejected::Restart
-            | Rejected::Paused
-            | Rejected::Stopping => Self::plain(503, "Service Unavailable\n"),
+            _ => Self::plain(503, "Service Unavailable\n"),
         };
-        let when = match reason {
+        reply.retry_after = retry_after.map(match reason {
             Rejected::Burst | Rejected::MaxWait => RetryAfter::Exact,
             _ => RetryAfter::Estimate,
-        };
-        Self {
-            retry_after: retry_after.map(when),
-            ..reply
-        }
+        });
+        reply
     }
 
     /// Returns the response to a request that the origin's gate rejected.
     pub(super) fn rejected_at_gate(route: &'a Route, rejection: &GateRejection) -> Self {
-        let reply = match rejection.reason {
+        let mut reply = match rejection.reason {
             GateRejected::Queue | GateRejected::MaxWait => Self::of_rejection(route),
-            GateRejected::MaxQueue
-            | GateRejected::Timeout
-            | GateRejected::Stopping
-            | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
+            _ => Self::plain(503, "Service Unavailable\n"),
         };
-        Self {
-            retry_after: Some(RetryAfter::Estimate(rejection.retry_after)),
-            ..reply
-        }
+        reply.retry_after = Some(RetryAfter::Estimate(rejection.retry_after));
+        reply
     }
 
     /// Returns the response to a request that got none from the origin.
@@ -147,16 +129,11 @@ impl<'a> Reply<'a> {
     ///
     /// `retry_after`: the origin's `Retry-After` in seconds; 0 if it had none.
     pub(super) fn replacing(status: u16, retry_after: u32) -> Self {
-        let after = Duration::from_secs(retry_after.into());
+        let delay = Duration::from_secs(retry_after.into());
         Self {
-            retry_after: (retry_after > 0).then_some(RetryAfter::Estimate(after)),
+            retry_after: (retry_after > 0).then_some(RetryAfter::Estimate(delay)),
             ..Self::of_status(status)
         }
-    }
-
-    /// Returns the response to an error that the client caused.
-    pub(super) fn client_error(error: ClientError) -> Self {
-        Self::of_status(error.status())
     }
 
     /// Returns a response whose text is the reason phrase of its status.
@@ -175,18 +152,13 @@ impl<'a> Reply<'a> {
 
     /// Returns the response of a route in maintenance, which ends after `left`.
     pub(super) fn maintenance(left: Duration) -> Self {
-        Self {
-            retry_after: Some(RetryAfter::Exact(left)),
-            ..Self::of_status(503)
-        }
+        Self::of_status(503).after(left)
     }
 
     /// Adds a `Retry-After` to the response.
-    pub(super) fn after(self, span: Duration) -> Self {
-        Self {
-            retry_after: Some(RetryAfter::Exact(span)),
-            ..self
-        }
+    pub(super) fn after(mut self, span: Duration) -> Self {
+        self.retry_after = Some(RetryAfter::Exact(span));
+        self
     }
 
     /// Returns the response to a visitor of a waiting room, with these fields.
@@ -213,8 +185,8 @@ impl<'a> Reply<'a> {
     {
         match (&self.more, &self.body) {
             (_, Body::RoomPage(content, _)) => {
-                let varies = false;
-                Some(ChosenPage { content, varies })
+                let by_accept = false;
+                Some(ChosenPage { content, by_accept })
             }
             // The body of a waiting room has more information than a page of the route.
             (MoreFields::Room(_), _) => None,
@@ -293,14 +265,14 @@ impl<'a> Reply<'a> {
 
     /// Begins the response, with the fields for the limits, and returns the body to send.
     ///
-    /// The body is empty for `HEAD`.
+    /// The body to send is empty for `HEAD`.
     pub(super) fn begin(
         &self,
         client: &mut dyn ClientStream,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
         if let Body::Shared(shared) = &self.body {
-            return shared.begin(client, record);
+            return shared.begin(self.status, client, record);
         }
         // A 204 has no body, and no fields that describe one (RFC 9110, section 15.3.5).
         let is_empty = self.status == 204;
@@ -315,8 +287,8 @@ impl<'a> Reply<'a> {
             Body::Json(text) => (text.as_str(), Media::Json),
             _ => ("", Media::Plain),
         };
-        let (media, varies) = match &page {
-            Some(page) => (page.content.media, page.varies),
+        let (media, by_accept) = match &page {
+            Some(page) => (page.content.media, page.by_accept),
             None => (media, false),
         };
         let page = page.map(|page| PageBody::new(page.content, self.page_values(record)));
@@ -331,7 +303,7 @@ impl<'a> Reply<'a> {
             if !is_empty {
                 put(b"Content-Type", media.content_type().as_bytes());
             }
-            if varies {
+            if by_accept {
                 put(b"Vary", b"Accept");
             }
             match &self.more {
@@ -375,10 +347,7 @@ fn reason(status: u16) -> Option<&'static str> {
 }
 
 /// Sends a response of the gateway.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it need not be kept while its bytes are sent"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "it is not needed for long")]
 pub(super) fn send<'c>(
     reply: Reply<'_>,
     client: &'c mut dyn ClientStream,

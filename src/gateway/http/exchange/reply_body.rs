@@ -7,9 +7,7 @@ use std::task::{Context, Poll, ready};
 use super::page::PageBody;
 use crate::collapse::AnswerBody;
 use crate::http::downstream::{Aborted, ClientStream};
-use crate::http::message::Buffer;
-use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, READ_SIZE, Then};
 
 /// Body of a response that the gateway already has.
 pub(super) enum ReplyBody {

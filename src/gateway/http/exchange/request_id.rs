@@ -15,7 +15,7 @@ pub(super) enum RequestId<'r> {
     /// Sent by a trusted peer.
     Sent(&'r str),
     /// Generated here: a UUID.
-    Made([u8; 36]),
+    Generated([u8; 36]),
 }
 
 impl<'r> RequestId<'r> {
@@ -31,16 +31,22 @@ impl<'r> RequestId<'r> {
         {
             return Self::Sent(id);
         }
-        let random = || u128::from(RandomState::new().build_hasher().finish());
-        Self::Made(uuid(clock::to_wall(began), random() << 64 | random()))
+        Self::Generated(uuid(clock::to_wall(began), random()))
     }
 
+    /// Returns the id as text.
     pub(super) fn as_str(&self) -> &str {
         match self {
             Self::Sent(id) => id,
-            Self::Made(id) => str::from_utf8(id).unwrap_or_default(),
+            Self::Generated(id) => str::from_utf8(id).unwrap_or_default(),
         }
     }
+}
+
+/// Returns a random number. It is not fit for secrets.
+pub(super) fn random() -> u128 {
+    let half = || u128::from(RandomState::new().build_hasher().finish());
+    half() << 64 | half()
 }
 
 /// Version of the UUIDs.
@@ -57,7 +63,7 @@ fn uuid(at: Moment, random: u128) -> [u8; 36] {
     // 48 bits of time, 4 of the version, 12 random ones, 2 of the variant, 62 random ones.
     let value = millis << 80 | VERSION << 76 | random_high << 64 | VARIANT << 62 | random_low;
     let mut text = [b'-'; 36];
-    let digit_indices = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
+    let digit_indices = (0..36).filter(|index| ![8, 13, 18, 23].contains(index));
     for (nth, index) in digit_indices.enumerate() {
         let digit = (value >> (124 - 4 * nth)) & 0xf;
         text[index] = b"0123456789abcdef"[digit as usize];

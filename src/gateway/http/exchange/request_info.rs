@@ -11,7 +11,7 @@ use super::client::Client;
 use super::cookies;
 use super::grpc;
 use crate::http::downstream::{ConnectionContext, Peer};
-use crate::http::message::{FieldName, Fields, RequestHead, Version, only};
+use crate::http::message::{FieldName, Fields, RequestHead, Version, only, strip_start};
 use crate::observe::escape::escape;
 
 /// Properties of a request that are computed once: its client and its target.
@@ -23,7 +23,7 @@ pub(super) struct RequestInfo<'a> {
     pub(super) host: Cow<'a, str>,
     /// Path in the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
-    /// Whether `_` in a field's name is read as `-`.
+    /// Whether `_` in a field's name is read as `-` (`underscores_in_headers`).
     pub(super) underscores: bool,
 }
 
@@ -93,8 +93,8 @@ impl<'a> RequestInfo<'a> {
     ///
     /// If there are several fields, none counts, because the origin may read another one.
     pub(super) fn bearer_token(&self) -> Option<&'a [u8]> {
-        let (scheme, token) = only(self.named("authorization"))?.split_at_checked(7)?;
-        { scheme.eq_ignore_ascii_case(b"Bearer ") }.then(|| token.trim_ascii())
+        let token = strip_start(only(self.named("authorization"))?, b"Bearer ")?;
+        Some(token.trim_ascii())
     }
 
     /// Returns whether the client uses TLS, as far as this gateway or a trusted peer knows.
@@ -155,8 +155,8 @@ impl<'a> RequestInfo<'a> {
     ///
     /// `inputs`: inputs of limits and conditions.
     pub(super) fn check_inputs(&self, inputs: &RequestInputs) -> Result<(), UnfitRequest> {
-        let fields = inputs.single_fields();
-        if { fields }.any(|name| self.has_field_twice(name)) {
+        let mut fields = inputs.single_fields();
+        if fields.any(|name| self.has_field_twice(name)) {
             return Err(UnfitRequest::FieldTwice);
         }
         let mut arguments = inputs.arguments().iter();
@@ -206,10 +206,9 @@ impl<'a> RequestInfo<'a> {
     /// Only over HTTP/2: there a client sends all its requests at once, and a held request does not
     /// block the rest of its connection.
     pub(super) fn above_burst(&self, server: &Server) -> u32 {
-        if self.head.version() == Version::Http2 {
-            server.above_burst()
-        } else {
-            0
+        match self.head.version() {
+            Version::Http2 => server.above_burst(),
+            _ => 0,
         }
     }
 
@@ -229,13 +228,11 @@ impl<'a> RequestInfo<'a> {
         if is_decoded && target::has_nul(split_query(self.head.path_and_query()).0) {
             return Err(UnfitRequest::Nul);
         }
-        let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
         let mut expected = self.fields().all(FieldName::Expect);
-        if expected.all(known) {
-            Ok(())
-        } else {
-            Err(UnfitRequest::Expectation)
+        if !expected.all(|it| it.eq_ignore_ascii_case(b"100-continue")) {
+            return Err(UnfitRequest::Expectation);
         }
+        Ok(())
     }
 
     /// Returns whether the request names exactly one valid host, as its HTTP version requires.
@@ -264,7 +261,7 @@ impl<'a> RequestInfo<'a> {
 /// Splits a target into its path and its query.
 fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', target) {
-        Some(at) => (&target[..at], &target[at + 1..]),
+        Some(mark) => (&target[..mark], &target[mark + 1..]),
         None => (target, &[]),
     }
 }
@@ -279,7 +276,7 @@ fn is_authority(text: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
-    let (host_is_good, rest) = if let Some(literal) = text.strip_prefix('[') {
+    let (is_host, rest) = if let Some(literal) = text.strip_prefix('[') {
         let (address, rest) = literal.split_once(']').unwrap_or_default();
         (address.parse::<Ipv6Addr>().is_ok(), rest)
     } else {
@@ -287,15 +284,15 @@ fn is_authority(text: &[u8]) -> bool {
         (is_name(name.as_bytes()), rest)
     };
     let port = rest.strip_prefix(':').unwrap_or(rest);
-    let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
-    host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+    let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+    is_host && is_port && (rest.is_empty() || rest.starts_with(':'))
 }
 
 /// Returns whether `text` is an unescaped name or IPv4 address, with or without a port.
 ///
-/// Fast path: most hosts are.
+/// Most hosts are, so this check is fast.
 fn is_plain_authority(text: &[u8]) -> bool {
-    /// Bytes that may occur in such a name.
+    /// By byte: whether it may occur in such a name.
     const IS_PLAIN: [bool; 256] = {
         let (mut table, mut byte) = ([false; 256], 0_u8);
         while byte.is_ascii() {

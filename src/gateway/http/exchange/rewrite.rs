@@ -11,10 +11,9 @@ use crate::http::message::Put;
 
 /// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
-/// The part of the path after the prefix is forwarded as it was sent, if that is the same path: the
-/// origin may distinguish `%2F` from `/`. Otherwise it is built from the path that routes were
-/// matched with. So the origin never sees a path that routes did not see. The query is forwarded as
-/// it was sent.
+/// The rest of the path is forwarded as it was sent, if it means the same path that routes were
+/// matched with: the origin may distinguish `%2F` from `/`. Otherwise it is built from that path,
+/// so that the origin never sees another one. The query is forwarded as it was sent.
 pub(super) fn each_target_part(
     info: &RequestInfo<'_>,
     rewrite: &PathRewrite,
@@ -25,8 +24,8 @@ pub(super) fn each_target_part(
         return put(sent);
     }
     let (sent_path, query) = sent.split_at(memchr::memchr(b'?', sent).unwrap_or(sent.len()));
-    let (add, rest) = rewrite.apply(&info.path);
-    put(add.as_bytes());
+    let (prefix, rest) = rewrite.apply(&info.path);
+    put(prefix.as_bytes());
     match info.path {
         // The path was sent in the form for comparisons.
         Cow::Borrowed(_) => put(rest),
@@ -50,17 +49,17 @@ pub(super) fn uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
     put(b"Cache-Control", b"no-store");
 }
 
-/// Returns whether a field may let some caches store a response despite `Cache-Control`.
+/// Returns whether a field may let some caches store a response despite `Cache-Control: no-store`.
 fn is_for_caches(name: &[u8]) -> bool {
-    const TARGETED: &[u8] = b"-cache-control";
+    const SUFFIX: &[u8] = b"-cache-control";
     const OTHERS: [&[u8]; 4] = [
         b"expires",
         b"surrogate-control",
         b"edge-control",
         b"x-accel-expires",
     ];
-    let end = name.len().saturating_sub(TARGETED.len());
-    name[end..].eq_ignore_ascii_case(TARGETED)
+    let end = name.len().saturating_sub(SUFFIX.len());
+    name[end..].eq_ignore_ascii_case(SUFFIX)
         || OTHERS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
@@ -91,9 +90,9 @@ pub(super) fn edit(
             }
         });
     }
-    for (at, of) in edits.iter().enumerate() {
-        let later = edits.get(at + 1..).unwrap_or_default();
-        for (name, value) in of.set() {
+    for (index, edit) in edits.iter().enumerate() {
+        let later = edits.get(index + 1..).unwrap_or_default();
+        for (name, value) in edit.set() {
             if !is_in(later, name.as_bytes()) {
                 put_value(name, value, info, route, put);
             }
@@ -112,8 +111,8 @@ pub(super) fn put_value(
     if let Some(text) = value.as_text() {
         return put(name.as_bytes(), text.as_bytes());
     }
-    let value = value.fill(|variable, out| key::add(out, variable, info, route));
-    let value = in_field(value);
+    let value = value.fill(|variable, out| key::append(out, variable, info, route));
+    let value = make_valid(value);
     if !value.is_empty() {
         put(name.as_bytes(), &value);
     }
@@ -123,7 +122,7 @@ pub(super) fn put_value(
 ///
 /// Control characters become blanks, and blanks at both ends are removed. Cookies and arguments are
 /// decoded, so a client can put line breaks there.
-fn in_field(mut value: Vec<u8>) -> Vec<u8> {
+fn make_valid(mut value: Vec<u8>) -> Vec<u8> {
     for byte in &mut value {
         if byte.is_ascii_control() {
             *byte = b' ';

@@ -14,7 +14,7 @@ use limit::{Moment, WaitingVisitor};
 use smallvec::SmallVec;
 
 use super::cookies;
-use super::key::{self, NotLimited};
+use super::key;
 use super::page::{self, PageValues};
 use super::record::RequestRecord;
 use super::reply::{Body, Reply};
@@ -50,7 +50,7 @@ struct Visit<'a> {
     settings: &'a config::Room,
     route: &'a Route,
     info: &'a RequestInfo<'a>,
-    /// Value of `bind`.
+    /// Value of `bind`: tickets and sessions are valid only with the same value.
     bind: Vec<u8>,
     /// Possible sessions of the visitor, from a field and from cookies.
     sessions: Candidates<'a>,
@@ -96,7 +96,7 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
     let answered = visit.room.answer(presented, &visit.bind, record.began);
     let mut answered = answered.await;
     if answered == Answered::MustDraw {
-        visit.may_draw(gateway, record.began).await?;
+        visit.charge_draw(gateway, record.began).await?;
         answered = visit.room.draw(&visit.bind, record.began).await;
     }
     visit.finish(answered, presented, record)
@@ -108,14 +108,14 @@ type Candidates<'a> = SmallVec<[&'a [u8]; 2]>;
 /// Maximum number of cookies to verify: other sites of the same domain may set some, too.
 const MAX_CANDIDATES: usize = 4;
 
-/// Returns the values of the cookies of this name, and of the field of this name if it is unique.
+/// Returns the values of the cookies called `cookie`, and of the `field` if it occurs once.
 ///
 /// Also returns whether there are such cookies.
 fn candidates<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Candidates<'a>, bool) {
-    let (mut candidates, mut named, mut count) = (Candidates::new(), None, 0);
+    let (mut candidates, mut last_field, mut field_count) = (Candidates::new(), None, 0);
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
-            (named, count) = (Some(value), count + 1);
+            (last_field, field_count) = (Some(value), field_count + 1);
         } else if known == FieldName::Cookie {
             candidates.extend(cookies::exact(value, cookie));
         }
@@ -123,7 +123,7 @@ fn candidates<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Candid
     candidates.truncate(MAX_CANDIDATES);
     let has_cookie = !candidates.is_empty();
     // Programs differ in which one of several fields they read.
-    candidates.extend(named.filter(|_| count == 1));
+    candidates.extend(last_field.filter(|_| field_count == 1));
     (candidates, has_cookie)
 }
 
@@ -146,7 +146,7 @@ impl<'a> Visit<'a> {
             settings,
             route,
             info,
-            bind: bind.map_or_else(Vec::new, |bind| key::text(bind, info, route)),
+            bind: bind.map_or_else(Vec::new, |bind| key::bytes(bind, info, route)),
             sessions: candidates(info, b"drip-session", room.session_cookie()).0,
             tickets,
             has_ticket_cookie,
@@ -181,21 +181,23 @@ impl<'a> Visit<'a> {
                 Ok(())
             }
             Answered::Waits(waiting, text) => {
-                let kept = self.tickets.get(presented.ticket_text);
-                let kept = kept.and_then(|kept| str::from_utf8(kept).ok());
-                Err(self.waits(&waiting, text.as_ref(), kept))
+                let known = self.tickets.get(presented.ticket_text);
+                let known = known.and_then(|known| str::from_utf8(known).ok());
+                Err(self.waiting_reply(&waiting, text.as_ref(), known))
             }
             Answered::TooOften(waiting) => {
                 Err(self.reply(429, 429, &waiting, RoomFields::default(), None))
             }
-            Answered::SentAway => Err(self.sent_away()),
+            Answered::SentAway => Err(self.sent_away_reply()),
             Answered::MustDraw | Answered::NoNumber => {
                 Err(Reply::of_status(503).after(Duration::from_secs(2)))
             }
         }
     }
 
-    /// Returns whether the address of the client may draw a position, by the room's own limit.
+    /// Charges the address of the client for a position, by the room's own limit.
+    ///
+    /// Returns the response if the limit rejects it.
     fn charge_address(&self, now: Moment) -> Result<(), Reply<'a>> {
         static REFUSED: Throttle = Throttle::every(NonZeroU64::new(60).expect("a minute"));
         if self.settings.draw == Draw::Unlimited {
@@ -211,25 +213,26 @@ impl<'a> Visit<'a> {
                     "address drew too many positions: more are rejected. Add it to trusted_proxies if it is a proxy, or set draw if many visitors share it"
                 );
             }
-            self.draw_refused(after)
+            self.refuse_draw(after)
         })
     }
 
-    /// Counts a refused draw. Returns its response.
-    fn draw_refused(&self, after: Duration) -> Reply<'a> {
+    /// Counts a visitor who may not draw a position now. Returns the response.
+    fn refuse_draw(&self, after: Duration) -> Reply<'a> {
         self.room.metrics().count(RoomRequest::DrawRefused);
         Reply::rejected(self.route, Rejected::Burst, Some(after))
     }
 
-    /// Returns whether the client may draw a position, by the configured limit.
-    async fn may_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
+    /// Charges the client for a position, by the limit that `draw` configures.
+    ///
+    /// Returns the response if the limit rejects it.
+    async fn charge_draw(&self, gateway: &'a Gateway, now: Moment) -> Result<(), Reply<'a>> {
         let Draw::Zone(draw) = self.settings.draw else {
             return self.charge_address(now);
         };
         let zone = gateway.zone(draw.zone);
-        let key = match key::take(zone.settings(), self.info, self.route) {
-            Ok(key) => key,
-            Err(NotLimited::Exempt | NotLimited::NoKey) => return Ok(()),
+        let Ok(key) = key::for_zone(zone.settings(), self.info, self.route) else {
+            return Ok(());
         };
         let plan = zone.settings().plans.index_of(&key);
         let limit = zone.settings().limit_in(plan, draw.limit);
@@ -238,7 +241,7 @@ impl<'a> Visit<'a> {
                 admission.take();
                 Ok(())
             }
-            Err(rejection) => Err(self.draw_refused(rejection.retry_after)),
+            Err(rejection) => Err(self.refuse_draw(rejection.retry_after)),
         }
     }
 
@@ -272,24 +275,30 @@ impl<'a> Visit<'a> {
 
     /// Returns the response to a waiting visitor.
     ///
-    /// `text`: a new ticket. `kept`: the ticket that the visitor has.
-    fn waits(
+    /// `new`: a new ticket. `known`: the ticket that the visitor has presented.
+    fn waiting_reply(
         &self,
         waiting: &WaitingVisitor,
-        text: Option<&TicketText>,
-        kept: Option<&str>,
+        new: Option<&TicketText>,
+        known: Option<&str>,
     ) -> Reply<'a> {
-        let new = text.map(|TicketText(text)| text.as_str());
+        let new = new.map(|TicketText(text)| text.as_str());
         let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
         let fields = RoomFields {
             cookies: cookies.into_iter().collect(),
             own: None,
         };
-        self.reply(503, self.route.reject_status, waiting, fields, new.or(kept))
+        self.reply(
+            503,
+            self.route.reject_status,
+            waiting,
+            fields,
+            new.or(known),
+        )
     }
 
     /// Returns the response to a visitor whose ticket is not valid any more.
-    fn sent_away(&self) -> Reply<'a> {
+    fn sent_away_reply(&self) -> Reply<'a> {
         let waiting = WaitingVisitor {
             position: None,
             wait: None,
@@ -315,41 +324,40 @@ impl<'a> Visit<'a> {
         if is_browser(self.info) {
             let page = self.settings.page.as_ref();
             let content = page.map_or(&*PAGE, |page| &page.content);
-            let page = Body::RoomPage(content, Box::new(self.values(waiting)));
+            let page = Body::RoomPage(content, Box::new(self.page_values(waiting)));
             return Reply::of_room(to_browser, page, fields).after(after);
         }
         fields.own = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
         let body = if page::prefers_json(self.info.fields()) {
-            Body::Json(json(waiting, ticket, self.room.word()))
+            Body::Json(json_of(waiting, ticket, self.room.word()))
         } else {
-            Body::Text(text(waiting).into())
+            Body::Text(text_of(waiting).into())
         };
         Reply::of_room(to_program, body, fields).after(after)
     }
 
     /// Returns the values for the waiting page.
-    fn values(&self, waiting: &WaitingVisitor) -> PageValues {
+    fn page_values(&self, waiting: &WaitingVisitor) -> PageValues {
         let opens = self.settings.opens.as_ref();
         let opens = opens.filter(|_| waiting.position.is_none());
         let wait = waiting.wait.filter(|_| waiting.position.is_some());
         let number = |it: u64| it.to_string();
-        let all = [
+        let values = [
             (PageValue::Position, waiting.position.map(number)),
             (PageValue::Ahead, waiting.position.map(|it| number(it - 1))),
-            (PageValue::Wait, wait.map(|it| about(it).into_owned())),
+            (PageValue::Wait, wait.map(|it| describe(it).into_owned())),
             (PageValue::Refresh, Some(number(waiting.retry_after))),
             (PageValue::Opens, opens.map(ToString::to_string)),
             (PageValue::Word, self.room.word().map(|word| word.text)),
         ];
-        let known = all
-            .into_iter()
-            .filter_map(|(value, text)| Some((value, text?)));
+        let values = values.into_iter();
+        let known = values.filter_map(|(value, text)| Some((value, text?)));
         known.collect()
     }
 }
 
-/// Returns a duration in everyday words.
-fn about(wait: Duration) -> Cow<'static, str> {
+/// Returns a duration in everyday words, such as `about 5 minutes`.
+fn describe(wait: Duration) -> Cow<'static, str> {
     let seconds = wait.as_secs();
     let minutes = (seconds + 30) / 60;
     match (seconds, minutes) {
@@ -361,7 +369,7 @@ fn about(wait: Duration) -> Cow<'static, str> {
 }
 
 /// Builds the plain text for a waiting program.
-fn text(waiting: &WaitingVisitor) -> String {
+fn text_of(waiting: &WaitingVisitor) -> String {
     let mut text = String::with_capacity(64);
     text.push_str("Waiting");
     if let Some(position) = waiting.position {
@@ -370,14 +378,14 @@ fn text(waiting: &WaitingVisitor) -> String {
     }
     if let Some(wait) = waiting.wait {
         text.push_str(", ");
-        text.push_str(&about(wait));
+        text.push_str(&describe(wait));
     }
     text.push('\n');
     text
 }
 
 /// Builds the JSON for a waiting program.
-fn json(waiting: &WaitingVisitor, ticket: Option<&str>, word: Option<RoomWord>) -> String {
+fn json_of(waiting: &WaitingVisitor, ticket: Option<&str>, word: Option<RoomWord>) -> String {
     let wait = waiting.wait.map(|wait| wait.as_secs());
     let mut body = serde_json::json!({
         "position": waiting.position,

@@ -11,9 +11,9 @@ use crate::http::message::Buffer;
 use crate::time::deadline::Deadline;
 
 /// Time that one side gets to end after the other has ended.
-const HALF_CLOSED: Duration = Duration::from_secs(30);
+const MAX_HALF_CLOSED: Duration = Duration::from_secs(30);
 
-/// One direction of a tunnel. It holds a buffer only while there are bytes in it.
+/// One direction of a tunnel. A buffer is held only while there are bytes in it.
 #[derive(Default)]
 struct Direction {
     /// Bytes that were read and not written yet.
@@ -84,7 +84,9 @@ impl Direction {
 /// Forwards bytes in both directions until the tunnel ends. Returns the number sent to the client.
 ///
 /// The tunnel ends when both sides have ended, when one fails, or when both send nothing for
-/// `silence`. If only one side has ended, the tunnel closes after 30 s.
+/// `silence`. If only one side has ended, the tunnel ends 30 s later.
+///
+/// `to_client`, `to_origin`: bytes that were already received from the other side.
 pub(super) async fn carry(
     client: &mut dyn Tunnel,
     origin: &mut dyn Tunnel,
@@ -93,7 +95,7 @@ pub(super) async fn carry(
     silence: Duration,
 ) -> u64 {
     let (mut down, mut up) = (Direction::new(to_client), Direction::new(to_origin));
-    let (mut quiet, mut alone) = (Deadline::default(), Deadline::default());
+    let (mut silent, mut half_closed) = (Deadline::default(), Deadline::default());
     poll_fn(|cx| {
         let mut moved = false;
         let down_ended = down.poll(cx, origin, client, &mut moved);
@@ -103,16 +105,16 @@ pub(super) async fn carry(
             | (_, Poll::Ready(Err(_)))
             | (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(()),
             (Poll::Pending, Poll::Pending) => {}
-            _ => alone.start(HALF_CLOSED),
+            _ => half_closed.start(MAX_HALF_CLOSED),
         }
         if moved {
-            quiet.stop();
+            silent.stop();
         }
-        quiet.start(silence);
-        if alone.poll(cx).is_ready() {
+        silent.start(silence);
+        if half_closed.poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        quiet.poll(cx)
+        silent.poll(cx)
     })
     .await;
     down.bytes

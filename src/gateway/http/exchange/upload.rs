@@ -9,8 +9,7 @@ use config::Route;
 use limit::Moment;
 
 use crate::http::downstream::{ClientError, ClientStream, Polled};
-use crate::http::message::sender::Then;
-use crate::http::message::{Buffer, FieldName, Fields, Trailers};
+use crate::http::message::{Buffer, FieldName, Fields, Then, Trailers};
 use crate::origin::Connection;
 use crate::time::clock;
 
@@ -18,12 +17,12 @@ use crate::time::clock;
 pub(super) struct Upload {
     phase: Phase,
     /// Number of bytes that the client may still send; `None`: no limit.
-    room: Option<u64>,
+    bytes_left: Option<u64>,
     /// Instant at which the last piece arrived from the client.
     last_piece: Moment,
     /// Whether any byte of the body was read.
     has_begun: bool,
-    /// Set when the body is complete.
+    /// Trailers of the complete body that are forwarded.
     trailers: Option<Trailers>,
 }
 
@@ -42,11 +41,11 @@ enum Phase {
 impl Upload {
     /// Creates the upload of a request with or without a body.
     ///
-    /// `most`: maximum number of bytes of the body.
-    pub(super) fn new(most: Option<NonZeroU64>) -> Self {
+    /// `max_size`: maximum size of the body in bytes.
+    pub(super) fn new(max_size: Option<NonZeroU64>) -> Self {
         Self {
             phase: Phase::Reading,
-            room: most.map(NonZeroU64::get),
+            bytes_left: max_size.map(NonZeroU64::get),
             last_piece: Moment::default(),
             has_begun: false,
             trailers: None,
@@ -77,7 +76,7 @@ impl Upload {
 
     /// Returns whether any byte of the body was read.
     ///
-    /// If so, the request can be sent again only if its client object keeps the body.
+    /// If so, the request can be sent again only if the body is buffered.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -92,7 +91,7 @@ impl Upload {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Refused(piece) => Phase::Sending(piece),
             // The end must be sent again.
-            Phase::Over => Phase::Sending(Buffer::without_room()),
+            Phase::Over => Phase::Sending(Buffer::default()),
             phase => phase,
         };
     }
@@ -113,7 +112,7 @@ impl Upload {
             match &mut self.phase {
                 Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
                 Phase::Reading if client.body_is_over() => {
-                    self.phase = Phase::Sending(Buffer::without_room());
+                    self.phase = Phase::Sending(Buffer::default());
                 }
                 Phase::Reading => {
                     let mut piece = Buffer::take();
@@ -125,9 +124,9 @@ impl Upload {
                         }
                         return Poll::Pending;
                     }
-                    if let Some(room) = &mut self.room {
-                        let left = room.checked_sub(piece.len() as u64);
-                        *room = left.ok_or(ClientError::TooLarge)?;
+                    if let Some(bytes_left) = &mut self.bytes_left {
+                        let rest = bytes_left.checked_sub(piece.len() as u64);
+                        *bytes_left = rest.ok_or(ClientError::TooLarge)?;
                     }
                     self.has_begun = true;
                     self.last_piece = clock::now();
@@ -151,7 +150,7 @@ impl Upload {
                     self.phase = match ready!(origin.poll_send(cx, piece, then)) {
                         Ok(()) if is_last => Phase::Over,
                         Ok(()) => Phase::Reading,
-                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::without_room())),
+                        Err(_) => Phase::Refused(std::mem::take(piece)),
                     };
                 }
             }

@@ -51,7 +51,7 @@ pub struct Worker {
     /// The gateway in use, as held by this thread's requests.
     ///
     /// If each request held an `Arc`, all workers would write to the same counter for each request.
-    in_force: RefCell<Option<Rc<CurrentGateway>>>,
+    current: RefCell<Option<Rc<CurrentGateway>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
     /// Pools of idle connections to servers.
@@ -63,7 +63,7 @@ impl Worker {
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
         let worker = Rc::new_cyclic(|own| Self {
             own: Weak::clone(own),
-            in_force: RefCell::default(),
+            current: RefCell::default(),
             stop: Rc::default(),
             pacer: Pacer::here(),
             pools: Pools::default(),
@@ -76,10 +76,11 @@ impl Worker {
     /// Follows changes of the gateway, and notifies this worker's connections of a stop.
     async fn follow(self: Rc<Self>) {
         let mut gateways = self.gateway.borrow().clone();
-        let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {
-            let stopping = gateway.as_ref().map(|gateway| gateway.stopping());
-            stopping.unwrap_or_else(|| watch::channel(false).1)
-        }) else {
+        let first = gateways.wait_for(Option::is_some).await;
+        let stopping = first
+            .ok()
+            .and_then(|gateway| Some(gateway.as_ref()?.stopping()));
+        let Some(mut stopping) = stopping else {
             return;
         };
         loop {
@@ -92,7 +93,7 @@ impl Worker {
                 }
                 changed = gateways.changed() => {
                     // The next request takes the new gateway.
-                    self.in_force.take();
+                    self.current.take();
                     if changed.is_err() {
                         return;
                     }
@@ -113,12 +114,12 @@ impl Worker {
 
     /// Returns the gateway in use, if the process has started.
     pub(super) fn gateway_now(&self) -> Option<Rc<CurrentGateway>> {
-        let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
-        if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
+        let (mut current, mut gateway) = (self.current.borrow_mut(), self.gateway.borrow_mut());
+        if current.is_none() || gateway.has_changed().unwrap_or(false) {
             let gateway = gateway.borrow_and_update();
-            *in_force = gateway.as_ref().map(CurrentGateway::new);
+            *current = gateway.as_ref().map(CurrentGateway::new);
         }
-        in_force.clone()
+        current.clone()
     }
 
     /// Returns the gateway in use. Waits for it while the process starts.

@@ -202,7 +202,7 @@ impl RouteCosts {
                     method,
                     cost: self.cost(work),
                     time: learned.map(LearnedWork::time),
-                source: learned.map_or(without_own_time, LearnedWork::source),
+                    source: learned.map_or(without_own_time, LearnedWork::source),
                     requests,
                     total: Duration::from_micros(work.total.load(Ordering::Relaxed)),
                 })

@@ -1,7 +1,5 @@
 //! Names of fields that the gateway reads or replaces.
 
-use super::fields::strip_start;
-
 /// Name of a field, as far as the gateway reads or replaces the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -172,6 +170,13 @@ fn is_x_ratelimit(name: &[u8]) -> bool {
         let rest = strip_start(name, known);
         rest.is_some_and(|rest| matches!(rest, [] | [b'-', ..]))
     })
+}
+
+/// Returns the rest of a text that begins with `start`, ignoring case; `None` if it does not.
+#[inline]
+pub(crate) fn strip_start<'a>(text: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
+    let (beginning, rest) = text.split_at_checked(start.len())?;
+    beginning.eq_ignore_ascii_case(start).then_some(rest)
 }
 
 /// Returns whether a name equals `known`, up to the length of the shorter one.

@@ -232,13 +232,6 @@ pub(crate) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
     first.filter(|_| values.next().is_none())
 }
 
-/// Returns the rest of a text that begins with `start`, ignoring case; `None` if it does not.
-#[inline]
-pub(crate) fn strip_start<'a>(text: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
-    let (beginning, rest) = text.split_at_checked(start.len())?;
-    beginning.eq_ignore_ascii_case(start).then_some(rest)
-}
-
 /// Removes the blanks around a text (RFC 9110, section 5.5).
 ///
 /// A form feed is not a blank. A carriage return without its line feed is not a blank either.

@@ -2,8 +2,8 @@
 //!
 //! Credentials of other schemes belong to the request that carries them.
 
-use super::field_name::FieldName;
-use super::fields::{Fields, strip_start};
+use super::field_name::{FieldName, strip_start};
+use super::fields::Fields;
 
 /// Authentication schemes that log in the connection, not the request. In lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];

@@ -7,8 +7,8 @@ mod whole;
 use std::mem::MaybeUninit;
 
 use super::error::BadRequest;
-use super::field_name::FieldName;
-use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span, strip_start};
+use super::field_name::{FieldName, strip_start};
+use super::fields::{self, Field, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength, first_line};
 use super::version::Version;
 

@@ -262,10 +262,10 @@ impl ClientStream for Http2Stream<'_> {
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         let headers = head.headers_mut();
         (response.fields)(&mut |name, value| append(headers, name, value));
-        if let Some(now) = response.date {
-            if let Ok(date) = with_date(now, HeaderValue::from_bytes) {
-                headers.insert(DATE, date);
-            }
+        if let Some(now) = response.date
+            && let Ok(date) = with_date(now, HeaderValue::from_bytes)
+        {
+            headers.insert(DATE, date);
         }
         if let Some(length) = response.content_length() {
             headers.insert(CONTENT_LENGTH, length.into());

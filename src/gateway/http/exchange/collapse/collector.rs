@@ -15,18 +15,16 @@ use crate::gate::{Permit, ReservedPosition};
 use crate::http::downstream::{
     ClientError, ClientStream, EachField, OriginHead, Polled, Response, Wait,
 };
-use crate::http::message::date::with_date;
-use crate::http::message::sender::Then;
-use crate::http::message::{Buffer, FieldName, Trailers};
+use crate::http::message::{Buffer, FieldName, Then, Trailers, with_date};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
-/// Client of a leader. Without a client, the answer is fetched to refresh a stale one.
+/// Client of a leader: passes the answer to its own client, if there is one, and to the followers.
 ///
 /// The answer is read as fast as the origin sends it, however slowly the client reads. It is read
 /// to its end while followers wait for it, even if the client has disconnected.
 pub(super) struct Collector<'c> {
-    /// `None` if the answer only refreshes a stale one.
+    /// `None` if the answer is fetched only to refresh a stale one.
     client: Option<&'c mut dyn ClientStream>,
     has_lost_client: Cell<bool>,
     /// `None` once the followers have their answer or were released.
@@ -34,7 +32,7 @@ pub(super) struct Collector<'c> {
     pacer: &'c Pacer,
     stage: Stage,
     /// Progress of the leader's own client.
-    own: OwnCopy,
+    own_copy: OwnCopy,
 }
 
 /// Progress of the response.
@@ -63,7 +61,7 @@ impl<'c> Collector<'c> {
             leader: Some(leader),
             pacer,
             stage: Stage::Ahead,
-            own: OwnCopy::default(),
+            own_copy: OwnCopy::default(),
         }
     }
 
@@ -73,7 +71,7 @@ impl<'c> Collector<'c> {
     }
 
     /// Notes that the request departs to the origin.
-    pub(super) fn departs(&mut self, permit: Option<&Permit>) {
+    pub(super) fn note_departure(&mut self, permit: Option<&Permit>) {
         if let Some(leader) = &mut self.leader {
             leader.departs(permit.map(Permit::departed), self.pacer.now());
         }
@@ -109,19 +107,19 @@ impl<'c> Collector<'c> {
         Some(stale)
     }
 
-    /// Stops sharing an answer that is too large. The client gets the bytes in `first` first.
-    fn stop_sharing(&mut self, first: Option<Arc<AnswerBody>>) {
+    /// Stops sharing an answer that is too large. `collected`: bytes that the client gets first.
+    fn stop_sharing(&mut self, collected: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
             leader.unshareable(self.pacer.now());
         }
-        self.stage = Stage::Passing(first);
+        self.stage = Stage::Passing(collected);
     }
 
-    /// Returns the collected bytes that the client has not received; `None` if there is no reader.
-    fn rest(&mut self, gathered: Gathered) -> Option<Arc<AnswerBody>> {
-        let sent = self.own.take_sent();
-        let is_read = self.client.is_some() && !self.has_lost_client.get();
-        gathered.into_rest(sent).filter(|_| is_read)
+    /// Returns the collected bytes that the client has not received; `None` if there is no client.
+    fn take_rest(&mut self, gathered: Gathered) -> Option<Arc<AnswerBody>> {
+        let sent = self.own_copy.take_sent();
+        let has_client = self.client.is_some() && !self.has_lost_client.get();
+        gathered.into_rest(sent).filter(|_| has_client)
     }
 
     /// Adds a piece of the answer. If the answer becomes too large, only this client gets it.
@@ -134,7 +132,7 @@ impl<'c> Collector<'c> {
             piece.clear_for_body();
             self.stage = Stage::Gathering(gathered);
         } else {
-            let rest = self.rest(gathered);
+            let rest = self.take_rest(gathered);
             self.stop_sharing(rest);
         }
     }
@@ -159,7 +157,7 @@ impl<'c> Collector<'c> {
             Stage::Complete(body) | Stage::Passing(Some(body)) => Source::Body(body),
             Stage::Ahead | Stage::Passing(None) | Stage::Stale(_) => Source::Gathered(&[]),
         };
-        let sent = self.own.poll_send(client, cx, source, end);
+        let sent = self.own_copy.poll_send(client, cx, source, end);
         if matches!(sent, Poll::Ready(Err(_))) {
             self.has_lost_client.set(true);
         }
@@ -200,26 +198,17 @@ impl ClientStream for Collector<'_> {
         self.leader.is_none() && client.is_some_and(|client| client.is_disconnected(cx))
     }
 
-    fn poll_body(&mut self, cx: &mut Context<'_>, piece: &mut Buffer) -> Polled {
-        match self.client.as_deref_mut() {
-            Some(client) => client.poll_body(cx, piece),
-            None => Poll::Ready(Ok(())),
-        }
+    /// Returns the end of the body at once: a request with a body never leads.
+    fn poll_body(&mut self, _cx: &mut Context<'_>, _piece: &mut Buffer) -> Polled {
+        Poll::Ready(Ok(()))
     }
 
-    /// Returns true: a request with a body never leads.
     fn body_is_over(&self) -> bool {
         true
     }
 
     fn trailers(&self) -> Option<&Trailers> {
-        self.client.as_deref().and_then(ClientStream::trailers)
-    }
-
-    fn drain_body(&mut self, cx: &mut Context<'_>) {
-        if let Some(client) = self.client.as_deref_mut() {
-            client.drain_body(cx);
-        }
+        None
     }
 
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
@@ -287,17 +276,14 @@ impl ClientStream for Collector<'_> {
         let Some(leader) = &mut self.leader else {
             return false;
         };
-        match leader.stand_in(is_refresh, self.pacer.now()) {
-            Some(stale) if !is_refresh => {
-                self.leader = None;
-                self.stage = Stage::Stale(stale);
-                true
-            }
-            _ => {
-                leader.hold();
-                false
-            }
+        let stale = leader.stand_in(is_refresh, self.pacer.now());
+        if let Some(stale) = stale.filter(|_| !is_refresh) {
+            self.leader = None;
+            self.stage = Stage::Stale(stale);
+            return true;
         }
+        leader.hold();
+        false
     }
 
     fn resumed(&mut self) {
@@ -312,7 +298,7 @@ impl ClientStream for Collector<'_> {
 
     fn begin(&mut self, response: &Response<'_>) {
         if matches!(self.stage, Stage::Ahead) {
-            // A response that the gateway made itself.
+            // The gateway made this response itself.
             self.unanswered();
         }
         let is_replaced = matches!(self.stage, Stage::Stale(_));
@@ -336,20 +322,22 @@ impl ClientStream for Collector<'_> {
         match (&self.stage, then) {
             (Stage::Gathering(_), Then::End(_)) => self.complete(),
             (Stage::Gathering(_), Then::More) => {
+                // The followers do not wait for this client.
                 let _own = self.poll_own(cx, None);
                 return Poll::Ready(Ok(()));
             }
             _ => {}
         }
         match &self.stage {
-            // The end of the client is no error of the origin's connection.
+            // If the client disconnects, the answer of the origin is complete nevertheless.
             Stage::Complete(_) => return self.poll_own(cx, Some(then)).map(|_| Ok(())),
             Stage::Stale(_) => {
-                // A short response of the gateway itself. The client gets the stale answer instead.
+                // The client gets the stale answer instead of the gateway's own short response.
                 piece.clear_for_body();
                 return Poll::Ready(Ok(()));
             }
-            Stage::Passing(first) if first.is_some() || self.own.is_sending() => {
+            // The client gets the collected bytes before the next ones.
+            Stage::Passing(collected) if collected.is_some() || self.own_copy.is_sending() => {
                 ready!(self.poll_own(cx, None))?;
                 self.stage = Stage::Passing(None);
             }

@@ -82,8 +82,8 @@ fn forbids_storing(value: &[u8]) -> bool {
     directives.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"no-store"))
 }
 
-/// Returns the properties of a request that shares; `None` if it does not share.
-pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Option<Kind> {
+/// Returns the properties of a request that may share an answer; `None` if it may not.
+pub(super) fn kind_of(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -> Option<Kind> {
     let head = info.head;
     let is_get = head.method() == b"GET";
     if !is_get && !head.is_head() || !head.length().is_empty() {
@@ -100,10 +100,10 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
     for (known, name, value) in info.fields().iter() {
         match known {
             FieldName::Authorization | FieldName::ProxyAuthorization => return None,
-            FieldName::Cookie if has_own_cookie(collapse, value) => return None,
+            FieldName::Cookie if has_personal_cookie(collapse, value) => return None,
             // A trusted proxy reports the certificate of its client.
             FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
-            FieldName::Precondition if is_own_condition(name) => return None,
+            FieldName::Precondition if is_for_origin_only(name) => return None,
             FieldName::Other if prevents_sharing(name, value) => return None,
             _ => {}
         }
@@ -120,19 +120,18 @@ pub(super) fn kind(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>) -
 }
 
 /// Returns whether a precondition is one that only the origin can check.
-fn is_own_condition(name: &[u8]) -> bool {
+fn is_for_origin_only(name: &[u8]) -> bool {
     is_like(name, b"if-match") || is_like(name, b"if-unmodified-since")
 }
 
 /// Returns whether a `Cookie` line has a cookie that prevents sharing.
-fn has_own_cookie(collapse: &Collapse, line: &[u8]) -> bool {
-    let Some(own) = &collapse.cookies else {
+fn has_personal_cookie(collapse: &Collapse, line: &[u8]) -> bool {
+    let Some(personal) = &collapse.cookies else {
         return true;
     };
-    let line = || [line].into_iter();
+    let (mut personal, line) = (personal.iter(), || [line].into_iter());
     // Some programs also find a cookie after a blank or a comma.
-    own.iter()
-        .any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
+    personal.any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
 }
 
 /// Values of the fields that are in `vary`, each with the index of its name in `vary`.
@@ -149,13 +148,13 @@ fn kind_key(
     bytes.clear();
     bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
     collapse.key.fill_into(&mut bytes, |variable, bytes| {
-        put(bytes, |bytes| key::add(bytes, variable, info, route));
+        put(bytes, |bytes| key::append(bytes, variable, info, route));
     });
     // The host that the origin receives.
     let named = info.head.named_host().unwrap_or_default();
     put(&mut bytes, |bytes| put_lower(bytes, named));
     if info.client.trusted {
-        add_vouched(&mut bytes, info);
+        put_origination(&mut bytes, info);
     }
     for nth in 0..collapse.vary.len() {
         // An empty field differs from an absent one.
@@ -187,7 +186,7 @@ fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Appends the fields in which a trusted proxy describes the client's own request.
-fn add_vouched(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
+fn put_origination(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Forwarded {
             put(bytes, |bytes| {

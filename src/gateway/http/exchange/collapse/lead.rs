@@ -34,7 +34,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
             Ok(Proceed::Admitted(admitted))
         }
         // The origin will not answer for a while, and a stale answer can be used at once.
-        Some(_) if answers_later(record, before.to.origin) && collector.held() => {
+        Some(_) if will_answer_later(record, before.to.origin) && collector.held() => {
             let _used = before.admissions.take(before.to.route);
             record.count_shared(SharedOutcome::Stale, before.to.origin);
             Err(Reply::of_status(503))
@@ -55,7 +55,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     // Sends the request. The collector shares the answer while it is forwarded.
     let (done, rejection) = match passed {
         Ok(Proceed::Admitted(admitted)) => {
-            collector.departs(admitted.permit.as_deref());
+            collector.note_departure(admitted.permit.as_deref());
             record.count_shared(record.shared, before.to.origin);
             let forward = Forward::new(admitted, &mut collector, record);
             (Box::pin(forward.run()).await, None)
@@ -63,7 +63,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         Ok(Proceed::Leads(_)) => (Ok(()), None),
         Err(reply) => (Ok(()), Some(reply)),
     };
-    // If the answer was shared or released before, this does nothing.
+    // Releases the followers, unless they have their answer or were released before.
     collector.unanswered();
     if collector.is_refresh() {
         return Ok(());
@@ -94,11 +94,11 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
 }
 
 /// Returns whether the gate waits for an unreachable origin, or for a pause that it ordered.
-fn answers_later(record: &RequestRecord<'_>, origin: usize) -> bool {
+fn will_answer_later(record: &RequestRecord<'_>, origin: usize) -> bool {
     let origin = record.gateway.origin(origin);
     let Some(gate) = origin.gate() else {
         return false;
     };
-    let is_out = || gate.is_in_outage() || origin.check_in(record.now()).is_err();
-    origin.settings().holds() && is_out() || gate.is_ordered_to_pause()
+    let is_unreachable = || gate.is_in_outage() || origin.check_in(record.now()).is_err();
+    origin.settings().holds() && is_unreachable() || gate.is_ordered_to_pause()
 }

@@ -8,9 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use crate::collapse::AnswerBody;
 use crate::http::downstream::{ClientError, ClientStream, Polled};
-use crate::http::message::Buffer;
-use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, READ_SIZE, Then};
 
 /// Source of the bytes that the client gets.
 #[derive(Clone, Copy)]
@@ -44,7 +42,7 @@ impl Source<'_> {
 pub(super) struct OwnCopy {
     /// Number of bytes that the client has accepted.
     sent: usize,
-    /// Piece that was offered and not accepted yet.
+    /// Piece that was offered to the client, which has not accepted all of it yet.
     piece: Option<Piece>,
     /// Whether the client has accepted the last piece.
     is_ended: bool,
@@ -79,7 +77,9 @@ impl OwnCopy {
         self.piece.is_some()
     }
 
-    /// Returns the number of bytes that were sent or offered. The next source begins there.
+    /// Returns the number of bytes that were sent or offered, and counts from 0 again.
+    ///
+    /// The next source begins after these bytes.
     pub(super) fn take_sent(&mut self) -> usize {
         let piece = self.piece.as_mut();
         let offered = piece.map_or(0, |piece| std::mem::take(&mut piece.length));
@@ -106,10 +106,7 @@ impl OwnCopy {
                     none.insert(piece.ok_or(ClientError::Disconnected)?)
                 }
             };
-            let then = match end {
-                Some(end) if piece.is_last => end,
-                _ => Then::More,
-            };
+            let then = end.filter(|_| piece.is_last).unwrap_or(Then::More);
             ready!(client.poll_send(cx, &mut piece.buffer, then))?;
             self.sent += piece.length;
             self.is_ended |= piece.is_last;

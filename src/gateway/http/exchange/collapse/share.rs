@@ -11,10 +11,11 @@ use tokio::time::timeout;
 
 use super::super::admit::pass_gate;
 use super::super::gate::GateRequest;
+use super::super::gate_progress::GateProgress;
 use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Proceed};
 use super::super::record::RequestRecord;
 use super::super::reply::Reply;
-use super::kind::{kind, preconditions};
+use super::kind::{kind_of, preconditions};
 use super::refresh;
 use crate::collapse::{CollapseLookup, FollowResult, Follower, ReleasedTurn, SharedAnswer};
 use crate::observe::metrics::{CollapseMetrics, SharedOutcome};
@@ -32,39 +33,31 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     let Some((collapse, shared)) = route.collapse.as_ref().zip(shared) else {
         return alone(before, record, None);
     };
-    let Some(kind) = kind(collapse, route, info) else {
+    let Some(kind) = kind_of(collapse, route, info) else {
         return alone(before, record, None);
     };
     let now = time_of_lookup(&before, record);
     let client = info.client.address;
-    match shared.look_up(&kind.key, collapse, client, kind.may_lead, now) {
-        CollapseLookup::Kept(answer) => Ok(Err(answered(
-            SharedOutcome::Kept,
-            answer,
-            before,
-            record,
-            now,
-        ))),
+    let lookup = shared.look_up(&kind.key, collapse, client, kind.may_lead, now);
+    let (outcome, answer) = match lookup {
+        CollapseLookup::Kept(answer) => (SharedOutcome::Kept, answer),
         CollapseLookup::Stale(answer, leader) => {
             if let Some(leader) = leader {
                 refresh::start(record.worker, info, leader);
             }
-            Ok(Err(answered(
-                SharedOutcome::Stale,
-                answer,
-                before,
-                record,
-                now,
-            )))
+            (SharedOutcome::Stale, answer)
         }
         CollapseLookup::Lead(leader) => {
             record.shared = SharedOutcome::Leader;
             let leading = Leading { before, leader };
-            Ok(Ok(Proceed::Leads(Box::new(leading))))
+            return Ok(Ok(Proceed::Leads(Box::new(leading))));
         }
-        CollapseLookup::Follow(follower) => Err(Box::pin(follow(follower, before, record, now))),
-        CollapseLookup::Alone => alone(before, record, None),
-    }
+        CollapseLookup::Follow(follower) => {
+            return Err(Box::pin(follow(follower, before, record, now)));
+        }
+        CollapseLookup::Alone => return alone(before, record, None),
+    };
+    Ok(Err(shared_reply(outcome, answer, before, record, now)))
 }
 
 /// Returns the current time. Avoids reading the clock if the request was just admitted.
@@ -78,20 +71,16 @@ fn time_of_lookup(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment
 
 /// Lets a request continue alone.
 ///
-/// `release`: held by a former follower until it has joined the gate. Then the next one is
+/// `release`: held by a former follower until it has joined the gate. Then the next follower is
 /// released.
 fn alone<'w, 'a: 'w>(
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
     release: Option<ReleasedTurn>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
-    let BeforeGate {
-        to,
-        gate,
-        admissions,
-    } = before;
+    let (to, admissions) = (before.to, before.admissions);
     record.shared = SharedOutcome::Alone;
-    let Some(gate) = gate else {
+    let Some(gate) = before.gate else {
         record.count_shared(SharedOutcome::Alone, to.origin);
         return Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions))));
     };
@@ -110,8 +99,8 @@ fn alone<'w, 'a: 'w>(
     }))
 }
 
-/// Returns the response to a request that gets a shared answer.
-fn answered<'a>(
+/// Returns the response to a request that gets a shared answer, and settles its charges.
+fn shared_reply<'a>(
     outcome: SharedOutcome,
     answer: Arc<SharedAnswer>,
     before: BeforeGate<'a>,
@@ -149,33 +138,26 @@ fn follow<'w, 'a: 'w>(
         if let Some(metrics) = metrics {
             metrics.waits.record(span);
         }
-        match decision {
-            Ok(Some(FollowResult::Answer(answer))) => Err(answered(
-                SharedOutcome::Follower,
-                answer,
-                before,
-                record,
-                now,
-            )),
-            Ok(Some(FollowResult::Stale(answer))) => {
-                Err(answered(SharedOutcome::Stale, answer, before, record, now))
-            }
+        let (outcome, answer) = match decision {
+            Ok(Some(FollowResult::Answer(answer))) => (SharedOutcome::Follower, answer),
+            Ok(Some(FollowResult::Stale(answer))) => (SharedOutcome::Stale, answer),
             Ok(Some(FollowResult::Lead(leader))) => {
                 note_followed(&mut before, record, span, departed.is_none());
                 record.shared = SharedOutcome::Leader;
                 let leader = *leader;
-                Ok(Proceed::Leads(Box::new(Leading { before, leader })))
+                return Ok(Proceed::Leads(Box::new(Leading { before, leader })));
             }
             Ok(Some(FollowResult::Alone(release))) => {
-                continue_alone(before, record, span, departed, Some(release)).await
+                return continue_alone(before, record, span, departed, Some(release)).await;
             }
             Err(FollowTimeout::AtOrigin) => {
-                continue_alone(before, record, span, departed, None).await
+                return continue_alone(before, record, span, departed, None).await;
             }
             // The process is ending.
-            Ok(None) => Err(Reply::of_status(503)),
-            Err(FollowTimeout::AtGate) => Err(reject_follower(span, before, record)),
-        }
+            Ok(None) => return Err(Reply::of_status(503)),
+            Err(FollowTimeout::AtGate) => return Err(reject_follower(span, before, record)),
+        };
+        Err(shared_reply(outcome, answer, before, record, now))
     }
 }
 
@@ -234,15 +216,15 @@ async fn wait_for_leader(
     limit: Duration,
     began: Moment,
 ) -> Result<Option<FollowResult>, FollowTimeout> {
-    let at_gate = before.gate.as_ref().map(|gate| gate.follow_limit());
+    let limit_at_gate = before.gate.as_ref().map(|gate| gate.follow_limit());
     let mut first_departed = None;
     loop {
         let now = pacer.now();
         let departed = follower.departed();
         // `None` again if the next leader has not departed yet.
         first_departed = departed.and(first_departed.or(departed));
-        let until = match (first_departed, at_gate) {
-            (None, Some(at_gate)) => began + at_gate,
+        let until = match (first_departed, limit_at_gate) {
+            (None, Some(limit_at_gate)) => began + limit_at_gate,
             (departed, _) => departed.unwrap_or(began).max(began) + limit,
         };
         if now < until {
@@ -253,7 +235,7 @@ async fn wait_for_leader(
                 Err(_) => continue,
             }
         }
-        if departed.is_none() && at_gate.is_some() {
+        if departed.is_none() && limit_at_gate.is_some() {
             return Err(FollowTimeout::AtGate);
         }
         let collapse = before.to.route.collapse.as_ref();
@@ -277,8 +259,8 @@ fn reject_follower<'a>(
     let Some(gate) = before.gate else {
         return Reply::of_status(503);
     };
-    let (rejection, at_gate) = gate.give_up(span);
+    let rejection = gate.reject_follower();
     record.shared = SharedOutcome::Alone;
-    record.at_gate = Some(at_gate);
+    record.at_gate = Some(GateProgress::rejected_after(span, rejection));
     Reply::rejected_at_gate(route, &rejection)
 }

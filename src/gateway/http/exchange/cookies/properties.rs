@@ -25,7 +25,7 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
     let passing = |lines: &[&[u8]]| -> Vec<Vec<u8>> {
         let mut repeated = Repeated::new([&names, &[]]);
         let line = |line: &&[u8]| {
-            let parts = repeated.left_out_of(line);
+            let parts = repeated.without_repeated(line);
             parts.map_or(line.to_vec(), |parts| parts.concat())
         };
         lines.iter().map(line).collect()
@@ -34,7 +34,7 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
         let line = lines.join(&b';');
         let pieces = line.split(|byte| *byte == b';');
         let count = pieces
-            .filter(|piece| named(piece, "session").is_some())
+            .filter(|piece| value_if_named(piece, "session").is_some())
             .count();
         prop_assert_eq!(count, 1);
         prop_assert_eq!(read(&line), Some(expected.clone()));

@@ -62,7 +62,8 @@ pub(super) fn pending_limits<'p>(
         if zone.algorithm.queues() {
             limit = limit.with_above_burst(above_burst);
         }
-        // With `in_flight`, each `max_wait` in use has its own queue, so clients must not choose it.
+        // With `in_flight`, each `max_wait` in use has its own queue, so clients must not choose
+        // it.
         if limit.max_wait.is_none() && limit.in_flight.is_none() {
             limit.max_wait = info.call_timeout();
         }

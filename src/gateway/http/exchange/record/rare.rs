@@ -1,4 +1,4 @@
-//! Rare properties of a request: trace, id, new session, time as a follower, time of its upload.
+//! Rare properties of a request, such as its trace, its id, and a new session in a waiting room.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub(super) struct RareProperties<'r> {
     request_id: Option<RequestId<'r>>,
     /// Response fields of a new session in the waiting room.
     session: Option<RoomFields>,
-    /// Time as a follower, before the request continued alone.
+    /// Time for which the request followed a leader before it continued alone.
     followed: Duration,
     /// Time in which the body was received, before the request joined its limits.
     receiving: Duration,
     /// Instant at which the client disconnected, if the request continued without it.
-    disconnected: Option<Moment>,
+    disconnected_at: Option<Moment>,
 }
 
 impl<'r> RareProperties<'r> {
@@ -69,7 +69,7 @@ impl<'r> RequestRecord<'r> {
         self.rare.get_or_insert_default().followed = followed;
     }
 
-    /// Returns the time as a follower, before the request continued alone.
+    /// Returns the time for which the request followed a leader before it continued alone.
     pub(in super::super) fn followed(&self) -> Duration {
         let rare = self.rare.as_ref();
         rare.map_or(Duration::ZERO, |rare| rare.followed)
@@ -82,15 +82,15 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Records that the client has disconnected, and that the request continues without it.
-    pub(in super::super) fn disconnected(&mut self) {
+    pub(in super::super) fn continue_without_client(&mut self) {
         let now = self.now();
         let rare = self.rare.get_or_insert_default();
-        rare.disconnected.get_or_insert(now);
+        rare.disconnected_at.get_or_insert(now);
     }
 
     /// Returns the instant at which the client disconnected, if the request continued without it.
-    pub(super) fn ended_early(&self) -> Option<Moment> {
-        self.rare.as_ref()?.disconnected
+    pub(super) fn disconnected_at(&self) -> Option<Moment> {
+        self.rare.as_ref()?.disconnected_at
     }
 
     /// Returns the time in which the body was received, before the request joined its limits.
@@ -128,7 +128,7 @@ impl<'r> RequestRecord<'r> {
         self.rare.as_ref()?.trace.as_ref()
     }
 
-    /// Counts the request at its origin, by the origin of its answer.
+    /// Records how the request got its answer, and counts it in the metrics of collapsing.
     pub(in super::super) fn count_shared(&mut self, outcome: SharedOutcome, origin: usize) {
         self.shared = outcome;
         if let Some(metrics) = self.gateway.collapse_metrics(origin) {

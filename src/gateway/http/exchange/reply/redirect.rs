@@ -15,7 +15,7 @@ impl Reply<'_> {
     /// 15.4.9).
     pub(in crate::http::exchange) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
         if info.host.is_empty() {
-            return Self::unfit(UnfitRequest::Host);
+            return UnfitRequest::Host.into();
         }
         let mut url = format!("https://{}", info.host);
         if port.get() != 443 {

@@ -8,11 +8,10 @@ use limit::Moment;
 use super::super::record::RequestRecord;
 use super::super::reply_body::{ReplyBody, SharedBody};
 use super::super::response_fields::{self, MadeBy};
-use super::{Body, MoreFields, Reply, reason};
+use super::{Body, Reply, reason};
 use crate::collapse::{Preconditions, Presented, SharedAnswer};
 use crate::http::downstream::{ClientStream, Response};
-use crate::http::message::buffer::READ_SIZE;
-use crate::http::message::{BodyLength, Buffer, Put, put_number};
+use crate::http::message::{BodyLength, Buffer, Put, READ_SIZE, put_number, strip_start};
 
 /// A shared answer, and the part of it that a request gets.
 pub(in crate::http::exchange) struct SharedReply {
@@ -38,27 +37,25 @@ impl Reply<'_> {
             Presented::Unsatisfiable => 416,
         };
         let age = answer.age(now).as_secs();
+        let shared = SharedReply {
+            answer,
+            presented,
+            age,
+        };
         Self {
-            status,
-            retry_after: None,
-            more: MoreFields::None,
-            body: Body::Shared(Box::new(SharedReply {
-                answer,
-                presented,
-                age,
-            })),
+            body: Body::Shared(Box::new(shared)),
+            ..Self::plain(status, "")
         }
     }
 }
 
 impl SharedReply {
-    /// Returns whether the response has a field of the origin's answer.
+    /// Returns whether the response gets this field of the origin's answer.
     ///
-    /// A 304 has no fields about the content (RFC 9110, section 15.4.5). A 416 has only `Date` of
-    /// them.
+    /// A 304 gets no fields about the content (RFC 9110, section 15.4.5), a 416 only `Date`.
     fn has(&self, name: &[u8]) -> bool {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
-        let is_of_content = || name.len() > 8 && name[..8].eq_ignore_ascii_case(b"content-");
+        let is_of_content = || strip_start(name, b"content-").is_some();
         match self.presented {
             Presented::Whole | Presented::Part(_) => true,
             Presented::NotModified => is(b"content-location") || !is_of_content(),
@@ -69,16 +66,17 @@ impl SharedReply {
     /// Begins the response, and returns its body.
     pub(super) fn begin(
         &self,
+        status: u16,
         client: &mut dyn ClientStream,
         record: &mut RequestRecord<'_>,
     ) -> ReplyBody {
         let head = &self.answer.head;
         let length = self.answer.body().length();
-        let (status, phrase, range) = match &self.presented {
-            Presented::Whole => (head.status, &*head.reason, 0..length),
-            Presented::Part(range) => (206, &b"Partial Content"[..], range.clone()),
-            Presented::NotModified => (304, &b"Not Modified"[..], 0..0),
-            Presented::Unsatisfiable => (416, reason(416).unwrap_or_default().as_bytes(), 0..0),
+        let phrase = || reason(status).unwrap_or_default().as_bytes();
+        let (phrase, range) = match &self.presented {
+            Presented::Whole => (&*head.reason, 0..length),
+            Presented::Part(range) => (phrase(), range.clone()),
+            Presented::NotModified | Presented::Unsatisfiable => (phrase(), 0..0),
         };
         let has_body = !matches!(status, 204 | 304);
         let to_head = record.info.head.is_head();
