@@ -6,8 +6,10 @@
 //! - [`Settings`] are the result. The rest of the gateway uses them without further checks.
 //! - [`show`] writes settings back as a file, with all defaults.
 //! - [`schema()`] is the JSON Schema of a file.
-//! - [`changes`] lists the changes of a reload, and [`History`] keeps them.
+//! - [`changes`] lists the changes of a reload, and [`History`] keeps them. [`FileState`] has the
+//!   last change, and the problems of a file that cannot be used.
 //! - [`Watcher`] reports changes of the file.
+//! - [`check_state_file`] is about another file: the one in which the gateway saves its levels.
 
 mod admin_address;
 mod admin_tokens;
@@ -58,7 +60,7 @@ pub use settings::{
     ByteRegex, ClientNetworks, HostPattern, Listen, ListenAddress, ListenService, Matcher,
     MatcherInput, MatcherValue, Media, Networks, OpeningTime, Page, PageChoice, PageContent,
     PagePart, PageValue, Pages, PathPattern, Peers, Plans, RequestInputs, RouteIndex, Settings,
-    SocketMode, Statuses, embedded_ipv4, has_client,
+    Statuses, embedded_ipv4, has_client,
 };
 pub use show::show;
 pub use size::{ByteRate, show_size};
@@ -85,10 +87,10 @@ pub use tables::plan::Plan;
 pub use tables::redis::{OnStoreFailure, Redis, StoreKind};
 pub use tables::rewrite::PathRewrite;
 pub use tables::room::{Draw, Room, RoomSecret, SameSite};
-pub use tables::route::{RatelimitHeaders, Route, RouteAction};
+pub use tables::route::{RatelimitHeader, Route, RouteAction};
 pub use tables::server::{ForwardedHeader, MetricsAccess, Server};
 pub use tables::tls::{CertPair, Tls};
 pub use tables::url::{Host, Scheme, ServerUrl};
-pub use tables::zone::{Zone, client_network, cut};
+pub use tables::zone::{Zone, client_network, cut_ipv6};
 pub use toml_string::{toml_string, toml_text};
 pub use watch::Watcher;

@@ -130,7 +130,7 @@ table! {
             "Send these files instead of the origin's responses 502 to 504, too.";
         access_log: bool = BOOLEAN.or("true"), NextRequest,
             "Whether these requests have lines in the access log.";
-        headers: RatelimitHeaders = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
+        headers: Vec<RatelimitHeader> = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
             "Fields that tell the client its limits, and whether its answer is shared.";
         /// Change of the path for the origin; `None`: the path is forwarded unchanged.
         rewrite: Option<PathRewrite>;
@@ -150,26 +150,25 @@ table! {
     }
 }
 
-/// Fields without effect in a route that refuses its requests.
-pub(crate) const NOT_REFUSED: [&str; 17] = [
-    "origin",
-    "class",
-    "room",
-    "limits",
-    "collapse",
-    "cost",
-    "refund",
-    "max_wait",
-    "response_timeout",
-    "dry_run",
-    "reject_status",
-    "reject_body",
-    "origin_pages",
-    "headers",
-    "strip_prefix",
-    "add_prefix",
-    "request_headers",
+/// Fields that select the requests of a route.
+pub(super) const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
+
+/// Further fields that have an effect in a route that refuses its requests.
+const OF_REFUSALS: [&str; 8] = [
+    "refuse",
+    "allow",
+    "deny",
+    "cors",
+    "pages",
+    "access_log",
+    "response_headers",
+    "answer_headers",
 ];
+
+/// Returns whether a field has an effect in a route that refuses its requests.
+pub(super) fn is_of_refusals(name: &str) -> bool {
+    SELECTING.contains(&name) || OF_REFUSALS.contains(&name)
+}
 
 /// An error status.
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
@@ -185,27 +184,32 @@ const REFUND: Kind<Vec<Statuses>> = kind(
     |it| texts(it),
 );
 
-const HEADERS: Kind<RatelimitHeaders> = kind(
-    Form::List(&Form::Word(|| RatelimitHeaders::NAMES.to_vec()), 0),
+words! {
+    /// Header fields that inform a client about its limits and its answer.
+    #[derive(PartialOrd, Ord)]
+    pub enum RatelimitHeader {
+        /// `X-RateLimit-Limit` and related fields.
+        XRatelimit = "x-ratelimit",
+        /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
+        Ratelimit = "ratelimit",
+        /// `Server-Timing`: the wait of the request in the queue.
+        ServerTiming = "server-timing",
+        /// `X-Drip-Shared`: way in which an answer of a route with `collapse` was shared.
+        Shared = "shared",
+    }
+}
+
+const HEADER: Kind<RatelimitHeader> = word();
+
+const HEADERS: Kind<Vec<RatelimitHeader>> = kind(
+    Form::List(&HEADER.form, 0),
     |node| {
-        let names = RatelimitHeaders::NAMES.map(|name| (name, name));
-        let name = |item: Node| values::choice(item, &names);
-        let names = values::list(node, "[\"x-ratelimit\"]", name)?;
-        let [x_ratelimit, ratelimit, server_timing, shared] =
-            RatelimitHeaders::NAMES.map(|name| names.contains(&name));
-        Some(RatelimitHeaders {
-            x_ratelimit,
-            ratelimit,
-            server_timing,
-            shared,
-        })
+        let mut headers = values::list(node, "[\"x-ratelimit\"]", HEADER.read)?;
+        // The order in the file has no effect.
+        headers.sort();
+        Some(headers)
     },
-    |it| {
-        let names = RatelimitHeaders::NAMES.into_iter();
-        let named = names.zip([it.x_ratelimit, it.ratelimit, it.server_timing, it.shared]);
-        let names = named.filter(|(_, is_on)| *is_on);
-        bare(&toml_list(names.map(|(name, _)| toml_text(name))))
-    },
+    |it| bare(&toml_list(it.iter().map(|it| toml_text(it.word())))),
 );
 
 /// Action for the requests of a route.
@@ -239,7 +243,7 @@ impl Route {
     pub(crate) fn rows(&self, settings: &Settings) -> Rows {
         let mut rows = self.shown(settings);
         if self.origin().is_none() {
-            rows.retain(|(name, _)| !NOT_REFUSED.contains(&&**name));
+            rows.retain(|(name, _)| is_of_refusals(name));
         }
         rows
     }
@@ -248,10 +252,9 @@ impl Route {
     ///
     /// The result is `follow_timeout`, but at most the rest of `max_wait`.
     pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {
-        let most = self.max_wait.filter(|_| !self.dry_run);
-        let left = most.map(|most| most.saturating_sub(waited));
-        left.map_or(follow_timeout, |left| left.min(follow_timeout))
-            .max(MIN_FOLLOW)
+        let max_wait = self.max_wait.filter(|_| !self.dry_run);
+        let rest = max_wait.map_or(Duration::MAX, |max_wait| max_wait.saturating_sub(waited));
+        follow_timeout.min(rest).max(MIN_FOLLOW)
     }
 
     /// Returns the index of the origin; `None` if the route refuses its requests.
@@ -336,26 +339,4 @@ impl Route {
     pub fn conditions_count(&self) -> usize {
         self.conditions.len() + usize::from(self.listen.is_some())
     }
-}
-
-impl RatelimitHeaders {
-    /// Names in the file, in the order of the fields here.
-    const NAMES: [&'static str; 4] = ["x-ratelimit", "ratelimit", "server-timing", "shared"];
-}
-
-/// Header fields that inform a client about its limits and its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a word of a list of the file, and any of them go together"
-)]
-pub struct RatelimitHeaders {
-    /// `X-RateLimit-Limit` and related fields.
-    pub x_ratelimit: bool,
-    /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
-    pub ratelimit: bool,
-    /// `Server-Timing`: the wait of the request in the queue.
-    pub server_timing: bool,
-    /// `X-Drip-Shared`: way in which an answer of a route with `collapse` was shared.
-    pub shared: bool,
 }

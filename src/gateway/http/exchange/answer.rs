@@ -417,7 +417,7 @@ fn ends_here<'s>(
     move |known, name| {
         own_id.is_some_and(|own| name.eq_ignore_ascii_case(own))
             || route.is_some_and(|route| {
-                is_limited && ratelimit_headers::replaces(route.headers, known)
+                is_limited && ratelimit_headers::replaces(&route.headers, known)
                     || cost::is_cost_field(&route.cost, name)
                     || ratelimit_headers::is_about_sharing(route, name)
             })

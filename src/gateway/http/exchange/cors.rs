@@ -2,7 +2,7 @@
 //!
 //! The protocol is part of the Fetch standard.
 
-use config::{Cors, RatelimitHeaders};
+use config::{Cors, RatelimitHeader};
 
 use super::request_info::RequestInfo;
 use crate::http::message::{Put, only, put_number};
@@ -29,7 +29,7 @@ pub(super) fn is_replaced(name: &[u8]) -> bool {
 }
 
 /// Writes the CORS fields of a response.
-pub(super) fn put(cors: &Cors, headers: RatelimitHeaders, info: &RequestInfo<'_>, put: Put<'_>) {
+pub(super) fn put(cors: &Cors, headers: &[RatelimitHeader], info: &RequestInfo<'_>, put: Put<'_>) {
     // A cache must not give the response for one site to another.
     if !cors.allows_any() {
         put(b"Vary", b"Origin");
@@ -42,13 +42,13 @@ pub(super) fn put(cors: &Cors, headers: RatelimitHeaders, info: &RequestInfo<'_>
         put(ALLOW_CREDENTIALS, b"true");
     }
     put(b"Access-Control-Expose-Headers", b"Retry-After");
-    if headers.x_ratelimit {
+    if headers.contains(&RatelimitHeader::XRatelimit) {
         put(
             b"Access-Control-Expose-Headers",
             b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Retry-After",
         );
     }
-    if headers.ratelimit {
+    if headers.contains(&RatelimitHeader::Ratelimit) {
         put(
             b"Access-Control-Expose-Headers",
             b"RateLimit, RateLimit-Policy",

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
 
-use config::{RatelimitHeaders, Route};
+use config::{RatelimitHeader, Route};
 use limit::Rate;
 
 use super::limits::{AppliedLimit, LimitOutcome};
@@ -15,10 +15,12 @@ use crate::http::message::{FieldName, Put, put_number};
 use crate::observe::metrics::SharedOutcome;
 
 /// Returns whether the gateway replaces this field of the origin by its own.
-pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
+pub(super) fn replaces(which: &[RatelimitHeader], known: FieldName) -> bool {
     match known {
-        FieldName::XRateLimit => which.x_ratelimit,
-        FieldName::RateLimit | FieldName::RateLimitPolicy => which.ratelimit,
+        FieldName::XRateLimit => which.contains(&RatelimitHeader::XRatelimit),
+        FieldName::RateLimit | FieldName::RateLimitPolicy => {
+            which.contains(&RatelimitHeader::Ratelimit)
+        }
         _ => false,
     }
 }
@@ -30,17 +32,17 @@ pub(super) fn write(
     record: &RequestRecord<'_>,
     outcome: &LimitOutcome,
 ) {
-    let which = route.headers;
-    if which.x_ratelimit {
+    let which = &route.headers;
+    if which.contains(&RatelimitHeader::XRatelimit) {
         match record.gate_rejection() {
             Some(rejection) => write_x_ratelimit_of_gate(put, route, record, rejection),
             None => write_x_ratelimit(put, record, outcome),
         }
     }
-    if which.ratelimit {
+    if which.contains(&RatelimitHeader::Ratelimit) {
         write_ratelimit(put, route, record, outcome);
     }
-    if which.server_timing {
+    if which.contains(&RatelimitHeader::ServerTiming) {
         write_server_timing(put, outcome.waited, record);
     }
 }
@@ -51,12 +53,14 @@ pub(super) fn write(
 /// writes its own.
 pub(super) fn is_about_sharing(route: &Route, name: &[u8]) -> bool {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    route.collapse.is_some() && (is(ACCEL_EXPIRES) || route.headers.shared && is("x-drip-shared"))
+    let writes_shared = || route.headers.contains(&RatelimitHeader::Shared);
+    route.collapse.is_some() && (is(ACCEL_EXPIRES) || is("x-drip-shared") && writes_shared())
 }
 
 /// Writes `X-Drip-Shared`, if the route selects it and the answer is shared.
 pub(super) fn write_shared(put: Put<'_>, route: &Route, record: &RequestRecord<'_>) {
-    if route.headers.shared && record.shared != SharedOutcome::Alone {
+    let is_selected = route.headers.contains(&RatelimitHeader::Shared);
+    if is_selected && record.shared != SharedOutcome::Alone {
         put(b"X-Drip-Shared", record.shared.label().as_bytes());
     }
 }

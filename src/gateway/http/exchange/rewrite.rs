@@ -84,7 +84,7 @@ pub(super) fn edit(
         }
     });
     if let Some(cors) = cors {
-        cors::put(cors, route.headers, info, &mut |name, value| {
+        cors::put(cors, &route.headers, info, &mut |name, value| {
             if !is_in(edits, name) {
                 put(name, value);
             }
