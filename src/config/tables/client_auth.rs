@@ -26,36 +26,35 @@ words! {
     }
 }
 
-/// Reads the fields of one table.
+/// Reads the fields of one table. Reports wrong values, which count as missing.
 ///
-/// `usual`: value for a table without these fields. Reports wrong values, and then returns the
-/// value that applies without them.
-pub(super) fn read(fields: &mut Fields, usual: Option<&ClientAuth>) -> Option<ClientAuth> {
-    let ca = fields.get("client_ca").and_then(file);
-    let crl_node = fields.get("client_crl");
-    let crl = crl_node.and_then(file);
-    let auth_node = fields.get("client_auth");
-    let word = auth_node.and_then(AUTH.read);
-    let Some(ca) = ca.or_else(|| usual.map(|usual| usual.ca.clone())) else {
+/// `default`: value for a table without these fields.
+pub(super) fn read(fields: &mut Fields, default: Option<&ClientAuth>) -> Option<ClientAuth> {
+    let ca = fields.read_given("client_ca", None, file);
+    let crl = fields.read_given("client_crl", None, file);
+    let word = fields.read_given("client_auth", None, AUTH.read);
+    let Some(ca) = ca.or_else(|| Some(default?.ca.clone())) else {
+        let auth_node = fields.value("client_auth");
+        let nodes = [
+            auth_node.filter(|_| word != Some(AuthWord::Off)),
+            fields.value("client_crl"),
+        ];
         if !fields.is_wrong("client_ca") {
-            let nodes = [auth_node.filter(|_| word != Some(AuthWord::Off)), crl_node];
             for node in nodes.into_iter().flatten() {
                 node.report_as_is("there is no client_ca to verify certificates with; add client_ca = \"ca.pem\", or remove this");
             }
         }
         return None;
     };
-    let usually = usual.is_none_or(|usual| usual.is_required);
     let is_required = match word {
         Some(AuthWord::Off) => return None,
-        Some(AuthWord::Required) => true,
-        Some(AuthWord::Optional) => false,
-        None => usually,
+        Some(word) => word == AuthWord::Required,
+        None => default.is_none_or(|default| default.is_required),
     };
-    let usual = usual.filter(|usual| usual.ca == ca);
+    let default = default.filter(|default| default.ca == ca);
     Some(ClientAuth {
         ca,
-        crl: crl.or_else(|| usual?.crl.clone()),
+        crl: crl.or_else(|| default?.crl.clone()),
         is_required,
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::client_auth::{self, ClientAuth};
 use super::names::{NO_NAME, is_name};
 use super::prelude::*;
-use crate::{Listen, ListenAddress, ListenService, Server, Settings, SocketMode};
+use crate::{Listen, ListenAddress, ListenService, Server, Settings};
 
 pub(super) const FORM: Form = Form::AnyList(
     &Form::OneOf(&[ADDRESS_FORM, Form::Table(ListenTable::TABLE)]),
@@ -22,7 +22,7 @@ table! {
             "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".";
         tls: Option<bool> = BOOLEAN.optional(), Restart,
             "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].";
-        mode: Option<SocketMode> = MODE.optional(), Restart,
+        mode: Option<u32> = MODE.optional(), Restart,
             "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.";
         /// The inner `None`: the port is not given.
         redirect: Option<Option<NonZeroU16>> = REDIRECT.optional(), Restart,
@@ -40,30 +40,38 @@ table! {
     }
 }
 
-const ADDRESS: Kind<ListenAddress> = kind(ADDRESS_FORM, address, shown);
+const ADDRESS: Kind<ListenAddress> = kind(ADDRESS_FORM, read_address, shown);
 
-const MODE: Kind<SocketMode> = kind(
+/// Permission bits of a Unix socket.
+const MODE: Kind<u32> = kind(
     Form::Like("0?[0-7]{3}"),
     |node| {
-        let mode = node.value.as_str().and_then(SocketMode::parse);
+        let mode = node.value.as_str().and_then(parse_mode);
         mode.or_else(|| node.expected("permissions as octal digits such as \"0660\""))
     },
-    shown,
+    |it| shown(&format!("{it:04o}")),
 );
+
+/// Reads three octal digits, or four digits of which the first is 0.
+fn parse_mode(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('0').filter(|rest| rest.len() == 3);
+    let digits = digits.unwrap_or(text);
+    let is_octal = digits.len() == 3 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    u32::from_str_radix(digits, 8).ok().filter(|_| is_octal)
+}
 
 const REDIRECT: Kind<Option<NonZeroU16>> = kind(
     Form::Like("https(:[+]?[0-9]+)?"),
     |node| {
+        let what = "\"https\", or \"https:443\" with the port that clients reach";
         let text = node.value.as_str().unwrap_or_default();
-        let port = match text.strip_prefix("https") {
-            Some("") => Some(None),
-            rest => rest
-                .and_then(|rest| rest.strip_prefix(':')?.parse().ok())
-                .map(Some),
-        };
-        port.or_else(|| {
-            node.expected("\"https\", or \"https:443\" with the port that clients reach")
-        })
+        if text == "https" {
+            return Some(None);
+        }
+        let port = text
+            .strip_prefix("https:")
+            .and_then(|port| port.parse().ok());
+        port.map(Some).or_else(|| node.expected(what))
     },
     |port| shown(&port.map_or("https".to_owned(), |port| format!("https:{port}"))),
 );
@@ -71,39 +79,32 @@ const REDIRECT: Kind<Option<NonZeroU16>> = kind(
 const ADDRESS_NAME: Kind<Arc<str>> = kind(
     Form::Like(NAME),
     |node| {
-        let name = values::text(node)?;
-        if !is_name(name) {
-            return node.refused(NO_NAME);
-        }
-        Some(name.into())
+        let name = Some(values::text(node)?).filter(|name| is_name(name));
+        name.map(Arc::from).or_else(|| node.refused(NO_NAME))
     },
     shown,
 );
 
 /// Reads `listen`.
 ///
-/// `has_tls`: the file has `[server.tls]`. `clients`: its client authentication.
+/// `has_tls`: the file has `[server.tls]`. `clients`: client authentication of that table.
 pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> Vec<Listen> {
     let items = values::filled(node, "[\"127.0.0.1:8080\"]").unwrap_or_default();
-    let entries = items
-        .into_iter()
-        .filter_map(|item| entry(item, has_tls, clients));
-    let entries: Vec<Entry> = entries.collect();
+    let read = |item| read_entry(item, has_tls, clients);
+    let entries: Vec<Entry> = items.into_iter().filter_map(read).collect();
     for (index, entry) in entries.iter().enumerate() {
         let address = &entry.listen.address;
-        let mut before = entries[..index]
-            .iter()
-            .map(|earlier| &earlier.listen.address);
-        if let Some(earlier) = before.find(|earlier| conflict(earlier, address)) {
+        let mut earlier = entries[..index].iter().map(|entry| &entry.listen.address);
+        if let Some(other) = earlier.find(|earlier| conflict(earlier, address)) {
             entry.node.wrong(&format!(
-                "{address} and {earlier} cannot both be listened on; remove one"
+                "{address} and {other} cannot both be listened on; remove one"
             ));
         }
     }
-    let port = tls_port(&entries);
+    let tls_port = tls_port(&entries);
     let listens = entries.into_iter().filter_map(|mut entry| {
         if entry.needs_port {
-            let port = port.or_else(|| {
+            let port = tls_port.or_else(|| {
                 entry.node.refused_as_is("redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = \"https:443\"")
             });
             entry.listen.service = ListenService::Redirect(port?);
@@ -117,18 +118,19 @@ pub(super) fn read(node: Node, has_tls: bool, clients: Option<&ClientAuth>) -> V
 ///
 /// Port 0 never conflicts, because the kernel picks a new port each time.
 pub(super) fn conflict(one: &ListenAddress, other: &ListenAddress) -> bool {
-    let (one, other) = match (one, other) {
-        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => (one, other),
-        (ListenAddress::Unix { path: one, .. }, ListenAddress::Unix { path: other, .. }) => {
-            return one == other;
-        }
-        _ => return false,
-    };
     let covers = |one: IpAddr, other: IpAddr| {
         one == other || one.is_unspecified() && (one.is_ipv6() || other.is_ipv4())
     };
-    let (a, b) = (one.ip(), other.ip());
-    one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
+    match (one, other) {
+        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => {
+            let is_covered = covers(one.ip(), other.ip()) || covers(other.ip(), one.ip());
+            one.port() != 0 && one.port() == other.port() && is_covered
+        }
+        (ListenAddress::Unix { path: one, .. }, ListenAddress::Unix { path: other, .. }) => {
+            one == other
+        }
+        _ => false,
+    }
 }
 
 /// One entry of `listen` that has been read.
@@ -139,93 +141,114 @@ struct Entry<'r> {
     needs_port: bool,
 }
 
-/// Returns the port to redirect to: 443 if a TLS address has it, else that of the first one.
+/// Returns the port to redirect to: 443 if a TLS address has it, else the port of the first one.
 fn tls_port(entries: &[Entry]) -> Option<NonZeroU16> {
     let listens = entries.iter().map(|entry| &entry.listen);
     let ports = listens.filter_map(|listen| match (&listen.address, listen.service) {
         (ListenAddress::Tcp(address), ListenService::Tls) => NonZeroU16::new(address.port()),
         _ => None,
     });
-    let mut ports: Vec<NonZeroU16> = ports.collect();
-    ports.sort_by_key(|port| port.get() != 443);
-    ports.first().copied()
+    ports.min_by_key(|port| port.get() != 443)
 }
 
-/// Reads one entry, written as a text or as a table.
-fn entry<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
-    if node.value.as_table().is_some() {
-        return table(node, has_tls, clients);
-    }
-    let address = address(node)?;
-    let service = ListenService::of_text(&address, has_tls);
-    let is_tls = service == ListenService::Tls;
-    let listen = Listen {
-        address,
-        service,
-        client_auth: clients.filter(|_| is_tls).cloned(),
-        name: None,
-    };
-    Some(Entry {
-        node,
-        listen,
-        needs_port: false,
-    })
-}
-
-/// Reads one entry that is written as a table.
-fn table<'r>(node: Node<'r>, has_tls: bool, clients: Option<&ClientAuth>) -> Option<Entry<'r>> {
-    let mut fields = Fields::of(node, "an entry of listen".to_owned(), ListenTable::TABLE)?;
-    let entry = ListenTable::read(&mut fields);
-    let client_auth = client_auth::read(&mut fields, clients);
-    let [tls, mode, redirect] = ["tls", "mode", "redirect"].map(|name| fields.value(name));
-    let auth_nodes = ["client_ca", "client_auth", "client_crl"].map(|name| fields.value(name));
-    let decisive = ["address", "redirect", "name"];
-    let is_right = !decisive.iter().any(|name| fields.is_wrong(name));
-    fields.finish();
-    if let (Some(node), Some(true)) = (redirect, entry.tls) {
-        return node
-            .refused("an address with TLS cannot redirect to https; remove tls or redirect");
-    }
-    let mut address = entry.address;
-    match (&mut address, mode) {
-        (ListenAddress::Unix { mode, .. }, _) => *mode = entry.mode,
-        (_, Some(node)) if is_right => node.wrong("only a socket file has a mode; remove it"),
-        _ => {}
-    }
-    let is_unix = matches!(address, ListenAddress::Unix { .. });
-    if let (Some(true), Some(node), true) = (entry.tls, tls, is_right) {
-        if is_unix {
-            node.wrong("a socket file has no TLS, as what passes there does not leave the machine; remove tls");
-        } else if !has_tls {
-            node.wrong("there is no [server.tls]; add it with cert and key, or remove tls here");
+impl ListenTable {
+    /// Returns an entry that has only its address.
+    fn of(address: ListenAddress) -> Self {
+        Self {
+            address,
+            tls: None,
+            mode: None,
+            redirect: None,
+            name: None,
+            clients: None,
         }
     }
-    let service = match (entry.redirect, entry.tls) {
-        (Some(port), _) => ListenService::Redirect(port.unwrap_or(NonZeroU16::MIN)),
-        (None, wish) if wish.unwrap_or(has_tls && !is_unix) => ListenService::Tls,
-        (None, _) => ListenService::Plain,
+
+    /// Returns the service at the address. A redirect may lack its port. `has_tls`: as in [`read`].
+    fn service(&self, has_tls: bool) -> ListenService {
+        let is_tcp = matches!(self.address, ListenAddress::Tcp(_));
+        match self.redirect {
+            Some(port) => ListenService::Redirect(port.unwrap_or(NonZeroU16::MIN)),
+            None if self.tls.unwrap_or(has_tls && is_tcp) => ListenService::Tls,
+            None => ListenService::Plain,
+        }
+    }
+}
+
+/// Reads one entry, written as a text or as a table. The parameters are those of [`read`].
+fn read_entry<'r>(
+    node: Node<'r>,
+    has_tls: bool,
+    clients: Option<&ClientAuth>,
+) -> Option<Entry<'r>> {
+    let (mut entry, client_auth) = match node.value.as_table() {
+        Some(_) => read_table(node, has_tls, clients)?,
+        None => (ListenTable::of(read_address(node)?), clients.cloned()),
     };
-    let is_tls = service == ListenService::Tls;
-    for node in auth_nodes.into_iter().flatten().filter(|_| !is_tls) {
-        node.report_as_is(
-            "clients show certificates over TLS only, and there is none here; remove this",
-        );
+    let service = entry.service(has_tls);
+    if let ListenAddress::Unix { mode, .. } = &mut entry.address {
+        *mode = entry.mode;
     }
     let listen = Listen {
-        address,
+        address: entry.address,
         service,
-        client_auth: client_auth.filter(|_| is_tls),
+        client_auth: client_auth.filter(|_| service == ListenService::Tls),
         name: entry.name,
     };
-    is_right.then_some(Entry {
+    Some(Entry {
         node,
         listen,
         needs_port: entry.redirect == Some(None),
     })
 }
 
+/// Reads one entry that is written as a table, and its client authentication.
+fn read_table(
+    node: Node,
+    has_tls: bool,
+    clients: Option<&ClientAuth>,
+) -> Option<(ListenTable, Option<ClientAuth>)> {
+    let mut fields = Fields::of(node, "an entry of listen".to_owned(), ListenTable::TABLE)?;
+    let entry = ListenTable::read(&mut fields);
+    let client_auth = client_auth::read(&mut fields, clients);
+    let wants_tls = entry.tls == Some(true);
+    fields.refuse_if(
+        wants_tls,
+        "redirect",
+        "an address with TLS cannot redirect to https; remove tls or redirect",
+    );
+    // A wrong value of another field is replaced by the default, and the entry is kept.
+    let mut decisive = ["address", "redirect", "name"].iter();
+    if !decisive.all(|name| !fields.is_wrong(name)) {
+        fields.finish();
+        return None;
+    }
+    let is_unix = matches!(entry.address, ListenAddress::Unix { .. });
+    fields.refuse_if(!is_unix, "mode", "only a socket file has a mode; remove it");
+    fields.refuse_if(
+        wants_tls && is_unix,
+        "tls",
+        "a socket file has no TLS, as what passes there does not leave the machine; remove tls",
+    );
+    fields.refuse_if(
+        wants_tls && !has_tls,
+        "tls",
+        "there is no [server.tls]; add it with cert and key, or remove tls here",
+    );
+    if entry.service(has_tls) != ListenService::Tls {
+        let nodes = ["client_ca", "client_auth", "client_crl"].map(|name| fields.value(name));
+        for node in nodes.into_iter().flatten() {
+            node.report_as_is(
+                "clients show certificates over TLS only, and there is none here; remove this",
+            );
+        }
+    }
+    fields.finish();
+    Some((entry, client_auth))
+}
+
 /// Reads an IP address with a port, or the path of a Unix socket.
-fn address(node: Node) -> Option<ListenAddress> {
+fn read_address(node: Node) -> Option<ListenAddress> {
     let text = node.value.as_str().unwrap_or_default();
     let address = match text.strip_prefix("unix:") {
         Some("") => None,
@@ -240,7 +263,7 @@ fn address(node: Node) -> Option<ListenAddress> {
     })
 }
 
-/// Shows the addresses for clients. An entry is shown as a text where a text is enough.
+/// Shows the addresses for clients. An entry is shown as a text if it has only its address.
 pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> {
     let usual_clients = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let items = server.listen.iter().map(|listen| {
@@ -248,7 +271,7 @@ pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> 
             ListenAddress::Tcp(_) => None,
             ListenAddress::Unix { mode, .. } => *mode,
         };
-        let usual = ListenService::of_text(&listen.address, server.tls.is_some());
+        let usual = ListenTable::of(listen.address.clone()).service(server.tls.is_some());
         let (tls, redirect) = match listen.service {
             ListenService::Redirect(port) => (None, Some(Some(port))),
             service if service == usual => (None, None),
@@ -270,4 +293,27 @@ pub(super) fn shown_list(server: &Server, settings: &Settings) -> Option<Shown> 
         }
     });
     bare(&toml_list(items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_three_octal_digits_with_or_without_a_zero_before() {
+        for (text, mode) in [
+            ("0660", "0660"),
+            ("660", "0660"),
+            ("000", "0000"),
+            ("0777", "0777"),
+        ] {
+            let read = parse_mode(text).unwrap();
+            assert_eq!((MODE.show)(&read), shown(mode), "{text}");
+        }
+        for text in [
+            "", "0", "60", "0680", "1660", "00660", "+66", "-660", "0o660", "u+x",
+        ] {
+            assert_eq!(parse_mode(text), None, "{text}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use config::{Listen, ListenAddress, SocketMode};
+use config::{Listen, ListenAddress};
 use listenfd::ListenFd;
 use rustix::fs::Mode;
 use rustix::io::ioctl_fionbio;
@@ -168,7 +168,7 @@ fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
 }
 
 /// Binds a socket file, with its permissions.
-fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
+fn bind_unix(path: &Path, mode: Option<u32>) -> io::Result<OwnedFd> {
     // A socket file outlives the process that made it. A file without a listening process blocks
     // the bind, so remove it.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
@@ -183,7 +183,7 @@ fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let mode = mode.map(|mode| Mode::from_raw_mode(mode.bits()));
+    let mode = mode.map(Mode::from_raw_mode);
     if let Some(mode) = mode {
         // The kernel creates the file with the mode of the socket, reduced by the umask (Linux).
         rustix::fs::fchmod(&socket, mode)?;
