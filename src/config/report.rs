@@ -17,13 +17,13 @@ use super::{FileKind, NamedFile, Problem};
 #[derive(Default)]
 pub(super) struct Shared {
     /// One of the texts has a syntax error. It may hide names that other texts use.
-    is_broken: Cell<bool>,
+    has_syntax_error: Cell<bool>,
     /// One of the texts has a problem.
     pub(super) has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     pub(super) named: RefCell<Vec<NamedFile>>,
-    /// Zones whose keys no message shows, whatever the texts say.
-    pub(super) masked: Vec<String>,
+    /// Names of zones whose keys no message shows, whatever the texts say.
+    pub(super) masked_zones: Vec<String>,
     /// Values from the environment, each with its replacement in messages.
     secrets: RefCell<BTreeMap<String, String>>,
     /// Names of `[jwt.NAME]`, each with the claims that variables read.
@@ -37,7 +37,7 @@ impl Shared {
     /// Records the content of a named file. `is_secret`: its name comes from the environment.
     pub(super) fn record_content(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
-        // A file is read soon after it is named, so the search begins with the newest.
+        // A file is read soon after it is named, so the search begins with the last one.
         let mut unread = named.iter_mut().rev().filter(|file| file.needs_digest());
         if let Some(file) = unread.find(|file| file.path == path) {
             let mut hasher = DefaultHasher::new();
@@ -76,7 +76,7 @@ pub(super) struct Report<'t> {
     /// The text has a syntax error. Then no other problem is reported.
     ///
     /// After a syntax error the parser only guesses what follows.
-    is_broken: bool,
+    has_syntax_error: bool,
     /// Pairs of a byte offset and a message.
     pub(super) problems: RefCell<Vec<(usize, String)>>,
     /// Warnings about legal values that are probably mistakes, as pairs like `problems`.
@@ -85,14 +85,14 @@ pub(super) struct Report<'t> {
     ///
     /// `None`: a variable is wrong, which has been reported.
     pub(super) expanded: RefCell<HashMap<usize, Option<String>>>,
-    /// Empty variables in such strings, by the byte offset of the string.
+    /// Variables that are set and empty, by the byte offset of the string that uses them.
     pub(super) empty: RefCell<HashMap<usize, String>>,
 }
 
 impl<'t> Report<'t> {
-    /// Parses a text. Its report starts with the first syntax error, if the text has one.
+    /// Parses a text. The report starts with the first syntax error, if the text has one.
     ///
-    /// `file`: its path for messages. `folder`: its absolute folder.
+    /// `file`: path of the file for messages. `folder`: absolute folder of the file.
     pub(super) fn parse(
         text: &'t str,
         file: &'t Path,
@@ -106,24 +106,24 @@ impl<'t> Report<'t> {
             is_included: false,
             folder,
             shared,
-            is_broken: false,
+            has_syntax_error: false,
             problems: RefCell::default(),
             warnings: RefCell::default(),
             expanded: RefCell::default(),
             empty: RefCell::default(),
         };
-        let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
-        if let Some(error) = errors.iter().min_by_key(|error| start(error)) {
-            report.wrong(start(error), error.message().replace('\n', " "));
-            report.is_broken = true;
-            shared.is_broken.set(true);
+        let offset = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+        if let Some(error) = errors.iter().min_by_key(|error| offset(error)) {
+            report.wrong(offset(error), error.message().replace('\n', " "));
+            report.has_syntax_error = true;
+            shared.has_syntax_error.set(true);
         }
         (table, report)
     }
 
     /// Reports a problem at a byte offset.
     pub(super) fn wrong(&self, byte: usize, message: String) {
-        if !self.is_broken {
+        if !self.has_syntax_error {
             self.shared.has_problem.set(true);
             let message = on_one_line(&self.shared.without_secrets(message));
             self.problems.borrow_mut().push((byte, message));
@@ -132,7 +132,7 @@ impl<'t> Report<'t> {
 
     /// Reports that something is missing, unless a syntax error of any text may hide it.
     pub(super) fn missing(&self, byte: usize, message: String) {
-        if !self.shared.is_broken.get() {
+        if !self.shared.has_syntax_error.get() {
             self.wrong(byte, message);
         }
     }

@@ -28,82 +28,71 @@ pub(super) fn of_process(name: &str) -> Result<String, VarError> {
 /// Expands the variables in all strings of a file. Reports variables that are not set.
 ///
 /// Returns the values before expansion: each string with variables, and each list or table around
-/// such a string.
-pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> UnexpandedValues {
+/// such a string. `earlier_routes`: number of routes in the files before this one, because the
+/// routes of all files form one list.
+pub(super) fn expand(
+    file: &mut DeTable,
+    report: &Report,
+    variable: Variable,
+    earlier_routes: usize,
+) -> UnexpandedValues {
     let mut expansion = Expansion {
         report,
         variable,
-        written: BTreeMap::new(),
+        earlier_routes,
+        unexpanded: BTreeMap::new(),
     };
     for (name, value) in file {
-        expansion.value(value, vec![name.get_ref().to_string()]);
+        expansion.expand_value(value, &[&**name.get_ref()]);
     }
-    expansion.written
-}
-
-/// Merges the values of all files. `routes`: number of routes per file. All routes form one list.
-pub(super) fn merged(files: Vec<UnexpandedValues>, routes: &[usize]) -> UnexpandedValues {
-    let mut all = BTreeMap::new();
-    let mut earlier = 0;
-    for (file, routes) in files.into_iter().zip(routes) {
-        for (mut path, text) in file {
-            if path[0] == "routes"
-                && let Some(index) = path.get_mut(1)
-                && let Ok(own) = index.parse::<usize>()
-            {
-                *index = (earlier + own).to_string();
-            }
-            all.insert(path, text);
-        }
-        earlier += routes;
-    }
-    all
+    expansion.unexpanded
 }
 
 /// Expands the variables of one file, and collects the values before expansion.
+///
+/// The path of a value has the names and the indices that lead to it.
 struct Expansion<'e, 't> {
     report: &'e Report<'t>,
     variable: Variable<'e>,
-    written: UnexpandedValues,
+    earlier_routes: usize,
+    unexpanded: UnexpandedValues,
 }
 
 impl Expansion<'_, '_> {
     /// Expands a value. Returns whether it has variables.
-    fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
-        if is_key(&path) || !has_variable(value.get_ref()) {
+    fn expand_value(&mut self, value: &mut Spanned<DeValue>, path: &[&str]) -> bool {
+        if is_key(path) || !has_variable(value.get_ref()) {
             return false;
         }
-        let below = |name: &str| {
-            let mut path = path.clone();
-            path.push(name.to_owned());
-            path
-        };
         let written = toml_value(value.get_ref());
-        let at = value.span().start;
+        let offset = value.span().start;
         let mut has_any = false;
         match value.get_mut() {
-            DeValue::String(text) => has_any = self.text(text, at, &path),
+            DeValue::String(text) => has_any = self.expand_text(text, offset, path),
             DeValue::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    has_any |= self.value(item, below(&index.to_string()));
+                let is_routes = path == ["routes"];
+                let first = if is_routes { self.earlier_routes } else { 0 };
+                for (index, item) in (first..).zip(items.iter_mut()) {
+                    has_any |= self.expand_value(item, &[path, &[&index.to_string()]].concat());
                 }
             }
             DeValue::Table(table) => {
                 for (name, item) in table {
-                    has_any |= self.value(item, below(name.get_ref()));
+                    has_any |= self.expand_value(item, &[path, &[&**name.get_ref()]].concat());
                 }
             }
             _ => {}
         }
-        if has_any && !has_room_secret(&path) {
-            self.written.insert(path, written);
+        if has_any && !has_room_secret(path) {
+            let path = path.iter().map(|name| (*name).to_owned()).collect();
+            self.unexpanded.insert(path, written);
         }
         has_any
     }
 
     /// Expands a text. Returns whether it has variables.
-    fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
-        let filled = self.filled(text, at, is_template(path));
+    fn expand_text(&self, text: &mut Cow<str>, offset: usize, path: &[&str]) -> bool {
+        let filled = self.fill(text, offset, is_template(path));
         let mut expanded = self.report.expanded.borrow_mut();
         match filled {
             // The text has only `$${`.
@@ -113,85 +102,86 @@ impl Expansion<'_, '_> {
             }
             Ok((filled, true)) => {
                 let written = std::mem::replace(text, Cow::Owned(filled));
-                expanded.insert(at, Some(written.into_owned()));
+                expanded.insert(offset, Some(written.into_owned()));
                 true
             }
-            Err(all) => {
-                let is_name = |part: &&String| part.parse::<usize>().is_err();
-                let name = path.iter().rfind(is_name).map_or("", String::as_str);
-                // In the plans of a zone, a name that is no field may be a client's key.
-                let is_in_plans = path.len() > 3 && path[0] == "zones" && path[2] == "plans";
-                let is_shown = !is_in_plans || Plan::has_field(name);
-                let name = if is_shown { name } else { &path[2] };
-                for wrong in all {
-                    self.report.wrong(at, format!("{name}: {wrong}"));
+            Err(problems) => {
+                let name = field_name(path);
+                for problem in problems {
+                    self.report.wrong(offset, format!("{name}: {problem}"));
                 }
-                expanded.insert(at, None);
+                expanded.insert(offset, None);
                 true
             }
         }
     }
 
-    /// Returns the expanded text, and whether it has variables; or an error per wrong variable.
+    /// Returns the expanded text, and whether it has variables; or a problem per wrong variable.
     ///
-    /// A template is read again later. So each `$` stays doubled in it, also in the values of
+    /// A template is parsed again later. So each `$` stays doubled in it, also in the values of
     /// variables.
-    fn filled(
+    fn fill(
         &self,
         text: &str,
-        at: usize,
+        offset: usize,
         is_template: bool,
     ) -> Result<(String, bool), Vec<String>> {
         const FORM: &str = "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves";
         let mut filled = String::with_capacity(text.len());
         let mut has_any = false;
-        let mut wrong = Vec::new();
+        let mut problems = Vec::new();
         let mut rest = text;
-        while let Some((before, behind)) = rest.split_once("${") {
+        while let Some((before, after)) = rest.split_once("${") {
+            rest = after;
             if let Some(before) = before.strip_suffix('$') {
                 filled.extend([before, if is_template { "$${" } else { "${" }]);
-                rest = behind;
                 continue;
             }
-            let named = behind.split_once('}').filter(|(name, _)| is_name(name));
+            let named = after.split_once('}').filter(|(name, _)| is_name(name));
             let Some((name, after)) = named else {
-                wrong.push(FORM.to_owned());
-                rest = behind;
+                problems.push(FORM.to_owned());
                 continue;
             };
             rest = after;
-            let value = match (self.variable)(name) {
-                Ok(value) => value,
-                Err(error) => {
-                    wrong.push(unusable(name, &error));
-                    continue;
+            match (self.variable)(name) {
+                Err(error) => problems.push(describe(name, &error)),
+                Ok(value) => {
+                    if value.is_empty() {
+                        let mut empty = self.report.empty.borrow_mut();
+                        empty.insert(offset, name.to_owned());
+                    }
+                    let dollar = if is_template { "$$" } else { "$" };
+                    filled.extend([before, &value.replace('$', dollar)]);
+                    self.report.shared.hide(name, value);
+                    has_any = true;
                 }
-            };
-            if value.is_empty() {
-                let mut empty = self.report.empty.borrow_mut();
-                empty.insert(at, name.to_owned());
             }
-            if is_template {
-                filled.extend([before, &value.replace('$', "$$")]);
-            } else {
-                filled.extend([before, &value]);
-            }
-            self.report.shared.hide(name, value);
-            has_any = true;
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         filled.push_str(rest);
         Ok((filled, has_any))
     }
 }
 
+/// Returns the name of a field for messages: the last name in its path.
+///
+/// In the plans of a zone, a name that is no field may be a client's key. It is not shown.
+fn field_name<'p>(path: &[&'p str]) -> &'p str {
+    let is_index = |part: &str| part.parse::<usize>().is_ok();
+    let name = path.iter().rfind(|part| !is_index(part)).copied();
+    let name = name.unwrap_or_default();
+    match path {
+        ["zones", _, "plans", _, ..] if !Plan::has_field(name) => "plans",
+        _ => name,
+    }
+}
+
 /// Returns whether a value is a key, which has its own variables.
-fn is_key(path: &[String]) -> bool {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+fn is_key(path: &[&str]) -> bool {
     matches!(
-        path[..],
+        path,
         ["zones", _, "key"]
             | ["origins", _, "balance"]
             | ["origins", _, "room", "bind"]
@@ -203,20 +193,31 @@ fn is_key(path: &[String]) -> bool {
 ///
 /// Such a value may contain a secret besides variables. Each secret keeps its own text before
 /// expansion.
-fn has_room_secret(path: &[String]) -> bool {
-    let names = [Some("origins"), None, Some("room"), Some("secret")];
-    let mut both = path.iter().zip(names);
-    both.all(|(name, required)| required.is_none_or(|required| name == required))
+fn has_room_secret(path: &[&str]) -> bool {
+    matches!(
+        path,
+        ["origins"]
+            | ["origins", _]
+            | ["origins", _, "room"]
+            | ["origins", _, "room", "secret", ..]
+    )
 }
 
-/// Returns whether a value may have variables of the request, too: a field that a route sets.
-fn is_template(path: &[String]) -> bool {
-    const FIELDS: [&str; 3] = ["request_headers", "response_headers", "answer_headers"];
-    matches!(path, [routes, _, fields, _] if routes == "routes" && FIELDS.contains(&fields.as_str()))
+/// Returns whether a value may also have variables of the request: a header field of a route.
+fn is_template(path: &[&str]) -> bool {
+    matches!(
+        path,
+        [
+            "routes",
+            _,
+            "request_headers" | "response_headers" | "answer_headers",
+            _
+        ]
+    )
 }
 
 /// Returns the message about a variable that cannot be used.
-fn unusable(name: &str, error: &VarError) -> String {
+fn describe(name: &str, error: &VarError) -> String {
     match error {
         VarError::NotPresent => format!(
             "{name} is not set in the environment; set it, or write $${{ for the characters themselves"
@@ -229,8 +230,8 @@ fn unusable(name: &str, error: &VarError) -> String {
 
 /// Returns whether a text is the name of a variable, as in shells: letters, digits and `_`.
 fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.chars().all(fits) && text.starts_with(|c: char| !c.is_ascii_digit())
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(is_part) && text.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 fn has_variable(value: &DeValue) -> bool {

@@ -15,25 +15,26 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
+
+use toml::de::DeTable;
 
 use self::environment::UnexpandedValues;
 use super::admin_tokens::has_admin_token;
 use super::fields::Fields;
 use super::node::Node;
-use super::regular_file::bounded;
+use super::regular_file::read_at_most;
 use super::report::{Report, Shared};
 use super::settings::InputNames;
 use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
 use super::tables::names::list;
+use super::tables::plan_keys::MAX_FILE_SIZE;
 use super::tables::{jwt, limit, origin, redis, routes, server, zone};
-use super::{
-    Jwt, LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings,
-};
+use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
 
 /// Reads and checks a file.
 ///
@@ -46,9 +47,6 @@ pub fn load(path: &Path) -> Result<Settings, LoadError> {
     Ok(parse(&read(path)?, path, has_admin_token())?)
 }
 
-/// Maximum size of a file, in bytes. `/dev/zero` never ends.
-const LARGEST: u64 = 100 << 20;
-
 /// Reads a file as text, without checking its content.
 ///
 /// # Errors
@@ -60,12 +58,12 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
         source,
     };
     let file = fs::File::open(path).map_err(failed)?;
-    let text = bounded(file, LARGEST).map_err(failed)?;
+    let text = read_at_most(file, MAX_FILE_SIZE).map_err(failed)?;
     String::from_utf8(text).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
+        let offset = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         let message = "this is not UTF-8; save the file in that encoding".to_owned();
-        Problems::new(path, Problem::locate(&text, vec![(valid, message)])).into()
+        Problems::new(path, Problem::locate(&text, vec![(offset, message)])).into()
     })
 }
 
@@ -92,9 +90,9 @@ pub fn parse_after(
     path: &Path,
     admin_token: bool,
 ) -> Result<Settings, Problems> {
-    let masked = in_force.zones.iter().filter(|zone| zone.mask_keys);
+    let masked_zones = in_force.zones.iter().filter(|zone| zone.mask_keys);
     let mut shared = Shared::default();
-    shared.masked = masked.map(|zone| zone.name.clone()).collect();
+    shared.masked_zones = masked_zones.map(|zone| zone.name.clone()).collect();
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
@@ -109,23 +107,30 @@ fn parse_in(
     let absolute = absolute(path);
     let folder = absolute.parent().unwrap_or(&absolute);
     let (mut file, report) = Report::parse(text, path, folder, shared);
-    let mut written = vec![environment::expand(file.get_mut(), &report, variable)];
-    let mut root = Fields::root(FILE, &file, &report);
+    let mut unexpanded = environment::expand(file.get_mut(), &report, variable, 0);
+    let mut route_count = count_routes(file.get_ref());
+    let mut main = Fields::root(FILE, &file, &report);
 
-    let included = root.get("include").map(|node| include::read(node, path));
+    let included = main.get("include").map(|node| include::read(node, path));
     let included = included.unwrap_or_default();
     let mut tables = Vec::new();
     let mut reports = Vec::new();
     for file in &included {
         let (mut table, mut report) = Report::parse(&file.text, &file.path, &file.folder, shared);
         report.is_included = true;
-        written.push(environment::expand(table.get_mut(), &report, variable));
+        let values = environment::expand(table.get_mut(), &report, variable, route_count);
+        unexpanded.extend(values);
+        route_count += count_routes(table.get_ref());
         tables.push(table);
         reports.push(report);
     }
-    let others = tables.iter().zip(&reports);
-    let others = others.map(|(table, report)| Fields::root(INCLUDED, table, report));
-    let settings = settings(root, others.collect(), admin_token, &report, written);
+    let included = tables.iter().zip(&reports);
+    let included = included.map(|(table, report)| Fields::root(INCLUDED, table, report));
+    let files = Files {
+        main,
+        included: included.collect(),
+    };
+    let settings = read_settings(files, admin_token, &report);
 
     let reports = || std::iter::once(&report).chain(&reports);
     let problems: Vec<Problem> = reports().flat_map(|it| it.take(&it.problems)).collect();
@@ -135,6 +140,7 @@ fn parse_in(
         Some(settings) if problems.is_empty() => Ok(Settings {
             named,
             warnings,
+            from_environment: unexpanded,
             ..settings
         }),
         _ => Err(Problems {
@@ -148,34 +154,50 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads the settings from the file and the files that it includes.
+/// Returns the number of `[[routes]]` of a file.
+fn count_routes(file: &DeTable) -> usize {
+    let routes = file.get("routes").and_then(|it| it.get_ref().as_array());
+    routes.map_or(0, |routes| routes.len())
+}
+
+/// The tables of the configuration file, and of the files that it includes.
+struct Files<'r> {
+    main: Fields<'r>,
+    included: Vec<Fields<'r>>,
+}
+
+impl<'r> Files<'r> {
+    /// Returns the values of a top-level field, one per file that has it.
+    fn get(&mut self, name: &'static str) -> Vec<Node<'r>> {
+        let files = std::iter::once(&mut self.main).chain(&mut self.included);
+        files.filter_map(|fields| fields.get(name)).collect()
+    }
+
+    /// Reports unknown fields.
+    fn finish(self) {
+        self.main.finish();
+        for fields in self.included {
+            fields.finish();
+        }
+    }
+}
+
+/// Reads the settings of all files.
 ///
-/// `unexpanded`: values with variables before expansion, per file.
-fn settings<'r>(
-    mut file: Fields<'r>,
-    mut included: Vec<Fields<'r>>,
-    admin_token: bool,
-    report: &Report,
-    unexpanded: Vec<UnexpandedValues>,
-) -> Option<Settings> {
-    refuse_fields_of_server(&mut file);
-    let server_node = file.value("server");
-    let server = server::read(file.section("server", Server::TABLE), admin_token);
-    let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
-        let first = file.get(name);
-        let included = included.iter_mut().map(|fields| fields.get(name));
-        std::iter::once(first).chain(included).collect()
-    };
-    // Read first, because keys use these names.
-    let jwt_nodes = entries(&in_all(&mut file, "jwt"));
-    let jwt = jwt::read(&jwt_nodes);
-    let claims = jwt_nodes
-        .iter()
-        .map(|node| (node.name.to_owned(), BTreeSet::new()));
-    report.shared.claims.borrow_mut().extend(claims);
-    let origin_nodes = entries(&in_all(&mut file, "origins"));
-    let zone_nodes = entries(&in_all(&mut file, "zones"));
-    let names = |nodes: &[Node<'r>]| -> Vec<&str> { nodes.iter().map(|node| node.name).collect() };
+/// The order matters: a table is read after the tables whose names it uses. `report`: the report of
+/// the configuration file itself.
+fn read_settings(mut files: Files, admin_token: bool, report: &Report) -> Option<Settings> {
+    if files.main.is_empty() {
+        let message = format!("the file is empty; add at least {ORIGIN}, and {ROUTE}");
+        report.missing(0, message);
+        return None;
+    }
+    refuse_fields_of_server(&mut files.main);
+    let server_node = files.main.value("server");
+    let server = server::read(files.main.section("server", Server::TABLE), admin_token);
+    let jwt = jwt::read(&entries(&files.get("jwt")));
+    let origin_nodes = entries(&files.get("origins"));
+    let zone_nodes = entries(&files.get("zones"));
     let (origin_names, zone_names) = (names(&origin_nodes), names(&zone_nodes));
     let (zones, classes) = zone::read(&zone_nodes);
     let known_zones = limit::Zones {
@@ -188,17 +210,14 @@ fn settings<'r>(
     for node in classes {
         check_class_exists(node, &origins);
     }
-    let redis = redis::read(file.section("redis", Redis::TABLE));
-    let mut are_lists_of_routes = true;
+    let redis = redis::read(files.main.section("redis", Redis::TABLE));
     let mut route_nodes = Vec::new();
-    let mut route_counts = Vec::new();
-    for list in in_all(&mut file, "routes") {
-        let what = "[[routes]] in double brackets, once for each route";
-        let tables = list.map_or(Some(Vec::new()), |list| list.items_or(what));
-        are_lists_of_routes &= tables.is_some();
-        let tables = tables.unwrap_or_default();
-        route_counts.push(tables.len());
-        route_nodes.extend(tables);
+    let mut has_wrong_list = false;
+    for list in files.get("routes") {
+        match list.items_or("[[routes]] in double brackets, once for each route") {
+            Some(tables) => route_nodes.extend(tables),
+            None => has_wrong_list = true,
+        }
     }
     let known = routes::RouteNames {
         origin_names: &origin_names,
@@ -207,23 +226,13 @@ fn settings<'r>(
         listens: &server.listen,
     };
     let routes = routes::read(&route_nodes, &known);
-    let log = Log::of(file.section("log", Log::TABLE));
+    let log = Log::of(files.main.section("log", Log::TABLE));
 
-    let has_route = !routes.is_empty() || !are_lists_of_routes;
-    report_missing(report, file.is_empty(), !origin_names.is_empty(), has_route)?;
-    file.finish();
-    for fields in included {
-        fields.finish();
-    }
-    let mut jwt: Vec<Jwt> = jwt.into_iter().collect::<Option<_>>()?;
-    let mut claims = report.shared.claims.take();
-    for jwt in &mut jwt {
-        let claims = claims.remove(&jwt.name).unwrap_or_default();
-        jwt.verifier = Arc::new(jwt.verifier.reading(claims.into_iter().collect()));
-    }
-    let jwt: Arc<[Jwt]> = jwt.into();
+    let has_route = !routes.is_empty() || has_wrong_list;
+    report_missing(report, !origin_names.is_empty(), has_route);
+    files.finish();
     let mut settings = Settings {
-        jwt: Arc::clone(&jwt),
+        jwt: jwt::with_verifiers(jwt, report.shared)?,
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
@@ -232,73 +241,72 @@ fn settings<'r>(
         log,
         named: Vec::new(),
         warnings: Vec::new(),
-        from_environment: environment::merged(unexpanded, &route_counts),
+        from_environment: UnexpandedValues::new(),
     };
-    let conditions = Arc::new(InputNames::of_conditions(&settings.routes));
-    for route in &mut settings.routes {
-        route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins, &conditions);
-        route.collapse_stamp = route.stamp(&settings.origins);
-        route.jwt = Arc::clone(&jwt);
-    }
-    let nodes = warnings::FileNodes {
-        server: server_node,
-        origins: origin_nodes,
-        zones: zone_nodes,
-        routes: route_nodes,
-    };
+    complete_routes(&mut settings);
     if !report.shared.has_problem.get() {
+        let nodes = warnings::FileNodes {
+            server: server_node,
+            origins: origin_nodes,
+            zones: zone_nodes,
+            routes: route_nodes,
+        };
         warnings::find(&settings, &nodes);
     }
     Some(settings)
 }
 
+fn names<'r>(nodes: &[Node<'r>]) -> Vec<&'r str> {
+    nodes.iter().map(|node| node.name).collect()
+}
+
+/// Sets the values of routes that depend on several tables.
+fn complete_routes(settings: &mut Settings) {
+    let conditions = Arc::new(InputNames::of_conditions(&settings.routes));
+    for route in &mut settings.routes {
+        route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins, &conditions);
+        route.collapse_stamp = route.stamp(&settings.origins);
+        route.jwt = Arc::clone(&settings.jwt);
+    }
+}
+
+/// Reports the fields of `[server]` that stand at the top level.
 fn refuse_fields_of_server(file: &mut Fields) {
     for name in Server::TABLE.names() {
         if !FILE.has(name) {
-            file.lacks(name, "this belongs to [server]; move it below that line");
+            file.add_hint(name, "this belongs to [server]; move it below that line");
         }
     }
 }
 
-/// Reports missing tables. Returns `None` if there is nothing else to report.
-fn report_missing(
-    report: &Report,
-    is_empty: bool,
-    has_origin: bool,
-    has_route: bool,
-) -> Option<()> {
-    const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
-    const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
+/// Smallest table of an origin, for messages.
+const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
+/// Smallest table of a route, for messages.
+const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
-    if is_empty {
-        report.missing(
-            0,
-            format!("the file is empty; add at least {ORIGIN}, and {ROUTE}"),
-        );
-        return None;
-    }
+/// Reports a file without an origin or without a route.
+fn report_missing(report: &Report, has_origin: bool, has_route: bool) {
     if !has_origin {
         report.missing(0, format!("there is no origin; add {ORIGIN}"));
     }
     if !has_route {
         report.missing(0, format!("there is no route; add {ROUTE}"));
     }
-    Some(())
 }
 
 /// Returns the entries of tables of named items, such as `[origins]` of each file.
 ///
 /// Reports a name that two files have.
-fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
+fn entries<'r>(tables: &[Node<'r>]) -> Vec<Node<'r>> {
     let mut all = Vec::new();
-    let mut nodes: HashMap<&str, Node> = HashMap::new();
-    for table in tables.iter().flatten() {
+    let mut by_name: HashMap<&str, Node> = HashMap::new();
+    for table in tables {
         let Some(entries) = table.entries() else {
             table.expected::<()>(&format!("a table for each, such as [{}.name]", table.name));
             continue;
         };
         for entry in entries {
-            if let Some(other) = nodes.insert(entry.name, entry) {
+            if let Some(other) = by_name.insert(entry.name, entry) {
                 entry.wrong(&format!(
                     "[{}.{}] is also at {}; rename or remove one",
                     table.name,
@@ -321,10 +329,10 @@ fn check_class_exists(node: Node, origins: &[Option<Origin>]) {
     if classes().all(|class| *class.name != *name) {
         let mut known: Vec<&str> = classes().map(|class| &*class.name).collect();
         known.dedup();
-        let known = match known[..] {
+        let hint = match known[..] {
             [] => "none has classes".to_owned(),
             _ => format!("there are {}", list(&known)),
         };
-        node.missing(&format!("no origin has a class {name}; {known}"));
+        node.missing(&format!("no origin has a class {name}; {hint}"));
     }
 }

@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Fields, Node, Report, Shared, environment};
-use crate::table_settings::TableSettings;
+use crate::Problem;
 use crate::tables::file::FILE;
-use crate::{Log, Problem, Server, Tls};
 
-/// Value of a file whose problem lies outside of the file. Most of them name another file.
+/// Value of a file whose problem lies outside of the file, such as the name of a missing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileField {
     /// `cert` in `[server.tls]`, of the pair with this index.
@@ -29,10 +28,10 @@ pub enum FileField {
 ///
 /// `text`: the text that the settings were read from. `path`: its file.
 pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> Vec<Problem> {
-    reread(text, path, |mut root, report| {
-        for (field, why) in messages {
-            if let Some(node) = named(&mut root, *field) {
-                node.report_as_is(why);
+    reread(text, path, |root, report| {
+        for (field, message) in messages {
+            if let Some(node) = find_field(root, *field) {
+                node.report_as_is(message);
             }
         }
         report.take(&report.problems)
@@ -43,8 +42,8 @@ pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> V
 ///
 /// The outer `None`: the field is missing or unreadable. The inner `None`: it is `"off"`.
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
-    reread(text, path, |mut root, _| {
-        let admin = root.section("server", Server::TABLE).get("admin")?;
+    reread(text, path, |root, _| {
+        let admin = root.value("server")?.field("admin")?;
         match admin.value.as_str()? {
             "off" => Some(None),
             address => address.parse().ok().map(Some),
@@ -52,43 +51,47 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     })
 }
 
-/// Reads a text again for some of its values.
-fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
+/// Parses a text again, and calls `look` with its tables.
+fn reread<T>(text: &str, path: &Path, look: impl FnOnce(&Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
     let (mut file, report) = Report::parse(text, path, Path::new(""), &shared);
-    environment::expand(file.get_mut(), &report, &environment::of_process);
-    look(Fields::root(FILE, &file, &report), &report)
+    environment::expand(file.get_mut(), &report, &environment::of_process, 0);
+    look(&Fields::root(FILE, &file, &report), &report)
 }
 
-/// Returns the value of a field, or the item of a list.
-fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
-    let mut tls = |name, index| {
-        let mut server = root.section("server", Server::TABLE);
-        let node = server.section("tls", Tls::TABLE).get(name)?;
-        let items = node.items();
-        let item = items.and_then(|items| items.get::<usize>(index).copied());
-        Some(item.unwrap_or(node))
-    };
+/// Returns the value of a field, or an item of its list.
+fn find_field<'r>(root: &Fields<'r>, field: FileField) -> Option<Node<'r>> {
+    let server = root.value("server");
     match field {
-        FileField::Cert(index) => tls("cert", index),
-        FileField::Key(index) => tls("key", index),
-        FileField::ClientCa(entry) => client(root, entry, "client_ca"),
-        FileField::ClientCrl(entry) => client(root, entry, "client_crl"),
-        FileField::AccessLog => root.section("log", Log::TABLE).get("access"),
-        FileField::MaxConnections => root.section("server", Server::TABLE).get("max_connections"),
+        FileField::Cert(index) => find_tls_item(server?, "cert", index),
+        FileField::Key(index) => find_tls_item(server?, "key", index),
+        FileField::ClientCa(entry) => find_client_field(server?, entry, "client_ca"),
+        FileField::ClientCrl(entry) => find_client_field(server?, entry, "client_crl"),
+        FileField::AccessLog => root.value("log")?.field("access"),
+        FileField::MaxConnections => server?.field("max_connections"),
     }
 }
 
-/// Returns a field about client certificates.
+/// Returns an item of a field of `[server.tls]`. The field may also be written as a single value.
+fn find_tls_item<'r>(server: Node<'r>, name: &'static str, index: usize) -> Option<Node<'r>> {
+    let field = server.field("tls")?.field(name)?;
+    let item = field.items().and_then(|items| items.get(index).copied());
+    Some(item.unwrap_or(field))
+}
+
+/// Returns a field about client certificates. `entry`: as in [`FileField::ClientCa`].
 ///
 /// An entry of `listen` without the field uses the one of `[server.tls]`. Then the entry itself is
 /// returned.
-fn client<'r>(root: &mut Fields<'r>, entry: Option<usize>, name: &'static str) -> Option<Node<'r>> {
-    let mut server = root.section("server", Server::TABLE);
+fn find_client_field<'r>(
+    server: Node<'r>,
+    entry: Option<usize>,
+    name: &'static str,
+) -> Option<Node<'r>> {
     let Some(entry) = entry else {
-        return server.section("tls", Tls::TABLE).get(name);
+        return server.field("tls")?.field(name);
     };
-    let entry = server.get("listen")?.items()?.get(entry).copied()?;
+    let entry = server.field("listen")?.items()?.get(entry).copied()?;
     Some(entry.field(name).unwrap_or(entry))
 }
 

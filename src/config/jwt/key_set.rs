@@ -26,7 +26,7 @@ struct Key {
     /// `kid` of the key, by which tokens name it.
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    verifies: DecodingKey,
+    decoding: DecodingKey,
 }
 
 /// Minimum modulus of an RSA key, in bytes (RFC 7518, section 3.3).
@@ -52,7 +52,7 @@ impl KeySet {
                 Some(id) => format!("key {number} (kid {id:?}): {why}"),
                 None => format!("key {number}: {why}"),
             };
-            keys.extend(Key::of(jwk).map_err(wrong)?);
+            keys.extend(Key::parse(jwk).map_err(wrong)?);
         }
         if keys.is_empty() {
             let count = set.keys.len();
@@ -69,26 +69,26 @@ impl KeySet {
     /// Returns the keys that may have signed a token with this header.
     ///
     /// If the token names a key, these are the key of that name and the keys without a name.
-    pub(super) fn of(&self, header: &Header) -> impl Iterator<Item = &DecodingKey> {
-        let is_of = |key: &&Key| {
-            let is_named = match (&key.id, &header.kid) {
-                (Some(id), Some(named)) => id == named,
+    pub(super) fn candidates(&self, header: &Header) -> impl Iterator<Item = &DecodingKey> {
+        let is_candidate = |key: &&Key| {
+            let fits_name = match (&key.id, &header.kid) {
+                (Some(id), Some(name)) => id == name,
                 _ => true,
             };
-            is_named && key.algorithms.contains(&header.alg)
+            fits_name && key.algorithms.contains(&header.alg)
         };
-        self.keys.iter().filter(is_of).map(|it| &it.verifies)
+        self.keys.iter().filter(is_candidate).map(|it| &it.decoding)
     }
 }
 
 impl Key {
     /// Reads a key. `None`: it has another purpose, or is of an unknown kind.
-    fn of(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
+    fn parse(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
         let usage = jwk.common.public_key_use.as_ref();
         if usage.is_some_and(|usage| *usage != PublicKeyUse::Signature) {
             return Ok(None);
         }
-        let all: &[Algorithm] = match &jwk.algorithm {
+        let fitting: &[Algorithm] = match &jwk.algorithm {
             AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms(),
             AlgorithmParameters::OctetKey(_) => AlgorithmFamily::Hmac.algorithms(),
             AlgorithmParameters::EllipticCurve(key) => match key.curve {
@@ -102,18 +102,18 @@ impl Key {
             _ => return Ok(None),
         };
         let algorithms = match jwk.common.key_algorithm {
-            None => all.to_vec(),
+            None => fitting.to_vec(),
             Some(only) => match Algorithm::try_from(only) {
-                Ok(only) if all.contains(&only) => vec![only],
+                Ok(only) if fitting.contains(&only) => vec![only],
                 _ => return Ok(None),
             },
         };
-        let key = DecodingKey::from_jwk(jwk).map_err(|_| "its numbers are not base64url")?;
-        check_length(&key, &jwk.algorithm)?;
+        let decoding = DecodingKey::from_jwk(jwk).map_err(|_| "its numbers are not base64url")?;
+        check_length(&decoding, &jwk.algorithm)?;
         Ok(Some(Self {
             id: jwk.common.key_id.clone(),
             algorithms,
-            verifies: key,
+            decoding,
         }))
     }
 }

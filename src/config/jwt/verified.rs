@@ -12,9 +12,9 @@ const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// A verified token.
 #[derive(Debug)]
 pub(super) struct VerifiedToken {
-    /// Expiry: first second, in Unix time, at which the token is not valid.
-    pub(super) until: u64,
-    /// Values of the claims that the configuration uses, in the order of `Verifier::reading`.
+    /// First second, in Unix time, at which the token is not valid any more.
+    pub(super) expires_at: u64,
+    /// Values of the claims that the configuration uses, in the order of `Verifier::claims`.
     pub(super) claims: Box<[Box<[u8]>]>,
 }
 
@@ -50,13 +50,14 @@ impl VerifiedTokens {
     pub(super) fn get(&self, token: &TokenDigest, now: u64) -> Option<Arc<VerifiedToken>> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = tokens.get(token)?;
-        if now < found.until {
+        if now < found.expires_at {
             return Some(Arc::clone(found));
         }
         tokens.pop(token);
         None
     }
 
+    /// Adds a verified token to the cache.
     pub(super) fn remember(&self, token: TokenDigest, verified: Arc<VerifiedToken>) {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.put(token, verified);

@@ -26,7 +26,7 @@ pub struct TokenRequirements {
 pub struct Verifier {
     keys: KeySet,
     expected: TokenRequirements,
-    /// Claims that are read, in order.
+    /// Names of the claims that are read.
     claims: Vec<String>,
     verified: VerifiedTokens,
 }
@@ -57,16 +57,6 @@ impl Verifier {
         }
     }
 
-    /// Returns a verifier of the same tokens that reads `claims`.
-    pub fn reading(&self, claims: Vec<String>) -> Self {
-        Self::new(self.keys.clone(), self.expected.clone(), claims)
-    }
-
-    /// Returns the keys.
-    pub fn keys(&self) -> &KeySet {
-        &self.keys
-    }
-
     /// Appends a claim of a token to `out`, or nothing if the token does not verify.
     ///
     /// A text is appended unchanged, a number or boolean as JSON, and a list of these with commas.
@@ -75,17 +65,17 @@ impl Verifier {
         let Some(index) = self.claims.iter().position(|known| known == claim) else {
             return;
         };
-        let verified = self.known(token, now);
+        let verified = self.verified_token(token, now);
         if let Some(text) = verified.as_ref().and_then(|it| it.claims.get(index)) {
             out.extend_from_slice(text);
         }
     }
 
     /// Returns a verified token, from the cache or after verification; `None`: it does not verify.
-    fn known(&self, token: &[u8], now: u64) -> Option<Arc<VerifiedToken>> {
+    fn verified_token(&self, token: &[u8], now: u64) -> Option<Arc<VerifiedToken>> {
         let digest = digest_of(token);
-        if let Some(known) = self.verified.get(&digest, now) {
-            return Some(known);
+        if let Some(cached) = self.verified.get(&digest, now) {
+            return Some(cached);
         }
         let verified = Arc::new(self.verify(token, now)?);
         self.verified.remember(digest, Arc::clone(&verified));
@@ -107,12 +97,12 @@ impl Verifier {
         }
         let validation = self.validation(header.alg);
         let signed_by = |key: &DecodingKey| decode::<Map<String, Value>>(token, key, &validation);
-        let mut all = self.keys.of(&header).map(signed_by);
-        let claims = all.find_map(Result::ok)?.claims;
-        let until = expiry(&claims)?.saturating_add(self.expected.leeway.as_secs());
+        let mut results = self.keys.candidates(&header).map(signed_by);
+        let claims = results.find_map(Result::ok)?.claims;
+        let expires_at = expiry(&claims)?.saturating_add(self.expected.leeway.as_secs());
         let text = |name: &String| claims.get(name).map(text_of).unwrap_or_default();
-        (now < until).then(|| VerifiedToken {
-            until,
+        (now < expires_at).then(|| VerifiedToken {
+            expires_at,
             claims: self.claims.iter().map(text).collect(),
         })
     }

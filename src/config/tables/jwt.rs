@@ -1,12 +1,14 @@
 //! `[jwt.NAME]`.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::names::{list, named};
 use super::prelude::*;
 use crate::jwt::{KeySet, TokenRequirements, Verifier};
+use crate::report::Shared;
 use crate::{FileKind, KeyTemplate, Variable};
 
 table! {
@@ -30,7 +32,7 @@ table! {
 }
 
 /// Maximum size of a key set, in bytes. Public key sets have a few KB.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
 const JWKS: Kind<PathBuf> = Kind {
     read: |node| {
@@ -53,42 +55,57 @@ const NAMES: Kind<Vec<String>> = kind(
     |it| one_or_texts(it),
 );
 
-/// Reads the entries of `[jwt]`. The verifiers read no claims yet: they are set once all keys are
-/// read.
-pub(crate) fn read(entries: &[Node]) -> Vec<Option<Jwt>> {
+/// Reads the entries of `[jwt]` and their keys. [`with_verifiers`] completes them.
+pub(crate) fn read(entries: &[Node]) -> Vec<Option<(Jwt, KeySet)>> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
-    for entry in entries.iter().filter(|entry| !is_name(entry.name)) {
-        entry.report_as_is("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
+    for entry in entries {
+        if !is_name(entry.name) {
+            entry.report_as_is("the name of a [jwt] is made of letters and digits, because an _ ends it in $jwt_NAME_CLAIM");
+        }
+        let mut claims = entry.report.shared.claims.borrow_mut();
+        claims.insert(entry.name.to_owned(), BTreeSet::new());
     }
     named("jwt", Jwt::TABLE, entries, |mut fields, name| {
         let jwt = Jwt::read(&mut fields);
-        let keys = fields.right("jwks").and_then(|node| keys(node, &jwt.jwks));
-        let is_right = !fields.has_wrong();
-        fields.finish();
+        let keys = fields.right("jwks");
+        let keys = keys.and_then(|node| read_keys(node, &jwt.jwks));
+        let is_right = fields.finish();
+        Some((Jwt { name, ..jwt }, keys?)).filter(|_| is_right)
+    })
+}
+
+fn read_keys(node: Node, path: &Path) -> Option<KeySet> {
+    let text = values::content(node, path, MAX_FILE_SIZE, "; name a key set of at most 1MB")?;
+    let wrong = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
+    KeySet::parse(&text).map_err(wrong).ok()
+}
+
+/// Makes the verifiers, which read the recorded claims. Returns `None` if an entry is wrong.
+///
+/// Must be called once all templates have been read.
+pub(crate) fn with_verifiers(
+    entries: Vec<Option<(Jwt, KeySet)>>,
+    shared: &Shared,
+) -> Option<Arc<[Jwt]>> {
+    let mut all_claims = shared.claims.borrow_mut();
+    let mut all = Vec::new();
+    for entry in entries {
+        let (jwt, keys) = entry?;
         let expected = TokenRequirements {
             audience: jwt.audience.clone(),
             issuer: jwt.issuer.clone(),
             leeway: jwt.leeway,
         };
-        let verifier = Arc::new(Verifier::new(keys?, expected, Vec::new()));
-        is_right.then_some(Jwt {
-            name,
-            verifier,
-            ..jwt
-        })
-    })
-}
-
-fn keys(node: Node, path: &std::path::Path) -> Option<KeySet> {
-    let text = values::content(node, path, LARGEST, "; name a key set of at most 1MB")?;
-    let keys = KeySet::parse(&text);
-    let wrong = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
-    keys.map_err(wrong).ok()
+        let claims = all_claims.remove(&jwt.name).unwrap_or_default();
+        let verifier = Arc::new(Verifier::new(keys, expected, claims.into_iter().collect()));
+        all.push(Jwt { verifier, ..jwt });
+    }
+    Some(all.into())
 }
 
 /// Records the claims that a template reads, and reports `[jwt.NAME]` tables that do not exist.
 ///
-/// Returns whether all of them exist.
+/// Returns whether all these tables exist.
 pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
     let mut has_all = true;
     let mut claims = node.report.shared.claims.borrow_mut();
@@ -100,12 +117,12 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
             read.insert(claim.clone());
         } else {
             let known: Vec<&str> = claims.keys().map(String::as_str).collect();
-            let known = match known[..] {
+            let hint = match known[..] {
                 [] => format!("the file has none; add [jwt.{name}] with jwks = \"keys.json\""),
                 _ => format!("the file has {}", list(&known)),
             };
             node.missing(&format!(
-                "$jwt_{name}_{claim} needs [jwt.{name}], which does not exist; {known}"
+                "$jwt_{name}_{claim} needs [jwt.{name}], which does not exist; {hint}"
             ));
             has_all = false;
         }
