@@ -11,7 +11,7 @@ use crate::tables::file::FILE;
 /// form of texts and the bounds of numbers. It does not describe relations between values, or that
 /// a name must exist: `drip check` checks these.
 pub fn schema() -> Value {
-    let mut schema = object(&FILE);
+    let mut schema = table_schema(&FILE);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("gateway.toml of drip");
     schema["minProperties"] = json!(1);
@@ -21,10 +21,10 @@ pub fn schema() -> Value {
 }
 
 /// Returns the schema of a table.
-fn object(table: &Table) -> Value {
-    let property = |field: &Field| (field.name.to_owned(), property(field));
+fn table_schema(table: &Table) -> Value {
+    let property = |field: &Field| (field.name.to_owned(), field_schema(field));
     let properties: Map<String, Value> = table.fields.iter().map(property).collect();
-    let mut object = json!({
+    let mut schema = json!({
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
@@ -32,25 +32,25 @@ fn object(table: &Table) -> Value {
     let required = table.fields.iter().filter(|field| field.example.is_some());
     let required: Vec<&str> = required.map(|field| field.name).collect();
     if !required.is_empty() {
-        object["required"] = json!(required);
+        schema["required"] = json!(required);
     }
-    object
+    schema
 }
 
 /// Returns the schema of a field, with its meaning and default.
-fn property(field: &Field) -> Value {
-    let mut property = form(&field.form);
-    property["description"] = json!(field.about);
+fn field_schema(field: &Field) -> Value {
+    let mut schema = value_schema(&field.form);
+    schema["description"] = json!(field.about);
     if let Some(default) = field.default {
         // A test parses each default.
-        property["default"] = serde_json::from_str(default).unwrap_or_default();
+        schema["default"] = serde_json::from_str(default).unwrap_or_default();
     }
-    property
+    schema
 }
 
 /// Returns the schema of a value.
-fn form(of: &Form) -> Value {
-    match of {
+fn value_schema(form: &Form) -> Value {
+    match form {
         Form::Text => json!({ "type": "string" }),
         Form::Like(pattern) => {
             json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
@@ -64,27 +64,27 @@ fn form(of: &Form) -> Value {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
         Form::AnyList(item, least) => {
-            json!({ "type": "array", "items": form(item), "minItems": least })
+            json!({ "type": "array", "items": value_schema(item), "minItems": least })
         }
         Form::List(item, least) => {
-            let mut list = form(&Form::AnyList(item, *least));
+            let mut list = value_schema(&Form::AnyList(item, *least));
             list["uniqueItems"] = json!(true);
             list
         }
-        Form::Table(table) => object(table),
+        Form::Table(table) => table_schema(table),
         Form::ByName(names, value) => json!({
             "type": "object",
             "propertyNames": { "pattern": format!("^({names})$") },
-            "additionalProperties": form(value),
+            "additionalProperties": value_schema(value),
         }),
         Form::FewByName(names, value, [least, most]) => {
-            let mut few = form(&Form::ByName(names, value));
-            few["minProperties"] = json!(least);
-            few["maxProperties"] = json!(most);
-            few
+            let mut table = value_schema(&Form::ByName(names, value));
+            table["minProperties"] = json!(least);
+            table["maxProperties"] = json!(most);
+            table
         }
         Form::OneOf(forms) => {
-            let forms: Vec<Value> = forms.iter().map(form).collect();
+            let forms: Vec<Value> = forms.iter().map(value_schema).collect();
             json!({ "anyOf": forms })
         }
     }

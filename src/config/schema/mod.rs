@@ -46,7 +46,12 @@ pub(super) enum Effect {
 impl Table {
     /// Returns whether the table has a field of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| field.name == name)
+        self.field(name).is_some()
+    }
+
+    /// Returns the definition of a field.
+    pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
     }
 
     /// Returns the names of the fields, in the order of messages.

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use crate::node::Node;
 use crate::{Collapse, Route, Settings, Variable, show_size};
 
-/// Warns of answers shared by clients that a limit separates, and of answers without memory.
-pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
+/// Warns of answers that clients of different buckets share, and of answers too large to share.
+pub(super) fn check(settings: &Settings, route: &Route, node: Node) {
     let (Some(collapse), Some(node)) = (&route.collapse, node.field("collapse")) else {
         return;
     };
     let zones = route.limits.iter().map(|limit| &settings.zones[limit.zone]);
     let variables: HashSet<&Variable> = zones.flat_map(|zone| zone.key.variables()).collect();
     for variable in variables {
-        let Some((field, name)) = unshared_by(collapse, route, variable) else {
+        let Some((field, name)) = missing_name(collapse, route, variable) else {
             continue;
         };
         node.field(field).unwrap_or(node).warn(&format!(
@@ -22,17 +22,17 @@ pub(super) fn collapse(settings: &Settings, route: &Route, node: Node) {
     }
     let memory = settings.server.shared_answers;
     if collapse.max_size > memory {
-        let (most, memory) = (show_size(collapse.max_size.get()), show_size(memory.get()));
+        let (size, memory) = (show_size(collapse.max_size.get()), show_size(memory.get()));
         node.field("max_size").unwrap_or(node).warn(&format!(
-            "an answer of {most} does not fit into shared_answers of [server], which is {memory}; raise that, or lower max_size"
+            "an answer of {size} does not fit into shared_answers of [server], which is {memory}; raise that, or lower max_size"
         ));
     }
 }
 
-/// Returns the field of `collapse` that should list a variable, and the name to add to it.
+/// Returns the field of `collapse` that should list a variable, and the name to add to this field.
 ///
 /// `None`: clients that differ in the variable share nothing, or the origin does not see it.
-fn unshared_by<'v>(
+fn missing_name<'v>(
     collapse: &Collapse,
     route: &Route,
     variable: &'v Variable,
@@ -42,9 +42,9 @@ fn unshared_by<'v>(
     }
     match variable {
         Variable::Header(name) => {
-            let is_known =
-                collapse.vary.contains(name) || route.request_fields.has(name.as_bytes());
-            (!is_known && !needs_no_vary(name)).then_some(("vary", name))
+            let is_edited = route.request_fields.has(name.as_bytes());
+            let is_safe = is_edited || collapse.vary.contains(name) || needs_no_vary(name);
+            (!is_safe).then_some(("vary", name))
         }
         Variable::Cookie(name) => {
             // Without the list, no request with a cookie shares.
@@ -56,13 +56,12 @@ fn unshared_by<'v>(
     }
 }
 
-/// Returns whether a field needs no entry in `vary`.
+/// Returns whether `vary` does not need this header field.
 ///
-/// Requests with the field share nothing, or clients that differ in it usually get one answer.
-///
-/// `host` is in the key as `$host`. drip writes `x-forwarded-…` itself.
+/// Either requests with the field share nothing, or the responses of an origin usually do not
+/// depend on it. `host` is in the key as `$host`. drip writes `x-forwarded-…` itself.
 fn needs_no_vary(name: &str) -> bool {
-    let usual = [
+    let known = [
         "authorization",
         "cookie",
         "forwarded",
@@ -70,5 +69,5 @@ fn needs_no_vary(name: &str) -> bool {
         "user-agent",
         "x-real-ip",
     ];
-    usual.contains(&name) || name.starts_with("x-forwarded-")
+    known.contains(&name) || name.starts_with("x-forwarded-")
 }

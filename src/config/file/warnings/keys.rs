@@ -1,7 +1,7 @@
 //! Warnings about the key of a zone.
 
 use crate::node::Node;
-use crate::{Part, Variable, Zone};
+use crate::{KeyError, Part, Variable, Zone};
 
 /// Header fields whose value authenticates a client, or identifies its session.
 const SECRET_FIELDS: [&str; 9] = [
@@ -15,17 +15,17 @@ const SECRET_FIELDS: [&str; 9] = [
     "x-auth-token",
     "x-access-token",
 ];
-/// Query arguments of the same kind.
+/// Query arguments whose value authenticates a client.
 const SECRET_ARGUMENTS: [&str; 5] = ["api_key", "apikey", "token", "access_token", "auth_token"];
 
 /// Warns of a key with a wrong or missing variable, and of a key that is a secret.
-pub(super) fn key(zone: &Zone, node: Node) {
+pub(super) fn check(zone: &Zone, node: Node) {
     let Some(node) = node.field("key") else {
         return;
     };
     let parts = zone.key.parts();
     if let [Part::Text(text)] = parts
-        && let Some(variable) = meant(text)
+        && let Some(variable) = intended_variable(text)
     {
         node.warn(&format!(
             "{} has no variable, so all requests share one bucket; write \"${variable}\", or another text if that is what you want",
@@ -50,7 +50,7 @@ pub(super) fn key(zone: &Zone, node: Node) {
     let written = node.value.as_str().unwrap_or_default();
     for pair in parts.windows(2) {
         if let [Part::Variable(variable), Part::Text(text)] = pair
-            && let Some(longer) = continued(variable, text)
+            && let Some(longer) = longer_header(variable, text)
             // Braces show that the variable is meant to end there.
             && !written.contains('{')
         {
@@ -72,27 +72,26 @@ fn is_secret(variable: &Variable) -> bool {
 }
 
 /// Returns the variable that a text without one was probably meant to be.
-fn meant(text: &str) -> Option<Variable> {
+fn intended_variable(text: &str) -> Option<Variable> {
     let name = text.trim_matches(['{', '}', '%', ' ', '<', '>']);
-    let name = if name == "binary_remote_addr" {
-        "remote_addr"
-    } else {
-        name
-    };
-    name.replace('-', "_").parse().ok()
+    match name.replace('-', "_").parse() {
+        Err(KeyError::BinaryRemoteAddr) => Some(Variable::RemoteAddr),
+        variable => variable.ok(),
+    }
 }
 
 /// Returns the variable of the longer header name that was probably meant.
-fn continued(variable: &Variable, text: &str) -> Option<Variable> {
+///
+/// `text`: the text after the variable, such as `-key` after `$http_x_api`.
+fn longer_header(variable: &Variable, text: &str) -> Option<Variable> {
     let rest = text.strip_prefix('-')?;
-    let more = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
-    let more = &rest[..more.unwrap_or(rest.len())];
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let name = &rest[..end.unwrap_or(rest.len())];
     if !matches!(variable, Variable::Header(_))
-        || !more.starts_with(|c: char| c.is_ascii_alphanumeric())
+        || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
     {
         return None;
     }
-    format!("{variable}_{}", more.replace('-', "_"))
-        .parse()
-        .ok()
+    let longer = format!("{variable}_{}", name.replace('-', "_"));
+    longer.parse().ok()
 }

@@ -11,47 +11,48 @@ use rustix::fs::{Access, access};
 use crate::node::Node;
 use crate::{Listen, ListenAddress, Server, Zone, check_state_file};
 
-pub(super) fn server(server: &Server, node: Node) {
+/// Warns of values that are unsafe, that nothing uses, or that do not work on this host.
+pub(super) fn check(server: &Server, node: Node) {
     let is_local = |listen: &Listen| match &listen.address {
         ListenAddress::Tcp(address) => is_loopback(address),
         ListenAddress::Unix { .. } => true,
     };
     if !server.listen.iter().all(is_local) {
-        let so = "each client chooses the address that it is known by; name the proxies only";
+        let consequence =
+            "each client chooses the address that it is known by; name the proxies only";
         let (trusted, senders) = (&server.trusted_proxies, &server.proxy_protocol);
-        every_address(node.field("trusted_proxies"), &trusted.networks.list, so);
-        every_address(node.field("proxy_protocol"), &senders.networks.list, so);
+        check_networks(node, "trusted_proxies", &trusted.networks.list, consequence);
+        check_networks(node, "proxy_protocol", &senders.networks.list, consequence);
     }
-    idle_time(server, node);
-    if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
-        tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
+    check_keep_alive(server, node);
+    if !server.has_tls_address() {
+        node.warn_field("tls", "no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
     }
     if let (Some(state), Some(node)) = (&server.state, node.field("state")) {
-        state_file(state, node);
+        check_state(state, node);
     }
-    if let (Some(admin), Some(node)) = (server.admin, node.field("admin"))
-        && !is_loopback(&admin)
-    {
-        node.warn(&format!(
+    if let Some(admin) = server.admin.filter(|admin| !is_loopback(admin)) {
+        let message = format!(
             "{admin} is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:{} behind a tunnel or a TLS proxy, unless the network is trusted",
             admin.port()
-        ));
+        );
+        node.warn_field("admin", &message);
     }
 }
 
-/// Warns of networks that together contain every address. `so`: the consequence.
-fn every_address(node: Option<Node>, networks: &[IpNet], so: &str) {
-    let together = IpNet::aggregate(&networks.to_vec());
-    let whole = together.iter().find(|network| network.prefix_len() == 0);
-    if let (Some(node), Some(whole)) = (node, whole) {
-        node.warn(&format!("it has every address of {whole}, so {so}"));
+/// Warns if the networks of a field together contain every address.
+fn check_networks(node: Node, name: &'static str, networks: &[IpNet], consequence: &str) {
+    let aggregated = IpNet::aggregate(&networks.to_vec());
+    if let Some(all) = aggregated.iter().find(|network| network.prefix_len() == 0) {
+        let message = format!("it has every address of {all}, so {consequence}");
+        node.warn_field(name, &message);
     }
 }
 
 /// Warns of a zone that exempts every client.
-pub(super) fn exempt(zone: &Zone, node: Node) {
-    let so = "the zone never limits these clients; name fewer";
-    every_address(node.field("exempt"), &zone.exempt, so);
+pub(super) fn check_exempt(zone: &Zone, node: Node) {
+    let consequence = "the zone never limits these clients; name fewer";
+    check_networks(node, "exempt", &zone.exempt, consequence);
 }
 
 fn is_loopback(address: &SocketAddr) -> bool {
@@ -63,31 +64,32 @@ const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
 
 /// Warns of a load balancer that keeps idle connections longer than the gateway does.
 ///
-/// It sends requests on connections that the gateway is just closing, and answers these requests
-/// with 502.
-fn idle_time(server: &Server, node: Node) {
-    let Some(node) = node.field("trusted_proxies") else {
-        return;
-    };
+/// Such a load balancer sends requests on connections that the gateway is just closing. It answers
+/// these requests with 502.
+fn check_keep_alive(server: &Server, node: Node) {
     let networks = &server.trusted_proxies.networks.list;
     let google = GOOGLE.map(str::parse::<IpNet>);
     let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
-    let google = ("Google's load balancers keep", 600, "620s");
-    let others = ("most load balancers, such as AWS's, keep", 60, "75s");
-    let has_google = networks.iter().any(is_google);
-    let (who, keeps, enough) = if has_google { google } else { others };
-    let keeps = Duration::from_secs(keeps);
-    if !networks.is_empty() && !server.keep_alive.is_zero() && server.keep_alive <= keeps {
-        node.warn(&format!(
-            "{who} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{enough}\"",
-            show_duration(keeps),
+    let google_balancers = ("Google's load balancers keep", 600, "620s");
+    let other_balancers = ("most load balancers, such as AWS's, keep", 60, "75s");
+    let (balancers_keep, idle_seconds, remedy) = if networks.iter().any(is_google) {
+        google_balancers
+    } else {
+        other_balancers
+    };
+    let idle = Duration::from_secs(idle_seconds);
+    if !networks.is_empty() && !server.keep_alive.is_zero() && server.keep_alive <= idle {
+        let message = format!(
+            "{balancers_keep} idle connections for {}, and keep_alive = \"{}\" closes them no later, so requests meet closed connections; set keep_alive = \"{remedy}\"",
+            show_duration(idle),
             show_duration(server.keep_alive)
-        ));
+        );
+        node.warn_field("trusted_proxies", &message);
     }
 }
 
 /// Warns of a state file that cannot be written.
-fn state_file(state: &Path, node: Node) {
+fn check_state(state: &Path, node: Node) {
     let file = match check_state_file(state) {
         Ok(file) => file,
         Err(error) => {

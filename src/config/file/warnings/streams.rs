@@ -6,24 +6,28 @@ use crate::node::Node;
 use crate::{Route, RouteLimit, Server, Settings, Variable, Zone};
 
 /// Warns of a limit that rejects a part of the requests a browser sends at once over HTTP/2.
-pub(super) fn refused_streams(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
+pub(super) fn check(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
     let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
     let streams = server.max_concurrent_streams.get();
     // Browsers use HTTP/2 over TLS only.
-    let is_of_page = server.has_tls_address() && loads_pages(route) && is_of_browsers(zone);
-    let most = at_once(zone, limit).filter(|most| is_of_page && *most < u64::from(streams));
-    if let (Some(most), Some((field, remedy))) = (most, remedy(server, zone, limit)) {
+    let is_for_browsers =
+        server.has_tls_address() && may_load_pages(route) && has_one_key_per_page(zone);
+    if let Some(accepted) = accepted_at_once(zone, limit)
+        && let Some((field, remedy)) = remedy(server, zone, limit)
+        && is_for_browsers
+        && accepted < u64::from(streams)
+    {
         item.field(field).unwrap_or(item).warn(&format!(
-            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest; {remedy}, or lower max_concurrent_streams to {most}",
+            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {accepted} of them and rejects the rest; {remedy}, or lower max_concurrent_streams to {accepted}",
             zone.name,
             route.name(),
         ));
     }
 }
 
-/// Returns the field to change and the remedy, so that requests above `burst` wait.
+/// Returns the field to change, and the change after which requests above `burst` wait.
 ///
-/// `None`: they wait already.
+/// `None`: such requests wait already.
 fn remedy(
     server: &Server,
     zone: &Zone,
@@ -31,13 +35,13 @@ fn remedy(
 ) -> Option<(&'static str, &'static str)> {
     let burst = limit.limit.burst;
     Some(match limit.limit.delay {
+        _ if !zone.algorithm.queues() && server.hold_streams => (
+            "zone",
+            "write algorithm = \"leaky_bucket\" in the zone, which holds them",
+        ),
         _ if !zone.algorithm.queues() => (
             "zone",
-            if server.hold_streams {
-                "write algorithm = \"leaky_bucket\" in the zone, which holds them"
-            } else {
-                "write algorithm = \"leaky_bucket\" in the zone, and hold_streams = true in [server]"
-            },
+            "write algorithm = \"leaky_bucket\" in the zone, and hold_streams = true in [server]",
         ),
         _ if !server.hold_streams => ("burst", "write hold_streams = true in [server]"),
         Delay::Never => ("nodelay", "remove nodelay, so that the rest waits"),
@@ -48,12 +52,12 @@ fn remedy(
 }
 
 /// Returns whether a browser may load the parts of a page through the route.
-fn loads_pages(route: &Route) -> bool {
+fn may_load_pages(route: &Route) -> bool {
     !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
 }
 
 /// Returns how many requests of one key the limit accepts at once, if it has a bound.
-fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
+fn accepted_at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     if zone.limits_no_rate() {
         return None;
     }
@@ -64,7 +68,7 @@ fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
 }
 
 /// Returns whether all requests of a page that a browser loads may have the same key.
-fn is_of_browsers(zone: &Zone) -> bool {
+fn has_one_key_per_page(zone: &Zone) -> bool {
     zone.key.variables().all(|variable| match variable {
         Variable::Header(name) => name == "user-agent" || name == "cookie",
         Variable::Uri
@@ -72,7 +76,7 @@ fn is_of_browsers(zone: &Zone) -> bool {
         | Variable::RequestMethod
         | Variable::Arg(_)
         | Variable::Path(_) => false,
-        // The others have one value for all requests of a browser to a site.
+        // The other variables have one value for all requests of a browser to a site.
         _ => true,
     })
 }
