@@ -21,7 +21,8 @@ const MISPLACED_INCLUDE: &str =
 pub(super) struct Fields<'r> {
     /// Name of the table in messages.
     title: String,
-    at: usize,
+    /// Byte offset of the table in the text.
+    offset: usize,
     /// `None` if the file omits the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
     /// Report of the text that contains the table.
@@ -29,18 +30,22 @@ pub(super) struct Fields<'r> {
     /// Messages do not show the table's values and unknown names.
     hidden: bool,
     /// All fields that the table may have.
-    all: Table,
-    /// Fields that have been read.
+    known: Table,
+    /// Names of the fields that have been read.
     requested: Vec<&'static str>,
-    /// Fields that are wrong, or required and missing.
+    /// Names of the fields that are wrong, or required and missing.
     wrong: Vec<&'static str>,
-    /// Fields of other tables that users look for here, with the reason why this table lacks them.
-    lacking: Vec<(&'static str, &'static str)>,
+    /// Fields of other tables that users look for here, each with a message.
+    hints: Vec<(&'static str, &'static str)>,
 }
 
 impl<'r> Fields<'r> {
     /// Reads a whole file as a table.
-    pub(super) fn root(all: Table, file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+    pub(super) fn root(
+        known: Table,
+        file: &'r Spanned<DeTable<'r>>,
+        report: &'r Report<'r>,
+    ) -> Self {
         let title = if report.is_included {
             "an included file"
         } else {
@@ -49,62 +54,60 @@ impl<'r> Fields<'r> {
         Self {
             title: title.to_owned(),
             table: Some(file.get_ref()),
-            ..Self::absent(all, report)
+            ..Self::absent(known, report)
         }
     }
 
     /// Reads the table in a node. Reports a problem if the value is not a table.
-    pub(super) fn of(node: Node<'r>, title: String, all: Table) -> Option<Self> {
-        let table = node.value.as_table();
-        if table.is_none() && node.name == INCLUDE && node.value.is_array() {
-            return node.refused_as_is(MISPLACED_INCLUDE);
-        }
-        if table.is_none() {
+    pub(super) fn of(node: Node<'r>, title: String, known: Table) -> Option<Self> {
+        let Some(table) = node.value.as_table() else {
+            if node.name == INCLUDE && node.value.is_array() {
+                return node.refused_as_is(MISPLACED_INCLUDE);
+            }
             return node.expected("a table");
-        }
+        };
         Some(Self {
             title,
-            at: node.at,
-            table,
+            offset: node.offset,
+            table: Some(table),
             hidden: node.hidden,
-            ..Self::absent(all, node.report)
+            ..Self::absent(known, node.report)
         })
     }
 
     /// Returns the section of this name, or an empty table if the file omits it.
-    pub(super) fn section(&mut self, name: &'static str, all: Table) -> Self {
-        let title = format!("[{name}]");
+    pub(super) fn section(&mut self, name: &'static str, known: Table) -> Self {
         let given = self.get(name);
-        let given = given.and_then(|node| Fields::of(node, title, all));
-        given.unwrap_or_else(|| Fields::absent(all, self.report))
+        let given = given.and_then(|node| Fields::of(node, format!("[{name}]"), known));
+        given.unwrap_or_else(|| Fields::absent(known, self.report))
     }
 
     /// Returns a table that the file omits.
-    pub(super) fn absent(all: Table, report: &'r Report<'r>) -> Self {
+    pub(super) fn absent(known: Table, report: &'r Report<'r>) -> Self {
         let misplaced = [(INCLUDE, MISPLACED_INCLUDE)].into_iter();
         Self {
             title: String::new(),
-            at: 0,
+            offset: 0,
             table: None,
             report,
             hidden: false,
-            all,
+            known,
             requested: Vec::new(),
             wrong: Vec::new(),
-            lacking: misplaced.filter(|_| !report.is_included).collect(),
+            hints: misplaced.filter(|_| !report.is_included).collect(),
         }
     }
 
     /// Returns the inner table of this name, if the file has it.
-    pub(super) fn table(&mut self, name: &'static str, all: Table) -> Option<Self> {
+    pub(super) fn table(&mut self, name: &'static str, known: Table) -> Option<Self> {
         let title = format!("{}.{name}]", self.title.trim_end_matches(']'));
-        self.get(name).and_then(|node| Fields::of(node, title, all))
+        Fields::of(self.get(name)?, title, known)
     }
 
-    /// Registers a message for a field that the table does not have, in case the file uses it.
-    pub(super) fn lacks(&mut self, name: &'static str, why: &'static str) {
-        debug_assert!(!self.all.has(name), "the schema has {name}");
-        self.lacking.push((name, why));
+    /// Adds a message for a field that the table does not have, in case the file uses it.
+    pub(super) fn add_hint(&mut self, name: &'static str, message: &'static str) {
+        debug_assert!(!self.known.has(name), "the schema has {name}");
+        self.hints.push((name, message));
     }
 
     /// Returns whether the file has no field in this table.
@@ -114,7 +117,7 @@ impl<'r> Fields<'r> {
 
     /// Returns the value of a field, if the file has it, and marks the field as read.
     pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
-        debug_assert!(self.all.has(name), "the schema has no {name}");
+        debug_assert!(self.known.has(name), "the schema has no {name}");
         self.requested.push(name);
         self.value(name)
     }
@@ -150,7 +153,7 @@ impl<'r> Fields<'r> {
             (None, Some(example)) => {
                 let title = &self.title;
                 let message = format!("{title} has no {name}; add one such as {name} = {example}");
-                self.report.missing(self.at, message);
+                self.report.missing(self.offset, message);
                 None
             }
             (Some(node), _) => read(node),
@@ -161,26 +164,17 @@ impl<'r> Fields<'r> {
         value
     }
 
-    /// Returns whether any field that has been read is wrong.
-    pub(super) fn has_wrong(&self) -> bool {
-        !self.wrong.is_empty()
+    /// Reports a problem with a field that has been read, if the file has it and it was right.
+    pub(super) fn refuse_if(&mut self, is_problem: bool, name: &'static str, message: &str) {
+        if let Some(node) = self.right(name).filter(|_| is_problem) {
+            node.wrong(message);
+            self.wrong.push(name);
+        }
     }
 
-    /// Returns the properties of a field.
+    /// Returns the definition of a field.
     pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
-        self.all.fields.iter().find(|field| field.name == name)
-    }
-
-    /// Reads an optional field. Returns its default if it is missing, `None` if it is wrong.
-    ///
-    /// Used for fields that are compared with others.
-    pub(super) fn optional<T>(
-        &mut self,
-        name: &'static str,
-        default: T,
-        read: impl FnOnce(Node<'r>) -> Option<T>,
-    ) -> Option<T> {
-        self.get(name).map_or(Some(default), read)
+        self.known.field(name)
     }
 
     /// Reads a required field.
@@ -193,18 +187,20 @@ impl<'r> Fields<'r> {
         self.read_given(name, example, read)
     }
 
-    /// Reports unknown fields. All known fields must have been read before.
-    pub(super) fn finish(self) {
-        let known = self.all.names();
+    /// Reports unknown fields. Returns whether all known fields are right.
+    ///
+    /// All known fields must have been read before.
+    pub(super) fn finish(self) -> bool {
+        let known = self.known.names();
         let unread = known.iter().find(|name| !self.requested.contains(name));
         debug_assert_eq!(unread, None, "the schema has a field that is not read");
         for key in self.table.into_iter().flat_map(DeTable::keys) {
-            let (name, at) = (key.get_ref().as_ref(), key.span().start);
+            let (name, offset) = (key.get_ref().as_ref(), key.span().start);
             if known.contains(&name) {
                 continue;
             }
-            if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {
-                self.report.wrong(at, format!("{name}: {why}"));
+            if let Some((name, hint)) = self.hints.iter().find(|it| it.0 == name) {
+                self.report.wrong(offset, format!("{name}: {hint}"));
             } else {
                 let (title, fields) = (&self.title, known.join(", "));
                 let near = nearest(name, &known);
@@ -216,8 +212,9 @@ impl<'r> Fields<'r> {
                 };
                 let message =
                     format!("{name} is not a field of {title}, whose fields are {fields}{near}");
-                self.report.wrong(at, message);
+                self.report.wrong(offset, message);
             }
         }
+        self.wrong.is_empty()
     }
 }

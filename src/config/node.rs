@@ -18,7 +18,8 @@ pub(super) const HIDDEN: &str = "hidden by mask_keys";
 pub(super) struct Node<'r> {
     pub(super) name: &'r str,
     pub(super) value: &'r DeValue<'r>,
-    pub(super) at: usize,
+    /// Byte offset of the value in the text.
+    pub(super) offset: usize,
     pub(super) report: &'r Report<'r>,
     /// Messages do not show the value.
     pub(super) hidden: bool,
@@ -33,7 +34,7 @@ impl<'r> Node<'r> {
         Self {
             name,
             value: value.get_ref(),
-            at: value.span().start,
+            offset: value.span().start,
             report,
             hidden: false,
         }
@@ -66,17 +67,17 @@ impl<'r> Node<'r> {
             return;
         }
         let mut message = format!("{}: {message}", self.title());
-        if let Some(name) = self.report.empty.borrow().get(&self.at) {
+        if let Some(name) = self.report.empty.borrow().get(&self.offset) {
             message.extend(["; ", name, " is set and empty in the environment"]);
         }
-        self.report.wrong(self.at, message);
+        self.report.wrong(self.offset, message);
     }
 
     /// Returns the string before expansion, if it has variables of the environment.
     ///
     /// `Some(None)` if a variable is wrong.
     fn expanded(&self) -> Option<Option<String>> {
-        self.report.expanded.borrow().get(&self.at).cloned()
+        self.report.expanded.borrow().get(&self.offset).cloned()
     }
 
     /// Returns whether the value comes from the environment.
@@ -105,7 +106,7 @@ impl<'r> Node<'r> {
 
     /// Returns the location of the value: `gateway.toml:12:8`.
     pub(super) fn location(&self) -> String {
-        self.report.location(self.at)
+        self.report.location(self.offset)
     }
 
     /// Returns the absolute path of a file with this name.
@@ -116,7 +117,14 @@ impl<'r> Node<'r> {
     /// Adds a warning: the value is legal, but probably a mistake.
     pub(super) fn warn(&self, message: &str) {
         let message = format!("{}: {message}", self.title());
-        self.report.warn(self.at, &message);
+        self.report.warn(self.offset, &message);
+    }
+
+    /// Adds a warning about a field of this table, if the file has the field.
+    pub(super) fn warn_field(&self, name: &'static str, message: &str) {
+        if let Some(field) = self.field(name) {
+            field.warn(message);
+        }
     }
 
     /// Reports that the value names something that does not exist.
@@ -125,7 +133,7 @@ impl<'r> Node<'r> {
             return self.wrong(message);
         }
         self.report
-            .missing(self.at, format!("{}: {message}", self.title()));
+            .missing(self.offset, format!("{}: {message}", self.title()));
     }
 
     /// Returns the name of the field for messages.

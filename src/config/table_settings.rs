@@ -4,14 +4,11 @@
 //! the JSON Schema and the pages, the reader with its defaults, and the code for `show` and
 //! `changes`.
 
-use std::path::Path;
-
 use toml::de::DeValue;
 
 use super::Settings;
 use super::fields::Fields;
 use super::node::Node;
-use super::report::{Report, Shared};
 use super::schema::{Effect, Field, Form, Table};
 
 /// Settings that are read from the fields of a table.
@@ -35,9 +32,7 @@ pub(super) trait TableSettings: Sized + 'static {
     /// Reads a table as [`TableSettings::of`] does; `None` if a field is wrong.
     fn of_valid(mut fields: Fields) -> Option<Self> {
         let settings = Self::read(&mut fields);
-        let is_right = !fields.has_wrong();
-        fields.finish();
-        is_right.then_some(settings)
+        fields.finish().then_some(settings)
     }
 
     /// Returns all fields with their values.
@@ -48,10 +43,12 @@ pub(super) trait TableSettings: Sized + 'static {
     }
 
     /// Returns the fields that differ from an earlier file and take effect only at a restart.
-    fn fixed_changes(&self, settings: &Settings, old: &Self, before: &Settings) -> Vec<String> {
+    ///
+    /// `old`: the same table in the earlier settings `whole_old`.
+    fn fixed_changes(&self, settings: &Settings, old: &Self, whole_old: &Settings) -> Vec<String> {
         let fields = Self::TABLE.fields.iter().zip(Self::SHOW);
         let fixed = fields.filter(|(field, _)| field.effect == Effect::Restart);
-        let changed = fixed.filter(|(_, show)| show(self, settings) != show(old, before));
+        let changed = fixed.filter(|(_, show)| show(self, settings) != show(old, whole_old));
         changed.map(|(field, _)| field.name.to_owned()).collect()
     }
 }
@@ -96,31 +93,26 @@ pub(super) const fn kind<V>(
 impl<V> Kind<V> {
     /// Makes a field with this default, as JSON.
     pub(super) const fn or(self, default: &'static str) -> TypedField<V> {
-        self.field(Some(default), None, None)
+        let field = Field::of(self.form).or(default);
+        self.always(field, None)
     }
 
     /// Makes a required field. Messages show `example`.
     pub(super) const fn required(self, example: &'static str) -> TypedField<V> {
-        self.field(None, Some(example), None)
+        let field = Field::of(self.form).required(example);
+        self.always(field, None)
     }
 
     /// Makes a field whose default cannot be written as one value.
     pub(super) const fn or_else(self, default: fn() -> V) -> TypedField<V> {
-        self.field(None, None, Some(default))
+        let field = Field::of(self.form);
+        self.always(field, Some(default))
     }
 
-    const fn field(
-        self,
-        default: Option<&'static str>,
-        example: Option<&'static str>,
-        absent: Option<fn() -> V>,
-    ) -> TypedField<V> {
+    /// Makes a field that always has a value in the settings.
+    const fn always(self, field: Field, absent: Option<fn() -> V>) -> TypedField<V> {
         TypedField {
-            field: Field {
-                default,
-                example,
-                ..Field::of(self.form)
-            },
+            field,
             kind: self,
             wrap: |it| it,
             unwrap: |it| Some(it),
@@ -144,8 +136,11 @@ impl<V> Kind<V> {
 pub(super) struct TypedField<V, K = V> {
     pub(super) field: Field,
     kind: Kind<K>,
+    /// Converts a value of the file to the setting.
     wrap: fn(K) -> V,
+    /// Returns the value to show for a setting; `None`: the field is omitted.
     unwrap: fn(&V) -> Option<&K>,
+    /// Returns the setting for a missing field that has neither a default nor an example.
     absent: Option<fn() -> V>,
 }
 
@@ -165,8 +160,8 @@ impl<V, K> TypedField<V, K> {
 
     /// Returns the value of a missing field: its default, or else its example.
     fn absent(&self, fields: &Fields) -> V {
-        let written = self.field.default.or(self.field.example);
-        let value = written.and_then(|text| read_text(text, fields, self.kind.read));
+        let text = self.field.default.or(self.field.example);
+        let value = text.and_then(|text| read_text(text, fields, self.kind.read));
         let value = value.map(self.wrap).or_else(|| Some(self.absent?()));
         value.expect("a default or an example that the reader of its field takes")
     }
@@ -196,14 +191,6 @@ pub(super) fn read_or_default<T: Default>(
     value.unwrap_or_default()
 }
 
-/// Returns the settings of a table that the file omits.
-pub(super) fn defaults<T: TableSettings>() -> T {
-    let shared = Shared::default();
-    let nowhere = Path::new("");
-    let (_, report) = Report::parse("", nowhere, nowhere, &shared);
-    T::of(Fields::absent(T::TABLE, &report))
-}
-
 /// Checks at compile time that a field has the type of its setting.
 pub(super) const fn typed<V, K>(field: TypedField<V, K>) -> TypedField<V, K> {
     field
@@ -222,16 +209,16 @@ macro_rules! table {
         $(#[$meta:meta])*
         pub struct $Name:ident {
             $(
-                $(#[$of_field:meta])*
+                $(#[$field_meta:meta])*
                 $field:ident: $type:ty $(= $typed:expr, $effect:ident, $about:literal)?;
-                $(+ $other:ident: $its:expr, $its_effect:ident, $its_about:literal, $show:expr;)*
+                $(+ $other:ident: $other_field:expr, $other_effect:ident, $other_about:literal, $show:expr;)*
             )*
         }
     ) => {
         $(#[$meta])*
         #[allow(clippy::doc_markdown, reason = "its meanings name fields as a schema does")]
         pub struct $Name {
-            $( $(#[doc = $about])? $(#[$of_field])* pub $field: $type, )*
+            $( $(#[doc = $about])? $(#[$field_meta])* pub $field: $type, )*
         }
 
         impl $crate::table_settings::TableSettings for $Name {
@@ -245,10 +232,10 @@ macro_rules! table {
                         ),
                     )?
                     $(
-                        $its.described(
+                        $other_field.described(
                             stringify!($other),
-                            $crate::schema::Effect::$its_effect,
-                            $its_about,
+                            $crate::schema::Effect::$other_effect,
+                            $other_about,
                         ),
                     )*
                 )*],
@@ -271,11 +258,11 @@ macro_rules! table {
         }
     };
     ($vis:vis const $NAME:ident {
-        $($field:ident: $its:expr, $effect:ident, $about:literal;)*
+        $($field:ident: $other_field:expr, $effect:ident, $about:literal;)*
     }) => {
         $vis const $NAME: $crate::schema::Table = $crate::schema::Table {
             fields: &[$(
-                $its.described(
+                $other_field.described(
                     stringify!($field),
                     $crate::schema::Effect::$effect,
                     $about,

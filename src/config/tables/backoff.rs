@@ -62,10 +62,8 @@ impl Backoff {
 
 words! {
     /// Mode of the back-off.
-    #[derive(Default)]
     pub enum BackoffMode {
         /// The back-off slows requests down.
-        #[default]
         On = "on",
         /// The back-off computes, counts and shows its decisions, but slows nothing down.
         Shadow = "shadow",

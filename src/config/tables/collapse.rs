@@ -87,12 +87,6 @@ fn cookie(node: Node) -> Option<String> {
     values::fitting(node, what, values::is_token).map(str::to_owned)
 }
 
-impl Default for Collapse {
-    fn default() -> Self {
-        defaults()
-    }
-}
-
 impl Collapse {
     /// Maximum number of names in `vary`, and in `cookies`. Each request is compared with every
     /// name.

@@ -29,62 +29,55 @@ const ORIGINS: Kind<Vec<String>> = kind(
         &Form::Like(r"\*|[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#@\s:*]+)(:[1-9][0-9]{0,4})?"),
         1,
     ),
-    |node| values::filled_list(node, "[\"https://app.example\"]", origin),
+    |node| {
+        values::filled_list(node, "[\"https://app.example\"]", |item| {
+            let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
+            values::parsed(item, what, parse_origin)
+        })
+    },
     |it| texts(it),
 );
 
-/// Reads one origin as browsers send it, or [`Cors::ANY`].
-fn origin(node: Node) -> Option<String> {
-    let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
-    let text = values::fitting(node, what, is_origin)?;
-    if let Some(why) = never_sent(text) {
-        return node.refused(&format!("{why}; found \"{text}\""));
+/// Reads an origin as browsers send it (RFC 6454, section 6.2), or [`Cors::ANY`].
+fn parse_origin(text: &str) -> Result<String, &'static str> {
+    const FORM: &str =
+        "expected a site as browsers write it, such as \"https://app.example\", or \"*\"";
+    if text == Cors::ANY {
+        return Ok(text.to_owned());
     }
-    Some(text.to_owned())
-}
-
-/// Reason why no browser sends this origin, or `None` if browsers may send it.
-///
-/// The origin of a URL has a host and no default port (RFC 6454, section 6.2).
-fn never_sent(text: &str) -> Option<&'static str> {
-    let (scheme, host) = text.split_once("://")?;
-    if host.contains('*') {
-        return Some("sites are compared as a whole: name each, or write [\"*\"] for all");
+    let (scheme, authority) = text.split_once("://").ok_or(FORM)?;
+    let is_scheme = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '+' | '.' | '-');
+    let is_authority = |c: char| c.is_ascii_graphic() && !c.is_ascii_uppercase();
+    if !scheme.starts_with(|first: char| first.is_ascii_lowercase())
+        || !scheme.chars().all(is_scheme)
+        || !authority.chars().all(is_authority)
+        || authority.is_empty()
+        || authority.contains(['/', '?', '#', '@', '\\'])
+    {
+        return Err(FORM);
+    }
+    if authority.contains('*') {
+        return Err("sites are compared as a whole: name each, or write [\"*\"] for all");
     }
     // Colons within brackets belong to an IPv6 address.
-    let (host, port) = match host.rsplit_once(':') {
+    let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (host, None),
+        _ => (authority, None),
     };
     let is_port = |port: &str| {
-        port.parse::<NonZeroU16>()
-            .is_ok_and(|number| number.to_string() == port)
+        let number = port.parse::<NonZeroU16>();
+        number.is_ok_and(|number| number.to_string() == port)
     };
     let is_ipv6 = host.starts_with('[') && host.ends_with(']');
     if host.is_empty() || host.contains(':') && !is_ipv6 || !port.is_none_or(is_port) {
-        return Some("expected a host, and a port from 1 to 65535 if there is one");
+        return Err("expected a host, and a port from 1 to 65535 if there is one");
     }
     match (scheme, port) {
         ("http", Some("80")) | ("https", Some("443")) => {
-            Some("browsers leave out the default port of a scheme: remove it")
+            Err("browsers leave out the default port of a scheme: remove it")
         }
-        _ => None,
+        _ => Ok(text.to_owned()),
     }
-}
-
-/// Returns whether a text is an origin as browsers send it, or [`Cors::ANY`].
-fn is_origin(text: &str) -> bool {
-    let Some((scheme, host)) = text.split_once("://") else {
-        return text == Cors::ANY;
-    };
-    let is_scheme = |byte: u8| byte.is_ascii_lowercase() || b"0123456789+.-".contains(&byte);
-    let is_host = |byte: u8| {
-        byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && !b"/?#@\\".contains(&byte)
-    };
-    scheme.starts_with(|first: char| first.is_ascii_lowercase())
-        && scheme.bytes().all(is_scheme)
-        && !host.is_empty()
-        && host.bytes().all(is_host)
 }
 
 impl Cors {
@@ -101,19 +94,13 @@ impl Cors {
 pub(super) fn read(node: Node) -> Option<Cors> {
     let mut fields = Fields::of(node, "[routes.cors]".to_owned(), Cors::TABLE)?;
     let cors = Cors::read(&mut fields);
-    let origins = fields.right("origins");
-    let is_right = !fields.has_wrong();
-    fields.finish();
     let is_any = cors.allows_any();
-    let wrong = if is_any && cors.origins.len() > 1 {
-        "\"*\" means all sites; remove it, or the others"
-    } else if is_any && cors.credentials {
-        "browsers show no response with credentials where \"*\" is allowed; name the sites, or remove credentials"
-    } else {
-        return is_right.then_some(cors);
-    };
-    if let Some(origins) = origins {
-        origins.wrong(wrong);
-    }
-    None
+    let has_others = cors.origins.len() > 1;
+    fields.refuse_if(
+        is_any && has_others,
+        "origins",
+        "\"*\" means all sites; remove it, or the others",
+    );
+    fields.refuse_if(is_any && cors.credentials, "origins", "browsers show no response with credentials where \"*\" is allowed; name the sites, or remove credentials");
+    fields.finish().then_some(cors)
 }

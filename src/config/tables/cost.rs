@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use limit::{Cost, Rate};
 
+use super::limit::Zones;
 use super::prelude::*;
-use crate::{BackoffMode, Origin, Plan, RouteLimit, Settings, Zone};
+use crate::{BackoffMode, Origin, Plan, RouteLimit, Settings};
 
 pub(super) const FORM: Form = Form::OneOf(&[
     NUMBER.form,
@@ -28,11 +29,8 @@ const MAX: TypedField<Cost> = COST.required("20");
 const NAME: Kind<String> = kind(
     HEADER_NAME_FORM,
     |node| {
-        let name = values::text(node)?;
-        if !values::is_token(name) {
-            return node.expected("the name of a header field such as \"x-cost\"");
-        }
-        Some(name.to_ascii_lowercase())
+        let what = "the name of a header field such as \"x-cost\"";
+        values::fitting(node, what, values::is_token).map(str::to_ascii_lowercase)
     },
     shown,
 );
@@ -121,9 +119,9 @@ impl CostRule {
     pub fn max(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
-            Self::Header(of) => of.max,
-            Self::BodyPer(of) => of.max,
-            Self::Response(of) => of.max,
+            Self::Header(cost) => cost.max,
+            Self::BodyPer(cost) => cost.max,
+            Self::Response(cost) => cost.max,
             Self::Learned(learned) if learned.is_shadow => Cost::ONE,
             Self::Learned(learned) => learned.max,
         }
@@ -138,9 +136,9 @@ impl CostRule {
     pub fn usual(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
-            Self::Header(of) => of.default,
+            Self::Header(cost) => cost.default,
             Self::BodyPer(_) | Self::Learned(_) => Cost::ONE,
-            Self::Response(of) => of.estimate,
+            Self::Response(cost) => cost.estimate,
         }
     }
 
@@ -174,20 +172,8 @@ impl Default for CostRule {
 const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with header, body_per, \
                     response_header or learn, such as { header = \"x-cost\", default = 1, max = 20 }";
 
-type Reader = fn(Node) -> Option<CostRule>;
-
-/// Fields that select the form of the table, with the reader of each form.
-const CHOOSING: [(&str, Reader); 4] = [
-    ("header", |node| table(node).map(CostRule::Header)),
-    ("body_per", |node| table(node).map(CostRule::BodyPer)),
-    ("response_header", |node| {
-        table(node).map(CostRule::Response)
-    }),
-    ("learn", |node| table(node).map(CostRule::Learned)),
-];
-
 /// Reads one form of the table. `None` if a field is wrong.
-fn table<T: TableSettings>(node: Node) -> Option<T> {
+fn read_table<T: TableSettings>(node: Node) -> Option<T> {
     T::of_valid(Fields::of(node, "cost".to_owned(), T::TABLE)?)
 }
 
@@ -199,27 +185,32 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     if node.value.as_table().is_none() {
         return node.expected(FORM_IN_WORDS);
     }
-    let is_there = |(name, _): &&(&'static str, _)| node.field(name).is_some();
-    let mut chosen = CHOOSING.iter().filter(is_there);
-    let (Some((_, read)), None) = (chosen.next(), chosen.next()) else {
-        node.wrong(&format!(
-            "expected {FORM_IN_WORDS}; found a table with none or several of these"
-        ));
-        // The other fields are checked, too: they are costs in each form.
-        for field in ["max", "default", "estimate"] {
-            let _wrong_either_way = node.field(field).and_then(COST.read);
+    let forms = ["header", "body_per", "response_header", "learn"];
+    let mut given = forms.into_iter().filter(|name| node.field(name).is_some());
+    let rule = match (given.next(), given.next()) {
+        (Some("header"), None) => read_table(node).map(CostRule::Header),
+        (Some("body_per"), None) => read_table(node).map(CostRule::BodyPer),
+        (Some("response_header"), None) => read_table(node).map(CostRule::Response),
+        (Some("learn"), None) => read_table(node).map(CostRule::Learned),
+        _ => {
+            node.wrong(&format!(
+                "expected {FORM_IN_WORDS}; found a table with none or several of these"
+            ));
+            // The other fields are checked, too: they are costs in each form.
+            for field in ["max", "default", "estimate"] {
+                let _wrong_either_way = node.field(field).and_then(COST.read);
+            }
+            return None;
         }
-        return None;
     };
-    let rule = read(node);
     let above_max = match &rule {
-        Some(CostRule::Header(of)) if of.default > of.max => Some(("default", of.max)),
-        Some(CostRule::Response(of)) if of.estimate > of.max => Some(("estimate", of.max)),
+        Some(CostRule::Header(cost)) if cost.default > cost.max => Some(("default", cost.max)),
+        Some(CostRule::Response(cost)) if cost.estimate > cost.max => Some(("estimate", cost.max)),
         _ => None,
     };
-    if let Some((first, max)) = above_max {
+    if let Some((name, max)) = above_max {
         node.wrong(&format!(
-            "{first} is above max, which is {max}; raise max, or lower it"
+            "{name} is above max, which is {max}; raise max, or lower it"
         ));
     }
     rule
@@ -236,13 +227,13 @@ pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
 }
 
 /// Reports a problem if a limit would always reject the costliest requests.
-pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &[Option<Zone>]) {
+pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &Zones) {
     let max = rule.max();
     for RouteLimit { zone, limit } in limits {
-        let Some(zone) = zones.get(*zone).and_then(Option::as_ref) else {
+        let Some(zone) = zones.get(*zone) else {
             continue;
         };
-        let too_low = |rate: Rate, burst: u32, whose: String| {
+        let check_burst = |rate: Rate, burst: u32, for_plan: String| {
             if !rate.is_unlimited() && max.above_one() > burst {
                 let (name, most) = (&zone.name, u64::from(burst) + 1);
                 let raise = match zone.algorithm {
@@ -253,16 +244,16 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
                     _ => format!("raise its burst to at least {max}"),
                 };
                 node.wrong(&format!(
-                    "a request of cost {max} would never pass the limit in zone {name}{whose}, which takes {most} at once; {raise}, or lower the cost"
+                    "a request of cost {max} would never pass the limit in zone {name}{for_plan}, which takes {most} at once; {raise}, or lower the cost"
                 ));
             }
         };
-        too_low(zone.rate, limit.burst, String::new());
+        check_burst(zone.rate, limit.burst, String::new());
         let has_own = |plan: &&Plan| plan.burst.is_some() || plan.rate.is_some();
         for plan in zone.plans.iter().filter(has_own) {
-            let whose = format!(" for plan {}", plan.name);
+            let for_plan = format!(" for plan {}", plan.name);
             let rate = plan.rate.unwrap_or(zone.rate);
-            too_low(rate, plan.apply(*limit, zone.algorithm).burst, whose);
+            check_burst(rate, plan.apply(*limit, zone.algorithm).burst, for_plan);
         }
     }
 }
@@ -271,10 +262,10 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
 pub(super) fn shown_rule(rule: &CostRule, settings: &Settings) -> Option<Shown> {
     inline(match rule {
         CostRule::Fixed(cost) => return bare(cost),
-        CostRule::Header(of) => of.shown(settings),
-        CostRule::BodyPer(of) => of.shown(settings),
-        CostRule::Response(of) => of.shown(settings),
-        CostRule::Learned(of) => of.shown(settings),
+        CostRule::Header(cost) => cost.shown(settings),
+        CostRule::BodyPer(cost) => cost.shown(settings),
+        CostRule::Response(cost) => cost.shown(settings),
+        CostRule::Learned(cost) => cost.shown(settings),
     })
 }
 

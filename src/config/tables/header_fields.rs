@@ -9,7 +9,7 @@ use crate::spelling::is_same_field;
 
 /// Edits of a message's header fields: fields to set, and fields to remove.
 ///
-/// A field that is set replaces all fields of its name.
+/// A field that is set replaces all fields of its name. Each name occurs once, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldEdits(Vec<(String, FieldEdit)>);
 
@@ -23,11 +23,6 @@ pub enum FieldEdit {
 }
 
 impl FieldEdits {
-    /// Makes edits in the order in which they are written. Each name occurs once, ignoring case.
-    pub fn new(edits: Vec<(String, FieldEdit)>) -> Self {
-        Self(edits)
-    }
-
     /// Returns whether there are no edits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -79,7 +74,7 @@ fn shown(edits: &FieldEdits) -> Option<Shown> {
 }
 
 /// Reads a value with variables, such as `$remote_addr`.
-fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
+fn read_template(entry: Node, value: &str) -> Option<KeyTemplate> {
     match KeyTemplate::parse_value(value) {
         Ok(template) => note_claims(entry, &template).then_some(template),
         Err(wrong) => {
@@ -91,11 +86,11 @@ fn template(entry: Node, value: &str) -> Option<KeyTemplate> {
     }
 }
 
-/// Fields that only drip writes.
+/// Fields that the file may not edit, because drip writes or removes them.
 ///
 /// These are the fields about the connection and the framing of a message (RFC 9110, section
 /// 7.6.1), and the date, which drip adds where it is missing.
-const OWN: [&str; 11] = [
+const RESERVED: [&str; 11] = [
     "connection",
     "content-length",
     "date",
@@ -116,29 +111,29 @@ fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
     let mut is_right = true;
     for entry in entries {
         let name = entry.name;
-        let mut before = edits.iter();
-        if before.any(|(known, _)| is_same_field(known, name.as_bytes())) {
+        let mut earlier = edits.iter();
+        if earlier.any(|(known, _)| is_same_field(known, name.as_bytes())) {
             entry.wrong(
                 "this field is set twice, because case, - and _ make no difference; remove one",
             );
             is_right = false;
         }
-        match (is_field(entry, of_requests), edit(entry)) {
+        match (check_name(entry, of_requests), read_edit(entry)) {
             (true, Some(edit)) => edits.push((name.to_owned(), edit)),
             _ => is_right = false,
         }
     }
-    is_right.then(|| FieldEdits::new(edits))
+    is_right.then_some(FieldEdits(edits))
 }
 
 /// Returns whether a field of this name can be changed. Reports a problem if not.
-fn is_field(entry: Node, of_requests: bool) -> bool {
+fn check_name(entry: Node, of_requests: bool) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let wrong = if !values::is_token(entry.name) {
         NO_TOKEN
     } else if lower == "host" && of_requests {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
-    } else if OWN.contains(&&*lower) {
+    } else if RESERVED.contains(&&*lower) {
         "drip writes this field itself, or it belongs to one connection; remove it here"
     } else {
         return true;
@@ -148,9 +143,10 @@ fn is_field(entry: Node, of_requests: bool) -> bool {
 }
 
 /// Returns the reason why a field of this name cannot carry request ids, if there is one.
-pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
+pub(super) fn why_unfit_for_ids(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let is_taken = OWN.contains(&&*lower) || ["authorization", "cookie", "host"].contains(&&*lower);
+    let is_taken =
+        RESERVED.contains(&&*lower) || ["authorization", "cookie", "host"].contains(&&*lower);
     if !values::is_token(name) {
         Some(NO_TOKEN)
     } else if is_taken || lower.starts_with("x-forwarded-") {
@@ -160,10 +156,11 @@ pub(super) fn not_for_ids(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Message about a name that is not a token.
 const NO_TOKEN: &str = "the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~";
 
 /// Reads one edit: a value to set, or `false` to remove the field.
-fn edit(entry: Node) -> Option<FieldEdit> {
+fn read_edit(entry: Node) -> Option<FieldEdit> {
     if let DeValue::Boolean(false) = entry.value {
         return Some(FieldEdit::Remove);
     }
@@ -181,5 +178,5 @@ fn edit(entry: Node) -> Option<FieldEdit> {
             "a value has no line breaks or other control characters, and no blanks around it",
         );
     }
-    template(entry, value).map(FieldEdit::Set)
+    read_template(entry, value).map(FieldEdit::Set)
 }

@@ -105,22 +105,13 @@ pub(crate) const TIMEOUT: Kind<Duration> = Kind {
 
 pub(crate) const TIMEOUT_OR_NONE: Kind<Option<Duration>> = Kind {
     form: TIMEOUT_OR_NONE_FORM,
-    read: |node| {
-        if node.value.as_str() == Some("none") {
-            return Some(None);
-        }
-        values::duration_beside_none(node)?;
-        values::timeout(node).map(Some)
-    },
+    read: |node| values::none_or(node, values::timeout),
     ..DURATION_OR_NONE
 };
 
 pub(crate) const DURATION_OR_NONE: Kind<Option<Duration>> = kind(
     DURATION_OR_NONE_FORM,
-    |node| match node.value.as_str() {
-        Some("none") => Some(None),
-        _ => values::duration_beside_none(node).map(Some),
-    },
+    |node| values::none_or(node, values::duration),
     |it| shown(&it.map_or("none".to_owned(), show_duration)),
 );
 
@@ -129,11 +120,8 @@ pub(crate) const RATE: Kind<Rate> = kind(RATE_FORM, values::rate_or_unlimited, s
 
 pub(crate) const RATE_OR_NONE: Kind<Option<Rate>> = kind(
     RATE_FORM,
-    |node| {
-        let rate = values::rate_or_unlimited(node)?;
-        Some(Some(rate).filter(|rate| !rate.is_unlimited()))
-    },
-    |it| shown(&it.map_or("none".to_owned(), |rate| rate.to_string())),
+    |node| Some(Some((RATE.read)(node)?).filter(|rate| !rate.is_unlimited())),
+    |it| shown(&it.unwrap_or(Rate::UNLIMITED)),
 );
 
 /// Size; 0 stands for none.
@@ -231,13 +219,13 @@ macro_rules! words {
     (
         $(#[$meta:meta])*
         $vis:vis enum $Name:ident {
-            $( $(#[$of_word:meta])* $Word:ident = $word:literal, )+
+            $( $(#[$word_meta:meta])* $Word:ident = $word:literal, )+
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $Name {
-            $( $(#[$of_word])* $Word, )+
+            $( $(#[$word_meta])* $Word, )+
         }
 
         impl $crate::tables::kinds::Words for $Name {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use limit::{Algorithm, Cost, Delay, Limit};
+use limit::{Cost, Delay, Limit};
 
 use super::names::index;
 use super::prelude::*;
@@ -12,7 +12,7 @@ pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
 
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
 /// Capacity of a token bucket: the number of requests that pass at once.
-const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
+pub(super) const CAPACITY: Kind<u32> = whole::<_, 1, U32>();
 const IN_FLIGHT: Kind<NonZeroU32> = whole::<_, 1, U32>();
 
 table! {
@@ -52,7 +52,7 @@ pub struct RouteLimit {
 }
 
 impl RouteLimit {
-    /// Returns the limit for a request of this cost, if the cost is known.
+    /// Returns the limit for a request of this cost. `None`: its own cost stays.
     pub fn costing(self, cost: Option<Cost>) -> Self {
         let cost = cost.unwrap_or(self.limit.cost);
         let limit = Limit { cost, ..self.limit };
@@ -62,7 +62,7 @@ impl RouteLimit {
 
 /// Shows the limits.
 pub(super) fn shown(limits: &[RouteLimit], zones: &[Zone]) -> Option<Shown> {
-    let limits = limits.iter().map(|limit| show_limit(*limit, zones));
+    let limits = limits.iter().map(|limit| shown_limit(*limit, zones));
     bare(&toml_list(limits))
 }
 
@@ -73,52 +73,63 @@ pub(crate) struct Zones<'a> {
     pub(crate) zones: &'a [Option<Zone>],
 }
 
+impl<'a> Zones<'a> {
+    /// Returns the zone with this index, if it has no problem.
+    pub(crate) fn get(&self, index: usize) -> Option<&'a Zone> {
+        self.zones.get(index)?.as_ref()
+    }
+
+    /// Reads the field `zone` of a limit. Returns the index of the zone.
+    fn read(&self, fields: &mut Fields) -> Option<usize> {
+        fields.required("zone", |node| index(node, "zones", self.names))
+    }
+}
+
 /// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.
 pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     let items = node.items_or("a list such as [{ zone = \"per_client\", burst = 20 }]")?;
-    let mut taken = Vec::new();
+    let mut seen = Vec::new();
     let mut limits = Vec::new();
     for item in items {
         let fields = Fields::of(item, "this limit".to_owned(), LIMIT);
-        let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
-        if let Some(zone) = zone.filter(|zone| taken.contains(zone)) {
-            let name = zones.names[zone];
+        let (index, limit) = fields.map_or((None, None), |fields| read_limit(fields, zones));
+        if let Some(index) = index.filter(|index| seen.contains(index)) {
+            let name = zones.names[index];
             item.wrong(&format!(
                 "zone {name} limits this route already; remove one"
             ));
         }
-        taken.extend(zone);
-        let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
-        if let (Some(known), Some(limit)) = (known, &limit)
-            && known.limits_no_rate()
+        seen.extend(index);
+        if let (Some(zone), Some(limit)) = (index.and_then(|index| zones.get(index)), &limit)
+            && zone.limits_no_rate()
             && limit.in_flight.is_none()
         {
             item.wrong(&format!(
                 "zone {} has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it",
-                known.name
+                zone.name
             ));
         }
-        let limit = zone.zip(limit);
+        let limit = index.zip(limit);
         limits.push(limit.map(|(zone, limit)| RouteLimit { zone, limit }));
     }
     limits.into_iter().collect()
 }
 
 /// Reads one limit. Returns the index of its zone, and its values.
-fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
-    let zone = fields.required("zone", |node| index(node, "zones", zones.names));
-    let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
-    let burst = burst(&mut fields, known);
-    let limit = match known {
-        Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, burst),
-        known => queued(&mut fields, known, burst),
+fn read_limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
+    let index = zones.read(&mut fields);
+    let zone = index.and_then(|index| zones.get(index));
+    let burst = read_burst(&mut fields, zone);
+    let limit = match zone {
+        Some(zone) if !zone.algorithm.queues() => read_unqueued(&mut fields, zone, burst),
+        zone => read_queued(&mut fields, zone, burst),
     };
     fields.finish();
-    (zone, limit)
+    (index, limit)
 }
 
 /// Reads a limit of a zone with a queue. `zone`: `None` if it has problems.
-fn queued(fields: &mut Fields, zone: Option<&Zone>, burst: Option<u32>) -> Option<Limit> {
+fn read_queued(fields: &mut Fields, zone: Option<&Zone>, burst: Option<u32>) -> Option<Limit> {
     let [delay_node, nodelay_node, in_flight_node] =
         ["delay", "nodelay", "in_flight"].map(|name| fields.get(name));
     let delay = delay_node.map_or(Some(0), COUNT.read);
@@ -154,12 +165,13 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>, burst: Option<u32>) -> Optio
         burst: burst?,
         delay: if nodelay { Delay::Never } else { above },
         in_flight: in_flight?,
-        ..at_once(0)
+        ..without_queue(0)
     })
 }
 
 /// Reads a limit of a zone whose algorithm accepts or rejects a request at once.
-fn metered(fields: &mut Fields, algorithm: Algorithm, burst: Option<u32>) -> Option<Limit> {
+fn read_unqueued(fields: &mut Fields, zone: &Zone, burst: Option<u32>) -> Option<Limit> {
+    let algorithm = zone.algorithm;
     for name in ["delay", "nodelay", "in_flight"] {
         if let Some(node) = fields.get(name) {
             node.wrong(&format!(
@@ -167,19 +179,20 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, burst: Option<u32>) -> Opt
             ));
         }
     }
-    burst.map(at_once)
+    burst.map(without_queue)
 }
 
 /// Reads `burst` of a limit. `zone`: `None` if it has problems.
 ///
 /// Without a queue, the result is the number of requests that pass at once, minus one.
-fn burst(fields: &mut Fields, zone: Option<&Zone>) -> Option<u32> {
+fn read_burst(fields: &mut Fields, zone: Option<&Zone>) -> Option<u32> {
+    let node = fields.get("burst");
     let Some(zone) = zone.filter(|zone| !zone.algorithm.queues()) else {
-        return fields.optional("burst", 0, COUNT.read);
+        return node.map_or(Some(0), COUNT.read);
     };
     let (algorithm, rate) = (zone.algorithm, zone.rate);
-    let most = if algorithm.has_windows() {
-        if let Some(node) = fields.get("burst") {
+    let capacity = if algorithm.has_windows() {
+        if let Some(node) = node {
             node.wrong(&format!(
                 "the zone counts by {algorithm}, which allows the {} requests of its rate in each period and no burst; remove burst",
                 rate.count()
@@ -187,14 +200,16 @@ fn burst(fields: &mut Fields, zone: Option<&Zone>) -> Option<u32> {
         }
         rate.whole_count()
     } else {
-        let capacity = fields.optional("burst", None, |node| (CAPACITY.read)(node).map(Some))?;
-        capacity.or(rate.whole_count())
+        match node {
+            Some(node) => Some((CAPACITY.read)(node)?),
+            None => rate.whole_count(),
+        }
     };
-    Some(most.unwrap_or(1).saturating_sub(1))
+    Some(capacity.unwrap_or(1).saturating_sub(1))
 }
 
 /// Returns a limit without a queue and without a bound on requests in flight.
-fn at_once(burst: u32) -> Limit {
+fn without_queue(burst: u32) -> Limit {
     Limit {
         burst,
         ..Limit::unlimited(Delay::Never, Cost::ONE)
@@ -204,19 +219,19 @@ fn at_once(burst: u32) -> Limit {
 /// Reads `draw` of a waiting room: a limit without a queue.
 pub(super) fn read_draw(node: Node, zones: &Zones) -> Option<RouteLimit> {
     let mut fields = Fields::of(node, "draw".to_owned(), DRAW)?;
-    let zone = fields.required("zone", |node| index(node, "zones", zones.names));
-    let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
-    let burst = burst(&mut fields, known);
+    let index = zones.read(&mut fields);
+    let zone = index.and_then(|index| zones.get(index));
+    let burst = read_burst(&mut fields, zone);
     fields.finish();
-    if let Some(known) = known.filter(|zone| zone.limits_no_rate()) {
+    if let Some(zone) = zone.filter(|zone| zone.limits_no_rate()) {
         node.wrong(&format!(
             "zone {} has no rate, so drawing would not be limited; name a zone that has one, or write draw = \"none\"",
-            known.name
+            zone.name
         ));
     }
     Some(RouteLimit {
-        zone: zone?,
-        limit: at_once(burst?),
+        zone: index?,
+        limit: without_queue(burst?),
     })
 }
 
@@ -226,7 +241,7 @@ pub(super) fn shown_draw(draw: RouteLimit, zones: &[Zone]) -> Option<Shown> {
 }
 
 /// Returns one limit as TOML.
-fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
+fn shown_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     let zone = &zones[limit.zone];
     let delay = match limit.limit.delay {
         _ if !zone.algorithm.queues() || zone.limits_no_rate() => String::new(),

@@ -41,7 +41,7 @@ const COLLECTOR: Kind<Option<Uri>> = kind(
     Form::Like("off|http://[^?@/]+(/[^?]*)?"),
     |node| match node.value.as_str() {
         Some("off") => Some(None),
-        text => collector(&node, text).map(Some),
+        text => read_collector(node, text.unwrap_or_default()).map(Some),
     },
     |it| match it {
         Some(url) => shown(url),
@@ -49,17 +49,15 @@ const COLLECTOR: Kind<Option<Uri>> = kind(
     },
 );
 
-fn collector(node: &Node, text: Option<&str>) -> Option<Uri> {
-    let url = text.and_then(|text| text.parse::<Uri>().ok());
-    let url = url.filter(|url| {
-        let is_http = url.scheme_str() == Some("http");
+/// Reads the URL of a collector: over HTTP, without a user and a query.
+fn read_collector(node: Node, text: &str) -> Option<Uri> {
+    let url = text.parse::<Uri>().ok().filter(|url| {
         let has_user = url.authority().is_some_and(|it| it.as_str().contains('@'));
         let has_host = url.host().is_some_and(|host| !host.is_empty());
-        is_http && has_host && !has_user && url.query().is_none()
+        url.scheme_str() == Some("http") && has_host && !has_user && url.query().is_none()
     });
-    let url = url.or_else(|| {
-        node.expected("the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"")
-    })?;
+    let what = "the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"";
+    let url = url.or_else(|| node.expected(what))?;
     if cfg!(not(feature = "otlp")) {
         return node.refused(
             "this build of drip sends no spans; build one that does with \

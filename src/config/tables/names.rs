@@ -8,28 +8,31 @@ use crate::suggest::nearest;
 
 /// Reads the entries of a table of named items, such as `[origins]`.
 ///
-/// The result has an entry for each item, `None` for a wrong one. So a route that uses a wrong item
-/// is not reported too.
+/// The result has `None` for a wrong item. So a route that uses a wrong item is not reported, too.
 pub(crate) fn named<'r, T>(
     table: &str,
-    all: Table,
+    known: Table,
     entries: &[Node<'r>],
     mut read: impl FnMut(Fields<'r>, String) -> Option<T>,
 ) -> Vec<Option<T>> {
-    let things = entries.iter().map(|entry| {
+    let items = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
         check_name(*entry);
-        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
+        read(
+            Fields::of(*entry, format!("[{table}.{name}]"), known)?,
+            name,
+        )
     });
-    things.collect()
+    items.collect()
 }
 
 /// Returns whether a text can be the name of an origin, a zone or a plan.
 pub(crate) fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    !text.is_empty() && text.chars().all(fits)
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    !text.is_empty() && text.chars().all(is_part)
 }
 
+/// Message about a text that [`is_name`] refuses.
 pub(crate) const NO_NAME: &str = "a name is made of letters, digits, _, - and .";
 
 /// Reports a problem if the name of this entry is not valid.
@@ -54,14 +57,14 @@ pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
     let index = names.iter().position(|known| *known == name);
     if index.is_none() {
-        let known = match (nearest(name, names), names) {
+        let hint = match (nearest(name, names), names) {
             (_, []) => format!("the file has none; add [{table}.{name}]"),
             (Some(near), [_, _, ..]) => {
                 format!("did you mean \"{near}\"? The file has {}", list(names))
             }
             _ => meant(name, names, "the file has"),
         };
-        node.missing(&format!("there is no [{table}.{name}]; {known}"));
+        node.missing(&format!("there is no [{table}.{name}]; {hint}"));
     }
     index
 }

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan_keys::{MAX_WRONG, lines_of, values_of};
+use super::plan_keys::{MAX_FILE_SIZE, MAX_WRONG, values_of};
 use super::prelude::*;
 use crate::{FileKind, Networks, Peers};
 
 pub(super) const NETWORK_LIST: Kind<Networks> = kind(
     Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),
     |node| {
-        let of = values::NETWORK;
-        let (list, file) = read(node, "[\"192.0.2.0/24\"]", "partners.txt", of)?;
+        let example = "[\"192.0.2.0/24\"]";
+        let (list, file) = read(node, example, "partners.txt", values::NETWORK)?;
         if file.is_none() && list.is_empty() {
-            values::filled(node, "[\"192.0.2.0/24\"]");
+            values::filled(node, example);
         }
         Some(Networks { list, file })
     },
@@ -51,22 +51,22 @@ table! {
 /// Reads a list, or the name of a file with the list. Messages show the examples.
 fn read<T: PartialEq>(
     node: Node,
-    list: &str,
-    file: &str,
-    of: values::Pattern<T>,
+    list_example: &str,
+    file_example: &str,
+    pattern: values::Pattern<T>,
 ) -> Option<(Vec<T>, Option<PathBuf>)> {
     if node.value.as_table().is_some() {
         let mut fields = Fields::of(node, format!("the table {}", node.name), FILE)?;
-        let found = fields.required("file", |node| of_file(node, of));
+        let found = fields.required("file", |node| read_file(node, pattern));
         fields.finish();
         return found.map(|(list, file)| (list, Some(file)));
     }
     if node.items().is_none() {
         return node.expected(&format!(
-            "a list such as {list}, or {{ file = \"{file}\" }}"
+            "a list such as {list_example}, or {{ file = \"{file_example}\" }}"
         ));
     }
-    let list = values::list(node, list, |item| values::pattern(item, of))?;
+    let list = values::list(node, list_example, |item| values::pattern(item, pattern))?;
     Some((list, None))
 }
 
@@ -78,20 +78,22 @@ fn shown_file(file: &Path) -> Option<Shown> {
 /// Reads a file with one network per line, and returns its path.
 ///
 /// Blanks, empty lines and comments are skipped.
-fn of_file<T>(node: Node, of: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
+fn read_file<T>(node: Node, pattern: values::Pattern<T>) -> Option<(Vec<T>, PathBuf)> {
     let what = "the name of a file such as \"partners.txt\"";
     let path = values::named_file(node, FileKind::Networks, what)?;
     let name = values::text(node)?;
-    let text = lines_of(node, &path)?;
-    let ((expected, parse), mut list, mut wrong) = (of, Vec::new(), 0);
-    for (number, line) in values_of(&text) {
-        match str::from_utf8(line).ok().and_then(parse) {
+    let text = values::content(node, &path, MAX_FILE_SIZE, "")?;
+    let (expected, parse) = pattern;
+    let mut list = Vec::new();
+    let mut wrong = 0;
+    for (line, value) in values_of(&text) {
+        match str::from_utf8(value).ok().and_then(parse) {
             Some(network) => list.push(network),
             None if wrong < MAX_WRONG => {
-                let found = String::from_utf8_lossy(&line[..line.len().min(60)]);
+                let found = String::from_utf8_lossy(&value[..value.len().min(60)]);
                 let found = toml_string(&found);
                 node.wrong(&format!(
-                    "{name}, line {number}: expected {expected}; found {found}"
+                    "{name}, line {line}: expected {expected}; found {found}"
                 ));
                 wrong += 1;
             }

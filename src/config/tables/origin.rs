@@ -147,12 +147,12 @@ const MAX_CLASSES: usize = 8;
 
 const CLASSES_FORM: Form = Form::FewByName(NAME, &WEIGHT.form, [1, MAX_CLASSES]);
 
-const CLASSES: Kind<Vec<Class>> = kind(CLASSES_FORM, classes, |it| {
+const CLASSES: Kind<Vec<Class>> = kind(CLASSES_FORM, read_classes, |it| {
     let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));
     (!it.is_empty()).then(|| Shown::Table(it.iter().filter_map(row).collect()))
 });
 
-const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), host, |it| {
+const HOST: Kind<HostRule> = kind(Form::Like("[0-9A-Za-z._:\\[\\]-]+"), read_host, |it| {
     shown(match it {
         HostRule::Preserve => "preserve",
         HostRule::Origin => "origin",
@@ -171,11 +171,11 @@ pub(crate) fn read(entries: &[Node], zones: Zones, has_state: bool) -> Vec<Optio
         origin.share = share.and_then(|node| index(node, "zones", zones.names));
         origin.tls = origin_tls::read(&mut fields, &origin.servers);
         origin.backoff = fields.table("backoff", Backoff::TABLE).map(Backoff::of);
-        let table = fields.table("health", Health::TABLE);
-        let health = table.zip(fields.value("health"));
+        let health = fields.table("health", Health::TABLE);
+        let health = health.zip(fields.value("health"));
         origin.health = health.map(|(table, node)| health::read(table, node));
-        let table = fields.table("room", Room::TABLE);
-        let room = table.zip(fields.value("room"));
+        let room = fields.table("room", Room::TABLE);
+        let room = room.zip(fields.value("room"));
         origin.room = room.map(|(table, node)| room::read(table, node, &zones, has_state));
         check(&mut fields, &origin);
         fields.finish();
@@ -185,7 +185,7 @@ pub(crate) fn read(entries: &[Node], zones: Zones, has_state: bool) -> Vec<Optio
 
 /// Reports values that do not fit together.
 fn check(fields: &mut Fields, origin: &Origin) {
-    fields.lacks("lease", "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease");
+    fields.add_hint("lease", "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease");
     let nobody_waits = origin.queue_timeout.is_zero();
     if let Some(node) = fields.right("store")
         && origin.store == StoreKind::Redis
@@ -195,8 +195,8 @@ fn check(fields: &mut Fields, origin: &Origin) {
             None if origin.max_in_flight.is_some() => {}
             None => node.wrong("gateways share rate and max_in_flight of an origin; give it one of them, such as rate = \"200r/s\", or remove store"),
             Some(rate) => {
-                if let Err(unkept) = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()) {
-                    node.wrong(unkept);
+                if let Err(problem) = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()) {
+                    node.wrong(problem);
                 }
             }
         }
@@ -204,13 +204,14 @@ fn check(fields: &mut Fields, origin: &Origin) {
             node.wrong("a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store");
         }
     }
-    if let Some(node) = fields.right("resolve")
-        && origin.resolve == Resolve::Each
+    let resolves_nothing = origin.resolve == Resolve::Each
         && !fields.is_wrong("servers")
-        && origin.names_to_resolve().next().is_none()
-    {
-        node.wrong("no server of this origin has a name for a host; remove resolve");
-    }
+        && origin.names_to_resolve().next().is_none();
+    fields.refuse_if(
+        resolves_nothing,
+        "resolve",
+        "no server of this origin has a name for a host; remove resolve",
+    );
     if let Some(node) = fields.value("health").and_then(|node| node.field("grpc")) {
         let speaks_http2 =
             |url: &ServerUrl| url.is_h2c() || url.is_encrypted() && origin.http2 == Http2::Auto;
@@ -221,29 +222,28 @@ fn check(fields: &mut Fields, origin: &Origin) {
             ));
         }
     }
-    if let Some(node) = fields.right("gateways")
-        && origin.store == StoreKind::Memory
-        && !fields.is_wrong("store")
-    {
-        node.wrong("only gateways that share the gate are counted; add store = \"redis\", or remove gateways");
-    }
-    if let Some(node) = fields.right("hold")
-        && !origin.hold.is_zero()
-        && nobody_waits
-    {
-        node.wrong("no request waits while queue_timeout is \"0\"; raise it, or remove hold");
-    }
+    let is_alone = origin.store == StoreKind::Memory && !fields.is_wrong("store");
+    fields.refuse_if(
+        is_alone,
+        "gateways",
+        "only gateways that share the gate are counted; add store = \"redis\", or remove gateways",
+    );
+    fields.refuse_if(
+        origin.holds() && nobody_waits,
+        "hold",
+        "no request waits while queue_timeout is \"0\"; raise it, or remove hold",
+    );
 }
 
 /// Reads `[origins.NAME.classes]`.
-fn classes(node: Node) -> Option<Vec<Class>> {
+fn read_classes(node: Node) -> Option<Vec<Class>> {
     const WHAT: &str = "a table of weights such as { interactive = 8, batch = 1 }";
     let entries = node.entries_or(WHAT)?;
     if entries.is_empty() {
         node.wrong(&format!("the table is empty; write {WHAT}, or remove it"));
     }
     values::is_too_long(node, MAX_CLASSES, entries.len(), "classes");
-    let class = |entry: &Node| {
+    let read_class = |entry: &Node| {
         check_name(*entry);
         let weight = (WEIGHT.read)(*entry)?;
         Some(Class {
@@ -252,11 +252,11 @@ fn classes(node: Node) -> Option<Vec<Class>> {
         })
     };
     // Reads all of them first, so that one wrong class hides no other.
-    let classes: Vec<Option<Class>> = entries.iter().map(class).collect();
+    let classes: Vec<Option<Class>> = entries.iter().map(read_class).collect();
     classes.into_iter().collect()
 }
 
-fn host(node: Node) -> Option<HostRule> {
+fn read_host(node: Node) -> Option<HostRule> {
     const WHAT: &str = "\"preserve\", \"origin\", or a host name such as \"app.internal\"";
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     match node.value.as_str() {
@@ -285,22 +285,22 @@ impl Origin {
         if self.resolve == Resolve::Any {
             return origin;
         }
-        let of = |server: &OriginServer| -> Vec<OriginServer> {
-            let found = server.url.name().and_then(|name| addresses.get(name));
-            let Some(found) = found.filter(|found| !found.is_empty()) else {
+        let servers_of = |server: &OriginServer| -> Vec<OriginServer> {
+            let known = server.url.name().and_then(|name| addresses.get(name));
+            let Some(known) = known.filter(|known| !known.is_empty()) else {
                 return vec![server.clone()];
             };
-            let at = |address: &IpAddr| OriginServer {
+            let server_at = |address: &IpAddr| OriginServer {
                 url: server.url.at(*address),
                 ..server.clone()
             };
-            found.iter().map(at).collect()
+            known.iter().map(server_at).collect()
         };
-        origin.servers = self.servers.iter().flat_map(of).collect();
+        origin.servers = self.servers.iter().flat_map(servers_of).collect();
         origin
     }
 
-    /// Returns the limits for the reuse of its connections.
+    /// Returns the limits for the reuse of the origin's connections.
     pub fn reuse_limits(&self) -> ReuseLimits {
         ReuseLimits {
             idle: self.keep_alive_timeout,
@@ -309,7 +309,7 @@ impl Origin {
         }
     }
 
-    /// Returns the limits of its gate; `None` if it has no gate.
+    /// Returns the limits of the origin's gate; `None` if there is no gate.
     pub fn gate(&self) -> Option<GateLimits> {
         let has_gate = self.is_limited() || self.holds();
         has_gate.then(|| GateLimits {
@@ -320,7 +320,7 @@ impl Origin {
         })
     }
 
-    /// Returns the limits of its gate while the origin is reachable; `None` if there are none.
+    /// Returns the gate's limits while the origin is reachable; `None` if there are none.
     pub fn gate_limits(&self) -> Option<GateLimits> {
         self.gate().filter(|_| self.is_limited())
     }
@@ -355,10 +355,11 @@ impl Origin {
 
     /// Returns the maximum number of requests in flight at the origin; `None`: no limit.
     ///
-    /// The result is `max_in_flight`, or the sum of its servers' limits if that is less.
+    /// The result is `max_in_flight`, or the sum of the servers' limits if that is less.
     pub fn permits(&self) -> Option<NonZeroUsize> {
-        let mut servers = self.servers.iter().map(|server| server.max_in_flight);
-        let sum = servers.try_fold(0, |sum: usize, most| Some(sum.saturating_add(most?.get())));
+        let mut limits = self.servers.iter().map(|server| server.max_in_flight);
+        // Unlimited if any server is.
+        let sum = limits.try_fold(0, |sum: usize, max| Some(sum.saturating_add(max?.get())));
         let sum = sum.and_then(NonZeroUsize::new);
         self.max_in_flight.into_iter().chain(sum).min()
     }

@@ -29,16 +29,16 @@ const URL: Kind<ServerUrl> = kind(url::FORM, url::read, shown);
 const FORM: Form = Form::OneOf(&[url::FORM, Form::Table(OriginServer::TABLE)]);
 
 pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::List(&FORM, 1), read, |it| {
-    bare(&toml_list(it.iter().map(text)))
+    bare(&toml_list(it.iter().map(shown_server)))
 });
 
 fn read(node: Node) -> Option<Vec<OriginServer>> {
     let mut servers: Vec<Option<OriginServer>> = Vec::new();
     for item in values::filled(node, EXAMPLE)? {
-        let server = entry(item);
-        let mut before = servers.iter().flatten();
+        let server = read_server(item);
+        let mut earlier = servers.iter().flatten();
         if let Some(server) = &server
-            && before.any(|known| known.url == server.url)
+            && earlier.any(|other| other.url == server.url)
         {
             let url = item.field("url").unwrap_or(item);
             url.report_as_is(&format!("{} is listed twice; remove one", url.found()));
@@ -53,7 +53,7 @@ fn read(node: Node) -> Option<Vec<OriginServer>> {
 }
 
 /// Reads a server, written as its URL or as a table.
-fn entry(node: Node) -> Option<OriginServer> {
+fn read_server(node: Node) -> Option<OriginServer> {
     if node.value.as_table().is_none() {
         return url::read(node).map(OriginServer::of);
     }
@@ -62,21 +62,21 @@ fn entry(node: Node) -> Option<OriginServer> {
 }
 
 /// Returns a server as TOML: only its URL, if all other fields have their defaults.
-fn text(server: &OriginServer) -> String {
+fn shown_server(server: &OriginServer) -> String {
     let url = toml_text(&server.to_string());
     if server.is_plain() {
         return url;
     }
-    let most = server.max_in_flight.map_or(0, NonZeroUsize::get);
+    let (weight, backup) = (server.weight, server.backup);
+    let max_in_flight = server.max_in_flight.map_or(0, NonZeroUsize::get);
     format!(
-        "{{ url = {url}, weight = {}, backup = {}, max_in_flight = {most} }}",
-        server.weight, server.backup
+        "{{ url = {url}, weight = {weight}, backup = {backup}, max_in_flight = {max_in_flight} }}"
     )
 }
 
 impl OriginServer {
-    /// Returns a server with a URL and defaults.
-    pub fn of(url: ServerUrl) -> Self {
+    /// Returns a server that has only its URL.
+    fn of(url: ServerUrl) -> Self {
         Self {
             url,
             weight: 1,

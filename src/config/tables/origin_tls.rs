@@ -47,7 +47,7 @@ pub struct ClientIdentity {
 }
 
 /// Maximum size of a file, in bytes.
-const LARGEST: u64 = 32 << 20;
+const MAX_FILE_SIZE: u64 = 32 << 20;
 
 /// Reads the fields of an origin with these servers. A wrong field counts as missing.
 pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
@@ -65,7 +65,7 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
     OriginTls {
         authorities: ca.and_then(|node| authorities(node, FileKind::OriginTls)),
         identity: match (certificate, key) {
-            (Some(certificate), Some(key)) => identity(certificate, key),
+            (Some(certificate), Some(key)) => read_identity(certificate, key),
             (Some(node), None) => {
                 node.refused_as_is("a certificate needs its key; add client_key = \"client.key\"")
             }
@@ -74,7 +74,7 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
             }
             (None, None) => None,
         },
-        server_name: name.and_then(server_name),
+        server_name: name.and_then(read_server_name),
     }
 }
 
@@ -96,34 +96,36 @@ pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
 }
 
 /// Reads the gateway's certificate and its key, and checks that they match.
-fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
-    let chain = read_file(certificate, FileKind::OriginTls, "client.pem");
-    let key = read_file(key_node, FileKind::OriginTls, "client.key");
-    let (certificate_file, chain) = chain?;
-    let (key_file, key) = key?;
-    let chain = certificates(certificate, &certificate_file, &chain);
-    let key = PrivateKeyDer::from_pem_slice(&key).ok();
-    if key.is_none() {
-        let file = key_node.shown(&key_file);
-        key_node.report_as_is(&format!("{file} has no private key in PEM"));
-    }
+fn read_identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
+    // Reads both files first, so that one problem does not hide the other.
+    let chain_pem = read_file(certificate, FileKind::OriginTls, "client.pem");
+    let key_pem = read_file(key_node, FileKind::OriginTls, "client.key");
+    let (certificate_file, chain_pem) = chain_pem?;
+    let (key_file, key_pem) = key_pem?;
+    let (shown_chain, shown_key) = (
+        certificate.shown(&certificate_file),
+        key_node.shown(&key_file),
+    );
+    let chain = certificates(certificate, &certificate_file, &chain_pem);
+    let key = PrivateKeyDer::from_pem_slice(&key_pem).ok();
+    let key =
+        key.or_else(|| key_node.refused_as_is(&format!("{shown_key} has no private key in PEM")));
     let chain = chain?;
-    if let Some(what) = chain.first().and_then(unfit) {
-        let file = certificate.shown(&certificate_file);
-        return certificate.refused_as_is(&format!("{file}: {what}"));
+    if let Some(problem) = chain.first().and_then(unfit) {
+        return certificate.refused_as_is(&format!("{shown_chain}: {problem}"));
     }
     let key = key?;
     let provider = ring::default_provider();
-    let fits = provider.key_provider.load_private_key(key.clone_key());
-    let fits = fits.and_then(|key| CertifiedKey::new(chain.clone(), key).keys_match());
-    if let Err(error) = fits {
-        let key = key_node.shown(&key_file);
-        let certificate = certificate.shown(&certificate_file);
-        return key_node.refused_as_is(&format!("{key} is not the key of {certificate}: {error}"));
+    let signing_key = provider.key_provider.load_private_key(key.clone_key());
+    let result = signing_key.and_then(|it| CertifiedKey::new(chain.clone(), it).keys_match());
+    if let Err(error) = result {
+        return key_node.refused_as_is(&format!(
+            "{shown_key} is not the key of {shown_chain}: {error}"
+        ));
     }
     let validity = chain.first().and_then(|own| validity(own));
-    if let Some(what) = validity.and_then(|it| it.warning(unix_now())) {
-        certificate.warn(&format!("the certificate {what}"));
+    if let Some(doubt) = validity.and_then(|it| it.warning(unix_now())) {
+        certificate.warn(&format!("the certificate {doubt}"));
     }
     Some(ClientIdentity {
         validity,
@@ -137,7 +139,7 @@ fn identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
 fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<u8>)> {
     let what = format!("the name of a PEM file such as \"{example}\"");
     let path = values::named_file(node, kind, &what)?;
-    let pem = values::content(node, &path, LARGEST, "")?;
+    let pem = values::content(node, &path, MAX_FILE_SIZE, "")?;
     Some((path, pem))
 }
 
@@ -152,7 +154,7 @@ fn certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDe
     node.refused_as_is(&format!("{}: {wrong}", node.shown(file)))
 }
 
-fn server_name(node: Node) -> Option<ServerName<'static>> {
+fn read_server_name(node: Node) -> Option<ServerName<'static>> {
     let text = node.value.as_str();
     let name = text.and_then(|text| ServerName::try_from(text.to_owned()).ok());
     name.or_else(|| node.expected("a name or an address such as \"app.internal\""))

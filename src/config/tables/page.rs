@@ -7,14 +7,14 @@ use super::prelude::*;
 use crate::{FileKind, Media, Page, PageChoice, PageContent, Pages, Route, Statuses};
 
 /// Maximum size of a file, in bytes.
-const LARGEST: u64 = 256 * 1024;
+const MAX_FILE_SIZE: u64 = 256 * 1024;
 
 pub(super) const PAGES: Kind<Pages> = kind(
     Form::ByName(
         "[45]([0-9][0-9]|xx)",
         &Form::OneOf(&[NOT_EMPTY_FORM, Form::Table(BY_ACCEPT)]),
     ),
-    pages,
+    read_pages,
     |it| {
         let mut pages = it.iter().peekable();
         pages.peek()?;
@@ -67,7 +67,7 @@ fn name_of(page: &Page) -> String {
 }
 
 /// Reads the pages of a route, by status.
-fn pages(node: Node) -> Option<Pages> {
+fn read_pages(node: Node) -> Option<Pages> {
     let entries =
         node.entries_or("a table such as { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }")?;
     let (count, mut pages) = (entries.len(), Vec::new());
@@ -77,7 +77,7 @@ fn pages(node: Node) -> Option<Pages> {
             it.to_string() == entry.name && matches!(it.class(), 4 | 5)
         });
         match statuses {
-            Some(statuses) => pages.extend(choice(entry).map(|choice| (statuses, choice))),
+            Some(statuses) => pages.extend(read_choice(entry).map(|choice| (statuses, choice))),
             None => entry.report_as_is(
                 "a page is for a status from 400 to 599, or for all of \"4xx\" or \"5xx\"",
             ),
@@ -87,38 +87,42 @@ fn pages(node: Node) -> Option<Pages> {
 }
 
 /// Reads one page, or a page for HTML and one for JSON.
-fn choice(node: Node) -> Option<PageChoice> {
+fn read_choice(node: Node) -> Option<PageChoice> {
     if !node.value.is_table() {
-        return page(node, None).map(PageChoice::One);
+        return read_page(node, None).map(PageChoice::One);
     }
     let title = format!("the table {}", node.name);
     let mut fields = Fields::of(node, title, BY_ACCEPT)?;
-    let html = fields.required("html", |node| page(node, Some(Media::Html)));
-    let json = fields.required("json", |node| page(node, Some(Media::Json)));
+    let html = fields.required("html", |node| read_page(node, Some(Media::Html)));
+    let json = fields.required("json", |node| read_page(node, Some(Media::Json)));
     fields.finish();
     let (html, json) = html.zip(json)?;
     Some(PageChoice::ByAccept { html, json })
 }
 
-/// Reads a file of this media type, or of the type that its file name has.
-fn page(node: Node, media: Option<Media>) -> Option<Page> {
+/// Reads a file of this media type. `None`: the extension of the file name decides.
+fn read_page(node: Node, media: Option<Media>) -> Option<Page> {
     let what = "the name of a file such as \"busy.html\"";
-    page_of(node, what, |file, text| {
+    read_file(node, what, |file, text| {
         PageContent::parse(media.unwrap_or_else(|| Media::of(file)), text)
     })
 }
 
 /// Reads the page of a waiting room.
-pub(super) fn room_page(node: Node) -> Option<Page> {
+pub(super) fn read_room_page(node: Node) -> Option<Page> {
     let what = "the name of a file such as \"wait.html\"";
-    page_of(node, what, |_, text| PageContent::parse_room(text))
+    read_file(node, what, |_, text| PageContent::parse_room(text))
 }
 
 /// Reads a file, and makes a page of it with `parse`.
-fn page_of(node: Node, what: &str, parse: impl FnOnce(&Path, &str) -> PageContent) -> Option<Page> {
+fn read_file(
+    node: Node,
+    what: &str,
+    parse: impl FnOnce(&Path, &str) -> PageContent,
+) -> Option<Page> {
     let file = values::named_file(node, FileKind::Page, what)?;
     let remedy = "; name a file of UTF-8 text of at most 256KB";
-    let text = values::content(node, &file, LARGEST, remedy)?;
+    let text = values::content(node, &file, MAX_FILE_SIZE, remedy)?;
     let Ok(text) = String::from_utf8(text) else {
         return node.refused_as_is(&format!("{} is not UTF-8{remedy}", node.shown(&file)));
     };

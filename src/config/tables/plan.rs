@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use limit::{Algorithm, Delay, Limit, MAX_WEIGHT, Rate};
 
+use super::limit::CAPACITY;
 use super::names::{NO_NAME, is_name};
 use super::plan_keys::Keys;
 use super::prelude::*;
-use crate::{FileKind, Plans};
+use crate::{FileKind, Plans, Zone};
 
 table! {
     /// `[zones.NAME.plans.NAME]`: other limits for some keys of a zone.
@@ -49,39 +50,27 @@ const FILE: Kind<PathBuf> = Kind {
 
 const BURST: Kind<u32> = whole::<_, 0, U32>();
 
-const CLASS: Kind<Arc<str>> = kind(
+/// Name of an origin's class. The class need not exist.
+pub(super) const CLASS: Kind<Arc<str>> = kind(
     NOT_EMPTY_FORM,
-    |node| values::class(node).map(Arc::from),
+    |node| {
+        let what = "the name of a class such as \"batch\"";
+        values::fitting(node, what, |name| !name.is_empty()).map(Arc::from)
+    },
     shown,
 );
 
-/// Properties of a zone that its plans depend on.
-pub(super) struct PlanZone<'a> {
-    pub(super) name: &'a str,
-    pub(super) algorithm: Algorithm,
-    /// Returns whether the zone can count at this rate. Reports a problem if not.
-    pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
-    /// Messages do not show keys.
-    pub(super) hides_keys: bool,
-}
-
-/// Reads `[zones.NAME.plans]`. Values that name classes are added to `classes`.
-pub(super) fn read<'r>(
-    node: Node<'r>,
-    zone: &PlanZone<'_>,
-    classes: &mut Vec<Node<'r>>,
-) -> Option<Plans> {
-    let node = if zone.hides_keys { node.hidden() } else { node };
+/// Reads `[zones.NAME.plans]`. A hidden node shows no keys in messages.
+///
+/// Values that name classes are added to `classes`.
+pub(super) fn read<'r>(node: Node<'r>, zone: &Zone, classes: &mut Vec<Node<'r>>) -> Option<Plans> {
     let what = format!("a table for each, such as [zones.{}.plans.gold]", zone.name);
     let entries = node.entries_or(&what)?;
-    let mut keys = Keys {
-        hidden: zone.hides_keys,
-        ..Keys::default()
-    };
+    let mut keys = Keys::default();
     let mut plans = Vec::new();
     for (index, mut entry) in entries.into_iter().enumerate() {
         let is_named = is_name(entry.name);
-        if zone.hides_keys && !(is_named && entry.value.is_table()) {
+        if entry.hidden && !(is_named && entry.value.is_table()) {
             // The name may be a key that is not meant as the name of a plan.
             entry.name = node.name;
         }
@@ -91,7 +80,7 @@ pub(super) fn read<'r>(
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
         let fields = Fields::of(entry, title, Plan::TABLE);
-        plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
+        plans.push(fields.and_then(|it| read_plan(entry, it, index, zone, &mut keys, classes)));
     }
     // Files are read after all lists. If a key is in two plans, the message then names the line in
     // the file, which is harder to find.
@@ -102,12 +91,12 @@ pub(super) fn read<'r>(
     Some(Plans::new(plans, keys.by_key))
 }
 
-/// Reads one plan.
-fn plan<'r>(
+/// Reads one plan: the entry `index` of the zone's plans.
+fn read_plan<'r>(
     entry: Node<'r>,
     mut fields: Fields<'r>,
     index: usize,
-    zone: &PlanZone<'_>,
+    zone: &Zone,
     keys: &mut Keys<'r>,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plan> {
@@ -120,14 +109,15 @@ fn plan<'r>(
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
     keys.files.extend(file_node.map(|node| (node, index)));
     let fits = match (fields.right("rate"), plan.rate) {
-        (Some(node), Some(rate)) => (zone.fits)(node, rate),
+        (Some(node), Some(rate)) => zone.check_rate(node, rate),
         _ => true,
     };
     let burst_node = fields.get("burst");
-    let burst = burst_node.map_or(Some(None), |node| burst(node, zone.algorithm).map(Some));
+    let burst = burst_node.map_or(Some(None), |node| {
+        read_burst(node, zone.algorithm).map(Some)
+    });
     classes.extend(fields.right("class"));
-    let is_right = fits && !fields.has_wrong();
-    fields.finish();
+    let is_right = fields.finish() && fits;
     plan.name = entry.name.into();
     plan.keys = written?;
     plan.burst = burst?;
@@ -135,14 +125,14 @@ fn plan<'r>(
 }
 
 /// Reads `burst` of a plan. Reports one that the zone's algorithm does not have.
-fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
+fn read_burst(node: Node, algorithm: Algorithm) -> Option<u32> {
     if algorithm.has_windows() {
         return node.refused_as_is(&format!(
             "the zone counts by {algorithm}, which allows the requests of its rate in each period and no burst; remove burst"
         ));
     }
-    let least = u32::from(!algorithm.queues());
-    values::whole(node, least..=u32::MAX)
+    let kind = if algorithm.queues() { BURST } else { CAPACITY };
+    (kind.read)(node)
 }
 
 impl Plan {

@@ -1,7 +1,6 @@
 //! Keys of plans, in lists and in files.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use foldhash::fast::RandomState;
 
@@ -11,8 +10,8 @@ use crate::node::HIDDEN;
 
 /// Maximum number of keys with plans in a zone.
 const MAX_KEYS: usize = 1_000_000;
-/// Maximum size of a file, in bytes.
-pub(crate) const LARGEST: u64 = 100 * 1024 * 1024;
+/// Maximum size of a file with keys or settings, in bytes.
+pub(crate) const MAX_FILE_SIZE: u64 = 100 << 20;
 /// Bytes that some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Maximum number of wrong lines of one file that are reported.
@@ -25,8 +24,6 @@ type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 #[derive(Default)]
 pub(super) struct Keys<'r> {
     pub(super) by_key: ByKey,
-    /// Messages do not show keys.
-    pub(super) hidden: bool,
     /// Names of the plans read so far.
     pub(super) names: Vec<&'r str>,
     /// Values that name files, each with the index of its plan.
@@ -34,22 +31,16 @@ pub(super) struct Keys<'r> {
 }
 
 impl Keys<'_> {
-    /// Returns the beginning of a key for messages.
-    fn shown(&self, key: &[u8]) -> String {
-        if self.hidden {
-            return HIDDEN.to_owned();
-        }
-        toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]))
-    }
-
     /// Adds a key of a plan. Fails with a message if the key is wrong.
-    fn add(&mut self, key: &[u8], plan: usize) -> Result<(), String> {
+    ///
+    /// `node`: the value that has the key, or that names its file.
+    fn add(&mut self, node: Node, key: &[u8], plan: usize) -> Result<(), String> {
         if key.is_empty() {
             return Err("a key is empty; no request has that key".to_owned());
         }
         if key.len() > MAX_KEY_SIZE {
-            let dots = if self.hidden { "" } else { "..." };
-            let shown = self.shown(key);
+            let dots = if node.hidden { "" } else { "..." };
+            let shown = shown_key(node, key);
             return Err(format!(
                 "the key {shown}{dots} has over {MAX_KEY_SIZE} bytes"
             ));
@@ -58,7 +49,7 @@ impl Keys<'_> {
             let (other, this) = (self.names[*other], self.names[plan]);
             return Err(format!(
                 "the key {} is in the plans {other} and {this}; remove it from one",
-                self.shown(key)
+                shown_key(node, key)
             ));
         }
         if self.by_key.len() >= MAX_KEYS {
@@ -70,18 +61,17 @@ impl Keys<'_> {
 
     /// Reads the keys that are written in the configuration itself.
     pub(super) fn read_list(&mut self, node: Node, plan: usize) -> Option<Vec<String>> {
-        let hidden = self.hidden;
         values::list(node, "[\"alice\", \"bob\"]", |item| {
             let key = values::text(item)?;
             if key.bytes().any(|byte| byte.is_ascii_control()) {
                 item.warn("the key has a control byte: no client sends it");
             }
-            if let Err(wrong) = self.add(key.as_bytes(), plan) {
+            if let Err(problem) = self.add(item, key.as_bytes(), plan) {
                 // The location identifies the key if the message does not show it.
-                if hidden {
-                    item.report_as_is(&wrong);
+                if item.hidden {
+                    item.report_as_is(&problem);
                 } else {
-                    node.wrong(&wrong);
+                    node.wrong(&problem);
                 }
             }
             Some(key.to_owned())
@@ -93,18 +83,18 @@ impl Keys<'_> {
         let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
             return;
         };
-        let Some(text) = lines_of(node, &node.in_folder(name)) else {
+        let Some(text) = values::content(node, &node.in_folder(name), MAX_FILE_SIZE, "") else {
             return;
         };
         let mut wrong = 0;
-        let mut odd = None;
-        for (number, key) in values_of(&text) {
-            odd = odd.or_else(|| Some((number, key, oddity(key)?)));
-            if let Err(problem) = self.add(key, plan) {
-                if self.hidden {
-                    node.report_as_is(&format!("line {number} of the file: {problem}"));
+        let mut first_odd = None;
+        for (line, key) in values_of(&text) {
+            first_odd = first_odd.or_else(|| Some((line, key, oddity(key)?)));
+            if let Err(problem) = self.add(node, key, plan) {
+                if node.hidden {
+                    node.report_as_is(&format!("line {line} of the file: {problem}"));
                 } else {
-                    node.wrong(&format!("{name}, line {number}: {problem}"));
+                    node.wrong(&format!("{name}, line {line}: {problem}"));
                 }
                 wrong += 1;
                 if wrong == MAX_WRONG {
@@ -112,15 +102,23 @@ impl Keys<'_> {
                 }
             }
         }
-        if let Some((line, key, what)) = odd {
+        if let Some((line, key, oddity)) = first_odd {
             // The file was read, so its name is not a client's key.
             let name = if node.is_expanded() { "the file" } else { name };
-            let key = self.shown(key);
+            let key = shown_key(node, key);
             node.warn(&format!(
-                "{name}, line {line}: the key {key} {what}. Write one key a line, as requests have it."
+                "{name}, line {line}: the key {key} {oddity}. Write one key a line, as requests have it."
             ));
         }
     }
+}
+
+/// Returns the beginning of a key for messages. `node`: as in [`Keys::add`].
+fn shown_key(node: Node, key: &[u8]) -> String {
+    if node.hidden {
+        return HIDDEN.to_owned();
+    }
+    toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]))
 }
 
 /// Returns what is unusual about a key of a file, if anything is.
@@ -137,17 +135,9 @@ fn oddity(key: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the content of a named file. Reports a file that cannot be read.
-pub(super) fn lines_of(node: Node, path: &Path) -> Option<Vec<u8>> {
-    let mut text = values::content(node, path, LARGEST, "")?;
-    if text.starts_with(BYTE_ORDER_MARK) {
-        text.drain(..BYTE_ORDER_MARK.len());
-    }
-    Some(text)
-}
-
 /// Returns the values in a file, with their line numbers.
 pub(super) fn values_of(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').map(line_of);
     (1..).zip(lines).filter(|(_, value)| !value.is_empty())
 }
@@ -156,9 +146,10 @@ pub(super) fn values_of(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 ///
 /// A comment begins with `#` at the start of a line or after a blank.
 fn line_of(line: &[u8]) -> &[u8] {
-    let starts =
-        |at: &usize| line[*at] == b'#' && (*at == 0 || line[*at - 1].is_ascii_whitespace());
-    let comment = (0..line.len()).find(starts);
+    let is_comment = |index: &usize| {
+        line[*index] == b'#' && (*index == 0 || line[*index - 1].is_ascii_whitespace())
+    };
+    let comment = (0..line.len()).find(is_comment);
     line[..comment.unwrap_or(line.len())].trim_ascii()
 }
 

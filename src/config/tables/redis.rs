@@ -1,11 +1,13 @@
 //! `[redis]`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::origin_tls::authorities;
 use super::prelude::*;
 use crate::FileKind;
 use crate::redis::Url;
+use crate::report::{Report, Shared};
 use crate::tls::Authorities;
 
 table! {
@@ -54,28 +56,27 @@ const CA: Kind<Authorities> = kind(
 /// Reads `[redis]`.
 pub(crate) fn read(mut fields: Fields) -> Redis {
     let redis = Redis::read(&mut fields);
-    if let Some(node) = fields.get("ca")
-        && !fields.is_wrong("url")
-        && !redis.url.is_encrypted()
-    {
+    let needs_no_ca = !fields.is_wrong("url") && !redis.url.is_encrypted();
+    if let Some(node) = fields.value("ca").filter(|_| needs_no_ca) {
         node.report_as_is("this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this");
     }
     fields.finish();
     redis
 }
 
+/// Settings of a file without the table.
 impl Default for Redis {
     fn default() -> Self {
-        defaults()
+        let shared = Shared::default();
+        let (_, report) = Report::parse("", Path::new(""), Path::new(""), &shared);
+        Self::of(Fields::absent(Self::TABLE, &report))
     }
 }
 
 words! {
     /// Store of a zone's buckets.
-    #[derive(Default)]
     pub enum StoreKind {
         /// Memory of this gateway, used by this gateway only.
-        #[default]
         Memory = "memory",
         /// Redis, shared by all gateways that use it.
         Redis = "redis",

@@ -38,22 +38,20 @@ impl PathRewrite {
     /// same path, decoded and resolved.
     pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
         let rest = sent.strip_prefix(self.strip.as_bytes())?;
-        let (add, resolved) = self.apply(path);
-        // Otherwise the prefix would end elsewhere, or the path would begin with `//`.
-        let begins_alike = rest.starts_with(b"/") == resolved.starts_with(b"/");
-        let has_two = rest.starts_with(b"//");
-        let has_dots = {
-            let decoded = target::unescape(rest);
-            let mut segments = decoded.split(|byte| *byte == b'/');
-            segments.any(|segment| matches!(segment, b"." | b".."))
-        };
-        let is_same = || {
-            let mut encoded = add.as_bytes().to_vec();
-            target::encode(resolved, &mut |piece| encoded.extend_from_slice(piece));
-            let as_sent = [add.as_bytes(), rest].concat();
-            target::path(&as_sent) == target::path(&encoded)
-        };
-        (begins_alike && !has_two && !has_dots && is_same()).then_some(rest)
+        let (add, resolved_rest) = self.apply(path);
+        let ends_at_same_place = rest.starts_with(b"/") == resolved_rest.starts_with(b"/");
+        let decoded = target::unescape(rest);
+        let mut segments = decoded.split(|byte| *byte == b'/');
+        let has_dots = segments.any(|segment| matches!(segment, b"." | b".."));
+        if !ends_at_same_place || rest.starts_with(b"//") || has_dots {
+            return None;
+        }
+        let mut encoded = add.as_bytes().to_vec();
+        target::encode(resolved_rest, &mut |piece| {
+            encoded.extend_from_slice(piece);
+        });
+        let as_sent = [add.as_bytes(), rest].concat();
+        (target::path(&as_sent) == target::path(&encoded)).then_some(rest)
     }
 
     /// Returns whether the origin would see a segment `.` or `..` that the path does not have.
@@ -77,19 +75,18 @@ pub(super) fn shown(prefix: &str) -> Option<Shown> {
     kinds::shown(prefix)
 }
 
-/// Reads the path rewrite of a route.
+/// Reads the path rewrite of a route; `None`: paths stay as they are, or a value is wrong.
 ///
-/// The inner `None`: paths stay as they are. The outer `None`: a value is wrong.
-pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Option<PathRewrite>> {
-    let strip_node = fields.get("strip_prefix");
-    let strip = strip_node.map_or(Some(String::new()), |node| {
-        values::parsed(node, "a path such as \"/v1\"", stripped)
+/// `path`: path of the route, if it is right.
+pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<PathRewrite> {
+    let strip = fields.read_given("strip_prefix", None, |node| {
+        values::parsed(node, "a path such as \"/v1\"", parse_prefix)
     });
-    let add = fields.optional("add_prefix", String::new(), |node| {
-        values::parsed(node, "a path such as \"/app\"", added)
+    let add = fields.read_given("add_prefix", None, |node| {
+        values::parsed(node, "a path such as \"/app\"", parse_added)
     });
-    let (strip, add) = (strip?, add?);
-    if let (Some(node), Some(path)) = (strip_node, path)
+    let strip = strip.unwrap_or_default();
+    if let (Some(node), Some(path)) = (fields.right("strip_prefix"), path)
         && !path.begins_with(&strip)
     {
         let remedy = match path {
@@ -102,12 +99,12 @@ pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Op
         };
         return node.refused(&format!("{remedy}; found {}", node.found()));
     }
-    let is_any = !strip.is_empty() || !add.is_empty();
-    Some(is_any.then_some(PathRewrite { strip, add }))
+    let add = add.unwrap_or_default();
+    (!strip.is_empty() || !add.is_empty()).then_some(PathRewrite { strip, add })
 }
 
 /// Checks a value of `strip_prefix`.
-fn stripped(text: &str) -> Result<String, &'static str> {
+fn parse_prefix(text: &str) -> Result<String, &'static str> {
     if !text.starts_with('/') {
         return Err("a prefix begins with /");
     }
@@ -118,8 +115,8 @@ fn stripped(text: &str) -> Result<String, &'static str> {
 }
 
 /// Checks a value of `add_prefix`.
-fn added(text: &str) -> Result<String, &'static str> {
-    let text = stripped(text)?;
+fn parse_added(text: &str) -> Result<String, &'static str> {
+    let text = parse_prefix(text)?;
     if !target::is_sendable(text.as_bytes()) {
         return Err(
             "what is added is sent as it is written; escape other characters than those of a URL's path, such as %20 for a blank",

@@ -62,10 +62,8 @@ table! {
 
 words! {
     /// `SameSite` attribute: cookies on requests that another site causes.
-    #[derive(Default)]
     pub enum SameSite {
         /// Only when a person follows a link.
-        #[default]
         Lax = "lax",
         /// Never.
         Strict = "strict",
@@ -120,7 +118,7 @@ const ADMIT: Kind<Option<Rate>> = Kind {
     ..RATE_OR_NONE
 };
 
-const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
+const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::read_room_page, |it| {
     shown(&it.file.display())
 });
 
@@ -130,57 +128,35 @@ const PAGE: Kind<Page> = kind(NOT_EMPTY_FORM, page::room_page, |it| {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RoomSecret {
     value: Box<str>,
-    /// Text for output, with quotes.
+    /// The secret as TOML. It has the value, unless that comes from the environment or is hidden.
     toml: Box<str>,
-    /// The file writes the secret as a single variable of the environment.
-    is_variable: bool,
 }
 
 impl RoomSecret {
     /// Minimum length of a secret, in bytes. 16 random bytes cannot be guessed.
     pub const MIN_BYTES: usize = 16;
 
-    /// Makes a secret.
-    ///
-    /// `written`: its text in the file if that has variables of the environment, such as
-    /// `${ROOM_SECRET}`.
-    pub fn new(value: &str, written: Option<&str>) -> Self {
-        Self {
-            value: value.into(),
-            toml: written.map_or_else(|| toml_text(value), toml_string).into(),
-            is_variable: written.is_some_and(is_one_variable),
-        }
-    }
-
     /// Returns the key of the signature.
     pub fn as_bytes(&self) -> &[u8] {
         self.value.as_bytes()
     }
 
-    /// Returns the secret as TOML. It has the value, unless that comes from the environment or is
-    /// hidden.
-    pub(crate) fn toml(&self) -> &str {
-        &self.toml
-    }
-
     /// Returns the secret without its value: shown as a variable of the environment, or as `***`.
     pub fn hidden(&self) -> Self {
-        let toml = if self.is_variable {
+        let toml = if is_one_variable(&self.toml) {
             self.toml.clone()
         } else {
             "\"***\"".into()
         };
-        Self {
-            value: "".into(),
-            toml,
-            is_variable: self.is_variable,
-        }
+        let value = "".into();
+        Self { value, toml }
     }
 }
 
-/// Returns whether a text is exactly one variable. Further text could be a part of the secret.
-fn is_one_variable(text: &str) -> bool {
-    let name = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
+/// Returns whether a text in quotes is one variable. Further text could be a part of the secret.
+fn is_one_variable(toml: &str) -> bool {
+    let name = toml.strip_prefix("\"${");
+    let name = name.and_then(|rest| rest.strip_suffix("}\""));
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
@@ -193,38 +169,37 @@ impl fmt::Debug for RoomSecret {
 /// Maximum number of secrets: one that signs, and older ones whose tickets are still in use.
 const MAX_SECRETS: usize = 4;
 
-const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, secrets, |it| match &it[..] {
+const SECRET: Kind<Vec<RoomSecret>> = kind(ONE_OR_LIST_FORM, read_secrets, |it| match &it[..] {
     [] => None,
-    [secret] => bare(secret.toml()),
-    all => bare(&toml_list(all.iter().map(|it| it.toml().to_owned()))),
+    [secret] => bare(&secret.toml),
+    all => bare(&toml_list(all.iter().map(|it| it.toml.to_string()))),
 });
 
 /// Reads secrets. No message shows their values.
-fn secrets(node: Node) -> Option<Vec<RoomSecret>> {
+fn read_secrets(node: Node) -> Option<Vec<RoomSecret>> {
     let items = node.items().unwrap_or_else(|| vec![node]);
-    if !(1..=MAX_SECRETS).contains(&items.len()) {
-        let found = items.len();
+    let count = items.len();
+    if !(1..=MAX_SECRETS).contains(&count) {
         return node.refused_as_is(&format!(
-            "a list has from 1 to {MAX_SECRETS} secrets; found {found}"
+            "a list has from 1 to {MAX_SECRETS} secrets; found {count}"
         ));
     }
-    let mut all: Vec<RoomSecret> = Vec::new();
-    let mut is_right = true;
+    let mut secrets: Vec<Option<RoomSecret>> = Vec::new();
     for item in items {
-        match secret(item) {
-            Some(secret) if all.iter().any(|it| it.as_bytes() == secret.as_bytes()) => {
-                item.report_as_is("the same secret is there twice; remove one");
-                is_right = false;
-            }
-            Some(secret) => all.push(secret),
-            None => is_right = false,
+        let secret = read_secret(item);
+        let mut earlier = secrets.iter().flatten();
+        if let Some(secret) = &secret
+            && earlier.any(|other| other.value == secret.value)
+        {
+            item.report_as_is("the same secret is there twice; remove one");
         }
+        secrets.push(secret);
     }
-    is_right.then_some(all)
+    secrets.into_iter().collect()
 }
 
 /// Reads one secret.
-fn secret(node: Node) -> Option<RoomSecret> {
+fn read_secret(node: Node) -> Option<RoomSecret> {
     let Some(value) = node.value.as_str() else {
         return node.refused_as_is(
             "expected a text in quotes such as \"${ROOM_SECRET}\", or a list of them",
@@ -236,7 +211,14 @@ fn secret(node: Node) -> Option<RoomSecret> {
             RoomSecret::MIN_BYTES
         ));
     }
-    Some(RoomSecret::new(value, node.written().as_deref()))
+    let toml = match node.written() {
+        Some(written) => toml_string(&written),
+        None => toml_text(value),
+    };
+    Some(RoomSecret {
+        value: value.into(),
+        toml: toml.into(),
+    })
 }
 
 const OPENS: Kind<OpeningTime> = kind(
@@ -267,7 +249,7 @@ const BIND: Kind<KeyTemplate> = Kind {
 /// Reads the room of an origin. `node`: its table. `has_state`: the gateway has a state file.
 pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: bool) -> Room {
     let mut room = Room::read(&mut fields);
-    let draw = fields.get("draw").and_then(|node| draw(node, zones));
+    let draw = fields.get("draw").and_then(|node| read_draw(node, zones));
     room.draw = draw.unwrap_or_default();
     check(&fields, node, &room, has_state);
     fields.finish();
@@ -275,7 +257,7 @@ pub(super) fn read(mut fields: Fields, node: Node, zones: &Zones, has_state: boo
 }
 
 /// Reads `draw`: a limit in a zone, or `"none"`.
-fn draw(node: Node, zones: &Zones) -> Option<Draw> {
+fn read_draw(node: Node, zones: &Zones) -> Option<Draw> {
     match node.value.as_str() {
         Some("none") => Some(Draw::Unlimited),
         Some(_) => node.expected("{ zone = \"per_client\", burst = 3 }, or \"none\""),
@@ -286,7 +268,8 @@ fn draw(node: Node, zones: &Zones) -> Option<Draw> {
 /// Reports values that do not fit together.
 fn check(fields: &Fields, node: Node, room: &Room, has_state: bool) {
     let mut bounds = ["sessions", "admit", "opens"].iter();
-    if room.admits_all() && !bounds.any(|it| fields.is_wrong(it)) {
+    let admits_all = room.sessions.is_none() && room.admit.is_none() && room.opens.is_none();
+    if admits_all && !bounds.any(|it| fields.is_wrong(it)) {
         node.report_as_is("this room lets everybody in at once; give it sessions such as sessions = 500, admit such as admit = \"10r/s\", or opens");
     }
     if room.secret.is_empty() && room.store == StoreKind::Redis && !fields.is_wrong("secret") {
@@ -300,8 +283,8 @@ impl Room {
     /// Maximum rate of new visitors, per second.
     pub const MAX_ADMIT: f64 = 1000.0;
 
-    /// Returns whether no visitor would ever wait.
-    fn admits_all(&self) -> bool {
-        self.sessions.is_none() && self.admit.is_none() && self.opens.is_none()
+    /// Returns the secrets as all outputs show them.
+    pub(crate) fn shown_secrets(&self) -> Vec<RoomSecret> {
+        self.secret.iter().map(RoomSecret::hidden).collect()
     }
 }

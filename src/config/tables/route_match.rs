@@ -8,7 +8,7 @@ use crate::{ByteRegex, HostPattern, Matcher, MatcherInput, MatcherValue, PathPat
 
 pub(super) const PATH: Kind<PathPattern> = kind(
     Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
-    |node| values::parsed(node, "a path such as \"/\" or \"= /exact\"", path),
+    |node| values::parsed(node, "a path such as \"/\" or \"= /exact\"", parse_path),
     shown,
 );
 
@@ -19,8 +19,9 @@ pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
     |node| {
         const EXAMPLE: &str = "[\"api.example.com\", \"*.example.com\"]";
         let what = format!("a host such as \"api.example.com\", or a list such as {EXAMPLE}");
-        let one = |item: Node| values::parsed(item, &what, host);
-        values::one_or_list(node, EXAMPLE, one)
+        values::one_or_list(node, EXAMPLE, |item| {
+            values::parsed(item, &what, parse_host)
+        })
     },
     |it| one_or_texts(it),
 );
@@ -28,14 +29,16 @@ pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
 pub(super) const METHODS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
     |node| {
-        let method = |item: Node| values::parsed(item, "a method such as \"POST\"", method);
-        values::list(node, "[\"POST\"]", method)
+        let what = "a method such as \"POST\"";
+        values::list(node, "[\"POST\"]", |item| {
+            values::parsed(item, what, parse_method)
+        })
     },
     |it| texts(it),
 );
 
 /// Reads a prefix, an exact path or a regular expression.
-fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
+fn parse_path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     if let Some(regex) = text.strip_prefix("regex:") {
         if regex.is_empty() {
             return Err("a regular expression is missing behind regex:".into());
@@ -59,26 +62,26 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
 }
 
 /// Reads a host name, or a wildcard such as `*.example.com`.
-fn host(text: &str) -> Result<HostPattern, &'static str> {
+fn parse_host(text: &str) -> Result<HostPattern, &'static str> {
+    const WILDCARD: &str = "a * stands for whole labels at the beginning, as in \"*.example.com\"";
     let is_name = |text: &str| {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        !text.is_empty() && text.chars().all(fits)
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        !text.is_empty() && text.chars().all(is_part)
     };
     if text == "*" {
         return Err("leave host out to match every host");
     }
     let lower = text.to_ascii_lowercase();
-    if let Some(end) = lower.strip_prefix('*') {
-        let is_below = end.strip_prefix('.').is_some_and(is_name);
-        return is_below
-            .then(|| HostPattern::Below(end.to_owned()))
-            .ok_or("a * stands for whole labels at the beginning, as in \"*.example.com\"");
+    if let Some(suffix) = lower.strip_prefix('*') {
+        let is_suffix = suffix.strip_prefix('.').is_some_and(is_name);
+        let pattern = is_suffix.then(|| HostPattern::Below(suffix.to_owned()));
+        return pattern.ok_or(WILDCARD);
     }
     let address = lower.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     if is_name(&lower) || address.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
         Ok(HostPattern::Exact(lower))
     } else if lower.contains('*') {
-        Err("a * stands for whole labels at the beginning, as in \"*.example.com\"")
+        Err(WILDCARD)
     } else {
         Err("a host is a name such as \"api.example.com\", without scheme, port or path")
     }
@@ -93,7 +96,7 @@ const CONDITIONS_FORM: Form = Form::FewByName(
     [0, MAX_CONDITIONS],
 );
 
-pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditions, |it| {
+pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, read_conditions, |it| {
     let condition = |it: &Matcher| {
         let (input, value) = (it.input.to_string(), it.value.to_string());
         (toml_string(&input), toml_text(&value))
@@ -102,12 +105,12 @@ pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, conditio
 });
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.
-fn conditions(node: Node) -> Option<Vec<Matcher>> {
+fn read_conditions(node: Node) -> Option<Vec<Matcher>> {
     let entries = node.entries_or("a table such as { \"header:x-version\" = \"2\" }")?;
     if values::is_too_long(node, MAX_CONDITIONS, entries.len(), "conditions") {
         return None;
     }
-    let all: Vec<Option<Matcher>> = entries.iter().map(|it| condition(*it)).collect();
+    let all: Vec<Option<Matcher>> = entries.iter().map(|it| read_condition(*it)).collect();
     let mut all: Vec<Matcher> = all.into_iter().collect::<Option<_>>()?;
     all.sort_by_cached_key(Matcher::to_string);
     // Field names are compared without case.
@@ -118,17 +121,15 @@ fn conditions(node: Node) -> Option<Vec<Matcher>> {
 }
 
 /// Reads one condition of `match`.
-fn condition(entry: Node) -> Option<Matcher> {
+fn read_condition(entry: Node) -> Option<Matcher> {
     let (kind, name) = entry.name.split_once(':').unwrap_or_default();
     let input = match kind {
         "header" if values::is_token(name) => Some(MatcherInput::Header(name.to_ascii_lowercase())),
         "query" if !name.is_empty() => Some(MatcherInput::Query(name.to_owned())),
         "cookie" if values::is_token(name) => Some(MatcherInput::Cookie(name.to_owned())),
-        _ => {
-            entry.refused_as_is(
-                "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
-            )
-        }
+        _ => entry.refused_as_is(
+            "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
+        ),
     };
     let what = "a text such as \"2\", or \"regex:^on\"";
     let value = values::parsed(entry, what, |text| match text.strip_prefix("regex:") {
@@ -141,7 +142,8 @@ fn condition(entry: Node) -> Option<Matcher> {
     })
 }
 
-fn method(text: &str) -> Result<String, String> {
+/// Checks a method: a word in capitals.
+fn parse_method(text: &str) -> Result<String, String> {
     if !values::is_token(text) {
         return Err("a method is a word such as \"POST\"".to_owned());
     }

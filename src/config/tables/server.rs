@@ -99,7 +99,7 @@ const ADMIN_FORM: Form = Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"
 
 const ADMIN_HOSTS: Kind<Vec<String>> = kind(
     Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
-    |node| values::list(node, "[\"drip.internal\"]", admin_host),
+    |node| values::list(node, "[\"drip.internal\"]", read_admin_host),
     |it| texts(it),
 );
 
@@ -107,20 +107,24 @@ const NAME: Kind<String> = kind(
     Form::Like(
         "[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]{0,62}[^\\s\\u0000-\\u001f\\u007f])?",
     ),
-    name,
+    |node| {
+        let what = format!("1 to {MAX_NAME} printable characters such as \"edge-1\"");
+        values::fitting(node, &what, is_name).map(str::to_owned)
+    },
     shown,
 );
 
 const TCP_KEEPALIVE: Kind<Option<Duration>> = kind(
     DURATION_FORM,
     |node| {
-        let after = values::duration(node)?;
+        let silence = values::duration(node)?;
+        if silence.is_zero() {
+            return Some(None);
+        }
         // Linux counts whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
         let accepted = Duration::from_secs(1)..=Duration::from_secs(9 * 3600);
-        if !after.is_zero() && !accepted.contains(&after) {
-            return node.expected("a duration from 1s to 9h, or \"0\" for none");
-        }
-        Some(Some(after).filter(|after| !after.is_zero()))
+        let silence = Some(silence).filter(|it| accepted.contains(it)).map(Some);
+        silence.or_else(|| node.expected("a duration from 1s to 9h, or \"0\" for none"))
     },
     |it| shown(&show_duration(it.unwrap_or_default())),
 );
@@ -143,7 +147,7 @@ const REQUEST_ID: Kind<Box<str>> = kind(
     HEADER_NAME_FORM,
     |node| {
         let name = values::text(node)?;
-        if let Some(wrong) = header_fields::not_for_ids(name) {
+        if let Some(wrong) = header_fields::why_unfit_for_ids(name) {
             return node.refused(&format!("{wrong}; write one such as \"x-request-id\""));
         }
         Some(name.into())
@@ -152,39 +156,39 @@ const REQUEST_ID: Kind<Box<str>> = kind(
 );
 
 /// Reads `[server]`.
-pub(crate) fn read(mut fields: Fields, admin_token: bool) -> Server {
+///
+/// `has_admin_token`: a token of the environment protects the admin port.
+pub(crate) fn read(mut fields: Fields, has_admin_token: bool) -> Server {
     let mut server = Server::read(&mut fields);
     let has_tls = fields.value("tls").is_some();
     server.tls = fields.table("tls", Tls::TABLE).and_then(tls::read);
     let clients = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
-    let listen = |node: Node| listen::read(node, has_tls, clients);
-    server.listen = read_or_default(&mut fields, "listen", listen);
-    server.admin = read_or_default(&mut fields, "admin", |node| admin(node, admin_token));
-    if let Some(node) = fields.value("metrics")
-        && server.metrics == MetricsAccess::Token
-        && !admin_token
-    {
-        node.wrong(
-            "no token is set; set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN, or write \"open\"",
-        );
-    }
-    conflict(&fields, &server);
+    let read_listen = |node: Node| listen::read(node, has_tls, clients);
+    server.listen = read_or_default(&mut fields, "listen", read_listen);
+    let read_admin = |node: Node| read_admin(node, has_admin_token);
+    server.admin = read_or_default(&mut fields, "admin", read_admin);
+    fields.refuse_if(
+        server.metrics == MetricsAccess::Token && !has_admin_token,
+        "metrics",
+        "no token is set; set DRIP_ADMIN_READ_TOKEN or DRIP_ADMIN_TOKEN, or write \"open\"",
+    );
+    check_admin_conflict(&fields, &server);
     fields.finish();
     server
 }
 
 /// Reports an admin address that conflicts with an address for clients.
-fn conflict(fields: &Fields, server: &Server) {
+fn check_admin_conflict(fields: &Fields, server: &Server) {
     let Some(admin) = server.admin else {
         return;
     };
     let address = ListenAddress::Tcp(admin);
-    let mut listen = server.listen.iter();
-    let met = listen.find(|listen| listen::conflict(&listen.address, &address));
+    let mut listens = server.listen.iter();
+    let other = listens.find(|listen| listen::conflict(&listen.address, &address));
     let node = fields.value("admin").or_else(|| fields.value("listen"));
-    if let (Some(met), Some(node)) = (met, node) {
+    if let (Some(other), Some(node)) = (other, node) {
         node.wrong(&format!(
-            "the admin port {admin} conflicts with {met}, where clients connect; set admin to another port or to \"off\""
+            "the admin port {admin} conflicts with {other}, where clients connect; set admin to another port or to \"off\""
         ));
     }
 }
@@ -208,23 +212,20 @@ fn is_name(text: &str) -> bool {
     (1..=MAX_NAME).contains(&count) && text.trim() == text && text.chars().all(is_visible)
 }
 
-fn name(node: Node) -> Option<String> {
-    let what = format!("1 to {MAX_NAME} printable characters such as \"edge-1\"");
-    values::fitting(node, &what, is_name).map(str::to_owned)
-}
-
-/// Returns the name of this host.
+/// Returns the name of this host, or `drip` if that cannot name a gateway.
 fn host_name() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
     let name: String = name.chars().take(MAX_NAME).collect();
-    Some(name)
-        .filter(|name| is_name(name))
-        .unwrap_or_else(|| "drip".to_owned())
+    if is_name(&name) {
+        name
+    } else {
+        "drip".to_owned()
+    }
 }
 
 /// Reads the name of a host, without a port that may follow it, as in the field `Host`.
-fn admin_host(node: Node) -> Option<String> {
+fn read_admin_host(node: Node) -> Option<String> {
     let text = node.value.as_str().unwrap_or_default();
     let name = match text.rsplit_once(':') {
         Some((name, port)) if port.parse::<u16>().is_ok() => name,
@@ -238,8 +239,8 @@ fn admin_host(node: Node) -> Option<String> {
     Some(name.to_ascii_lowercase())
 }
 
-/// Reads the address of the admin port. `token`: an admin token is set.
-fn admin(node: Node, token: bool) -> Option<SocketAddr> {
+/// Reads the address of the admin port. `has_admin_token`: as in [`read`].
+fn read_admin(node: Node, has_admin_token: bool) -> Option<SocketAddr> {
     let text = node.value.as_str().unwrap_or_default();
     if text == "off" {
         return None;
@@ -247,7 +248,7 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
     let Ok(address) = text.parse::<SocketAddr>() else {
         return node.expected("an address with a port such as \"127.0.0.1:9090\", or \"off\"");
     };
-    if !token && !address.ip().to_canonical().is_loopback() {
+    if !has_admin_token && !address.ip().to_canonical().is_loopback() {
         node.wrong(&format!(
             "{address} is reachable from other hosts, and no token protects it; use 127.0.0.1:{}, or set DRIP_ADMIN_TOKEN",
             address.port()

@@ -77,11 +77,11 @@ impl ServerUrl {
         }
     }
 
-    /// Returns the server at one address of its name.
-    pub fn at(&self, of_name: IpAddr) -> Self {
+    /// Returns the server at one of the addresses of its name.
+    pub fn at(&self, address_of_name: IpAddr) -> Self {
         let mut url = self.clone();
         if let Self::Tcp { address, .. } = &mut url {
-            *address = Some(of_name);
+            *address = Some(address_of_name);
         }
         url
     }
@@ -117,7 +117,7 @@ impl fmt::Display for ServerUrl {
                 port,
                 address,
             } => {
-                write!(f, "{scheme}://{host}:{port}")?;
+                write!(f, "{}://{host}:{port}", scheme.word())?;
                 address.map_or(Ok(()), |address| write!(f, " ({address})"))
             }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
@@ -134,12 +134,6 @@ impl Scheme {
             Self::Http | Self::H2c => HTTP,
             Self::Https => HTTPS,
         }
-    }
-}
-
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 
@@ -178,21 +172,25 @@ pub(super) fn read(node: Node) -> Option<ServerUrl> {
         return node.refused(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
     }
     values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
-        Some(path) => unix(path, node),
-        None => tcp(text),
+        Some(path) => parse_unix(path, node),
+        None => parse_tcp(text),
     })
 }
 
-/// Removes the user from the URL of a server that has one, so that no message shows a password.
+/// Returns the URL of a server without its user, so that no message shows a password.
+///
+/// `None`: the URL has no user.
 fn without_user(node: Node) -> Option<String> {
     let text = node.value.as_str().filter(|it| !it.starts_with("unix:"))?;
     let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
-    let scheme = text.find("://").map_or("", |at| &text[..at + 3]);
+    let scheme = text
+        .find("://")
+        .map_or("", |end| &text[..end + "://".len()]);
     Some(format!("{scheme}...@{host}"))
 }
 
 /// Reads the URL of a Unix socket.
-fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
+fn parse_unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     if path.is_empty() {
         return Err("a socket file is written \"unix:/run/app.sock\"");
     }
@@ -204,7 +202,7 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
 }
 
 /// Reads a URL with a host and a port.
-fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
+fn parse_tcp(text: &str) -> Result<ServerUrl, &'static str> {
     const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
     const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver returns addresses only; write http://host:port, and resolve = \"each\" if the name has several addresses";
     if text.starts_with("srv+") {
@@ -222,11 +220,14 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
     let bracketed = authority.strip_prefix('[');
     let bracketed = bracketed.and_then(|rest| rest.split_once(']'));
     let (host, port) = match bracketed {
-        Some((address, "")) => (v6(address), None),
-        Some((address, port)) => (v6(address), Some(port.strip_prefix(':').ok_or(FORM)?)),
+        Some((address, "")) => (parse_ipv6(address), None),
+        Some((address, rest)) => (
+            parse_ipv6(address),
+            Some(rest.strip_prefix(':').ok_or(FORM)?),
+        ),
         None => match authority.split_once(':') {
-            Some((host, port)) => (name_or_v4(host), Some(port)),
-            None => (name_or_v4(authority), None),
+            Some((host, port)) => (parse_name_or_ipv4(host), Some(port)),
+            None => (parse_name_or_ipv4(authority), None),
         },
     };
     let host = host.ok_or(FORM)?;
@@ -245,22 +246,22 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
 }
 
 /// Reads an IPv6 address without brackets.
-fn v6(text: &str) -> Option<Host> {
+fn parse_ipv6(text: &str) -> Option<Host> {
     let address = text.parse::<Ipv6Addr>().ok()?;
     Some(Host::Address(IpAddr::V6(address)))
 }
 
 /// Reads a host name, or an IPv4 address.
-fn name_or_v4(text: &str) -> Option<Host> {
+fn parse_name_or_ipv4(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));
     }
     // A trailing dot means that the resolver must not use its search list.
     let labels = text.strip_suffix('.').unwrap_or(text);
-    let fits = |label: &str| {
-        let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        (1..=63).contains(&label.len()) && label.bytes().all(known)
+    let is_label = |label: &str| {
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        (1..=63).contains(&label.len()) && label.bytes().all(is_part)
     };
-    let is_name = text.len() <= 253 && labels.split('.').all(fits);
+    let is_name = text.len() <= 253 && labels.split('.').all(is_label);
     is_name.then(|| Host::Name(text.to_lowercase()))
 }

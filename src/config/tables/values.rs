@@ -76,13 +76,6 @@ pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// Reads the name of an origin's class. The class need not exist.
-pub(crate) fn class(node: Node<'_>) -> Option<&str> {
-    fitting(node, "the name of a class such as \"batch\"", |name| {
-        !name.is_empty()
-    })
-}
-
 /// Reads a text with `parse`. `what`: the expected value, for messages.
 pub(crate) fn parsed<T, E: Display>(
     node: Node,
@@ -140,13 +133,9 @@ pub(crate) fn boolean(node: Node) -> Option<bool> {
 }
 
 /// Reads a whole number in a range.
-pub(crate) fn whole<T>(node: Node, range: RangeInclusive<T>) -> Option<T>
-where
-    T: TryFrom<i128> + PartialOrd + Display,
-{
+pub(crate) fn whole(node: Node, range: RangeInclusive<u64>) -> Option<u64> {
     let number = node.value.as_integer();
-    let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
-    let number = number.and_then(|n| T::try_from(n).ok());
+    let number = number.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
     let fits = number.filter(|n| range.contains(n));
     let (least, most) = (range.start(), range.end());
     fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
@@ -177,21 +166,25 @@ pub(crate) fn timeout(node: Node) -> Option<Duration> {
 pub(crate) fn size(node: Node) -> Option<u64> {
     const WHAT: &str =
         "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"";
-    if is_spaced(node, |text| parse_size(text).is_some()) {
-        return None;
-    }
-    let bytes = match node.value {
-        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-        value => value.as_str().and_then(parse_size),
+    let DeValue::Integer(number) = node.value else {
+        return without_blanks(node, WHAT, parse_size);
     };
-    bytes.or_else(|| node.expected(WHAT))
+    let bytes = u64::from_str_radix(number.as_str(), number.radix());
+    bytes.ok().or_else(|| node.expected(WHAT))
 }
 
-/// Reads a duration, for a field that also takes `"none"`.
-pub(crate) fn duration_beside_none(node: Node) -> Option<Duration> {
+/// Reads `"none"`, or a duration with `read`.
+pub(crate) fn none_or(
+    node: Node,
+    read: impl FnOnce(Node) -> Option<Duration>,
+) -> Option<Option<Duration>> {
+    if node.value.as_str() == Some("none") {
+        return Some(None);
+    }
+    // Reports a text that is no duration, before `read` reports one that is out of range.
     let what = "\"none\", or a duration such as \"5s\"";
     without_blanks(node, what, parse_duration)?;
-    duration(node)
+    read(node).map(Some)
 }
 
 /// Reads a rate. `"none"` gives [`Rate::UNLIMITED`].

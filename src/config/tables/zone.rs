@@ -64,8 +64,8 @@ table! {
 
 /// Key of a zone. It is shown unchanged.
 ///
-/// Its `$` are variables of requests, not of the environment.
-pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, key, |it| {
+/// A `$` in it begins a variable of the request, not of the environment.
+pub(super) const KEY: Kind<KeyTemplate> = kind(NOT_EMPTY_FORM, read_key, |it| {
     bare(&toml_string(&it.to_string()))
 });
 
@@ -78,20 +78,20 @@ const MASK: Kind<bool> = Kind {
 
 /// Shows the plans of a zone, each with a comment about the number of its keys.
 fn shown_plans(zone: &Zone, settings: &Settings) -> Option<Shown> {
-    let rows = |(plan, count): (&Plan, usize)| {
+    let shown_plan = |(plan, count): (&Plan, usize)| {
         let keys = if count == 1 { "key" } else { "keys" };
         let mut rows: Rows = vec![(String::new(), Shown::Comment(format!("{count} {keys}")))];
         rows.extend(plan.shown(settings));
         (plan.name.to_string(), Shown::Table(rows))
     };
     let plans = zone.plans.iter().zip(zone.plans.counts());
-    let plans: Rows = plans.map(rows).collect();
+    let plans: Rows = plans.map(shown_plan).collect();
     (!plans.is_empty()).then_some(Shown::Table(plans))
 }
 
 /// Reads the entries of `[zones]`.
 ///
-/// Also returns the values that name classes of origins.
+/// Also returns the values that name classes of origins: origins are read later.
 pub(crate) fn read<'r>(entries: &[Node<'r>]) -> (Vec<Option<Zone>>, Vec<Node<'r>>) {
     let mut classes = Vec::new();
     let zones = named("zones", Zone::TABLE, entries, |mut fields, name| {
@@ -110,47 +110,30 @@ fn complete<'r>(
     mut zone: Zone,
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Zone> {
-    if let Some(node) = fields.right("lease").filter(|_| !zone.lease.is_zero()) {
-        if zone.store == StoreKind::Memory && !fields.is_wrong("store") {
-            node.wrong(
-                "a zone in memory has all its slots here; remove lease, or set store = \"redis\"",
-            );
-        } else if zone.algorithm == Algorithm::SlidingWindowLog {
-            node.wrong("sliding_window_log counts each request at its own moment, and a slot that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter");
-        }
+    if !zone.lease.is_zero() {
+        let is_local = zone.store == StoreKind::Memory && !fields.is_wrong("store");
+        let is_log = zone.algorithm == Algorithm::SlidingWindowLog;
+        fields.refuse_if(
+            is_local,
+            "lease",
+            "a zone in memory has all its slots here; remove lease, or set store = \"redis\"",
+        );
+        fields.refuse_if(is_log, "lease", "sliding_window_log counts each request at its own moment, and a slot that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter");
     }
-    let can_count = |node: Node, rate: Rate| {
-        let Some(reason) = zone.unfit(rate) else {
-            return true;
-        };
-        if node.is_secret() {
-            let (algorithm, found) = (zone.algorithm, node.found());
-            node.report_as_is(&format!(
-                "{algorithm} cannot count at this rate in this store; found {found}"
-            ));
-        } else {
-            node.wrong(&reason);
-        }
-        false
-    };
     let rate = fields.right("rate");
-    let is_right = rate.is_some_and(|node| can_count(node, zone.rate)) && !fields.is_wrong("key");
+    let is_right = rate.is_some_and(|it| zone.check_rate(it, zone.rate)) && !fields.is_wrong("key");
+    let hides_keys = zone.mask_keys || fields.report.shared.masked_zones.contains(&zone.name);
     let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
-        let of_zone = plan::PlanZone {
-            name: &zone.name,
-            algorithm: zone.algorithm,
-            fits: &can_count,
-            hides_keys: zone.mask_keys || fields.report.shared.masked.contains(&zone.name),
-        };
-        plan::read(node, &of_zone, classes)
+        let node = if hides_keys { node.hidden() } else { node };
+        plan::read(node, &zone, classes)
     });
     fields.finish();
     zone.plans = plans?;
     is_right.then_some(zone)
 }
 
-fn key(node: Node) -> Option<KeyTemplate> {
-    key_template(node, key_text(node)?)
+fn read_key(node: Node) -> Option<KeyTemplate> {
+    read_template(node, key_text(node)?)
 }
 
 /// Reads the text of a key.
@@ -160,7 +143,7 @@ pub(super) fn key_text(node: Node<'_>) -> Option<&str> {
 
 /// Reads a key that varies between requests. `why`: reason why a constant key is wrong.
 pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTemplate> {
-    let key = key_template(node, text)?;
+    let key = read_template(node, text)?;
     if key.is_constant() {
         return node.refused(&format!("without a variable {why}; found {}", node.found()));
     }
@@ -168,19 +151,19 @@ pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTempla
 }
 
 /// Reads the key `text`, which is the whole value or a part of it.
-pub(super) fn key_template(node: Node, text: &str) -> Option<KeyTemplate> {
+fn read_template(node: Node, text: &str) -> Option<KeyTemplate> {
     let wrong = match KeyTemplate::parse(text) {
         Ok(key) => return note_claims(node, &key).then_some(key),
         Err(wrong) => wrong,
     };
     for error in wrong {
-        let of_environment = match &error {
+        let hint = match &error {
             KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
                 "; a key takes nothing of the environment"
             }
             _ => "",
         };
-        node.wrong(&format!("{error}{of_environment}; found {}", node.found()));
+        node.wrong(&format!("{error}{hint}; found {}", node.found()));
     }
     None
 }
@@ -224,32 +207,44 @@ impl Zone {
     /// Returns the reason why the zone cannot count at this rate, if there is one.
     pub fn unfit(&self, rate: Rate) -> Option<String> {
         let algorithm = self.algorithm;
-        if rate.is_unlimited() && !algorithm.queues() {
-            return Some(format!(
+        Some(if rate.is_unlimited() && !algorithm.queues() {
+            format!(
                 "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
-            ));
-        }
-        if algorithm.has_windows() && !rate.is_whole() {
-            return Some(format!(
+            )
+        } else if algorithm.has_windows() && !rate.is_whole() {
+            format!(
                 "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
-            ));
-        }
-        if algorithm == Algorithm::SlidingWindowLog && rate.whole_count() > Some(MAX_LOG) {
-            return Some(format!(
+            )
+        } else if algorithm == Algorithm::SlidingWindowLog && rate.whole_count() > Some(MAX_LOG) {
+            format!(
                 "sliding_window_log remembers the time of each request of a period, at most {MAX_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
-            ));
-        }
-        if self.store == StoreKind::Memory {
+            )
+        } else if self.store == StoreKind::Memory {
             return None;
+        } else if rate.is_unlimited() {
+            "a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""
+                .to_owned()
+        } else {
+            let problem = StoreRate::new(rate, algorithm, Moment::default()).err()?;
+            format!("{problem}; found \"{rate}\"")
+        })
+    }
+
+    /// Returns whether the zone can count at this rate. Reports a problem if not.
+    pub(super) fn check_rate(&self, node: Node, rate: Rate) -> bool {
+        let Some(reason) = self.unfit(rate) else {
+            return true;
+        };
+        if node.is_secret() {
+            // The reason would show the rate.
+            let (algorithm, found) = (self.algorithm, node.found());
+            node.report_as_is(&format!(
+                "{algorithm} cannot count at this rate in this store; found {found}"
+            ));
+        } else {
+            node.wrong(&reason);
         }
-        if rate.is_unlimited() {
-            return Some(
-                "a zone in Redis needs a rate; remove store, or give a rate such as \"10r/s\""
-                    .to_owned(),
-            );
-        }
-        let unkept = StoreRate::new(rate, algorithm, Moment::default()).err()?;
-        Some(format!("{unkept}; found \"{rate}\""))
+        false
     }
 
     /// Returns whether requests of this client are never limited in this zone.
@@ -261,7 +256,7 @@ impl Zone {
     ///
     /// A client that has one IPv6 address usually has a whole prefix of them.
     pub fn cut(&self, address: IpAddr) -> IpAddr {
-        cut(address, self.ipv6_prefix)
+        cut_ipv6(address, self.ipv6_prefix)
     }
 }
 
@@ -269,22 +264,22 @@ impl Zone {
 ///
 /// Used where no zone with its own `ipv6_prefix` applies.
 pub fn client_network(address: IpAddr) -> IpAddr {
-    cut(address, 64)
+    cut_ipv6(address, 64)
 }
 
 /// Returns `address`, cut to `prefix` bits if it is IPv6.
 ///
 /// A NAT64 address stands for the [IPv4 address in it](embedded_ipv4). Cut to its first 64 bits,
 /// all of IPv4 would be one client.
-pub fn cut(address: IpAddr, prefix: u8) -> IpAddr {
+pub fn cut_ipv6(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(whole) => {
             if let Some(client) = embedded_ipv4(address) {
                 return client.into();
             }
-            let rest = 128 - u32::from(prefix.min(128));
-            let mask = u128::MAX.checked_shl(rest).unwrap_or(0);
+            let cleared_bits = 128 - u32::from(prefix.min(128));
+            let mask = u128::MAX.checked_shl(cleared_bits).unwrap_or(0);
             IpAddr::V6((whole.to_bits() & mask).into())
         }
     }
