@@ -1,21 +1,23 @@
 //! History of changes of the effective settings, for the API and the log.
+//!
+//! The texts of a change come from `changes`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use limit::Moment;
 
-use super::changes::bounded;
+use super::changes::limit_count;
 use super::{FileKind, Words};
 
 /// Maximum number of changes that are kept.
-const CHANGES: usize = 50;
+const MAX_CHANGES: usize = 50;
 
 /// Maximum number of texts of one change.
-const TEXTS: usize = 50;
+const MAX_TEXTS: usize = 50;
 
 /// Maximum number of texts of one change in a log line.
-const TEXTS_IN_LOG: usize = 10;
+const MAX_TEXTS_IN_LOG: usize = 10;
 
 /// Last changes of the effective settings and of overrides.
 ///
@@ -65,9 +67,9 @@ impl ChangedBy {
 impl History {
     /// Adds a change. Removes the oldest one if there are too many.
     pub fn add(&self, at: Moment, by: ChangedBy, what: Vec<String>) {
-        let what = bounded(what, TEXTS);
+        let what = limit_count(what, MAX_TEXTS);
         let mut changes = self.lock();
-        changes.truncate(CHANGES - 1);
+        changes.truncate(MAX_CHANGES - 1);
         changes.push_front(Change { at, by, what });
     }
 
@@ -83,7 +85,7 @@ impl History {
 
 /// Joins the texts of a change for one log line.
 pub fn in_one_line(what: Vec<String>) -> String {
-    bounded(what, TEXTS_IN_LOG).join("; ")
+    limit_count(what, MAX_TEXTS_IN_LOG).join("; ")
 }
 
 #[cfg(test)]
@@ -102,8 +104,12 @@ mod tests {
         let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos()).collect();
         assert_eq!(times, (10..60).rev().collect::<Vec<_>>());
         let longest: Vec<usize> = changes.iter().map(|change| change.what.len()).collect();
-        assert_eq!(longest.iter().max(), Some(&TEXTS));
-        assert_eq!(changes[0].what[TEXTS - 1], "and 10 more");
-        assert_eq!(changes[9].what[TEXTS - 1], "a.b 49", "fifty need no cut");
+        assert_eq!(longest.iter().max(), Some(&MAX_TEXTS));
+        assert_eq!(changes[0].what[MAX_TEXTS - 1], "and 10 more");
+        assert_eq!(
+            changes[9].what[MAX_TEXTS - 1],
+            "a.b 49",
+            "fifty need no cut"
+        );
     }
 }

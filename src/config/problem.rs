@@ -25,6 +25,14 @@ pub struct Problem {
 const MAX_CHARACTERS: usize = 1000;
 
 impl Problem {
+    /// Returns a problem that has no location in the file.
+    pub fn of_file(message: String) -> Self {
+        Self {
+            message,
+            ..Self::default()
+        }
+    }
+
     /// Returns one line with the problem as a warning: `gateway.toml:12:8: warning: message`.
     pub fn as_warning(&self, file: &Path) -> String {
         self.as_line(file, "warning: ")
@@ -47,20 +55,20 @@ impl Problem {
     /// Scans the text once, however many problems there are.
     pub(super) fn locate(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
-        let (mut line, mut column, mut seen) = (1, 1, 0);
-        let location = |(byte, message): (usize, String)| {
-            let mut byte = byte.min(text.len());
-            while !text.is_char_boundary(byte) {
-                byte -= 1;
+        let (mut line, mut column, mut scanned_to) = (1, 1, 0);
+        let problem_at = |(offset, message): (usize, String)| {
+            let mut offset = offset.min(text.len());
+            while !text.is_char_boundary(offset) {
+                offset -= 1;
             }
-            let passed = text.get(seen..byte).unwrap_or_default();
-            if let Some(newline) = passed.rfind('\n') {
-                line += passed.matches('\n').count();
-                column = 1 + passed[newline + 1..].chars().count();
+            let scanned = text.get(scanned_to..offset).unwrap_or_default();
+            if let Some(newline) = scanned.rfind('\n') {
+                line += scanned.matches('\n').count();
+                column = 1 + scanned[newline + 1..].chars().count();
             } else {
-                column += passed.chars().count();
+                column += scanned.chars().count();
             }
-            seen = seen.max(byte);
+            scanned_to = scanned_to.max(offset);
             Self {
                 file: None,
                 line,
@@ -68,7 +76,7 @@ impl Problem {
                 message,
             }
         };
-        found.into_iter().map(location).collect()
+        found.into_iter().map(problem_at).collect()
     }
 }
 
@@ -119,6 +127,16 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 impl LoadError {
+    /// Returns the problems with their locations. An unreadable file has no location.
+    pub fn problems(&self) -> Vec<Problem> {
+        match self {
+            Self::Wrong(wrong) => wrong.problems.clone(),
+            Self::Read { source, .. } => {
+                vec![Problem::of_file(format!("cannot be read: {source}"))]
+            }
+        }
+    }
+
     /// Returns the message for the command line, with a remedy if the file does not exist.
     pub fn with_remedy(&self) -> String {
         match self {

@@ -1,12 +1,14 @@
-//! State of the configuration file, compared with the effective settings.
+//! What reloads of the configuration file did: the last change, and problems of the current file.
+//!
+//! All recent changes are in `history`. `state_file` is about another file: the gateway's state.
 
 use limit::Moment;
 
-use super::changes::{LostKeys, NEEDS_RESTART, bounded};
-use super::{LoadError, Problem};
+use super::Problem;
+use super::changes::{LostKeys, NEEDS_RESTART, limit_count};
 
-/// Number of change texts that are kept of the last change.
-const TEXTS: usize = 3;
+/// Maximum number of texts that are kept of the last change.
+const MAX_TEXTS: usize = 3;
 
 /// State of the file compared with the effective settings.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +45,7 @@ impl LastChange {
         let in_force: Vec<_> = in_force.cloned().collect();
         (!in_force.is_empty()).then(|| Self {
             at,
-            what: bounded(in_force, TEXTS),
+            what: limit_count(in_force, MAX_TEXTS),
             lost_keys,
         })
     }
@@ -92,27 +94,5 @@ impl FileState {
     pub fn refused(&mut self, problems: Vec<Problem>, now: Moment) {
         let since = self.broken.as_ref().map_or(now, |broken| broken.since);
         self.broken = Some(BrokenFile { since, problems });
-    }
-}
-
-impl LoadError {
-    /// Returns the problems with their locations. An unreadable file has no location.
-    pub fn problems(&self) -> Vec<Problem> {
-        match self {
-            Self::Wrong(wrong) => wrong.problems.clone(),
-            Self::Read { source, .. } => {
-                vec![Problem::of_file(format!("cannot be read: {source}"))]
-            }
-        }
-    }
-}
-
-impl Problem {
-    /// Returns a problem that has no location in the file.
-    pub fn of_file(message: String) -> Self {
-        Self {
-            message,
-            ..Self::default()
-        }
     }
 }

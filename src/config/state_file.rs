@@ -1,4 +1,4 @@
-//! Checks that a path is safe for the state of a gateway.
+//! Checks that a path is safe for the state of a gateway: levels and schedules that it saves.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -33,20 +33,20 @@ pub enum StateFileError {
 ///
 /// Returns an error if something else is there.
 pub fn check_state_file(path: &Path) -> Result<PathBuf, StateFileError> {
-    let path = followed(path)?;
-    // Opening a pipe would block until its other end is opened.
-    let is_file = match fs::metadata(&path) {
-        Ok(found) => found.is_file(),
+    let path = resolve_links(path)?;
+    match fs::metadata(&path) {
+        // Opening a pipe would block until its other end is opened.
+        Ok(found) if !found.is_file() => return Err(StateFileError::Kind),
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
         Err(error) => return Err(error.into()),
-    };
-    if !is_file {
-        return Err(StateFileError::Kind);
     }
-    let most = STATE_MAGIC.len() as u64;
-    let mut begin = Vec::new();
-    File::open(&path)?.take(most).read_to_end(&mut begin)?;
-    if STATE_MAGIC.as_bytes().starts_with(&begin) {
+    let magic_size = STATE_MAGIC.len() as u64;
+    let mut start = Vec::new();
+    File::open(&path)?
+        .take(magic_size)
+        .read_to_end(&mut start)?;
+    if STATE_MAGIC.as_bytes().starts_with(&start) {
         Ok(path)
     } else {
         Err(StateFileError::Foreign)
@@ -54,7 +54,7 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, StateFileError> {
 }
 
 /// Resolves the symbolic links of `path`, also if the final file does not exist.
-fn followed(path: &Path) -> io::Result<PathBuf> {
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     /// Same limit as in Linux.
     const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();

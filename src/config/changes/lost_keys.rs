@@ -31,10 +31,9 @@ pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
         };
         let counts = known.plans.counts();
         for plan in zone.plans.iter() {
-            let Some(old_index) = known.plans.iter().position(|it| it.name == plan.name) else {
-                continue;
-            };
-            let Some(&had) = counts.get(old_index) else {
+            let mut old_plans = known.plans.iter().zip(&counts).enumerate();
+            let old_plan = old_plans.find(|(_, (it, _))| it.name == plan.name);
+            let Some((old_index, (_, &had))) = old_plan else {
                 continue;
             };
             let keys = known.plans.keys_of(old_index);

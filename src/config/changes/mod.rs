@@ -1,12 +1,12 @@
 //! Differences between two settings, as texts for people.
 //!
-//! Plans that lost keys are in `lost_keys`.
+//! Plans that lost keys are in `lost_keys`. `history` and `state` keep the texts.
 
 mod lost_keys;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use toml::{Table, Value};
@@ -14,7 +14,7 @@ use toml::{Table, Value};
 pub use self::lost_keys::{LostKeys, lost_keys};
 use super::printable::put_printable;
 use super::table_settings::TableSettings;
-use super::{Plan, Room, RoomSecret, Settings, Words, Zone, show};
+use super::{Settings, Words, Zone, show};
 
 /// Maximum length of a shown value, in characters.
 const MAX_CHARACTERS: usize = 80;
@@ -31,12 +31,13 @@ pub(super) const NEEDS_RESTART: &str = " (needs a restart)";
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
     // No key of a zone is shown if the zone masks its keys in the old or in the new settings.
-    let masked = old.zones.iter().chain(&new.zones);
-    let masked = masked.filter(|zone| zone.mask_keys);
-    let masked: HashSet<&str> = masked.map(|zone| zone.name.as_str()).collect();
-    let (before, after) = (shown(old, &masked), shown(new, &masked));
-    compare_tables("", &before, &after, &mut found);
-    // Compared as texts, which have no password.
+    let all_zones = old.zones.iter().chain(&new.zones);
+    let masked_zones = all_zones.filter(|zone| zone.mask_keys);
+    let masked_zones: HashSet<&str> = masked_zones.map(|zone| &*zone.name).collect();
+    let old_tables = shown_tables(old, &masked_zones);
+    let new_tables = shown_tables(new, &masked_zones);
+    compare_tables("", &old_tables, &new_tables, &mut found);
+    // These texts have no password.
     let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
     if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
@@ -48,13 +49,13 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     }
     compare_files(old, new, &mut found);
     compare_rooms(old, new, &mut found);
-    let waiting = new.needing_restart(started_with);
+    let needing_restart = new.needing_restart(started_with);
     for text in &mut found {
-        let is_of = |setting: &String| {
+        let is_about = |setting: &String| {
             let rest = text.strip_prefix(setting.as_str());
             rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
         };
-        if waiting.iter().any(is_of) {
+        if needing_restart.iter().any(is_about) {
             text.push_str(NEEDS_RESTART);
         }
     }
@@ -66,34 +67,35 @@ impl Settings {
     ///
     /// They are compared with `started_with`.
     pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
-        let (server, log) = (&started_with.server, &started_with.log);
-        let server = self.server.fixed_changes(self, server, started_with);
-        let log = self.log.fixed_changes(self, log, started_with);
+        let (old_server, old_log) = (&started_with.server, &started_with.log);
+        let server = self.server.fixed_changes(self, old_server, started_with);
+        let log = self.log.fixed_changes(self, old_log, started_with);
         let server = server.iter().map(|name| format!("server.{name}"));
         let log = log.iter().map(|name| format!("log.{name}"));
         server.chain(log).collect()
     }
 }
 
-/// Returns at most `most` texts. If some are left out, the last text gives their number.
-pub(super) fn bounded(mut texts: Vec<String>, most: usize) -> Vec<String> {
-    if texts.len() > most {
-        let more = texts.len() - (most - 1);
-        texts.truncate(most - 1);
-        texts.push(format!("and {more} more"));
+/// Returns at most `max_count` texts. If some are left out, the last text gives their number.
+pub(super) fn limit_count(mut texts: Vec<String>, max_count: usize) -> Vec<String> {
+    if texts.len() > max_count {
+        let omitted = texts.len() - (max_count - 1);
+        texts.truncate(max_count - 1);
+        texts.push(format!("and {omitted} more"));
     }
     texts
 }
 
-/// Returns settings as TOML, with all defaults, without secrets and keys of `masked` zones.
-fn shown(settings: &Settings, masked: &HashSet<&str>) -> Table {
-    let is_masked = |zone: &Zone| masked.contains(zone.name.as_str());
+/// Returns settings as `show` writes them, without secrets and without the keys of masked zones.
+fn shown_tables(settings: &Settings, masked_zones: &HashSet<&str>) -> Table {
+    let is_masked = |zone: &Zone| masked_zones.contains(zone.name.as_str());
     // The output of `show` can always be read back: a test checks this.
     show(&settings.without_secrets_and_keys(is_masked))
         .parse()
         .unwrap_or_default()
 }
 
+/// Compares the fields of a table. `path`: the names that lead to the table.
 fn compare_tables(path: &str, old: &Table, new: &Table, found: &mut Vec<String>) {
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for name in names {
@@ -104,29 +106,33 @@ fn compare_tables(path: &str, old: &Table, new: &Table, found: &mut Vec<String>)
         match (old.get(name), new.get(name)) {
             (Some(Value::Table(_)), None) => found.push(format!("{path} removed")),
             (None, Some(Value::Table(_))) => found.push(format!("{path} added")),
-            (old, new) => compare(&path, old, new, found),
+            (old, new) => compare_values(&path, old, new, found),
         }
     }
 }
 
-fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<String>) {
+/// Compares the values of a field. `None`: the field is missing.
+fn compare_values(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<String>) {
     match (old, new) {
         _ if old == new => {}
         (Some(Value::Table(old)), Some(Value::Table(new))) => {
             compare_tables(path, old, new, found);
         }
-        (Some(Value::String(old)), Some(Value::Table(new))) if new.contains_key("url") => {
-            compare_tables(path, &server_table(old), new, found);
+        (Some(Value::String(url)), Some(Value::Table(new))) if new.contains_key("url") => {
+            compare_tables(path, &server_table(url), new, found);
         }
-        (Some(Value::Table(old)), Some(Value::String(new))) if old.contains_key("url") => {
-            compare_tables(path, old, &server_table(new), found);
+        (Some(Value::Table(old)), Some(Value::String(url))) if old.contains_key("url") => {
+            compare_tables(path, old, &server_table(url), found);
         }
         (Some(Value::Array(old)), Some(Value::Array(new))) => {
             compare_lists(path, old, new, found);
         }
         _ => {
-            let text = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), text);
-            found.push(format!("{path} {} -> {}", text(old), text(new)));
+            let shown = |value: Option<&Value>| match value {
+                Some(value) => shorten(&plain_text(value)),
+                None => "none".to_owned(),
+            };
+            found.push(format!("{path} {} -> {}", shown(old), shown(new)));
         }
     }
 }
@@ -144,35 +150,32 @@ fn server_table(url: &str) -> Table {
 
 /// Compares lists by the names of their items: an index means nothing once others have moved.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<String>) {
-    let by_name = |list: &[Value]| -> BTreeMap<String, usize> {
-        let names = list.iter().map(name_of_item);
-        names.zip(0..).collect()
-    };
-    let (old_indices, new_indices) = (by_name(old), by_name(new));
-    let count = found.len();
-    for item in old {
-        let item_name = name_of_item(item);
-        if !new_indices.contains_key(&item_name) {
+    let old_names: Vec<String> = old.iter().map(name_of_item).collect();
+    let new_names: Vec<String> = new.iter().map(name_of_item).collect();
+    let old_indices: HashMap<&String, usize> = old_names.iter().zip(0..).collect();
+    let remaining: HashSet<&String> = new_names.iter().collect();
+    let count_before = found.len();
+    for (item, name) in old.iter().zip(&old_names) {
+        if !remaining.contains(name) {
             found.push(match item {
-                Value::Table(_) => format!("{path}[{item_name}] removed"),
-                _ => format!("{path} - {}", cut(&item_name)),
+                Value::Table(_) => format!("{path}[{name}] removed"),
+                _ => format!("{path} - {}", shorten(name)),
             });
         }
     }
-    let mut kept = Vec::new();
-    for item in new {
-        let item_name = name_of_item(item);
-        match (old_indices.get(&item_name), item) {
-            (None, Value::Table(_)) => found.push(format!("{path}[{item_name}] added")),
-            (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
+    let mut kept_indices = Vec::new();
+    for (item, name) in new.iter().zip(&new_names) {
+        match (old_indices.get(name), item) {
+            (None, Value::Table(_)) => found.push(format!("{path}[{name}] added")),
+            (None, _) => found.push(format!("{path} + {}", shorten(name))),
             (Some(index), _) => {
-                kept.push(*index);
-                let path = format!("{path}[{item_name}]");
-                compare(&path, old.get(*index), Some(item), found);
+                kept_indices.push(*index);
+                let path = format!("{path}[{name}]");
+                compare_values(&path, old.get(*index), Some(item), found);
             }
         }
     }
-    if !kept.is_sorted() || found.len() == count {
+    if !kept_indices.is_sorted() || found.len() == count_before {
         found.push(format!("{path} in another order"));
     }
 }
@@ -183,15 +186,15 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
 /// its URL, and any other value by its text.
 fn name_of_item(item: &Value) -> String {
     let Value::Table(table) = item else {
-        return plain(item);
+        return plain_text(item);
     };
     let mut names = ["zone", "address", "url"].iter();
     if let Some(name) = names.find_map(|it| table.get(*it)) {
-        return plain(name);
+        return plain_text(name);
     }
-    let field = |name: &str| table.get(name).map(plain);
+    let field = |name: &str| table.get(name).map(plain_text);
     let methods = table.get("methods").and_then(Value::as_array);
-    let methods: Vec<String> = methods.into_iter().flatten().map(plain).collect();
+    let methods: Vec<String> = methods.into_iter().flatten().map(plain_text).collect();
     let parts = [
         Some(methods.join(",")).filter(|methods| !methods.is_empty()),
         field("host"),
@@ -203,12 +206,8 @@ fn name_of_item(item: &Value) -> String {
     parts.join(" ")
 }
 
-fn text(value: &Value) -> String {
-    cut(&plain(value))
-}
-
-/// Returns a value as TOML, but a text without its quotes.
-fn plain(value: &Value) -> String {
+/// Returns a value as TOML on one line, but a text without its quotes.
+fn plain_text(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         value => value.to_string(),
@@ -218,7 +217,7 @@ fn plain(value: &Value) -> String {
     plain
 }
 
-fn cut(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -231,13 +230,12 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
         return;
     }
     for (index, plan) in new.plans.iter().enumerate() {
-        let Some(old_index) = old.plans.iter().position(|it| it.name == plan.name) else {
+        let mut old_plans = old.plans.iter().enumerate();
+        let Some((old_index, old_plan)) = old_plans.find(|(_, it)| it.name == plan.name) else {
             continue;
         };
-        let Some(old_plan) = old.plans.get(old_index) else {
-            continue;
-        };
-        let inline: HashSet<&[u8]> = inline_keys(plan).chain(inline_keys(old_plan)).collect();
+        let inline = plan.keys.iter().chain(&old_plan.keys);
+        let inline: HashSet<&[u8]> = inline.map(String::as_bytes).collect();
         // Counts the keys of plan `index` in `zone` that are not in plan `other_index` of `other`.
         let count_missing = |zone: &Zone, index: usize, other: &Zone, other_index: usize| {
             let keys = zone.plans.keys_of(index);
@@ -248,7 +246,7 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
         let less = count_missing(old, old_index, new, index);
         let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
         let file = plan.file_name().or_else(|| old_plan.file_name());
-        let file = file.map_or(String::new(), |name| format!(" {}:", cut(&name)));
+        let file = file.map_or(String::new(), |name| format!(" {}:", shorten(&name)));
         for (count, word) in [(more, "more"), (less, "less")] {
             match count {
                 0 => {}
@@ -263,54 +261,45 @@ fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
 ///
 /// Files whose content becomes settings are left out: these are compared setting by setting.
 fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
-    let known = old.named.iter();
-    let known = known.filter_map(|file| Some((&*file.path, file.digest?)));
-    let known: HashMap<&Path, u64> = known.collect();
+    let old_digests = old.named.iter();
+    let old_digests = old_digests.filter_map(|file| Some((&*file.path, file.digest?)));
+    let old_digests: HashMap<&Path, u64> = old_digests.collect();
     let mut reported = HashSet::new();
     for file in &new.named {
-        let (Some(digest), Some(before)) = (file.digest, known.get(&*file.path)) else {
+        let (Some(digest), Some(old_digest)) = (file.digest, old_digests.get(&*file.path)) else {
             continue;
         };
-        if digest == *before || !reported.insert((&file.path, file.kind.word())) {
+        if digest == *old_digest || !reported.insert((&file.path, file.kind.word())) {
             continue;
         }
         let name = file.path.file_name().filter(|_| !file.is_secret);
         let name = name.map_or(String::new(), |it| {
-            format!(" {}", cut(&it.to_string_lossy()))
+            format!(" {}", shorten(&it.to_string_lossy()))
         });
         found.push(format!("{}{name} content changed", file.kind.word()));
     }
 }
 
-/// Returns the keys that are written in the gateway's file itself.
-fn inline_keys(plan: &Plan) -> impl Iterator<Item = &[u8]> {
-    plan.keys.iter().map(String::as_bytes)
-}
-
 /// Compares the secrets of rooms that exist in both settings.
 fn compare_rooms(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     // A route shows `room` only if its origin has one, and that change is already in the list.
-    found.retain(|text| {
-        let suffixes = [".room none -> true", ".room true -> none"];
-        !(text.starts_with("routes[") && suffixes.iter().any(|it| text.ends_with(it)))
-    });
+    let is_repeated = |text: &str| {
+        text.starts_with("routes[")
+            && (text.ends_with(".room none -> true") || text.ends_with(".room true -> none"))
+    };
+    found.retain(|text| !is_repeated(text));
     for origin in &new.origins {
-        let mut known = old.origins.iter();
-        let known = known.find(|known| known.name == origin.name);
-        let known = known.and_then(|known| known.room.as_ref());
-        let Some((before, after)) = known.zip(origin.room.as_ref()) else {
-            continue;
-        };
-        if shown_secrets(before) == shown_secrets(after) && before.secret != after.secret {
+        let mut old_origins = old.origins.iter();
+        let old_room = old_origins.find(|it| it.name == origin.name);
+        let old_room = old_room.and_then(|it| it.room.as_ref());
+        if let Some((old, new)) = old_room.zip(origin.room.as_ref())
+            && old.shown_secrets() == new.shown_secrets()
+            && old.secret != new.secret
+        {
             found.push(format!(
                 "origins.{}.room.secret has another value",
                 origin.name
             ));
         }
     }
-}
-
-/// Returns the secrets of a room as all outputs show them.
-fn shown_secrets(room: &Room) -> Vec<RoomSecret> {
-    room.secret.iter().map(RoomSecret::hidden).collect()
 }
