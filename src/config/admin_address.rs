@@ -9,6 +9,7 @@ use http::uri::Authority;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AdminAddress(Authority);
 
+/// Error of a text that is no address.
 const FORM: &str = "write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090";
 
 impl FromStr for AdminAddress {
@@ -18,10 +19,10 @@ impl FromStr for AdminAddress {
         let rest = text.strip_prefix("http://").unwrap_or(text);
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let authority: Authority = rest.parse().map_err(|_| FORM)?;
-        let whole = !authority.host().is_empty() && authority.port_u16().is_some();
+        let is_complete = !authority.host().is_empty() && authority.port_u16().is_some();
         // Text before an @ would be a secret on the command line. drip does not need it.
-        let usable = whole && !authority.as_str().contains('@');
-        usable.then_some(Self(authority)).ok_or(FORM)
+        let is_usable = is_complete && !authority.as_str().contains('@');
+        is_usable.then_some(Self(authority)).ok_or(FORM)
     }
 }
 

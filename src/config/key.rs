@@ -88,33 +88,30 @@ const FIXED: [(&str, Variable); 11] = [
     ("ssl_client_serial", Variable::SslClientSerial),
 ];
 
-/// A prefix, a placeholder for the rest of the name, and a function that reads the rest.
-type Prefixed = (&'static str, &'static str, fn(&str) -> Option<Variable>);
+/// Variables that consist of a prefix and a name that the user chooses, for messages.
+const PREFIXED: &str = "$http_NAME, $cookie_NAME, $arg_NAME, $path_NAME, $jwt_NAME_CLAIM";
 
-/// Variables that consist of a prefix and a name that the user chooses.
-const PREFIXED: [Prefixed; 5] = [
-    ("http_", "NAME", |own| {
-        let name = own.to_ascii_lowercase().replace('_', "-");
-        Some(Variable::Header(name))
-    }),
-    ("cookie_", "NAME", |own| {
-        Some(Variable::Cookie(own.to_owned()))
-    }),
-    ("arg_", "NAME", |own| Some(Variable::Arg(own.to_owned()))),
-    ("path_", "NAME", |own| Some(Variable::Path(own.to_owned()))),
-    ("jwt_", "NAME_CLAIM", |own| {
-        let (name, claim) = own.split_once('_')?;
-        let (name, claim) = (name.to_owned(), claim.to_owned());
-        (!name.is_empty() && !claim.is_empty()).then_some(Variable::Jwt { name, claim })
-    }),
-];
+/// Reads a variable with this prefix, in lowercase. `name`: the text after the prefix and its `_`.
+fn prefixed(prefix: &str, name: &str) -> Option<Variable> {
+    Some(match prefix {
+        "http" => Variable::Header(name.to_ascii_lowercase().replace('_', "-")),
+        "cookie" => Variable::Cookie(name.to_owned()),
+        "arg" => Variable::Arg(name.to_owned()),
+        "path" => Variable::Path(name.to_owned()),
+        "jwt" => {
+            let (name, claim) = name.split_once('_')?;
+            let is_whole = !name.is_empty() && !claim.is_empty();
+            let (name, claim) = (name.to_owned(), claim.to_owned());
+            return is_whole.then_some(Variable::Jwt { name, claim });
+        }
+        _ => return None,
+    })
+}
 
 /// Returns all variables for messages, with placeholders such as `NAME`.
 pub(crate) fn allowed() -> String {
-    let fixed = FIXED.iter().map(|(name, _)| format!("${name}"));
-    let prefixed = PREFIXED.iter();
-    let prefixed = prefixed.map(|(prefix, own, _)| format!("${prefix}{own}"));
-    fixed.chain(prefixed).collect::<Vec<_>>().join(", ")
+    let fixed: Vec<String> = FIXED.iter().map(|(name, _)| format!("${name}")).collect();
+    format!("{}, {PREFIXED}", fixed.join(", "))
 }
 
 /// Error of a text that is not a [`KeyTemplate`].
@@ -174,19 +171,19 @@ impl KeyTemplate {
         self.variables().any(|it| *it == Variable::RemoteAddr)
     }
 
-    /// Returns the key of a request. `variable` appends the value of each variable.
-    pub fn fill(&self, variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
+    /// Returns the key of a request. `add_value` appends the value of a variable.
+    pub fn fill(&self, add_value: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
         let mut key = Vec::new();
-        self.fill_into(&mut key, variable);
+        self.fill_into(&mut key, add_value);
         key
     }
 
-    /// Appends the key of a request to `key`. `variable` appends the value of each variable.
-    pub fn fill_into(&self, key: &mut Vec<u8>, mut variable: impl FnMut(&Variable, &mut Vec<u8>)) {
+    /// Appends the key of a request to `key`. `add_value` appends the value of a variable.
+    pub fn fill_into(&self, key: &mut Vec<u8>, mut add_value: impl FnMut(&Variable, &mut Vec<u8>)) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.extend_from_slice(text.as_bytes()),
-                Part::Variable(requested) => variable(requested, key),
+                Part::Variable(variable) => add_value(variable, key),
             }
         }
     }
@@ -197,7 +194,7 @@ impl KeyTemplate {
     ///
     /// Returns what is wrong with each of its variables; never an empty list.
     pub fn parse(text: &str) -> Result<Self, Vec<KeyError>> {
-        Self::parse_with(text, None)
+        Self::parse_with(text, false)
     }
 
     /// Reads a template in which `$$` stands for a `$`.
@@ -206,11 +203,11 @@ impl KeyTemplate {
     ///
     /// As [`parse`](Self::parse).
     pub fn parse_value(text: &str) -> Result<Self, Vec<KeyError>> {
-        Self::parse_with(text, Some("$"))
+        Self::parse_with(text, true)
     }
 
-    /// Reads a template. `doubled`: the text that `$$` stands for, if it may occur.
-    fn parse_with(text: &str, doubled: Option<&str>) -> Result<Self, Vec<KeyError>> {
+    /// Reads a template. `has_escapes`: `$$` stands for a `$`.
+    fn parse_with(text: &str, has_escapes: bool) -> Result<Self, Vec<KeyError>> {
         let (mut parts, mut wrong) = (Vec::new(), Vec::new());
         let add_text = |parts: &mut Vec<Part>, more: &str| match parts.last_mut() {
             Some(Part::Text(text)) => text.push_str(more),
@@ -222,12 +219,10 @@ impl KeyTemplate {
             let (plain, behind) = rest.split_at(rest.find('$').unwrap_or(rest.len()));
             add_text(&mut parts, plain);
             rest = behind;
-            if let Some((sign, behind)) = doubled.zip(rest.strip_prefix("$$")) {
-                add_text(&mut parts, sign);
+            if let Some(behind) = rest.strip_prefix("$$").filter(|_| has_escapes) {
+                add_text(&mut parts, "$");
                 rest = behind;
-                continue;
-            }
-            if let Some(behind) = rest.strip_prefix('$') {
+            } else if let Some(behind) = rest.strip_prefix('$') {
                 rest = behind;
                 let variable = split_name(behind).and_then(|(name, behind)| {
                     rest = behind;
@@ -264,7 +259,7 @@ fn split_name(text: &str) -> Result<(&str, &str), KeyError> {
         Some(braced) => braced
             .split_once('}')
             .ok_or_else(|| KeyError::Unclosed(braced.to_owned()))?,
-        None => text.split_at(text.find(|c| !names(c)).unwrap_or(text.len())),
+        None => text.split_at(text.find(|c| !is_name_part(c)).unwrap_or(text.len())),
     };
     if name.is_empty() {
         return Err(KeyError::LoneDollar);
@@ -272,7 +267,8 @@ fn split_name(text: &str) -> Result<(&str, &str), KeyError> {
     Ok((name, behind))
 }
 
-fn names(c: char) -> bool {
+/// Returns whether a character may be part of the name of a variable.
+fn is_name_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
@@ -292,13 +288,12 @@ impl FromStr for Variable {
         if let Some((_, variable)) = fixed {
             return Ok(variable.clone());
         }
-        let prefixed = PREFIXED.iter().find_map(|(prefix, _, variable)| {
-            let own = lower.strip_prefix(prefix)?;
-            let own = &name[name.len() - own.len()..];
-            let is_right = !own.is_empty() && own.chars().all(names);
-            is_right.then(|| variable(own)).flatten()
+        let variable = lower.split_once('_').and_then(|(prefix, _)| {
+            let rest = &name[prefix.len() + 1..];
+            let is_right = !rest.is_empty() && rest.chars().all(is_name_part);
+            prefixed(prefix, rest).filter(|_| is_right)
         });
-        prefixed.ok_or_else(|| KeyError::Unknown(name.to_owned()))
+        variable.ok_or_else(|| KeyError::Unknown(name.to_owned()))
     }
 }
 
@@ -325,7 +320,9 @@ impl fmt::Display for KeyTemplate {
         for (index, part) in self.parts.iter().enumerate() {
             match (part, self.parts.get(index + 1)) {
                 (Part::Text(text), _) => f.write_str(&text.replace('$', "$$"))?,
-                (Part::Variable(variable), Some(Part::Text(text))) if text.starts_with(names) => {
+                (Part::Variable(variable), Some(Part::Text(text)))
+                    if text.starts_with(is_name_part) =>
+                {
                     write!(f, "${{{variable}}}")?;
                 }
                 (Part::Variable(variable), _) => write!(f, "${variable}")?,

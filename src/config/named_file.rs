@@ -69,10 +69,11 @@ impl NamedFile {
     }
 
     fn stamp_of(path: &Path, kind: FileKind) -> Stamp {
-        match Pattern::of(path).filter(|_| kind == FileKind::Included) {
-            None => Stamp::of(path),
-            // A folder that cannot be listed must differ from a folder without matching files.
-            Some(pattern) => (pattern.files()).map_or(Stamp::Missing, |it| Stamp::of_names(&it)),
-        }
+        let Some(pattern) = Pattern::of(path).filter(|_| kind == FileKind::Included) else {
+            return Stamp::of(path);
+        };
+        // A folder that cannot be listed must differ from a folder without matching files.
+        let files = pattern.files();
+        files.map_or(Stamp::Missing, |files| Stamp::of_names(&files))
     }
 }

@@ -20,10 +20,10 @@ impl Pattern {
     /// Reads a pattern. `None` if there is not exactly one `*`, or it is not in the last component.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let last = path.file_name().and_then(OsStr::to_str)?;
-        let (start, end) = last.split_once('*')?;
-        let is_one = !end.contains('*') && !folder.to_string_lossy().contains('*');
-        is_one.then(|| Self {
+        let name = path.file_name().and_then(OsStr::to_str)?;
+        let (start, end) = name.split_once('*')?;
+        let has_others = end.contains('*') || folder.to_string_lossy().contains('*');
+        (!has_others).then(|| Self {
             folder: folder.to_owned(),
             start: start.to_owned(),
             end: end.to_owned(),
@@ -39,7 +39,7 @@ impl Pattern {
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(self.folder())? {
             let name = entry?.file_name().into_string().ok();
-            names.extend(name.filter(|name| self.has(name)));
+            names.extend(name.filter(|name| self.matches(name)));
         }
         Ok(names.iter().map(|name| self.folder.join(name)).collect())
     }
@@ -53,11 +53,11 @@ impl Pattern {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn matches(&self, name: &str) -> bool {
         // As in a shell, a pattern does not match hidden files, such as those of editors.
         let is_hidden = name.starts_with('.') && !self.start.starts_with('.');
-        let is_long = name.len() >= self.start.len() + self.end.len();
-        !is_hidden && is_long && name.starts_with(&self.start) && name.ends_with(&self.end)
+        let rest = name.strip_prefix(&self.start);
+        !is_hidden && rest.is_some_and(|rest| rest.ends_with(&self.end))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// Reads a regular file of at most `most` bytes.
+/// Reads a regular file of at most `max_bytes`.
 ///
 /// Other kinds of files are refused: `/dev/zero` never ends, and opening a FIFO blocks until
 /// somebody writes.
@@ -14,26 +14,26 @@ use rustix::fs::{Mode, OFlags};
 /// # Errors
 ///
 /// Returns an error if the file cannot be read, is not a regular file or is larger.
-pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub fn read_regular(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    bounded(file, most)
+    read_at_most(file, max_bytes)
 }
 
-/// Reads to the end of a file of any kind, at most `most` bytes.
+/// Reads a file of any kind to its end, at most `max_bytes`.
 ///
 /// # Errors
 ///
 /// Returns an error if the file cannot be read or is larger.
-pub(super) fn bounded(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    file.take(most + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > most {
-        let most = super::show_size(most);
-        return Err(io::Error::other(format!("it is larger than {most}")));
+pub(super) fn read_at_most(file: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > max_bytes {
+        let max_size = super::show_size(max_bytes);
+        return Err(io::Error::other(format!("it is larger than {max_size}")));
     }
-    Ok(text)
+    Ok(content)
 }

@@ -55,13 +55,10 @@ impl ByteRate {
         let (size, span) = text.split_once('/')?;
         // `240/s` could be 240 of anything.
         let bytes = parse_size(size).filter(|_| size.ends_with('B'))?;
-        let is_unit = span.starts_with(|c: char| !c.is_ascii_digit());
-        let span = if is_unit {
-            parse_duration(&format!("1{span}"))
-        } else {
-            parse_duration(span)
-        };
-        Some((bytes, span.filter(|span| !span.is_zero())?))
+        let has_count = span.starts_with(|c: char| c.is_ascii_digit());
+        let count = if has_count { "" } else { "1" };
+        let span = parse_duration(&format!("{count}{span}"))?;
+        (!span.is_zero()).then_some((bytes, span))
     }
 
     /// Returns a rate within the range: up to 1 MB, per 100 ms to 1 h, at least a byte per second.

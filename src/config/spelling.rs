@@ -2,34 +2,30 @@
 
 /// Returns whether some programs treat a header field called `name` as the field `known`.
 ///
-/// CGI programs get fields as variables, so `X_Api_Key` and `X-Api-Key` look the same. PHP also
-/// treats `X.Api.Key` so. Therefore all punctuation characters are treated as one.
+/// CGI programs get fields as variables, so `X_Api_Key` and `X-Api-Key` look the same. To PHP,
+/// `X.Api.Key` does, too. Therefore all punctuation characters count as the same one.
 pub fn is_same_field(known: &str, name: &[u8]) -> bool {
-    let plain = |byte: u8| match byte {
+    is_alike(known, name, |byte| match byte {
         byte if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
         _ => b'-',
-    };
-    known.len() == name.len() && is_alike(known, name, plain)
+    })
 }
 
 /// Returns whether a field called `name` is `known`, ignoring case.
 ///
 /// `underscores`: `_` is treated as `-`.
 pub fn is_field(known: &str, name: &[u8], underscores: bool) -> bool {
-    let plain = |byte: u8| match byte {
+    is_alike(known, name, |byte| match byte {
         b'_' if underscores => b'-',
         byte => byte.to_ascii_lowercase(),
-    };
-    known.len() == name.len() && is_alike(known, name, plain)
+    })
 }
 
-/// Returns whether two names are equal once `plain` is applied to each byte.
-///
-/// The names must have the same length.
-fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
-    // Fast path: most bytes are equal without `plain`.
-    let mut pairs = known.bytes().zip(name);
-    pairs.all(|(one, other)| one == *other || plain(one) == plain(*other))
+/// Returns whether two names are equal once `normalize` is applied to each byte.
+fn is_alike(known: &str, name: &[u8], normalize: impl Fn(u8) -> u8) -> bool {
+    // Fast path: most bytes are equal without `normalize`.
+    let is_equal = |(one, other): (u8, &u8)| one == *other || normalize(one) == normalize(*other);
+    known.len() == name.len() && known.bytes().zip(name).all(is_equal)
 }
 
 /// Returns whether some programs treat the decoded cookie or argument name `name` as `known`.
@@ -39,12 +35,14 @@ fn is_alike(known: &str, name: &[u8], plain: impl Fn(u8) -> u8) -> bool {
 pub fn is_same_variable(known: &str, name: &[u8]) -> bool {
     let end = memchr::memchr(0, name).unwrap_or(name.len());
     let name = name[..end].trim_ascii();
-    let plain = |byte: u8| match byte {
-        b' ' | b'.' | b'[' => b'_',
-        byte => byte.to_ascii_lowercase(),
+    let is_known = |name: &[u8]| {
+        is_alike(known, name, |byte| match byte {
+            b' ' | b'.' | b'[' => b'_',
+            byte => byte.to_ascii_lowercase(),
+        })
     };
-    let same = |name: &[u8]| known.len() == name.len() && is_alike(known, name, plain);
-    same(name) || memchr::memchr(b'[', name).is_some_and(|at| same(&name[..at]))
+    let bracket = memchr::memchr(b'[', name);
+    is_known(name) || bracket.is_some_and(|bracket| is_known(&name[..bracket]))
 }
 
 #[cfg(test)]

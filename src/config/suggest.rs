@@ -2,19 +2,26 @@
 
 /// Returns the name in `known` that is closest to a mistyped name, if one is close.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let near = |known: &&str| {
-        let part =
-            known.len().min(name.len()) > 3 && (known.contains(name) || name.contains(known));
-        let longer = known.chars().count().abs_diff(name.chars().count());
-        if longer > 2 && !part {
-            return None;
-        }
-        let slips = strsim::levenshtein(&name.to_lowercase(), &known.to_lowercase());
-        let few = slips <= 2 && slips * 2 < known.len();
-        (few || part).then_some(slips)
-    };
-    let candidates = known.iter().filter_map(|it| Some((near(it)?, *it)));
+    let candidates = known
+        .iter()
+        .filter_map(|it| Some((distance(name, it)?, *it)));
     candidates.min().map(|(_, known)| known)
+}
+
+/// Returns the number of typing mistakes from `known` to `name`; `None`: the names are not close.
+///
+/// Names are close if few characters differ, or if one contains the other.
+fn distance(name: &str, known: &str) -> Option<usize> {
+    const MAX_MISTAKES: usize = 2;
+    let is_long = known.len().min(name.len()) > 3;
+    let is_part = is_long && (known.contains(name) || name.contains(known));
+    // Fast path: each missing character is a mistake.
+    if known.chars().count().abs_diff(name.chars().count()) > MAX_MISTAKES && !is_part {
+        return None;
+    }
+    let mistakes = strsim::levenshtein(&name.to_lowercase(), &known.to_lowercase());
+    let is_similar = mistakes <= MAX_MISTAKES && mistakes * 2 < known.len();
+    (is_similar || is_part).then_some(mistakes)
 }
 
 #[cfg(test)]

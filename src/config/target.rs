@@ -6,7 +6,7 @@ mod query;
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
+use percent_encoding::{percent_decode, percent_encode_byte};
 
 pub use query::{argument, given_argument, has_several};
 
@@ -16,9 +16,9 @@ pub use query::{argument, given_argument, has_several};
 /// bypass the limits of `/login`. The origin gets the target as it was sent, unless its route
 /// rewrites paths: then it gets the normalized form.
 pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let plain = memchr::memchr(b'%', bytes).is_none()
+    let is_normal = memchr::memchr(b'%', bytes).is_none()
         && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
-    if plain {
+    if is_normal {
         Cow::Borrowed(bytes)
     } else {
         Cow::Owned(resolve(&unescape(bytes)))
@@ -41,47 +41,34 @@ pub(crate) fn is_resolved(path: &[u8]) -> bool {
     resolve(&decoded) == *decoded
 }
 
-/// Returns whether a path can be sent unchanged.
-///
-/// It can if it has only characters of a path and escapes (RFC 3986, section 3.3).
+/// Returns whether a byte may stand in a path without an escape (RFC 3986, section 3.3).
+fn is_path_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte)
+}
+
+/// Returns whether a path can be sent unchanged: it has only bytes of a path, and escapes.
 pub(crate) fn is_sendable(path: &[u8]) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);
     let mut parts = path.split(|byte| *byte == b'%').enumerate();
     parts.all(|(index, part)| {
         // Each part but the first one begins with the digits of an escape.
         let split = part.split_at_checked(if index == 0 { 0 } else { 2 });
         split.is_some_and(|(digits, rest)| {
-            digits.iter().all(u8::is_ascii_hexdigit) && rest.iter().all(|byte| plain(*byte))
+            digits.iter().all(u8::is_ascii_hexdigit) && rest.iter().all(|byte| is_path_byte(*byte))
         })
     })
 }
 
 /// Calls `put` with the pieces of a decoded path, escaped for sending.
 ///
-/// Every byte that may not stand in a path is escaped (RFC 3986, section 3.3). So the origin reads
-/// the path exactly as drip compared it.
+/// Every byte that may not stand in a path is escaped. So the origin reads the path exactly as drip
+/// compared it.
 pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
-    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-        .remove(b'/')
-        .remove(b'-')
-        .remove(b'.')
-        .remove(b'_')
-        .remove(b'~')
-        .remove(b'!')
-        .remove(b'$')
-        .remove(b'&')
-        .remove(b'\'')
-        .remove(b'(')
-        .remove(b')')
-        .remove(b'*')
-        .remove(b'+')
-        .remove(b',')
-        .remove(b';')
-        .remove(b'=')
-        .remove(b':')
-        .remove(b'@');
-    for piece in percent_encode(path, ESCAPED) {
-        put(piece.as_bytes());
+    let are_sendable = |one: &u8, next: &u8| is_path_byte(*one) && is_path_byte(*next);
+    for piece in path.chunk_by(are_sendable) {
+        match piece {
+            [byte] if !is_path_byte(*byte) => put(percent_encode_byte(*byte).as_bytes()),
+            sendable => put(sendable),
+        }
     }
 }
 

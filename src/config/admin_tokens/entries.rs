@@ -23,11 +23,13 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     let mut rest = text;
     loop {
         let begin = rest.trim_ascii_start();
-        let (name, secret) = named(begin).map_or((None, begin), |(name, it)| (Some(name), it));
-        let nth = entries.len() + 1;
+        let named = split_name(begin);
+        let (name, secret) = named.map_or((None, begin), |(name, it)| (Some(name), it));
+        let number = entries.len() + 1;
         let (secret, is_quoted, after) = if let Some(quoted) = secret.strip_prefix(b"\"") {
             let end = memchr::memchr(b'"', quoted);
-            let end = end.ok_or_else(|| format!("the quote of entry {nth} has no end; add one"))?;
+            let end =
+                end.ok_or_else(|| format!("the quote of entry {number} has no end; add one"))?;
             (&quoted[..end], true, quoted[end + 1..].trim_ascii_start())
         } else {
             let end = memchr::memchr(b',', secret).unwrap_or(secret.len());
@@ -42,18 +44,18 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<Entry<'_>>, String> {
         });
         match after.split_first() {
             None => return Ok(entries),
-            Some((b',', more)) => rest = more,
+            Some((b',', next)) => rest = next,
             Some(_) => {
                 return Err(format!(
-                    "only a comma may follow the quotes of entry {nth}; put the whole secret in quotes"
+                    "only a comma may follow the quotes of entry {number}; put the whole secret in quotes"
                 ));
             }
         }
     }
 }
 
-/// Splits an entry at its first colon into name and rest.
-fn named(entry: &[u8]) -> Option<(&str, &[u8])> {
+/// Splits an entry at its first colon into name and secret. `None`: it begins with no valid name.
+fn split_name(entry: &[u8]) -> Option<(&str, &[u8])> {
     let colon = memchr::memchr(b':', entry)?;
     let name = str::from_utf8(&entry[..colon]).ok()?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

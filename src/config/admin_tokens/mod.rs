@@ -15,7 +15,9 @@ use subtle::ConstantTimeEq;
 
 use self::entries::Entry;
 
+/// Variable with the tokens for changes.
 const ADMIN: &str = "DRIP_ADMIN_TOKEN";
+/// Variable with the token for reading.
 const READ: &str = "DRIP_ADMIN_READ_TOKEN";
 
 /// Minimum length of a secret after a name, in bytes.
@@ -56,13 +58,13 @@ pub enum TokenRole {
 /// Returns whether the environment has a token for the admin port.
 pub fn has_admin_token() -> bool {
     let mut names = [ADMIN, READ].iter();
-    names.any(|name| !of_environment(name).is_empty())
+    names.any(|name| !read_variable(name).is_empty())
 }
 
 /// Returns the value of a variable without the white space around it; empty if it is not set.
 ///
 /// A file that a token comes from usually ends with a newline.
-fn of_environment(name: &str) -> Vec<u8> {
+fn read_variable(name: &str) -> Vec<u8> {
     let value = env::var_os(name).map(OsString::into_encoded_bytes);
     value.unwrap_or_default().trim_ascii().to_vec()
 }
@@ -74,7 +76,7 @@ impl AdminTokens {
     ///
     /// Names the wrong variable, and shows what would be right.
     pub fn of_environment() -> Result<Self, String> {
-        Self::of(&of_environment(ADMIN), &of_environment(READ))
+        Self::of(&read_variable(ADMIN), &read_variable(READ))
     }
 
     /// Reads the values of both variables. An empty value counts as not set.
@@ -90,7 +92,7 @@ impl AdminTokens {
                 ));
             }
         }
-        let changing = changing(admin).map_err(|problem| format!("{ADMIN}: {problem}"))?;
+        let changing = read_changing(admin).map_err(|problem| format!("{ADMIN}: {problem}"))?;
         if changing.iter().any(|token| token.secret == read) {
             return Err(format!(
                 "{READ}: the same token is in {ADMIN}, which permits changes; choose another token"
@@ -160,7 +162,7 @@ impl AdminTokens {
 ///
 /// The whole text of the variable, or of an entry, is accepted as well as the secret in it. Whoever
 /// knows the text knows the secret, and it may be a token of an earlier version.
-fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
+fn read_changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
     let token = |secret: &[u8], name: Option<&str>| AdminToken {
         secret: secret.to_vec(),
         name: name.map(Arc::from),
@@ -178,39 +180,40 @@ fn changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
     }
     check(&entries)?;
     let secrets = entries.iter().map(|it| token(it.secret, it.name));
-    let wholes = entries.iter().filter(|it| it.whole != text);
-    let wholes = wholes.map(|it| token(it.whole, it.name));
-    Ok(secrets.chain(wholes).chain([token(text, None)]).collect())
+    let whole_entries = entries.iter().filter(|it| it.whole != text);
+    let whole_entries = whole_entries.map(|it| token(it.whole, it.name));
+    let whole_text = [token(text, None)];
+    Ok(secrets.chain(whole_entries).chain(whole_text).collect())
 }
 
 /// Checks the entries of a list. Messages name an entry by its number: its text may be a secret.
 fn check(entries: &[Entry]) -> Result<(), String> {
     for (index, entry) in entries.iter().enumerate() {
-        let nth = index + 1;
+        let number = index + 1;
         if entry.secret.is_empty() {
             return Err(format!(
-                "entry {nth} is empty; write each as NAME:SECRET, with a comma between two"
+                "entry {number} is empty; write each as NAME:SECRET, with a comma between two"
             ));
         }
         if entry.is_bare() {
             return Err(format!(
-                "entry {nth} has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes"
+                "entry {number} has no name; write each as NAME:SECRET, with letters, digits, _ and - in the name, or put what is one token in double quotes"
             ));
         }
         if entry.name.is_some() && entry.secret.len() < MIN_NAMED_SECRET {
             return Err(format!(
-                "the secret of entry {nth} is too short; take at least {MIN_NAMED_SECRET} characters, or put what is one token in double quotes"
+                "the secret of entry {number} is too short; take at least {MIN_NAMED_SECRET} characters, or put what is one token in double quotes"
             ));
         }
-        for (before, other) in entries[..index].iter().enumerate() {
+        for (other_index, other) in entries[..index].iter().enumerate() {
             let same = match (entry.name, other.name) {
                 _ if entry.secret == other.secret => "secret",
                 (Some(name), Some(other)) if name == other => "name",
                 _ => continue,
             };
             return Err(format!(
-                "entries {} and {nth} have the same {same}; give each its own",
-                before + 1
+                "entries {} and {number} have the same {same}; give each its own",
+                other_index + 1
             ));
         }
     }

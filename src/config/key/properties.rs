@@ -51,7 +51,7 @@ fn variable(name: &str) -> Option<String> {
                 let (name, claim) = own.split_once('_')?;
                 return (!name.is_empty() && !claim.is_empty()).then(|| prefix + own);
             }
-            let is_known = PREFIXED.iter().any(|(known, ..)| *known == prefix);
+            let is_known = ["cookie", "arg", "path"].contains(&kind);
             is_known.then(|| prefix + own)
         }
     }

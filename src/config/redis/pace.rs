@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use limit::{Algorithm, Moment, Rate};
 
-/// Upper bound of ticks. Ticks below this are exact in the scripts' doubles.
-const EXACT: i128 = 1 << 51;
+/// Upper bound of the script's ticks per request. Ticks below this are exact in doubles.
+const MAX_EXACT: i128 = 1 << 51;
 
 /// A rate in the scripts' units, and the instant at which this gateway's file got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct StoreRate {
     rate: Rate,
     /// Form that the scripts read: four doubles, and the rate as text.
     packed: Vec<u8>,
-    /// In microseconds since the Unix epoch.
+    /// Instant at which this gateway's file got the rate, in microseconds since the Unix epoch.
     since: u64,
 }
 
@@ -33,8 +33,8 @@ impl StoreRate {
     ///
     /// Returns an error if a script could not count the rate exactly.
     pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, &'static str> {
-        let (_, request, leak) = steps(rate);
-        if request >= EXACT {
+        let [_, per_request, per_micro] = script_ticks(rate);
+        if per_request >= MAX_EXACT {
             return Err(DECIMALS);
         }
         let nanos = rate.period().as_nanos();
@@ -43,7 +43,8 @@ impl StoreRate {
         }
         let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
         let mut packed = Vec::new();
-        for number in [request, leak, micros.try_into().unwrap_or(0), count.into()] {
+        let micros = micros.try_into().unwrap_or(0);
+        for number in [per_request, per_micro, micros, count.into()] {
             // All are below 2^53: no rate leaks more than a request per microsecond.
             let number = limit::to_float(u64::try_from(number).unwrap_or(0));
             packed.extend_from_slice(&number.to_le_bytes());
@@ -72,21 +73,24 @@ impl StoreRate {
     }
 }
 
-/// Returns rate ticks per script tick, and script ticks per request and per microsecond.
-fn steps(rate: Rate) -> (i128, i128, i128) {
-    let (request, leak) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
+/// Returns rate ticks per script tick, script ticks per request, and script ticks per microsecond.
+fn script_ticks(rate: Rate) -> [i128; 3] {
+    let (per_request, per_micro) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
     // Uses the rate's own ticks where they fit, so that a retune rounds as in memory.
-    let scale = if request < EXACT {
+    let scale = if per_request < MAX_EXACT {
         1
     } else {
-        greatest_common_divisor(request, leak)
+        greatest_common_divisor(per_request, per_micro)
     };
-    (scale, request / scale, leak / scale)
+    [scale, per_request / scale, per_micro / scale]
 }
 
 /// Converts a level reported by a script to ticks of the rate.
+///
+/// The level is a number of whole requests, and of script ticks above them.
 pub fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
-    i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
+    let [rate_ticks, ..] = script_ticks(rate);
+    i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * rate_ticks
 }
 
 /// Truncates a `max_wait` to whole microseconds.
@@ -120,9 +124,9 @@ mod tests {
             [numbers.as_flattened(), b"10r/s"].concat()
         );
         assert!(pace("0.5r/d").is_ok());
-        assert_eq!(steps("0.5r/d".parse().unwrap()).0, 1);
+        assert_eq!(script_ticks("0.5r/d".parse().unwrap())[0], 1);
         assert!(pace("2.5r/366d").is_ok());
-        assert!(steps("2.5r/366d".parse().unwrap()).0 > 1);
+        assert!(script_ticks("2.5r/366d".parse().unwrap())[0] > 1);
         assert!(pace("0.000000001r/1s").is_ok());
     }
 

@@ -46,8 +46,8 @@ impl FromStr for Url {
         let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
         let servers = match scheme {
             "redis" | "rediss" | "redis+unix" => Servers::Server(text.to_owned()),
-            "redis+cluster" => Servers::Cluster(nodes("redis", rest)?),
-            "rediss+cluster" => Servers::Cluster(nodes("rediss", rest)?),
+            "redis+cluster" => Servers::Cluster(node_urls("redis", rest)?),
+            "rediss+cluster" => Servers::Cluster(node_urls("rediss", rest)?),
             _ => return Err(FORM.to_owned()),
         };
         for url in servers.urls() {
@@ -60,7 +60,7 @@ impl FromStr for Url {
     }
 }
 
-/// Checks the port of a server, if it has one.
+/// Checks the port of a server, if the URL has one.
 fn check_port(url: &str) -> Result<(), String> {
     let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
         return Ok(());
@@ -82,8 +82,8 @@ fn check_port(url: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the URL of each node. The part before `@` applies to all of them.
-fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, &'static str> {
+/// Returns the URL of each node. A user before `@` applies to all nodes.
+fn node_urls(scheme: &str, rest: &str) -> Result<Vec<String>, &'static str> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
         rest.split_at(rest.len() - hosts.len())

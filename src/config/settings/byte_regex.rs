@@ -17,8 +17,7 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 /// `.` is any byte except a line feed. `\d`, `\w` and `(?i)` apply to ASCII only.
 #[derive(Clone)]
 pub struct ByteRegex {
-    text: String,
-    /// Used to find groups.
+    /// Used to find groups. It also keeps the text of the expression.
     compiled: Regex,
     /// Used to test for a match. Shared, because settings are cloned.
     automaton: Arc<dense::DFA<Vec<u32>>>,
@@ -26,19 +25,19 @@ pub struct ByteRegex {
 
 impl ByteRegex {
     /// Maximum length of an expression, in bytes.
-    pub const MAX_REGEX_SIZE: usize = 1000;
+    pub const MAX_LENGTH: usize = 1000;
     /// Maximum memory of a compiled expression, in bytes.
-    pub const LARGEST: usize = 256 << 10;
+    pub const MAX_SIZE: usize = 256 << 10;
     /// Maximum memory of a compiled expression with groups, in bytes.
     ///
     /// Finding a group takes time proportional to this, multiplied by the length of the text.
-    pub const LARGEST_WITH_GROUPS: usize = 64 << 10;
+    pub const MAX_SIZE_WITH_GROUPS: usize = 64 << 10;
     /// Maximum size of the automaton of an expression, in bytes.
     ///
     /// The automaton is built completely when the file is read. So matching reads each byte of a
     /// text once: 32 KB take a few ms. With an automaton that is built during matching, some texts
     /// of 32 KB would take a second.
-    const LARGEST_AUTOMATON: usize = 1 << 20;
+    const MAX_AUTOMATON_SIZE: usize = 1 << 20;
 
     /// Compiles a regular expression.
     ///
@@ -46,52 +45,42 @@ impl ByteRegex {
     ///
     /// Returns an error if `text` is too long, has a syntax error, or is too large when compiled.
     pub fn new(text: &str) -> Result<Self, String> {
-        let too_large = |what: &str, most: usize, remedy: &str| {
-            format!("{what} takes more than {} KB; {remedy}", most >> 10)
-        };
-        if text.len() > Self::MAX_REGEX_SIZE {
-            let most = Self::MAX_REGEX_SIZE;
+        if text.len() > Self::MAX_LENGTH {
+            let max = Self::MAX_LENGTH;
             return Err(format!(
-                "a regular expression has at most {most} bytes; write several routes"
+                "a regular expression has at most {max} bytes; write several routes"
             ));
         }
-        let compiled = compile(text, Self::LARGEST).map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => too_large(
-                "this regular expression, compiled,",
-                Self::LARGEST,
-                "lower the counts in {} or write several routes",
+        let compiled = compile(text, Self::MAX_SIZE).map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => format!(
+                "this regular expression, compiled, takes more than {} KB; lower the counts in {{}} or write several routes",
+                Self::MAX_SIZE >> 10
             ),
-            error => format!(
-                "this is not a regular expression of drip: {}",
-                reason(&error)
-            ),
+            error => format!("this is not a regular expression of drip: {}", reason(&error)),
         })?;
-        if compiled.captures_len() > 1 && compile(text, Self::LARGEST_WITH_GROUPS).is_err() {
-            return Err(too_large(
-                "this regular expression with groups, compiled,",
-                Self::LARGEST_WITH_GROUPS,
-                "lower the counts in {}, or write (?:...) where no group is needed",
+        if compiled.captures_len() > 1 && compile(text, Self::MAX_SIZE_WITH_GROUPS).is_err() {
+            return Err(format!(
+                "this regular expression with groups, compiled, takes more than {} KB; lower the counts in {{}}, or write (?:...) where no group is needed",
+                Self::MAX_SIZE_WITH_GROUPS >> 10
             ));
         }
         let automaton = automaton(text).ok_or_else(|| {
-            too_large(
-                "the automaton of this regular expression",
-                Self::LARGEST_AUTOMATON,
-                "begin it with ^, lower the counts in {} or write several routes",
+            format!(
+                "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
+                Self::MAX_AUTOMATON_SIZE >> 10
             )
         })?;
+        let automaton = Arc::new(automaton);
         Ok(Self {
-            text: text.to_owned(),
             compiled,
-            automaton: Arc::new(automaton),
+            automaton,
         })
     }
 
     /// Returns whether there is a match, in time proportional to the length of `bytes`.
     pub fn is_match(&self, bytes: &[u8]) -> bool {
-        let found = self
-            .automaton
-            .try_search_fwd(&Input::new(bytes).earliest(true));
+        let input = Input::new(bytes).earliest(true);
+        let found = self.automaton.try_search_fwd(&input);
         // Only an automaton that quits at certain bytes can fail. This one never quits.
         found.map_or_else(|_| self.compiled.is_match(bytes), |found| found.is_some())
     }
@@ -108,19 +97,18 @@ impl ByteRegex {
         found.map_or(&[], |found| found.as_bytes())
     }
 
+    /// Returns whether the expression begins with `^` and this text.
     pub(super) fn begins_with(&self, text: &str) -> bool {
         let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
-        // The expression has been parsed before, so this does not fail.
-        let parsed = parser.parse(&self.text);
-        let parts = match parsed.as_ref().map(Hir::kind) {
-            Ok(HirKind::Concat(parts)) => parts.as_slice(),
-            Ok(_) | Err(_) => return false,
+        let Ok(HirKind::Concat(parts)) = parser.parse(self.compiled.as_str()).map(Hir::into_kind)
+        else {
+            return false;
         };
         let mut kinds = parts.iter().map(Hir::kind);
         let is_at_start = kinds.next() == Some(&HirKind::Look(Look::Start));
-        let first = kinds.next();
+        let literal = kinds.next();
         is_at_start
-            && matches!(first, Some(HirKind::Literal(it)) if it.0.starts_with(text.as_bytes()))
+            && matches!(literal, Some(HirKind::Literal(it)) if it.0.starts_with(text.as_bytes()))
     }
 }
 
@@ -136,8 +124,8 @@ fn compile(text: &str, largest: usize) -> Result<Regex, regex::Error> {
 fn automaton(text: &str) -> Option<dense::DFA<Vec<u32>>> {
     let limits = dense::Config::new()
         .start_kind(StartKind::Unanchored)
-        .dfa_size_limit(Some(ByteRegex::LARGEST_AUTOMATON))
-        .determinize_size_limit(Some(4 * ByteRegex::LARGEST_AUTOMATON));
+        .dfa_size_limit(Some(ByteRegex::MAX_AUTOMATON_SIZE))
+        .determinize_size_limit(Some(4 * ByteRegex::MAX_AUTOMATON_SIZE));
     let states = thompson::Config::new()
         .utf8(false)
         .which_captures(WhichCaptures::None);
@@ -160,13 +148,15 @@ fn reason(error: &regex::Error) -> String {
 
 impl fmt::Debug for ByteRegex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ByteRegex").field(&self.text).finish()
+        f.debug_tuple("ByteRegex")
+            .field(&self.compiled.as_str())
+            .finish()
     }
 }
 
 impl PartialEq for ByteRegex {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.compiled.as_str() == other.compiled.as_str()
     }
 }
 
@@ -174,13 +164,13 @@ impl Eq for ByteRegex {}
 
 impl Hash for ByteRegex {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        self.compiled.as_str().hash(state);
     }
 }
 
 impl fmt::Display for ByteRegex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.compiled.as_str())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checked settings of a gateway.
 //!
-//! The structs of the file's tables are in `tables`. This module has the types of their values.
+//! The structs of the file's tables are in `tables`. The modules here have the types of values.
 
 mod byte_regex;
 mod listen;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use limit::Delay;
 
 pub use byte_regex::ByteRegex;
-pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
+pub use listen::{Listen, ListenAddress, ListenService};
 pub use networks::{ClientNetworks, Networks, Peers, embedded_ipv4, has_client};
 pub use opening_time::OpeningTime;
 pub use page::{Media, Page, PageChoice, PageContent, PagePart, PageValue, Pages};
@@ -31,7 +31,7 @@ pub use route_index::RouteIndex;
 pub use route_match::{HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
 pub use status::Statuses;
 
-use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, RoomSecret, Route, Server, Zone};
+use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
 
 /// Checked settings from a gateway's file.
 ///
@@ -67,9 +67,11 @@ impl Settings {
     ///
     /// The rate of the origin then counts units of cost.
     pub fn has_costs(&self, origin: &str) -> bool {
-        let index = self.origins.iter().position(|it| it.name == origin);
-        let mut routes = self.routes.iter().filter(|it| it.origin() == index);
-        index.is_some() && routes.any(|it| !it.cost.is_one())
+        let Some(index) = self.origins.iter().position(|it| it.name == origin) else {
+            return false;
+        };
+        let mut routes = self.routes.iter();
+        routes.any(|route| route.origin() == Some(index) && !route.cost.is_one())
     }
 
     /// Returns the least `burst` per zone, among the limits in which requests wait.
@@ -96,8 +98,9 @@ impl Settings {
         self.without_secrets_and_keys(|zone| zone.mask_keys)
     }
 
-    /// Returns the settings as [`without_secrets`](Self::without_secrets) does, where these zones
-    /// mask keys.
+    /// Returns the settings as [`without_secrets`](Self::without_secrets) does.
+    ///
+    /// `is_masked` decides which zones mask their keys.
     pub(super) fn without_secrets_and_keys(&self, is_masked: impl Fn(&Zone) -> bool) -> Self {
         let mut settings = self.without_room_secrets();
         settings.redis.url = settings.redis.url.without_password();
@@ -117,7 +120,7 @@ impl Settings {
         let mut settings = self.clone();
         let rooms = settings.origins.iter_mut();
         for room in rooms.filter_map(|origin| origin.room.as_mut()) {
-            room.secret = room.secret.iter().map(RoomSecret::hidden).collect();
+            room.secret = room.shown_secrets();
         }
         settings
     }
@@ -125,21 +128,21 @@ impl Settings {
     /// Returns pairs of the earlier and the current `in_flight` in the limits of a zone.
     ///
     /// Only routes where it has changed are included. A removed limit has the highest number.
-    pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
+    pub fn in_flight_changes(&self, earlier: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
         let in_flight = |settings: &Self, route: &Route| {
             let mut limits = route.limits.iter();
             let limit = limits.find(|limit| settings.zones[limit.zone].name == zone)?;
             limit.limit.in_flight
         };
-        let now = self.routes.iter();
-        let now: HashMap<_, &Route> = now.map(|new| (new.selector(), new)).collect();
-        let changes = before.routes.iter().filter_map(|old| {
-            let had = in_flight(before, old)?;
-            let new = now.get(&old.selector()).copied();
-            let has = new.and_then(|new| in_flight(self, new));
-            Some((had, has.unwrap_or(NonZeroU32::MAX)))
+        let routes = self.routes.iter();
+        let routes: HashMap<_, &Route> = routes.map(|it| (it.selector(), it)).collect();
+        let changes = earlier.routes.iter().filter_map(|old_route| {
+            let old_limit = in_flight(earlier, old_route)?;
+            let route = routes.get(&old_route.selector());
+            let limit = route.and_then(|route| in_flight(self, route));
+            Some((old_limit, limit.unwrap_or(NonZeroU32::MAX)))
         });
-        changes.filter(|(had, has)| had != has).collect()
+        changes.filter(|(old, new)| old != new).collect()
     }
 }
 

@@ -23,56 +23,55 @@ pub struct Networks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientNetworks {
     /// Access per network: `true` for allowed.
-    serves: HashMap<IpNet, bool, RandomState>,
+    is_allowed: HashMap<IpNet, bool, RandomState>,
     /// Prefix lengths of the networks. A client is looked up once per length, the longest first.
     lengths: BTreeSet<u8>,
     /// Access of clients outside of all networks, and of clients on Unix sockets.
-    others: bool,
+    allows_others: bool,
 }
 
 impl ClientNetworks {
     /// Joins both lists. With an `allow`, clients outside of all networks are refused.
     pub fn new(allow: Option<&Networks>, deny: Option<&Networks>) -> Self {
-        let mut serves = HashMap::default();
-        for (networks, is_allowed) in [(allow, true), (deny, false)] {
+        let mut is_allowed = HashMap::default();
+        for (networks, access) in [(allow, true), (deny, false)] {
             let list = networks.iter().flat_map(|networks| &networks.list);
-            serves.extend(list.map(|network| (network.trunc(), is_allowed)));
+            is_allowed.extend(list.map(|network| (network.trunc(), access)));
         }
         Self {
-            lengths: serves.keys().map(IpNet::prefix_len).collect(),
-            serves,
-            others: allow.is_none(),
+            lengths: is_allowed.keys().map(IpNet::prefix_len).collect(),
+            is_allowed,
+            allows_others: allow.is_none(),
         }
     }
 
     /// Returns whether a client is served. `None`: a client on a Unix socket, which has no address.
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
-        let decided = address.and_then(|address| {
-            let whole = self.longest(address);
-            let embedded = embedded_ipv4(address).and_then(|it| self.longest(it.into()));
-            let embedded = embedded.map(|(length, serves)| (length + NAT64_LENGTH, serves));
+        let most_specific = address.and_then(|address| {
+            let whole = self.most_specific(address);
+            let embedded = embedded_ipv4(address).and_then(|it| self.most_specific(it.into()));
+            let embedded = embedded.map(|(length, access)| (length + NAT64_LENGTH, access));
             let both = whole.into_iter().chain(embedded);
-            both.max_by_key(|(length, serves)| (*length, !serves))
+            both.max_by_key(|(length, access)| (*length, !access))
         });
-        decided.map_or(self.others, |(_, serves)| serves)
+        most_specific.map_or(self.allows_others, |(_, access)| access)
     }
 
     /// Returns whether the most specific network around this address is in `allow`.
     ///
     /// Ignores the IPv4 address in a NAT64 address.
-    fn names(&self, address: IpAddr) -> bool {
-        self.longest(address).is_some_and(|(_, serves)| serves)
+    fn allows(&self, address: IpAddr) -> bool {
+        self.most_specific(address)
+            .is_some_and(|(_, access)| access)
     }
 
     /// Returns the prefix length of the most specific network with this address, and its access.
-    fn longest(&self, address: IpAddr) -> Option<(u8, bool)> {
-        let network = |length: &u8| IpNet::new(address, *length).ok();
-        let networks = self.lengths.iter().rev().filter_map(network);
-        let mut decided = networks.filter_map(|network| {
-            let serves = self.serves.get(&network.trunc())?;
-            Some((network.prefix_len(), *serves))
-        });
-        decided.next()
+    fn most_specific(&self, address: IpAddr) -> Option<(u8, bool)> {
+        let mut lengths = self.lengths.iter().rev();
+        lengths.find_map(|length| {
+            let network = IpNet::new(address, *length).ok()?.trunc();
+            Some((*length, *self.is_allowed.get(&network)?))
+        })
     }
 }
 
@@ -101,15 +100,9 @@ impl Peers {
         match peer {
             // The IPv4 address in a NAT64 address is another peer. Treating it as the same would
             // extend trust.
-            Some(peer) => self.by_address.names(peer),
+            Some(peer) => self.by_address.allows(peer),
             None => self.has_unix,
         }
-    }
-}
-
-impl Default for Peers {
-    fn default() -> Self {
-        Self::new(Networks::default(), false)
     }
 }
 

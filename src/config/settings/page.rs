@@ -60,12 +60,12 @@ words! {
 }
 
 /// Number of placeholders that every page has. Only the page of a waiting room has the others.
-const OF_ALL_PAGES: usize = 3;
+const COMMON_VALUES: usize = 3;
 
 impl PageContent {
     /// Reads a page. Other names in double braces stay text: scripts may have such templates.
     pub fn parse(media: Media, text: &str) -> Self {
-        Self::with_values(media, text, &PageValue::WORDS[..OF_ALL_PAGES])
+        Self::with_values(media, text, &PageValue::WORDS[..COMMON_VALUES])
     }
 
     /// Reads the HTML page of a waiting room, which has more values.
@@ -73,20 +73,20 @@ impl PageContent {
         Self::with_values(Media::Html, text, PageValue::WORDS)
     }
 
-    fn with_values(media: Media, text: &str, named: &[(&str, PageValue)]) -> Self {
+    fn with_values(media: Media, text: &str, known: &[(&str, PageValue)]) -> Self {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, behind)) = rest.split_once("{{") {
             plain.push_str(before);
-            let value = behind.split_once("}}").and_then(|(name, rest)| {
-                let named = named.iter().find(|it| it.0 == name.trim());
-                named.map(|(_, value)| (*value, rest))
+            let placeholder = behind.split_once("}}").and_then(|(name, after)| {
+                let (_, value) = known.iter().find(|it| it.0 == name.trim())?;
+                Some((*value, after))
             });
-            if let Some((value, behind)) = value {
+            if let Some((value, after)) = placeholder {
                 if !plain.is_empty() {
                     parts.push(PagePart::Text(std::mem::take(&mut plain).into()));
                 }
                 parts.push(PagePart::Value(value));
-                rest = behind;
+                rest = after;
             } else {
                 // Skips only one of the braces: a placeholder may begin at the next one, as in
                 // `{{{`.
@@ -125,8 +125,8 @@ pub enum Media {
 impl Media {
     /// Returns the media type for the extension of a file name.
     pub fn of(file: &Path) -> Self {
-        let ending = file.extension().and_then(|ending| ending.to_str());
-        match ending.map(str::to_ascii_lowercase).as_deref() {
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("html" | "htm") => Self::Html,
             Some("json") => Self::Json,
             Some("xml") => Self::Xml,

@@ -30,7 +30,7 @@ pub(crate) struct InputNames {
 
 /// Fields whose lines form one list (RFC 9110, section 5.3), or that are checked elsewhere.
 ///
-/// Their lines are joined in a key.
+/// A key contains all lines of such a field.
 const LISTS: [&str; 16] = [
     "accept",
     "accept-charset",
@@ -87,14 +87,16 @@ impl RequestInputs {
         conditions: &Arc<InputNames>,
     ) -> Self {
         let origin = route.origin().and_then(|origin| origins.get(origin));
-        let limits = route.limits.iter().map(|limit| limit.zone);
-        let used = limits.chain(origin.and_then(|origin| origin.share));
         let room = origin.filter(|_| route.asks_room);
         let room = room.and_then(|origin| origin.room.as_ref());
-        let used = used.chain(room.and_then(|room| Some(room.draw.zone_limit()?.zone)));
-        let keys = used.filter_map(|zone| Some(&zones.get(zone)?.key));
-        let keys = keys.chain(room.and_then(|room| room.bind.as_ref()));
-        let keys = keys.chain(route.collapse.as_ref().map(|collapse| &collapse.key));
+        let limits = route.limits.iter().map(|limit| limit.zone);
+        let used_zones = limits
+            .chain(origin.and_then(|origin| origin.share))
+            .chain(room.and_then(|room| Some(room.draw.zone_limit()?.zone)));
+        let keys = used_zones
+            .filter_map(|zone| Some(&zones.get(zone)?.key))
+            .chain(room.and_then(|room| room.bind.as_ref()))
+            .chain(route.collapse.as_ref().map(|collapse| &collapse.key));
         let mut own = InputNames::default();
         let authorization = "authorization".to_owned();
         for variable in keys.flat_map(KeyTemplate::variables) {
@@ -121,15 +123,15 @@ impl RequestInputs {
         }
         let vary = route.collapse.iter().flat_map(|collapse| &collapse.vary);
         own.fields.extend(vary.cloned());
-        if let CostRule::Header(of) = &route.cost {
-            own.fields.push(of.header.clone());
+        if let CostRule::Header(cost) = &route.cost {
+            own.fields.push(cost.header.clone());
         }
         own.add_conditions(&route.conditions);
         let conditions = Arc::clone(conditions);
         Self { own, conditions }
     }
 
-    /// Returns whether a request may have a field of this name at most once, if it is read.
+    /// Returns whether a request may have this field at most once, if drip reads the field.
     pub fn is_single(name: &str) -> bool {
         !LISTS.contains(&name)
     }
@@ -157,7 +159,7 @@ impl RequestInputs {
         &self.own.arguments
     }
 
-    /// Returns whether a field of this name is read, also by a condition of another route.
+    /// Returns whether drip reads a field of this name, also for a condition of another route.
     ///
     /// `underscores`: `_` counts as `-`.
     pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
@@ -165,7 +167,7 @@ impl RequestInputs {
             .any(|known| is_field(known, name, underscores))
     }
 
-    /// Returns whether some programs treat a field of this name as one that is read.
+    /// Returns whether some programs treat a field of this name as one that drip reads.
     pub fn seem_to_read(&self, name: &[u8]) -> bool {
         self.all_fields().any(|known| is_same_field(known, name))
     }

@@ -23,12 +23,16 @@ pub struct RouteIndex {
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Indices of routes: those with more conditions first, then in the order of the file.
+/// Indices of routes by host. A list has routes with more conditions first.
+///
+/// Routes with as many conditions are in the order of the file.
 #[derive(Debug, Default)]
 struct ByHost {
+    /// By the name of the host.
     named: Map<Box<str>, Vec<usize>>,
     /// By the suffix of a wildcard host, such as `.example.com`.
     below: Map<Box<str>, Vec<usize>>,
+    /// Routes for every host.
     any: Vec<usize>,
 }
 
@@ -41,17 +45,9 @@ impl ByHost {
         for host in &route.hosts {
             let (map, host) = match host {
                 HostPattern::Exact(name) => (&mut self.named, name),
-                HostPattern::Below(end) => (&mut self.below, end),
+                HostPattern::Below(suffix) => (&mut self.below, suffix),
             };
             map.entry(host.as_str().into()).or_default().push(index);
-        }
-    }
-
-    /// Sorts each list by the number of conditions, the largest first.
-    fn sort(&mut self, routes: &[Route]) {
-        let lists = self.named.values_mut().chain(self.below.values_mut());
-        for list in lists.chain([&mut self.any]) {
-            list.sort_by_key(|index| Reverse(routes[*index].conditions_count()));
         }
     }
 
@@ -69,9 +65,10 @@ impl ByHost {
         let find = |list: &Vec<usize>| list.iter().copied().find(|index| takes(*index));
         let Some(host) = host else {
             let lists = self.named.values().chain(self.below.values());
-            let known = lists.flatten().copied().filter(|index| takes(*index));
-            let first =
-                known.min_by_key(|index| (Reverse(routes[*index].conditions_count()), *index));
+            let candidates = lists.flatten().copied().filter(|index| takes(*index));
+            let by_precedence =
+                |index: &usize| (Reverse(routes[*index].conditions_count()), *index);
+            let first = candidates.min_by_key(by_precedence);
             return first.or_else(|| find(&self.any));
         };
         let named = self.named.get(host).and_then(find);
@@ -92,7 +89,9 @@ impl RouteIndex {
     /// Indexes the routes.
     pub fn new(routes: &[Route]) -> Self {
         let mut new = Self::default();
-        for (index, route) in routes.iter().enumerate() {
+        let mut sorted: Vec<_> = routes.iter().enumerate().collect();
+        sorted.sort_by_key(|(_, route)| Reverse(route.conditions_count()));
+        for (index, route) in sorted {
             let by_host = match &route.path {
                 PathPattern::Exact(path) => new.exact.entry(path.as_bytes().into()).or_default(),
                 PathPattern::Prefix(path) => {
@@ -102,10 +101,6 @@ impl RouteIndex {
             };
             by_host.add(route, index);
         }
-        let by_host = new.exact.values_mut().chain(new.prefixes.values_mut());
-        by_host
-            .chain([&mut new.regexes])
-            .for_each(|it| it.sort(routes));
         new.lengths = new.prefixes.keys().map(|prefix| prefix.len()).collect();
         new.lengths.sort_unstable_by(|a, b| b.cmp(a));
         new.lengths.dedup();
@@ -131,22 +126,22 @@ impl RouteIndex {
         method: Option<&[u8]>,
         meets: impl Fn(&Route) -> bool,
     ) -> Option<usize> {
-        let by_method = |index: usize| {
+        let is_met = |index: usize| {
             let route = &routes[index];
-            let is_named = |method| route.methods.iter().any(|named| named.as_bytes() == method);
-            let by_method = route.methods.is_empty() || method.is_none_or(is_named);
-            by_method && (route.conditions_count() == 0 || meets(route))
+            let is_listed = |method| route.methods.iter().any(|known| known.as_bytes() == method);
+            let has_method = route.methods.is_empty() || method.is_none_or(is_listed);
+            has_method && (route.conditions_count() == 0 || meets(route))
         };
-        let of_path = |by_host: &ByHost| by_host.first(routes, host, by_method);
-        let exact = || self.exact.get(path).and_then(of_path);
+        let by_host = |by_host: &ByHost| by_host.first(routes, host, is_met);
+        let exact = || self.exact.get(path).and_then(by_host);
         let regex = || {
-            let takes = |index: usize| by_method(index) && routes[index].path.matches(path);
+            let takes = |index: usize| is_met(index) && routes[index].path.matches(path);
             self.regexes.first(routes, host, takes)
         };
         let prefix = || {
             let prefixes = self.lengths.iter().filter_map(|length| path.get(..*length));
-            let mut by_host = prefixes.filter_map(|prefix| self.prefixes.get(prefix));
-            by_host.find_map(of_path)
+            let mut found = prefixes.filter_map(|prefix| self.prefixes.get(prefix));
+            found.find_map(by_host)
         };
         exact().or_else(regex).or_else(prefix)
     }

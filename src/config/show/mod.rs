@@ -11,7 +11,7 @@ use super::toml_string::toml_string;
 
 /// Writes settings as a `gateway.toml` with all values. It reads back as the same settings.
 pub fn show(settings: &Settings) -> String {
-    let mut out = Page {
+    let mut out = Writer {
         text: String::new(),
         path: Vec::new(),
         settings,
@@ -38,14 +38,15 @@ pub fn show(settings: &Settings) -> String {
 /// Title of the list of routes.
 const ROUTES: &str = "routes";
 
-struct Page<'s> {
+/// The text that has been written so far.
+struct Writer<'s> {
     text: String,
     /// Names that lead to the current table.
     path: Vec<String>,
     settings: &'s Settings,
 }
 
-impl Page<'_> {
+impl Writer<'_> {
     /// Writes the table of this name in the table `kind`.
     fn named(&mut self, kind: &str, name: &str, rows: Rows) {
         self.table(&format!("{kind}.{}", key(name)), &[kind, name], rows);

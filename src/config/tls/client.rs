@@ -40,7 +40,7 @@ pub fn client(
 ) -> io::Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let (roots, pinned) = match authorities {
         None => (Arc::new(system_roots()?), Arc::default()),
-        Some(it) => (Arc::clone(&it.roots), Arc::clone(&it.certificates)),
+        Some(ca) => (Arc::clone(&ca.roots), Arc::clone(&ca.certificates)),
     };
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new(roots, pinned, &provider).map_err(io::Error::other)?;
@@ -60,13 +60,10 @@ fn system_roots() -> io::Result<RootCertStore> {
     let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
     let errors = errors.join("; ");
     if roots.is_empty() {
+        let reason = Some(&*errors).filter(|errors| !errors.is_empty());
         return Err(io::Error::other(format!(
             "no root certificates to verify servers with (from the system or SSL_CERT_FILE): {}",
-            if errors.is_empty() {
-                "none found"
-            } else {
-                &errors
-            }
+            reason.unwrap_or("none found")
         )));
     }
     if unfit > 0 || !errors.is_empty() {

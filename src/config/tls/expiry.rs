@@ -8,20 +8,20 @@ use super::Validity;
 
 /// A day in seconds.
 pub const DAY: i64 = 86_400;
-/// Duration before the expiry in which a warning is given.
+/// Duration before the expiry in which a warning is given, in seconds.
 const SOON: i64 = 14 * DAY;
 
 /// Returns a text that a certificate expires soon or has expired; `None` if neither.
 ///
-/// Both times are in Unix time. Examples: `expires in 9 days, on 2026-12-08` and `expired on
-/// 2020-01-02`.
-pub fn expiry(at: i64, now: i64) -> Option<String> {
-    let left = at.saturating_sub(now);
+/// `expires_at` and `now` are in Unix time. Examples: `expires in 9 days, on 2026-12-08` and
+/// `expired on 2020-01-02`.
+pub fn expiry(expires_at: i64, now: i64) -> Option<String> {
+    let left = expires_at.saturating_sub(now);
     if left >= SOON {
         return None;
     }
-    let date = date(at);
-    // Rounded to the nearest number of days, so that it is still the same a second later.
+    let date = date(expires_at);
+    // Rounded to the nearest number of days, so that a second later the number is the same.
     Some(match (left + DAY / 2) / DAY {
         _ if left < 0 => format!("expired on {date}"),
         _ if left < DAY => format!("expires within a day, on {date}"),
@@ -37,8 +37,7 @@ impl Validity {
     /// [`expiry`].
     pub fn doubt(self, now: i64) -> Option<String> {
         if self.is_not_yet_valid(now) {
-            let from = Timestamp::from_second(self.from).unwrap_or(Timestamp::MAX);
-            return Some(format!("is not valid before {from}"));
+            return Some(format!("is not valid before {}", timestamp(self.from)));
         }
         expiry(self.to, now)
     }
@@ -50,7 +49,8 @@ impl Validity {
         } else {
             "renew it"
         };
-        self.doubt(now).map(|words| format!("{words}; {remedy}"))
+        let doubt = self.doubt(now)?;
+        Some(format!("{doubt}; {remedy}"))
     }
 
     /// Returns whether the certificate is not valid yet.
@@ -65,14 +65,18 @@ impl Validity {
 }
 
 /// Returns whether a warning that a certificate expires is due, or will be within a day.
-pub fn is_nearly_soon(at: i64, now: i64) -> bool {
-    at.saturating_sub(now) < SOON + DAY
+pub fn is_nearly_soon(expires_at: i64, now: i64) -> bool {
+    expires_at.saturating_sub(now) < SOON + DAY
 }
 
 /// Returns the day of a Unix time, in UTC: `2026-12-08`.
-pub fn date(at: i64) -> String {
-    let at = Timestamp::from_second(at).unwrap_or(Timestamp::MAX);
-    at.strftime("%Y-%m-%d").to_string()
+pub fn date(unix_time: i64) -> String {
+    timestamp(unix_time).strftime("%Y-%m-%d").to_string()
+}
+
+/// Converts a Unix time.
+pub(super) fn timestamp(unix_time: i64) -> Timestamp {
+    Timestamp::from_second(unix_time).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the current Unix time.

@@ -3,10 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use jiff::Timestamp;
 use thiserror::Error as ErrorOf;
 use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::{CertificateError, Error};
+
+use super::expiry::timestamp;
 
 /// Error of a TLS connection that failed because of a certificate.
 ///
@@ -81,13 +82,13 @@ impl RefusalContext<'_> {
             },
             Why::ExpiredContext { time, not_after } => format!(
                 "the certificate of the {of} expired at {}, and the clock says {}. Renew it on the {of}, and its copy in {field} if there is one",
-                shown(*not_after),
-                shown(*time)
+                show_time(*not_after),
+                show_time(*time)
             ),
             Why::NotValidYetContext { time, not_before } => format!(
                 "the certificate of the {of} is not valid before {}, and the clock says {}. Set the clock, or wait",
-                shown(*not_before),
-                shown(*time)
+                show_time(*not_before),
+                show_time(*time)
             ),
             Why::NotValidForNameContext {
                 expected,
@@ -165,8 +166,7 @@ impl RefusalContext<'_> {
     }
 }
 
-fn shown(time: UnixTime) -> String {
+fn show_time(time: UnixTime) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let time = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
-    time.to_string()
+    timestamp(seconds).to_string()
 }

@@ -14,33 +14,33 @@ const MAX_LINKS: usize = 40;
 /// component of the path does not exist, the last folder is the last existing one.
 pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
-    let mut here = PathBuf::new();
+    let mut current = PathBuf::new();
     let mut links = 0;
-    // Remaining components, in reverse order.
-    let mut way = steps(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-    while let Some(step) = way.pop() {
-        if step == ".." {
-            here.pop();
+    let mut remaining =
+        reversed_components(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    while let Some(component) = remaining.pop() {
+        if component == ".." {
+            current.pop();
             continue;
         }
-        let next = here.join(&step);
+        let next = current.join(&component);
         let Ok(found) = fs::symlink_metadata(&next) else {
-            folders.insert(here);
+            folders.insert(current);
             return folders;
         };
         if found.is_symlink() {
             links += 1;
             let target = fs::read_link(&next).ok().filter(|_| links <= MAX_LINKS);
-            folders.insert(here.clone());
+            folders.insert(current.clone());
             let Some(target) = target else {
                 return folders;
             };
-            way.extend(steps(&target));
+            remaining.extend(reversed_components(&target));
         } else {
-            if way.is_empty() {
-                folders.insert(here.clone());
+            if remaining.is_empty() {
+                folders.insert(current);
             }
-            here = next;
+            current = next;
         }
     }
     folders
@@ -49,10 +49,10 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
 /// Returns the components of a path in reverse order.
 ///
 /// An absolute path begins with the root. Joining the root replaces the path before it.
-fn steps(path: &Path) -> Vec<OsString> {
-    let steps = path.components().rev();
-    let steps = steps.filter(|step| *step != Component::CurDir);
-    steps.map(|step| step.as_os_str().to_owned()).collect()
+fn reversed_components(path: &Path) -> Vec<OsString> {
+    let components = path.components().rev();
+    let components = components.filter(|component| *component != Component::CurDir);
+    components.map(|it| it.as_os_str().to_owned()).collect()
 }
 
 #[cfg(test)]

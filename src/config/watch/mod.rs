@@ -45,15 +45,16 @@ pub struct Watcher {
     ///
     /// `None`: the file must be read again, because the last text was given to [`Watcher::start`],
     /// or may be incomplete.
-    read_at: Option<Stamp>,
+    read_stamp: Option<Stamp>,
     /// Stamp of the file at the last check.
-    seen: Stamp,
+    checked_stamp: Stamp,
     /// Start of the changes that have not settled yet.
     unrest_since: Option<Instant>,
     /// Files named in the configuration, with their stamps of the last read.
     others: Vec<NamedFile>,
     /// `None`: the system has no instance left. The file is checked every [`MAX_INTERVAL`].
     inotify: Option<RecommendedWatcher>,
+    /// Folders that inotify watches.
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
     changed_hint: Arc<Notify>,
@@ -66,10 +67,10 @@ impl Watcher {
     /// watch left, a log line reports it, and changes are seen up to 2 s later.
     pub fn start(path: PathBuf, text: String) -> Self {
         let changed_hint = Arc::new(Notify::new());
-        let bell = Arc::clone(&changed_hint);
+        let hint = Arc::clone(&changed_hint);
         let inotify = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if !event.is_ok_and(|event| only_read(event.kind)) {
-                bell.notify_one();
+            if !event.is_ok_and(|event| is_read(event.kind)) {
+                hint.notify_one();
             }
         });
         let inotify = inotify.inspect_err(|error| warn_of_polling(&path, error));
@@ -82,26 +83,24 @@ impl Watcher {
         inotify: Option<RecommendedWatcher>,
         changed_hint: Arc<Notify>,
     ) -> Self {
-        let mut this = Self {
-            seen: Stamp::of(&path),
+        let mut watcher = Self {
+            checked_stamp: Stamp::of(&path),
             path,
             text: Some(text),
-            read_at: None,
+            read_stamp: None,
             unrest_since: None,
             others: Vec::new(),
             inotify,
             watched: BTreeSet::new(),
             changed_hint,
         };
-        for folder in folders(&this.path) {
-            match watch(this.inotify.as_mut(), &folder) {
-                Ok(()) => {
-                    this.watched.insert(folder);
-                }
+        for folder in folders(&watcher.path) {
+            match watch(watcher.inotify.as_mut(), &folder) {
+                Ok(()) => _ = watcher.watched.insert(folder),
                 Err(error) => warn_of_polling(&folder, &error),
             }
         }
-        this
+        watcher
     }
 
     /// Watches these files too: a change of one counts as a change of the configuration file.
@@ -131,7 +130,9 @@ impl Watcher {
     /// once, until the file changes.
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
-            if Some(self.look()) == self.read_at && self.knows_others() {
+            let stamp = self.look();
+            let have_others_changed = self.others.iter().any(|it| it.stamp_now() != it.stamp);
+            if Some(stamp) == self.read_stamp && !have_others_changed {
                 self.unrest_since = None;
                 self.wait_for_hint().await;
                 continue;
@@ -146,9 +147,9 @@ impl Watcher {
                 continue;
             }
             self.unrest_since = None;
-            self.read_at = Some(stamp);
+            self.read_stamp = Some(stamp);
             self.text = found.as_ref().ok().cloned();
-            let has_other_changed = self.note(others);
+            let has_other_changed = self.record_stamps(others);
             if self.text.is_none() || self.text != last_text || has_other_changed {
                 return found;
             }
@@ -165,11 +166,11 @@ impl Watcher {
     pub fn read(&mut self) -> Result<String, LoadError> {
         let stamp = Stamp::of(&self.path);
         let others = self.stamps();
-        self.note(others);
+        self.record_stamps(others);
         let found = read(&self.path);
         // If the file is being written, the text may be incomplete although `stamp` is that of the
         // complete file. So `changed` must read again after a success.
-        self.read_at = found.is_err().then_some(stamp);
+        self.read_stamp = found.is_err().then_some(stamp);
         self.text = found.as_ref().ok().cloned();
         found
     }
@@ -180,14 +181,8 @@ impl Watcher {
         others.map(NamedFile::stamp_now).collect()
     }
 
-    /// Returns whether the named files are unchanged since the last read.
-    fn knows_others(&self) -> bool {
-        let mut others = self.others.iter();
-        others.all(|file| file.stamp_now() == file.stamp)
-    }
-
     /// Records the stamps of the named files at a read. Returns whether one has changed.
-    fn note(&mut self, stamps: Vec<Stamp>) -> bool {
+    fn record_stamps(&mut self, stamps: Vec<Stamp>) -> bool {
         let mut has_changed = false;
         for (file, stamp) in self.others.iter_mut().zip(stamps) {
             has_changed |= file.stamp != stamp;
@@ -201,20 +196,20 @@ impl Watcher {
     /// Waits for at most [`MAX_UNREST`].
     async fn settle(&mut self) -> (Stamp, Vec<Stamp>) {
         let latest = *self.unrest_since.get_or_insert_with(Instant::now) + MAX_UNREST;
-        let mut stamp = (self.look(), self.stamps());
+        let mut stamps = (self.look(), self.stamps());
         let mut quiet_at = Instant::now() + QUIET;
         loop {
             let until = quiet_at.min(latest);
-            let quiet = timeout_at(until, self.wait_for_hint()).await.is_err();
-            let now = (self.look(), self.stamps());
+            let is_quiet = timeout_at(until, self.wait_for_hint()).await.is_err();
+            let current = (self.look(), self.stamps());
             if Instant::now() >= latest {
-                return now;
+                return current;
             }
-            if now != stamp {
-                stamp = now;
+            if current != stamps {
+                stamps = current;
                 quiet_at = Instant::now() + QUIET;
-            } else if quiet {
-                return stamp;
+            } else if is_quiet {
+                return stamps;
             }
         }
     }
@@ -226,15 +221,15 @@ impl Watcher {
         let _ = timeout(MAX_INTERVAL, self.changed_hint.notified()).await;
     }
 
-    /// Checks the file, and renews the watches if its folders have been replaced.
+    /// Checks the file, and renews the watches if its folders have changed. Returns its stamp.
     fn look(&mut self) -> Stamp {
         let mut folders = folders(&self.path);
         for file in &self.others {
             folders.extend(self::folders::folders(&file.path));
         }
         let stamp = Stamp::of(&self.path);
-        if folders == self.watched && stamp.is_same_file(self.seen) {
-            self.seen = stamp;
+        if folders == self.watched && stamp.is_same_file(self.checked_stamp) {
+            self.checked_stamp = stamp;
             return stamp;
         }
         if let Some(inotify) = &mut self.inotify {
@@ -249,8 +244,8 @@ impl Watcher {
             .filter(|folder| watch(self.inotify.as_mut(), folder).is_ok())
             .collect();
         // A write before the new watches existed caused no event.
-        self.seen = Stamp::of(&self.path);
-        self.seen
+        self.checked_stamp = Stamp::of(&self.path);
+        self.checked_stamp
     }
 }
 
@@ -271,9 +266,7 @@ fn warn_of_polling(path: &Path, error: &notify::Error) {
 }
 
 /// Returns whether an event only reports a read. Each check of the file causes such events.
-fn only_read(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Access(access) => access != AccessKind::Close(AccessMode::Write),
-        _ => false,
-    }
+fn is_read(kind: EventKind) -> bool {
+    let closed_after_write = AccessKind::Close(AccessMode::Write);
+    matches!(kind, EventKind::Access(access) if access != closed_after_write)
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use config::cut;
+use config::cut_ipv6;
 use limit::Moment;
 
 /// Maximum number of remembered clients.
@@ -97,7 +97,7 @@ impl Networks {
 
 /// Returns the first address of the network of a client.
 fn network_of(client: IpAddr) -> IpAddr {
-    match cut(client, IPV6_BITS) {
+    match cut_ipv6(client, IPV6_BITS) {
         IpAddr::V4(client) => {
             let mask = u32::MAX << (32 - IPV4_BITS);
             Ipv4Addr::from(u32::from(client) & mask).into()

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use config::{
-    MAX_KEY_SIZE, Matcher, MatcherInput, Route, RouteIndex, Settings, Variable, Zone, cut, target,
+    MAX_KEY_SIZE, Matcher, MatcherInput, Route, RouteIndex, Settings, Variable, Zone, cut_ipv6,
+    target,
 };
 
 use super::line::{Line, Recorded};
@@ -128,7 +129,7 @@ pub fn add_to_key(
                 return false;
             };
             // Writing to memory cannot fail.
-            let _ = write!(key, "{}", cut(client, ipv6_prefix));
+            let _ = write!(key, "{}", cut_ipv6(client, ipv6_prefix));
         }
         Variable::RequestMethod => key.extend_from_slice(recorded.method.as_bytes()),
         Variable::RequestUri => key.extend_from_slice(recorded.target.as_bytes()),
