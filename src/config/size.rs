@@ -64,8 +64,8 @@ impl ByteRate {
     /// Returns a rate within the range: up to 1 MB, per 100 ms to 1 h, at least a byte per second.
     pub(super) fn of(bytes: u64, span: Duration) -> Option<Self> {
         let is_fast_enough = u128::from(bytes) * 1000 >= span.as_millis();
-        let fits = SPANS.contains(&span) && bytes <= MAX_BYTES && is_fast_enough;
-        let bytes = u32::try_from(bytes).ok().filter(|_| fits)?;
+        let in_range = SPANS.contains(&span) && bytes <= MAX_BYTES && is_fast_enough;
+        let bytes = u32::try_from(bytes).ok().filter(|_| in_range)?;
         let bytes = NonZeroU32::new(bytes)?;
         Some(Self { bytes, span })
     }

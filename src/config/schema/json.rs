@@ -60,14 +60,14 @@ fn value_schema(form: &Form) -> Value {
         }),
         Form::False => json!({ "enum": [false] }),
         Form::Boolean => json!({ "type": "boolean" }),
-        Form::Whole(least, most) => {
-            json!({ "type": "integer", "minimum": least, "maximum": most })
+        Form::Whole(min, max) => {
+            json!({ "type": "integer", "minimum": min, "maximum": max })
         }
-        Form::AnyList(item, least) => {
-            json!({ "type": "array", "items": value_schema(item), "minItems": least })
+        Form::AnyList(item, min_items) => {
+            json!({ "type": "array", "items": value_schema(item), "minItems": min_items })
         }
-        Form::List(item, least) => {
-            let mut list = value_schema(&Form::AnyList(item, *least));
+        Form::List(item, min_items) => {
+            let mut list = value_schema(&Form::AnyList(item, *min_items));
             list["uniqueItems"] = json!(true);
             list
         }
@@ -77,10 +77,10 @@ fn value_schema(form: &Form) -> Value {
             "propertyNames": { "pattern": format!("^({names})$") },
             "additionalProperties": value_schema(value),
         }),
-        Form::FewByName(names, value, [least, most]) => {
+        Form::FewByName(names, value, [min, max]) => {
             let mut table = value_schema(&Form::ByName(names, value));
-            table["minProperties"] = json!(least);
-            table["maxProperties"] = json!(most);
+            table["minProperties"] = json!(min);
+            table["maxProperties"] = json!(max);
             table
         }
         Form::OneOf(forms) => {

@@ -48,10 +48,10 @@ impl ClientNetworks {
     /// Returns whether a client is served. `None`: a client on a Unix socket, which has no address.
     pub fn serve(&self, address: Option<IpAddr>) -> bool {
         let most_specific = address.and_then(|address| {
-            let whole = self.most_specific(address);
+            let found = self.most_specific(address);
             let embedded = embedded_ipv4(address).and_then(|it| self.most_specific(it.into()));
             let embedded = embedded.map(|(length, access)| (length + NAT64_LENGTH, access));
-            let both = whole.into_iter().chain(embedded);
+            let both = found.into_iter().chain(embedded);
             both.max_by_key(|(length, access)| (*length, !access))
         });
         most_specific.map_or(self.allows_others, |(_, access)| access)

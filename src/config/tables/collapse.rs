@@ -67,7 +67,7 @@ fn field(node: Node) -> Option<String> {
     const WHAT: &str = "the name of a header field such as \"accept-encoding\"";
     let name = node.value.as_str().or_else(|| node.expected(WHAT))?;
     let name = name.to_ascii_lowercase();
-    let wrong = match &*name {
+    let problem = match &*name {
         "*" => {
             "\"*\" means that no two requests are equal, so nothing would be shared; name the fields, or remove [routes.collapse]"
         }
@@ -78,7 +78,7 @@ fn field(node: Node) -> Option<String> {
         name if !values::is_token(name) => return node.expected(WHAT),
         _ => return Some(name),
     };
-    node.refused(wrong)
+    node.refused(problem)
 }
 
 /// Reads the name of a cookie (RFC 6265, section 4.1.1).

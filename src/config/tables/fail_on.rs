@@ -36,11 +36,11 @@ pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
 const SLOW: &str = "slow:";
 
 impl FailOn {
-    /// Returns whether a response with this status, whose head took `took`, is such a failure.
+    /// Returns whether a response with this status is such a failure. `took`: time until its head.
     pub fn has(self, status: u16, took: Duration) -> bool {
         match self {
             Self::Status(known) => known.has(status),
-            Self::Slow(most) => took > most,
+            Self::Slow(max) => took > max,
         }
     }
 }
@@ -49,15 +49,15 @@ impl FromStr for FailOn {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let Some(most) = text.strip_prefix(SLOW) else {
+        let Some(duration) = text.strip_prefix(SLOW) else {
             let status = text.parse().ok().filter(|it: &Statuses| it.class() >= 4);
             return status.map(Self::Status).ok_or(
                 "an answer that counts is a status from 400 to 599, \"4xx\", \"5xx\" or \"slow:2s\"",
             );
         };
-        let most = parse_duration(most).filter(|most| !most.is_zero());
-        let most = most.filter(|most| *most <= values::MAX_DURATION);
-        most.map(Self::Slow)
+        let max = parse_duration(duration).filter(|max| !max.is_zero());
+        let max = max.filter(|max| *max <= values::MAX_DURATION);
+        max.map(Self::Slow)
             .ok_or("slow: has a time above 0 and up to 366d behind it, such as \"slow:2s\"")
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for FailOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => status.fmt(f),
-            Self::Slow(most) => write!(f, "{SLOW}{}", show_duration(*most)),
+            Self::Slow(max) => write!(f, "{SLOW}{}", show_duration(*max)),
         }
     }
 }

@@ -129,7 +129,7 @@ fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
 /// Returns whether a field of this name can be changed. Reports a problem if not.
 fn check_name(entry: Node, of_requests: bool) -> bool {
     let lower = entry.name.to_ascii_lowercase();
-    let wrong = if !values::is_token(entry.name) {
+    let problem = if !values::is_token(entry.name) {
         NO_TOKEN
     } else if lower == "host" && of_requests {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
@@ -138,7 +138,7 @@ fn check_name(entry: Node, of_requests: bool) -> bool {
     } else {
         return true;
     };
-    entry.report_as_is(wrong);
+    entry.report_as_is(problem);
     false
 }
 

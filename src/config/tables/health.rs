@@ -64,8 +64,8 @@ pub(super) fn read(mut fields: Fields, node: Node) -> Health {
 fn health_path(text: &str) -> Result<PathAndQuery, &'static str> {
     const FORM: &str =
         "a path begins with /, and is written as in a request: no blanks, quotes or #";
-    let fits = |b: u8| b.is_ascii_graphic() && b != b'#';
-    if !text.starts_with('/') || !text.bytes().all(fits) {
+    let is_part = |b: u8| b.is_ascii_graphic() && b != b'#';
+    if !text.starts_with('/') || !text.bytes().all(is_part) {
         return Err(FORM);
     }
     text.parse().map_err(|_| FORM)

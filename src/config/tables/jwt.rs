@@ -76,8 +76,8 @@ pub(crate) fn read(entries: &[Node]) -> Vec<Option<(Jwt, KeySet)>> {
 
 fn read_keys(node: Node, path: &Path) -> Option<KeySet> {
     let text = values::content(node, path, MAX_FILE_SIZE, "; name a key set of at most 1MB")?;
-    let wrong = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
-    KeySet::parse(&text).map_err(wrong).ok()
+    let report = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
+    KeySet::parse(&text).map_err(report).ok()
 }
 
 /// Makes the verifiers, which read the recorded claims. Returns `None` if an entry is wrong.

@@ -85,13 +85,13 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const HOUR: u64 = 3600 * SECOND;
 
 /// Duration in a range, in nanoseconds.
-pub(crate) const fn duration<const LEAST: u64, const MOST: u64>() -> Kind<Duration> {
+pub(crate) const fn duration<const MIN: u64, const MAX: u64>() -> Kind<Duration> {
     Kind {
         read: |node| {
-            let (least, most) = (Duration::from_nanos(LEAST), Duration::from_nanos(MOST));
-            let fits = Some(values::duration(node)?).filter(|it| (least..=most).contains(it));
-            let (least, most) = (show_duration(least), show_duration(most));
-            fits.or_else(|| node.expected(&format!("a duration from {least} to {most}")))
+            let (min, max) = (Duration::from_nanos(MIN), Duration::from_nanos(MAX));
+            let in_range = Some(values::duration(node)?).filter(|it| (min..=max).contains(it));
+            let (min, max) = (show_duration(min), show_duration(max));
+            in_range.or_else(|| node.expected(&format!("a duration from {min} to {max}")))
         },
         ..DURATION
     }
@@ -132,17 +132,17 @@ pub(crate) const SIZE_OR_ZERO: Kind<Option<NonZeroU64>> = kind(
 );
 
 /// Size in a range, in bytes.
-pub(crate) const fn size<N, const LEAST: u64, const MOST: u64>() -> Kind<N>
+pub(crate) const fn size<N, const MIN: u64, const MAX: u64>() -> Kind<N>
 where
     N: Copy + TryFrom<u64> + TryInto<u64>,
 {
     Kind {
         form: SIZE_FORM,
         read: |node| {
-            let bytes = Some(values::size(node)?).filter(|it| (LEAST..=MOST).contains(it));
-            let (least, most) = (show_size(LEAST), show_size(MOST));
-            let fits = bytes.and_then(|bytes| N::try_from(bytes).ok());
-            fits.or_else(|| node.expected(&format!("a size from {least} to {most}")))
+            let bytes = Some(values::size(node)?).filter(|it| (MIN..=MAX).contains(it));
+            let in_range = bytes.and_then(|bytes| N::try_from(bytes).ok());
+            let (min, max) = (show_size(MIN), show_size(MAX));
+            in_range.or_else(|| node.expected(&format!("a size from {min} to {max}")))
         },
         show: |it| shown(&show_size((*it).try_into().unwrap_or_default())),
     }

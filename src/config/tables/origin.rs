@@ -258,11 +258,11 @@ fn read_classes(node: Node) -> Option<Vec<Class>> {
 
 fn read_host(node: Node) -> Option<HostRule> {
     const WHAT: &str = "\"preserve\", \"origin\", or a host name such as \"app.internal\"";
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     match node.value.as_str() {
         Some("preserve") => Some(HostRule::Preserve),
         Some("origin") => Some(HostRule::Origin),
-        Some(name) if !name.is_empty() && name.chars().all(fits) => {
+        Some(name) if !name.is_empty() && name.chars().all(is_part) => {
             Some(HostRule::Literal(name.to_owned()))
         }
         _ => node.expected(WHAT),

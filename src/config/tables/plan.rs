@@ -108,7 +108,7 @@ fn read_plan<'r>(
     }
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
     keys.files.extend(file_node.map(|node| (node, index)));
-    let fits = match (fields.right("rate"), plan.rate) {
+    let fits_zone = match (fields.right("rate"), plan.rate) {
         (Some(node), Some(rate)) => zone.check_rate(node, rate),
         _ => true,
     };
@@ -117,7 +117,7 @@ fn read_plan<'r>(
         read_burst(node, zone.algorithm).map(Some)
     });
     classes.extend(fields.right("class"));
-    let is_right = fields.finish() && fits;
+    let is_right = fields.finish() && fits_zone;
     plan.name = entry.name.into();
     plan.keys = written?;
     plan.burst = burst?;

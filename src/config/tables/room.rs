@@ -232,8 +232,8 @@ const OPENS: Kind<OpeningTime> = kind(
         };
         // TOML also has times without quotes.
         let time = time.to_string().parse();
-        let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
-        time.map_err(wrong).ok()
+        let report = |error| node.wrong(&format!("{error}; found {}", node.found()));
+        time.map_err(report).ok()
     },
     shown,
 );

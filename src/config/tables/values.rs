@@ -72,8 +72,8 @@ pub(crate) fn content(node: Node, path: &Path, most: u64, remedy: &str) -> Optio
 
 /// Returns whether a text is a token, as methods and field names are (RFC 9110, section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(fits)
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// Reads a text with `parse`. `what`: the expected value, for messages.
@@ -87,8 +87,8 @@ pub(crate) fn parsed<T, E: Display>(
         // The error may show a part of the value.
         return parse(text).ok().or_else(|| node.expected(what));
     }
-    let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
-    parse(text).map_err(wrong).ok()
+    let report = |error| node.wrong(&format!("{error}; found {}", node.found()));
+    parse(text).map_err(report).ok()
 }
 
 /// Reports a text that would be right without its blanks, such as `"16 r/s"`.
@@ -136,9 +136,9 @@ pub(crate) fn boolean(node: Node) -> Option<bool> {
 pub(crate) fn whole(node: Node, range: RangeInclusive<u64>) -> Option<u64> {
     let number = node.value.as_integer();
     let number = number.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
-    let fits = number.filter(|n| range.contains(n));
-    let (least, most) = (range.start(), range.end());
-    fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
+    let in_range = number.filter(|n| range.contains(n));
+    let (min, max) = (range.start(), range.end());
+    in_range.or_else(|| node.expected(&format!("a whole number from {min} to {max}")))
 }
 
 /// Longest duration that a file may have.

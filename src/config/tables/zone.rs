@@ -152,11 +152,11 @@ pub(super) fn varying_key(node: Node, text: &str, why: &str) -> Option<KeyTempla
 
 /// Reads the key `text`, which is the whole value or a part of it.
 fn read_template(node: Node, text: &str) -> Option<KeyTemplate> {
-    let wrong = match KeyTemplate::parse(text) {
+    let errors = match KeyTemplate::parse(text) {
         Ok(key) => return note_claims(node, &key).then_some(key),
-        Err(wrong) => wrong,
+        Err(errors) => errors,
     };
-    for error in wrong {
+    for error in errors {
         let hint = match &error {
             KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
                 "; a key takes nothing of the environment"

@@ -11,13 +11,13 @@ use crate::spelling::is_same_variable;
 /// compares them: otherwise `?%6Bey=1` would bypass a limit by `key`. A semicolon ends an argument
 /// like `&`: some programs treat it so, and clients escape it in values.
 pub fn argument<'a>(query: &'a [u8], name: &str) -> Cow<'a, [u8]> {
-    let value = all(query, name).find_map(|value| value);
+    let value = values_of(query, name).find_map(|value| value);
     value.map_or(Cow::Borrowed(&[]), decoded)
 }
 
 /// Returns an argument as [`argument`] does; `None` if the query does not have it.
 pub fn given_argument<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
-    all(query, name).next()?;
+    values_of(query, name).next()?;
     Some(argument(query, name))
 }
 
@@ -25,15 +25,15 @@ pub fn given_argument<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> 
 ///
 /// Then some programs read the first one, others the last one or all of them.
 pub fn has_several(query: &[u8], name: &str) -> bool {
-    all(query, name).nth(1).is_some()
+    values_of(query, name).nth(1).is_some()
 }
 
 /// Returns the encoded values of all arguments of this name; `None` for one without `=`.
-fn all<'a>(query: &'a [u8], name: &str) -> impl Iterator<Item = Option<&'a [u8]>> {
+fn values_of<'a>(query: &'a [u8], name: &str) -> impl Iterator<Item = Option<&'a [u8]>> {
     let pairs = query.split(|byte| matches!(byte, b'&' | b';'));
     pairs.filter_map(move |pair| {
         let (found, value) = match memchr::memchr(b'=', pair) {
-            Some(at) => (&pair[..at], Some(&pair[at + 1..])),
+            Some(equals) => (&pair[..equals], Some(&pair[equals + 1..])),
             None => (pair, None),
         };
         is_named(found, name).then_some(value)

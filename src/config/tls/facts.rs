@@ -22,11 +22,11 @@ pub struct Validity {
 pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
     let read = CertificateInner::<Raw>::from_der(certificate).ok()?;
     let facts = read.tbs_certificate();
-    let at = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
+    let unix_time = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
     let validity = facts.validity();
     let validity = Validity {
-        from: at(validity.not_before)?,
-        to: at(validity.not_after)?,
+        from: unix_time(validity.not_before)?,
+        to: unix_time(validity.not_after)?,
     };
     Some((facts.version() as u8 + 1, validity))
 }
@@ -39,11 +39,11 @@ pub fn validity(certificate: &[u8]) -> Option<Validity> {
 /// Fails unless the certificate is valid at `now`.
 pub fn verify_validity(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     let Validity { from, to } = validity(certificate).ok_or(CertificateError::BadEncoding)?;
-    let at = |seconds: i64| {
+    let convert = |seconds: i64| {
         let seconds = u64::try_from(seconds).unwrap_or_default();
         UnixTime::since_unix_epoch(Duration::from_secs(seconds))
     };
-    let (not_before, not_after) = (at(from), at(to));
+    let (not_before, not_after) = (convert(from), convert(to));
     let time = now;
     if now < not_before {
         return Err(CertificateError::NotValidYetContext { time, not_before }.into());

@@ -37,7 +37,7 @@ fn missing_name<'v>(
     route: &Route,
     variable: &'v Variable,
 ) -> Option<(&'static str, &'v str)> {
-    if collapse.key.variables().any(|own| own == variable) {
+    if collapse.key.variables().any(|known| known == variable) {
         return None;
     }
     match variable {
