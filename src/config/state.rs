@@ -1,4 +1,4 @@
-//! What reloads of the configuration file did: the last change, and problems of the current file.
+//! Reloads of the configuration file: the last change, and the problems of the current file.
 //!
 //! All recent changes are in `history`. `state_file` is about another file: the gateway's state.
 

@@ -39,11 +39,11 @@ impl PathRewrite {
     pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
         let rest = sent.strip_prefix(self.strip.as_bytes())?;
         let (add, resolved_rest) = self.apply(path);
-        let ends_at_same_place = rest.starts_with(b"/") == resolved_rest.starts_with(b"/");
+        let has_same_end = rest.starts_with(b"/") == resolved_rest.starts_with(b"/");
         let decoded = target::unescape(rest);
         let mut segments = decoded.split(|byte| *byte == b'/');
         let has_dots = segments.any(|segment| matches!(segment, b"." | b".."));
-        if !ends_at_same_place || rest.starts_with(b"//") || has_dots {
+        if !has_same_end || rest.starts_with(b"//") || has_dots {
             return None;
         }
         let mut encoded = add.as_bytes().to_vec();
