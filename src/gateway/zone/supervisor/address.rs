@@ -1,5 +1,6 @@
 //! Address of a supervisor, usable from any thread.
 
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,23 +16,14 @@ use crate::zone::join::{Join, Key};
 
 /// Address of a supervisor.
 ///
-/// Calls through one address are handled in order, as in a mailbox. Only requests of other threads
-/// may be handled in another order.
+/// Calls through one address are handled in order, as in a mailbox. Calls of other threads may come
+/// in between.
 #[derive(Clone, Debug)]
 pub(in crate::zone) struct SupervisorAddress {
     id: SupervisorId,
     actor: Addr<SupervisorActor>,
     /// Number of messages sent and not handled yet. A direct call must not overtake them.
     unhandled: Arc<AtomicUsize>,
-}
-
-/// Guard that counts a message as unhandled until it is dropped.
-struct Unhandled(Arc<AtomicUsize>);
-
-impl Drop for Unhandled {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
 }
 
 impl SupervisorAddress {
@@ -51,17 +43,17 @@ impl SupervisorAddress {
     /// Joins. Returns the answer, or a receiver for it.
     pub(in crate::zone) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         if let Some(here) = self.here() {
-            let answer = here.call(&self.actor, |it| it.join(join));
+            let answer = self.call(&here, |zone| zone.join(join));
             // After a panic there is no answer, so the receiver is closed.
             return answer.unwrap_or_else(|| Err(oneshot::channel().1));
         }
         let (pending, answer) = join.clone().pending();
-        let call = move |it: &mut ZoneSupervisor| it.join_pending(pending);
+        let call = move |zone: &mut ZoneSupervisor| zone.join_pending(pending);
         self.actor.do_send(Call(call));
         Err(answer)
     }
 
-    /// Calls `call` at the supervisor for a key: directly if it is on this thread.
+    /// Calls `call` at the supervisor for a key: directly if the supervisor is on this thread.
     pub(in crate::zone) fn send(
         &self,
         key: &Key,
@@ -69,20 +61,33 @@ impl SupervisorAddress {
     ) {
         if let Some(here) = self.here() {
             // A call that panics is lost, like a message whose handler panics.
-            let _lost = here.call(&self.actor, |it| call(it, key));
+            let _lost = self.call(&here, |zone| call(zone, key));
         } else {
             let key = Key::clone(key);
-            self.post(move |it| call(it, &key));
+            self.post(move |zone| call(zone, &key));
         }
+    }
+
+    /// Calls the supervisor, which is on this thread. Returns `None` after a panic.
+    ///
+    /// The actor then panics in turn, so that it restarts as after any other panic.
+    fn call<T>(&self, here: &Here, call: impl FnOnce(&mut ZoneSupervisor) -> T) -> Option<T> {
+        let panic = match here.call(call) {
+            Ok(result) => return Some(result),
+            Err(panic) => panic,
+        };
+        let call = move |_: &mut ZoneSupervisor| resume_unwind(panic);
+        self.actor.do_send(Call(call));
+        None
     }
 
     /// Sends the supervisor a message that calls `call`.
     pub(in crate::zone) fn post(&self, call: impl FnOnce(&mut ZoneSupervisor) + Send + 'static) {
         self.unhandled.fetch_add(1, Ordering::Relaxed);
-        let unhandled = Unhandled(Arc::clone(&self.unhandled));
-        self.actor.do_send(Call(move |it: &mut ZoneSupervisor| {
-            drop(unhandled);
-            call(it);
+        let unhandled = Arc::clone(&self.unhandled);
+        self.actor.do_send(Call(move |zone: &mut ZoneSupervisor| {
+            unhandled.fetch_sub(1, Ordering::Release);
+            call(zone);
         }));
     }
 
@@ -94,9 +99,9 @@ impl SupervisorAddress {
         call: impl FnOnce(&mut ZoneSupervisor) -> T + Send + 'static,
     ) -> oneshot::Receiver<T> {
         let (reply, answer) = oneshot::channel();
-        self.post(move |it| {
+        self.post(move |zone| {
             // The caller may have been dropped.
-            let _unsent = reply.send(call(it));
+            let _unsent = reply.send(call(zone));
         });
         answer
     }

@@ -1,20 +1,19 @@
 //! Supervisors of this thread, which requests of the same thread call directly.
 //!
-//! A key belongs to one worker, and with few workers many requests come to that worker. A message
-//! costs three allocations, two wake-ups and a second pass of the event loop. A direct call of the
-//! supervisor costs none of these. Requests of other threads come as messages.
+//! A key belongs to one worker. With few workers, many requests come to the worker of their key. A
+//! message costs three allocations, two wake-ups and a second pass of the event loop. A direct call
+//! of the supervisor costs none of these. Requests of other threads come as messages.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
-use actix::Addr;
 use foldhash::fast::RandomState;
 
 use super::ZoneSupervisor;
-use super::actor::{Call, SupervisorActor};
 
 /// Id of a supervisor, unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +31,7 @@ pub(super) struct Here {
     pub(super) supervisor: RefCell<ZoneSupervisor>,
     /// Whether it may be called: only while its actor runs.
     ///
-    /// It may not be called before the actor has started, and between a panic and the restart.
+    /// Not before the actor has started, and not between a panic and the restart.
     pub(super) is_open: Cell<bool>,
 }
 
@@ -41,19 +40,19 @@ thread_local! {
 }
 
 /// Makes a supervisor reachable on this thread.
-pub fn add(id: SupervisorId, here: Rc<Here>) {
-    HERE.with_borrow_mut(|all| all.insert(id, here));
+pub(super) fn add(id: SupervisorId, here: Rc<Here>) {
+    HERE.with_borrow_mut(|supervisors| supervisors.insert(id, here));
 }
 
 /// Removes a supervisor that has ended.
 pub(super) fn remove(id: SupervisorId) {
-    // On a thread that is ending the map may be gone already.
-    let _ended = HERE.try_with(|all| all.borrow_mut().remove(&id));
+    // On a thread that is ending, the map may already have been dropped.
+    let _ended = HERE.try_with(|supervisors| supervisors.borrow_mut().remove(&id));
 }
 
 /// Returns the supervisor if it is on this thread and may be called.
 pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
-    let here = HERE.with_borrow(|all| all.get(&id).map(Rc::clone))?;
+    let here = HERE.with_borrow(|supervisors| supervisors.get(&id).map(Rc::clone))?;
     let is_free = here.is_open.get() && here.supervisor.try_borrow_mut().is_ok();
     is_free.then_some(here)
 }
@@ -61,21 +60,15 @@ pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
 impl Here {
     /// Calls the supervisor, which is not borrowed.
     ///
-    /// If the call panics, the actor panics in turn, so that it restarts as after any other panic.
-    pub(super) fn call<T>(
-        &self,
-        actor: &Addr<SupervisorActor>,
-        call: impl FnOnce(&mut ZoneSupervisor) -> T,
-    ) -> Option<T> {
+    /// # Errors
+    ///
+    /// Returns the panic of the call. The supervisor may not be called until its actor restarts.
+    pub(super) fn call<T>(&self, call: impl FnOnce(&mut ZoneSupervisor) -> T) -> thread::Result<T> {
         // A panic may leave the state half changed, but the state is replaced before it is used.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut self.supervisor.borrow_mut())));
-        match called {
-            Ok(result) => Some(result),
-            Err(panic) => {
-                self.is_open.set(false);
-                actor.do_send(Call(move |_: &mut ZoneSupervisor| resume_unwind(panic)));
-                None
-            }
+        if called.is_err() {
+            self.is_open.set(false);
         }
+        called
     }
 }
