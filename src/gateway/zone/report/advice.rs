@@ -1,4 +1,4 @@
-//! Sentences about the rate that would help, in numbers.
+//! Sentences about a rate that would help, from a replay of the last arrivals at other rates.
 
 use super::sample::{RateAdvice, Replayed, ZoneSample};
 use crate::status::headline::finding::{Cause, Finding};
@@ -31,48 +31,34 @@ pub(crate) fn limited_keys(zone: &ZoneSample) -> Option<String> {
 pub(crate) fn rejections(zone: &ZoneSample) -> Option<String> {
     let advice = zone.advice.as_ref()?;
     let span = seconds(advice.span);
-    let would = |it: &Replayed| {
-        let share = if it.share_rejected > 0.0 {
-            percent(it.share_rejected)
-        } else {
-            "none".to_owned()
-        };
-        (it.rate.clone(), share)
+    let share_at = |it: &Replayed| match it.share_rejected {
+        ..=0.0 => format!("at {} none", it.rate),
+        share => format!("at {} {}", it.rate, percent(share)),
     };
     let (few, enough) = (few(advice), enough(advice));
-    let wait = rate_to_try(advice).and_then(|it| it.wait_p99);
-    let wait = wait.map_or(String::new(), |wait| {
+    let first = share_at(few.or(enough).or(advice.faster.last())?);
+    let mut sentence = format!("{first} would have been rejected in the last {span}");
+    if let (Some(_), Some(enough)) = (few, enough) {
+        sentence += &format!(", {}", share_at(enough));
+    }
+    if let Some(wait) = rate_to_try(advice).and_then(|it| it.wait_p99) {
         let wait = seconds(wait);
-        format!("; 99 % of the waits would have been no longer than {wait}")
-    });
-    let rejections = match (few, enough) {
-        (Some(few), Some(enough)) => {
-            let ((slow, some), (fast, none)) = (would(few), would(enough));
-            format!(
-                "at {slow} {some} would have been rejected in the last {span}, at {fast} {none}"
-            )
-        }
-        (one, other) => {
-            let (rate, share) = would(one.or(other).or(advice.faster.last())?);
-            format!("at {rate} {share} would have been rejected in the last {span}")
-        }
-    };
-    Some(rejections + &wait)
+        sentence += &format!("; 99 % of the waits would have been no longer than {wait}");
+    }
+    Some(sentence)
 }
 
 /// Sentence for the waits at a faster rate.
 ///
 /// For example "at 3r/s 99 % would have waited no longer than 0.4 s".
 pub(crate) fn waits(zone: &ZoneSample) -> Option<String> {
-    let tried = rate_to_try(zone.advice.as_ref()?)?;
-    let rate = &tried.rate;
-    Some(match tried.wait_p99 {
-        None => format!("at {rate} none would have waited"),
-        Some(wait) => {
-            let wait = seconds(wait);
-            format!("at {rate} 99 % of the waits would have been no longer than {wait}")
-        }
-    })
+    let Replayed { rate, wait_p99, .. } = rate_to_try(zone.advice.as_ref()?)?;
+    let Some(wait) = wait_p99.map(seconds) else {
+        return Some(format!("at {rate} none would have waited"));
+    };
+    Some(format!(
+        "at {rate} 99 % of the waits would have been no longer than {wait}"
+    ))
 }
 
 /// Returns whether waits are so long that more requests should not wait.
@@ -80,7 +66,7 @@ pub(crate) fn waits_long(zone: &ZoneSample) -> bool {
     zone.oldest_wait >= LONG_WAIT
 }
 
-/// Rate that the remedy of a finding names.
+/// Returns the advised rate if the remedy of a finding names it.
 pub(crate) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
     if !matches!(first.cause, Cause::Rejecting | Cause::Waiting) {
         return None;
@@ -91,17 +77,17 @@ pub(crate) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
     is_named.then(|| rate.clone())
 }
 
-/// Rate to try: the slowest that is fast enough, or else the fastest that was tried.
+/// Returns the rate to try: the slowest that is fast enough, or else the fastest of the replay.
 fn rate_to_try(advice: &RateAdvice) -> Option<&Replayed> {
     enough(advice).or(few(advice)).or(advice.faster.last())
 }
 
-/// Slowest rate without rejections.
+/// Returns the slowest rate without rejections.
 fn enough(advice: &RateAdvice) -> Option<&Replayed> {
     advice.faster.iter().find(|it| it.share_rejected <= 0.0)
 }
 
-/// Slowest rate with few rejections.
+/// Returns the slowest rate with few rejections.
 fn few(advice: &RateAdvice) -> Option<&Replayed> {
     let rejects_few = |it: &&Replayed| it.share_rejected > 0.0 && it.share_rejected <= FEW;
     advice.faster.iter().find(rejects_few)

@@ -1,4 +1,4 @@
-//! Rules for keys that are not one client each: none, one for all, or a proxy's address.
+//! Rules for keys that do not stand for one client each: no key, one for all, or a proxy's address.
 
 use super::sample::{OnlyKey, RecentRequests, ZoneSample};
 use crate::status::headline::finding::{Cause, Finding, Severity};
@@ -6,7 +6,7 @@ use crate::status::headline::recent::Recent;
 use crate::status::headline::words::{count, listed, pace, part, percent, seconds, waiting, whole};
 use crate::status::plain::Plain;
 
-/// Minimum number of requests that says something about all requests.
+/// Minimum number of requests from which a conclusion is drawn.
 const FEW: u64 = 20;
 /// Share of requests without a key from which a limit limits almost nobody.
 const NEARLY_ALL: f64 = 0.95;
@@ -16,27 +16,25 @@ const NAMED: usize = 3;
 /// Rule: requests without a key bypass a limit.
 pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
-    let without = recent.total(zone, |it| it.no_key);
-    let all = without + recent.came(zone);
-    let now = RecentRequests {
-        no_key: without,
-        all,
+    let no_key = recent.total(zone, |it| it.no_key);
+    let mut requests = RecentRequests {
+        no_key,
+        all: no_key + recent.came(zone),
         span: recent.seconds(),
     };
     // Where few requests come, the last seconds say nothing.
-    let RecentRequests {
-        no_key: without,
-        all,
-        span,
-    } = if all < FEW { zone.lately } else { now };
-    let share = part(without, all);
-    if without < FEW || share < NEARLY_ALL {
+    if requests.all < FEW {
+        requests = zone.lately;
+    }
+    let RecentRequests { no_key, all, span } = requests;
+    let share = part(no_key, all);
+    if no_key < FEW || share < NEARLY_ALL {
         return None;
     }
     let keyless = recent.keyless(zone)?;
-    let (key, routes) = (&keyless.key, on(&keyless.routes));
-    let a_second = pace(part(without, 1) / span.max(1.0));
-    let title = if without == all {
+    let (key, routes) = (&keyless.key, on_routes(&keyless.routes));
+    let a_second = pace(part(no_key, 1) / span.max(1.0));
+    let title = if no_key == all {
         format!("All requests{routes} ({a_second}) have no {key}: {name} limits none of them")
     } else {
         let share = percent(share);
@@ -45,11 +43,11 @@ pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
         )
     };
     Some(Finding {
-        weight: part(without, 1),
+        weight: part(no_key, 1),
         title,
         evidence: format!(
             "{} of {} in the last {} had an empty key, and an empty key is not limited.",
-            whole(without),
+            whole(no_key),
             count(all, "request"),
             seconds(span)
         ),
@@ -61,7 +59,7 @@ pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
 }
 
 /// Formats the location of the limit: ` on /a and /b`.
-fn on(routes: &[Plain]) -> String {
+fn on_routes(routes: &[Plain]) -> String {
     let mut names: Vec<_> = routes.iter().take(NAMED).map(Plain::to_string).collect();
     if routes.len() > NAMED {
         names.push("others".to_owned());
@@ -89,10 +87,10 @@ pub(crate) fn shared_key(
     zone: &ZoneSample,
     reason: &str,
 ) -> Option<SharedKey> {
-    let latest = |is_it: fn(&OnlyKey) -> bool| {
-        recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|it| is_it(it)))
+    let latest = |matches: fn(&OnlyKey) -> bool| {
+        recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|key| matches(key)))
     };
-    // After a new `key` came into force, rejections are still those of the old one.
+    // Right after a new `key` came into force, the rejections are still due to the old one.
     let constant = latest(|it| it.requests >= FEW && it.is_constant);
     let OnlyKey {
         key,
@@ -124,7 +122,7 @@ pub(crate) fn shared_key(
 pub(crate) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let rejected = recent.total(zone, |it| it.rejected);
-    // The peer stays the cause of rejections after the load has ended, or after it is trusted.
+    // The peer remains the cause of rejections after the load has ended, or after it is trusted.
     let peer = match rejected {
         0 => zone.untrusted_proxy.as_ref()?,
         _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,

@@ -1,81 +1,58 @@
-//! Requests without a key among the last hundred requests of each zone.
+//! Requests without a key among the last hundred requests of a zone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use limit::Moment;
 
 use super::sample::RecentRequests;
 
-/// Maximum number of requests in the sum, if they came within a few seconds.
+/// Number of requests that the sum covers, if they came within a few seconds.
 const REQUESTS: u64 = 100;
 /// Minimum number of seconds in the sum, however many requests came.
 const MIN_SECONDS: usize = 3;
 /// Maximum number of seconds in the sum, however few requests came.
 const MAX_SECONDS: usize = 600;
 
-/// Requests of the last minutes, by zone.
-#[derive(Default)]
-pub(crate) struct RecentRequestsByZone(HashMap<String, Seconds>);
-
-/// Requests without a key, and all requests, in each of the last seconds of a zone.
-struct Seconds {
-    /// Instant at which the zone began with no keys. A change of its `key` begins it anew.
+/// Numbers of requests in each of the last seconds of a zone, and their sums.
+pub(crate) struct RecentSeconds {
+    /// Start of the zone without keys. A change of its `key` starts it anew.
     started: Moment,
-    counts: VecDeque<(u64, u64)>,
-    sum: (u64, u64),
+    /// Requests without a key, and all requests, of each second.
+    seconds: VecDeque<(u64, u64)>,
+    no_key: u64,
+    all: u64,
 }
 
-impl RecentRequestsByZone {
-    /// Adds the requests of one more second. Returns the sum of the last ones.
-    pub fn add(&mut self, zone: &str, started: Moment, no_key: u64, all: u64) -> RecentRequests {
-        if !self.0.contains_key(zone) {
-            self.0.insert(zone.to_owned(), Seconds::new(started));
-        }
-        let Some(seconds) = self.0.get_mut(zone) else {
-            return RecentRequests::default();
-        };
-        if seconds.started != started {
-            *seconds = Seconds::new(started);
-        }
-        seconds.add(no_key, all)
-    }
-
-    /// Number of known zones.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Forgets the zones that the file no longer has.
-    pub(crate) fn keep(&mut self, is_zone: impl Fn(&str) -> bool) {
-        self.0.retain(|zone, _| is_zone(zone));
-    }
-}
-
-impl Seconds {
-    fn new(started: Moment) -> Self {
-        Self {
+impl RecentSeconds {
+    /// Continues after the previous second; without one, or if the zone started anew, begins.
+    pub(crate) fn resume(previous: Option<Self>, started: Moment) -> Self {
+        let previous = previous.filter(|previous| previous.started == started);
+        previous.unwrap_or(Self {
             started,
-            counts: VecDeque::new(),
-            sum: (0, 0),
-        }
+            seconds: VecDeque::new(),
+            no_key: 0,
+            all: 0,
+        })
     }
 
     /// Adds a second and drops old ones. Returns the sum.
-    fn add(&mut self, no_key: u64, all: u64) -> RecentRequests {
-        self.counts.push_back((no_key, all));
-        self.sum = (self.sum.0 + no_key, self.sum.1 + all);
-        while let Some((old_no_key, old_all)) = self.counts.front().copied() {
-            let is_enough = self.counts.len() > MIN_SECONDS && self.sum.1 - old_all >= REQUESTS;
-            if !is_enough && self.counts.len() <= MAX_SECONDS {
+    pub(crate) fn add(&mut self, no_key: u64, all: u64) -> RecentRequests {
+        self.seconds.push_back((no_key, all));
+        self.no_key += no_key;
+        self.all += all;
+        while let Some((old_no_key, old_all)) = self.seconds.front().copied() {
+            let is_enough = self.seconds.len() > MIN_SECONDS && self.all - old_all >= REQUESTS;
+            if !is_enough && self.seconds.len() <= MAX_SECONDS {
                 break;
             }
-            self.counts.pop_front();
-            self.sum = (self.sum.0 - old_no_key, self.sum.1 - old_all);
+            self.seconds.pop_front();
+            self.no_key -= old_no_key;
+            self.all -= old_all;
         }
         RecentRequests {
-            no_key: self.sum.0,
-            all: self.sum.1,
-            span: self.counts.len() as f64,
+            no_key: self.no_key,
+            all: self.all,
+            span: self.seconds.len() as f64,
         }
     }
 }
@@ -90,28 +67,25 @@ mod tests {
 
     #[test]
     fn few_requests_are_looked_at_for_ten_minutes_and_many_for_seconds() {
-        let mut zones = RecentRequestsByZone::default();
-        let mut last = RecentRequests::default();
-        for _ in 0..1_000 {
-            last = zones.add("slow", at(1), 0, 1);
-        }
-        assert_eq!((last.all, last.span), (100, 100.0));
-        for _ in 0..1_000 {
-            last = zones.add("idle", at(1), 0, 0);
-        }
-        assert_eq!((last.all, last.span), (0, 600.0));
-        for _ in 0..10 {
-            last = zones.add("busy", at(1), 500, 1_000);
-        }
-        assert_eq!((last.no_key, last.all, last.span), (1_500, 3_000, 3.0));
+        let add_often = |times, no_key, all| {
+            let mut recent = RecentSeconds::resume(None, at(1));
+            (0..times).map(|_| recent.add(no_key, all)).last().unwrap()
+        };
+        let slow = add_often(1_000, 0, 1);
+        assert_eq!((slow.all, slow.span), (100, 100.0));
+        let idle = add_often(1_000, 0, 0);
+        assert_eq!((idle.all, idle.span), (0, 600.0));
+        let busy = add_often(10, 500, 1_000);
+        assert_eq!((busy.no_key, busy.all, busy.span), (1_500, 3_000, 3.0));
     }
 
     #[test]
     fn a_zone_with_another_key_begins_anew() {
-        let mut zones = RecentRequestsByZone::default();
-        assert_eq!(zones.add("z", at(1), 20, 20).no_key, 20);
-        assert_eq!(zones.add("z", at(2), 0, 5).no_key, 0);
-        zones.keep(|_| false);
-        assert_eq!(zones.add("z", at(2), 1, 1).all, 1);
+        let mut zone = RecentSeconds::resume(None, at(1));
+        assert_eq!(zone.add(20, 20).no_key, 20);
+        let mut same = RecentSeconds::resume(Some(zone), at(1));
+        assert_eq!(same.add(1, 1).no_key, 21);
+        let mut other = RecentSeconds::resume(Some(same), at(2));
+        assert_eq!(other.add(0, 5).no_key, 0);
     }
 }

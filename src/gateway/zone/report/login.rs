@@ -1,6 +1,6 @@
-//! Finds zones that protect passwords from guessing.
+//! Detection of zones that protect passwords from guessing.
 
-use config::{PathPattern, Settings};
+use config::{PathPattern, Route, Settings};
 
 /// Words in the paths of login routes.
 const WORDS: [&str; 12] = [
@@ -11,9 +11,8 @@ const WORDS: [&str; 12] = [
 /// Returns whether the paths of all routes with a limit in this zone look like logins.
 pub(crate) fn is_login(settings: &Settings, zone: usize) -> bool {
     let routes = settings.routes.iter();
-    let mut routes = routes
-        .filter(|route| route.limits.iter().any(|limit| limit.zone == zone))
-        .peekable();
+    let is_limited = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
+    let mut routes = routes.filter(is_limited).peekable();
     routes.peek().is_some() && routes.all(|route| has_word(&route.path))
 }
 
@@ -23,9 +22,9 @@ fn has_word(path: &PathPattern) -> bool {
         PathPattern::Prefix(text) | PathPattern::Exact(text) => text.clone(),
         PathPattern::Regex(regex) => regex.to_string(),
     };
-    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    text.split(|c| !is_of_word(c))
-        .any(|word| WORDS.iter().any(|it| it.eq_ignore_ascii_case(word)))
+    let separates = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_of_login = |word: &str| WORDS.iter().any(|it| it.eq_ignore_ascii_case(word));
+    text.split(separates).any(is_of_login)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::shared_key::untrusted_proxies;
 use super::stats;
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
-use crate::observe::metrics::LimitStatus;
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
 use crate::overrides::overridden_names;
 use crate::status::exposition::table::{Table, labels};
 use crate::zone::{Zone, ZoneStats};
@@ -14,6 +14,7 @@ use crate::zone::{Zone, ZoneStats};
 /// A zone with its state at one instant.
 struct ZoneNow<'g> {
     zone: &'g Zone,
+    metrics: &'g ZoneMetrics,
     /// `None` if a worker does not answer in time, and for a zone that was removed from the file.
     stats: Option<ZoneStats>,
     has_untrusted_proxy: Option<bool>,
@@ -21,7 +22,8 @@ struct ZoneNow<'g> {
 
 /// Writes the zones of the file, and removed zones that still have waiters.
 pub(crate) async fn write(out: &mut String, gateway: &Gateway) {
-    let (mut zones, mut seen): (Vec<(String, ZoneNow)>, _) = (Vec::new(), HashSet::new());
+    let mut zones: Vec<(String, ZoneNow)> = Vec::new();
+    let mut seen = HashSet::new();
     for (index, zone) in gateway.zones_in_use().enumerate() {
         let name = labels(&[("zone", &zone.settings().name)]);
         let is_in_file = index < gateway.zones().len();
@@ -29,11 +31,12 @@ pub(crate) async fn write(out: &mut String, gateway: &Gateway) {
         if !seen.insert(name.clone()) {
             continue;
         }
-        let proxy = || untrusted_proxies(gateway, index).next().is_some();
+        let has_untrusted_proxy = || untrusted_proxies(gateway, index).next().is_some();
         let now = ZoneNow {
             zone,
+            metrics: zone.metrics(),
             stats: if is_in_file { stats(zone).await } else { None },
-            has_untrusted_proxy: is_in_file.then(proxy),
+            has_untrusted_proxy: is_in_file.then(has_untrusted_proxy),
         };
         zones.push((name, now));
     }
@@ -55,12 +58,12 @@ pub(crate) async fn write(out: &mut String, gateway: &Gateway) {
 /// Writes the metrics of these zones.
 fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
     table.counts("drip_zone_requests_total", "status", |it| {
-        &it.zone.metrics().statuses
+        &it.metrics.statuses
     });
     table.counts("drip_zone_rejections_total", "reason", |it| {
-        &it.zone.metrics().rejections
+        &it.metrics.rejections
     });
-    table.value("drip_zone_rate", |it| it.zone.metrics().rate());
+    table.value("drip_zone_rate", |it| it.metrics.rate());
     table.each("drip_zone_override", "kind", |it| {
         overridden_names(it.zone.overrides().zone.as_ref())
     });
@@ -68,44 +71,36 @@ fn write_zones(table: &mut Table<'_, ZoneNow<'_>>) {
         it.has_untrusted_proxy.map(u8::from)
     });
     table.each("drip_zone_keys", "state", |it| {
-        let metrics = it.zone.metrics();
-        let (active, parked) = (metrics.keys_active.get(), metrics.keys_parked.get());
-        [("active", active), ("parked", parked)]
+        let (active, parked) = (&it.metrics.keys_active, &it.metrics.keys_parked);
+        [("active", active.get()), ("parked", parked.get())]
     });
     table.value("drip_zone_max_keys", |it| it.zone.settings().max_keys);
     table.value("drip_zone_overridden_keys", |it| {
         it.zone.overrides().keys.len()
     });
     table.each("drip_zone_evictions_total", "reason", |it| {
-        let metrics = it.zone.metrics();
-        let (idle, lru) = (metrics.evicted_idle.get(), metrics.evicted_lru.get());
-        [("idle", idle), ("lru", lru)]
+        let (idle, lru) = (&it.metrics.evicted_idle, &it.metrics.evicted_lru);
+        [("idle", idle.get()), ("lru", lru.get())]
     });
-    table.value("drip_zone_new_keys_total", |it| {
-        it.zone.metrics().new_keys.get()
-    });
-    table.value("drip_zone_flooded_total", |it| {
-        it.zone.metrics().flooded.get()
-    });
-    table.value("drip_zone_queue_depth", |it| it.zone.metrics().depth.get());
-    table.value("drip_zone_in_flight", |it| {
-        it.zone.metrics().in_flight.get()
-    });
+    table.value("drip_zone_new_keys_total", |it| it.metrics.new_keys.get());
+    table.value("drip_zone_flooded_total", |it| it.metrics.flooded.get());
+    table.value("drip_zone_queue_depth", |it| it.metrics.depth.get());
+    table.value("drip_zone_in_flight", |it| it.metrics.in_flight.get());
     table.durations("drip_zone_queue_wait_seconds", |it| {
-        &it.zone.metrics().waits.histogram
+        &it.metrics.waits.histogram
     });
     table.durations("drip_zone_cancelled_after_seconds", |it| {
-        &it.zone.metrics().disconnects.histogram
+        &it.metrics.disconnects.histogram
     });
     table.durations("drip_zone_drain_lateness_seconds", |it| {
-        &it.zone.metrics().lateness
+        &it.metrics.lateness
     });
     table.some("drip_zone_queue_depth_max", |it| {
         it.stats.as_ref().map(|stats| stats.depth_max)
     });
     table.some("drip_zone_oldest_wait_seconds", |it| {
-        let oldest = it.stats.as_ref().map(|stats| stats.oldest_wait);
-        oldest.map(|wait| wait.as_secs_f64())
+        let stats = it.stats.as_ref();
+        stats.map(|stats| stats.oldest_wait.as_secs_f64())
     });
     table.write("drip_zone_top_key_queue_depth", |it, series| {
         // Two long keys may have the same name after truncation. The deeper key comes first.

@@ -1,4 +1,7 @@
-//! Samples of zones, and their metrics and rules.
+//! Samples of zones, their metrics, and the rules of the headline about them.
+//!
+//! `sample` has the types, `metrics` writes the metrics. `rules` and `keys` are the rules; `advice`
+//! and `shared_key` find their facts.
 
 pub(crate) mod advice;
 pub(crate) mod keys;
@@ -10,13 +13,14 @@ pub(crate) mod sample;
 pub(crate) mod shared_key;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use config::Route;
 use limit::{Measure, Window};
 use tokio::time::timeout;
 
-use self::lately::RecentRequestsByZone;
+use self::lately::RecentSeconds;
 use self::login::is_login;
 use self::sample::{HeavyKey, KeySample, Keyless, Totals, ZoneSample};
 use self::shared_key::{full_key, untrusted_proxy};
@@ -39,11 +43,11 @@ const REJECTED_KEYS: usize = 3;
 /// Number of routes with a limit in a zone in a sample.
 const KEYLESS_ROUTES: usize = 4;
 
-/// Zones until one second ago.
+/// State of the zones one second ago, by name.
 #[derive(Default)]
 pub(crate) struct Zones {
     before: Before<String, Counted>,
-    lately: RecentRequestsByZone,
+    recent: HashMap<String, RecentSeconds>,
 }
 
 /// Counts of a zone.
@@ -60,13 +64,11 @@ impl Zones {
     pub(crate) async fn sample(&mut self, gateway: &Gateway) -> (Vec<ZoneSample>, Vec<KeySample>) {
         let (mut zones, mut deepest) = (Vec::new(), Vec::new());
         self.before.begin();
-        let zones_now = gateway.zones();
-        if self.lately.len() > zones_now.len() {
-            let is_zone = |name: &str| zones_now.iter().any(|it| it.settings().name == name);
-            self.lately.keep(is_zone);
-        }
-        for index in 0..gateway.zones().len() {
-            if let Some((sample, keys)) = self.zone(gateway, index).await {
+        let mut recent = std::mem::take(&mut self.recent);
+        for (index, zone) in gateway.zones().iter().enumerate() {
+            let recent = recent.remove(&zone.settings().name);
+            let recent = RecentSeconds::resume(recent, zone.started());
+            if let Some((sample, keys)) = self.zone(gateway, index, recent).await {
                 zones.push(sample);
                 deepest.extend(keys);
             }
@@ -81,6 +83,7 @@ impl Zones {
         &mut self,
         gateway: &Gateway,
         index: usize,
+        mut recent: RecentSeconds,
     ) -> Option<(ZoneSample, Vec<KeySample>)> {
         let zone = gateway.zone(index);
         let settings = zone.settings();
@@ -94,16 +97,14 @@ impl Zones {
         );
         let (totals, [new_keys, evicted, flooded], rejections, waits, disconnects) =
             self.before.since(settings.name.clone(), now);
-        let (started, ended) = (zone.started(), totals.all());
-        let lately = self
-            .lately
-            .add(&settings.name, started, totals.no_key, ended);
+        let lately = recent.add(totals.no_key, totals.all());
+        self.recent.insert(settings.name.clone(), recent);
         let stats = stats(zone).await?;
         let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         let wait = |q| waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
-        let other = overrides.zone.as_ref();
-        let rate = other.and_then(|it| it.values.rate);
+        let zone_override = overrides.zone.as_ref();
+        let rate = zone_override.and_then(|it| it.values.rate);
         let rate = rate.unwrap_or(settings.rate);
         let names = KeyNames::of(settings);
         let rejected = rejected_keys(zone, Window::Minute).await?;
@@ -114,13 +115,12 @@ impl Zones {
         };
         let rejected_states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
         let full_key = full_key(gateway, index, rejected_states.chain(&stats.deepest));
-        let mut all = rejected_now.keys.iter().chain(&rejected.keys);
-        let limited = all.next().map(|heavy| heavy.name.begin());
-        let deepest = stats.deepest.first();
-        let limited = limited.or(deepest.map(|state| &state.key[..]));
-        let is_limited = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
-        let limited = limited.filter(|_| is_limited);
-        let only_key = match limited {
+        let most_rejected = rejected_now.keys.iter().chain(&rejected.keys).next();
+        let most_rejected = most_rejected.map(|heavy| heavy.name.begin());
+        let deepest = stats.deepest.first().map(|state| &state.key[..]);
+        let is_limiting = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
+        let limited_key = most_rejected.or(deepest).filter(|_| is_limiting);
+        let only_key = match limited_key {
             Some(_) => shared_key::only_key(zone).await,
             None => None,
         };
@@ -153,10 +153,10 @@ impl Zones {
             full_key,
             only_key,
             is_login: is_login(gateway.settings(), index),
-            untrusted_proxy: limited.and_then(|key| untrusted_proxy(gateway, index, key)),
+            untrusted_proxy: limited_key.and_then(|key| untrusted_proxy(gateway, index, key)),
             rejected_keys: heavy_keys(&rejected, settings),
             rejected_now: heavy_keys(&rejected_now, settings),
-            overridden: other.cloned(),
+            overridden: zone_override.cloned(),
             overridden_keys: overrides.keys.len() as u64,
             advice: None,
         };
@@ -171,7 +171,7 @@ impl Zones {
     }
 }
 
-/// Key definition of a zone, and the first routes with a limit there.
+/// Returns the key definition of a zone, and the first routes with a limit there.
 fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
     let settings = gateway.settings();
     let is_here = |route: &&Route| route.limits.iter().any(|limit| limit.zone == zone);
@@ -182,7 +182,7 @@ fn keyless(gateway: &Gateway, zone: usize) -> Keyless {
     }
 }
 
-/// The keys with the most rejections in this window.
+/// Returns the keys with the most rejections in this window.
 ///
 /// `None` if a worker does not answer in time.
 async fn rejected_keys(zone: &Zone, window: Window) -> Option<HeavyKeys> {

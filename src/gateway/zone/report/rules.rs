@@ -12,57 +12,61 @@ use crate::status::headline::recent::{Recent, most};
 use crate::status::headline::words::{self, count, pace, part, percent, seconds, whole};
 use crate::status::plain::Plain;
 
-/// New keys a second that count as a flood, if most requests have one.
+/// New keys a second that count as a flood, if most requests have a new key.
 const NEW_KEYS: f64 = 50.0;
 /// Share of `max_keys` from which a zone is nearly full.
 const NEARLY_FULL: f64 = 0.9;
-/// Minimum number of rejections, all in the last second, that shows who causes them.
+/// Minimum number of rejections that shows who causes them, if all are in the last second.
 const FEW_REJECTIONS: u64 = 3;
+/// Minimum share of the rejections of a key that causes them alone.
+const HALF: f64 = 0.5;
 /// Minimum share of the rejections for which a key is named.
-const SOME: f64 = 0.2;
+const NAMED_SHARE: f64 = 0.2;
+/// Minimum multiple of the mean share of a limited key for which a key is named.
+const NAMED_MULTIPLE: f64 = 3.0;
 /// Share of the rejections from which no other key matters.
-const ALL: f64 = 0.98;
+const NEARLY_ALL: f64 = 0.98;
 
 /// Rule: many new keys come, or the zone is nearly full.
 pub(crate) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
-    let (new, flooded) = (sum(|it| it.new_keys), sum(|it| it.flooded));
-    let (evicted, came) = (sum(|it| it.evicted), recent.came(zone));
-    let a_second = part(new + flooded, 1) / recent.seconds();
-    let many = a_second >= NEW_KEYS && (new + flooded) * 2 >= came;
-    let full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
-    if !(many || flooded > 0 || evicted > 0 || full) {
+    let (flooded, evicted) = (sum(|it| it.flooded), sum(|it| it.evicted));
+    let with_new_key = sum(|it| it.new_keys) + flooded;
+    let new_a_second = part(with_new_key, 1) / recent.seconds();
+    let is_flood = new_a_second >= NEW_KEYS && with_new_key * 2 >= recent.came(zone);
+    let is_full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
+    if !(is_flood || flooded > 0 || evicted > 0 || is_full) {
         return None;
     }
-    let title = if many || flooded > 0 {
-        format!("{name} gets a flood of new keys: {}", pace(a_second))
+    let title = if is_flood || flooded > 0 {
+        format!("{name} gets a flood of new keys: {}", pace(new_a_second))
     } else {
         format!("{name} is nearly full of keys")
     };
-    let made_room =
-        (evicted > 0).then(|| format!(" {} made room for others.", count(evicted, "key")));
-    let shared =
-        (flooded > 0).then(|| format!(" {} shared one bucket.", count(flooded, "request")));
-    let evidence = format!(
-        "{} came with an unknown key in the last {:.0} s; {} of {} keys are in use.{}{}",
-        count(new + flooded, "request"),
+    let mut evidence = format!(
+        "{} came with an unknown key in the last {:.0} s; {} of {} keys are in use.",
+        count(with_new_key, "request"),
         recent.seconds(),
         whole(zone.keys),
-        whole(zone.max_keys),
-        made_room.unwrap_or_default(),
-        shared.unwrap_or_default()
+        whole(zone.max_keys)
     );
+    if evicted > 0 {
+        evidence += &format!(" {} made room for others.", count(evicted, "key"));
+    }
+    if flooded > 0 {
+        evidence += &format!(" {} shared one bucket.", count(flooded, "request"));
+    }
     let remedy = if flooded > 0 {
         "`new_keys` holds the flood back. If these are real clients, raise it."
-    } else if many {
+    } else if is_flood {
         "If these are not real clients, set `new_keys` in the zone, or choose a key that clients cannot invent."
     } else {
         "Raise `max_keys`, or lower `idle_timeout`."
     };
     let severity = Severity::bad_if(evicted > 0 && flooded == 0);
     Some(Finding {
-        weight: a_second,
+        weight: new_a_second,
         title,
         evidence,
         remedy: remedy.to_owned(),
@@ -91,7 +95,7 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = recent.came(zone);
-    // The first rejections of all may have any cause.
+    // The very first rejections may have any cause.
     let is_known = rejected >= FEW_REJECTIONS || rejected > zone.rejected;
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
     let top = top.filter(|_| is_known);
@@ -100,11 +104,15 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let full = full.filter(|full| is_of_key && top.is_none_or(|top| top.key == full.key));
     let shared = shared_key(recent, zone, reason);
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
-    let alone = top.is_some_and(|key| key.share >= 0.5) && !is_of_all;
-    let others = top.is_some_and(|key| key.share < ALL);
+    let alone = top.is_some_and(|key| key.share >= HALF) && !is_of_all;
+    let others = top.is_some_and(|key| key.share < NEARLY_ALL);
     // A key that only waits is limited, too. Beside a key that causes all rejections, a sentence
     // about it would read as if it were rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
+    let culprit = match &shared {
+        Some(shared) => Some(shared.evidence.clone()),
+        None => top.filter(|key| is_worth_naming(key, zone)).map(blame),
+    };
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
     // A client that had a sufficient limit before a change needs no plan of its own.
     let is_of_client = alone && is_of_key && full.is_none() && shared.is_none() && !zone.is_login;
@@ -122,13 +130,7 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         evidence: format!(
             "{}: {why}.{}{}{}",
             recent.share_of(rejected, came, "request"),
-            match &shared {
-                Some(shared) => shared.evidence.clone(),
-                None => top
-                    .filter(|key| is_worth_a_word(key, zone))
-                    .map(blame)
-                    .unwrap_or_default(),
-            },
+            culprit.unwrap_or_default(),
             full.map_or(String::new(), |it| format!(" {}", whereabouts(it))),
             limited.unwrap_or_default()
         ),
@@ -145,10 +147,11 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
 }
 
 /// Returns whether a key has so many of the rejections that its name is useful.
-fn is_worth_a_word(key: &HeavyKey, zone: &ZoneSample) -> bool {
-    let limited = zone.advice.as_ref().map(|it| it.limited_keys);
-    let is_above_others = limited.is_some_and(|keys| key.share >= 3.0 * part(1, keys));
-    key.share >= 0.5 || (key.share >= SOME && is_above_others)
+fn is_worth_naming(key: &HeavyKey, zone: &ZoneSample) -> bool {
+    let limited_keys = zone.advice.as_ref().map(|it| it.limited_keys);
+    let mean_share = limited_keys.map(|keys| part(1, keys));
+    let is_above_others = mean_share.is_some_and(|mean| key.share >= NAMED_MULTIPLE * mean);
+    key.share >= HALF || (key.share >= NAMED_SHARE && is_above_others)
 }
 
 /// Remedy for a limit that protects passwords from guessing: it is meant to reject.
@@ -171,7 +174,7 @@ fn login_remedy(alone: Option<&HeavyKey>) -> String {
     }
 }
 
-/// Sentence for the keys that cause the rejections.
+/// Sentence for the key that causes most of the rejections.
 fn blame(key: &HeavyKey) -> String {
     let plan = key.plan.as_ref();
     let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
@@ -203,30 +206,18 @@ fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String 
 /// Advice for more rate, in numbers if known, or for longer waits if these are not long already.
 fn faster(zone: &ZoneSample, reason: &str) -> String {
     let rate = advice::rejections(zone).map_or(String::new(), |rates| format!(": {rates}"));
-    let field = if reason == "max_wait" {
-        "max_wait"
-    } else {
-        "burst"
+    let (field, effect) = match reason {
+        "max_wait" => ("max_wait", "requests wait longer"),
+        _ if zone.burst.is_none() => ("burst", "more requests through at once"),
+        _ => ("burst", "more requests wait"),
     };
-    if advice::waits_long(zone) {
+    let otherwise = if advice::waits_long(zone) {
         let wait = seconds(zone.oldest_wait);
-        format!(
-            "If the origin can do more, raise `rate`{rate}. Leave `{field}` as it is: requests wait {wait} already."
-        )
-    } else if field == "burst" {
-        format!(
-            "If the origin can do more, raise `rate`{rate}. Otherwise raise `burst` to let more requests {}.",
-            if zone.burst.is_none() {
-                "through at once"
-            } else {
-                "wait"
-            }
-        )
+        format!("Leave `{field}` as it is: requests wait {wait} already.")
     } else {
-        format!(
-            "If the origin can do more, raise `rate`{rate}. Otherwise raise `max_wait` to let requests wait longer."
-        )
-    }
+        format!("Otherwise raise `{field}` to let {effect}.")
+    };
+    format!("If the origin can do more, raise `rate`{rate}. {otherwise}")
 }
 
 /// Rule: requests wait in a zone.
@@ -236,15 +227,13 @@ pub(crate) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
     }
     let name = &zone.name;
     let full = zone.full_key.as_ref();
-    let rate = zone.rate.map_or(String::new(), |rate| {
+    let departures = zone.rate.map_or(String::new(), |rate| {
         format!("Those of a key leave one by one, {}. ", pace(rate))
     });
-    let rate = full.map_or(rate, |it| format!("{} ", whereabouts(it)));
-    let rejected = recent.total(zone, |it| it.rejected);
-    let rejected = if rejected == 0 {
-        "None is rejected."
-    } else {
-        "Others are rejected."
+    let departures = full.map_or(departures, |it| format!("{} ", whereabouts(it)));
+    let rejections = match recent.total(zone, |it| it.rejected) {
+        0 => "None is rejected.",
+        _ => "Others are rejected.",
     };
     let is_deep = zone.burst.is_some_and(|burst| zone.depth_max * 2 >= burst);
     let severity = if zone.oldest_wait >= LONG_WAIT || is_deep {
@@ -260,7 +249,7 @@ pub(crate) fn waiting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
             seconds(zone.oldest_wait)
         ),
         evidence: format!(
-            "{rate}{rejected}{}",
+            "{departures}{rejections}{}",
             advice::limited_keys(zone).unwrap_or_default()
         ),
         remedy: full.map_or_else(

@@ -50,15 +50,15 @@ pub struct ZoneSample {
     pub delayed: u64,
     /// Requests that were rejected, in this second.
     pub rejected: u64,
-    /// The client disconnected while the request waited.
+    /// Requests whose client disconnected while they waited, in this second.
     pub cancelled: u64,
     /// Clients that disconnected after they had waited here for at least 0.1 s.
     pub left: u64,
-    /// Median of their waits, in seconds.
+    /// Median of the waits of these clients, in seconds.
     pub left_after: Option<f64>,
-    /// Another zone or the origin's gate rejected the request.
+    /// Requests that another zone or the origin's gate rejected, in this second.
     pub rejected_elsewhere: u64,
-    /// The key was empty, so the request was not limited.
+    /// Requests that were not limited because their key was empty, in this second.
     pub no_key: u64,
     /// Key definition and at most four routes with a limit here.
     ///
@@ -96,7 +96,7 @@ pub struct ZoneSample {
     pub flooded: u64,
     /// Keys with the most rejections in the last minute, at most three.
     pub rejected_keys: Vec<HeavyKey>,
-    /// Keys with the most rejections in the last three seconds; empty if this one has none.
+    /// Keys with the most rejections in the last three seconds; empty if this second has none.
     #[serde(skip)]
     pub rejected_now: Vec<HeavyKey>,
     /// Key that has all permits of its limit, some of them at other gateways.
@@ -143,7 +143,7 @@ pub struct Keyless {
     pub routes: Vec<Plain>,
 }
 
-/// Requests of a zone in a duration that is long enough for a statement.
+/// Requests of a zone over a duration that is long enough for a conclusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RecentRequests {
     /// Requests without a key.
@@ -176,9 +176,9 @@ pub struct FullKey {
     pub here: u64,
     /// Permits of other gateways.
     pub elsewhere: u64,
-    /// Withheld permits among these.
+    /// Withheld permits among `elsewhere`.
     pub withheld: u64,
-    /// Duration for which such permits stay withheld, as configured, such as `75s`.
+    /// Duration for which permits of vanished gateways stay withheld, as configured, such as `75s`.
     pub orphan: Plain,
 }
 

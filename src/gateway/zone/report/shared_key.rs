@@ -1,4 +1,4 @@
-//! Finds a key that all limited requests of a zone share, and the reason.
+//! Search for a key that limited requests share: one for all, a proxy's address, or a full one.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::status::plain::Plain;
 use crate::time::clock;
 use crate::zone::{KeyState, Zone};
 
-/// Key of all requests of the last minute. `None` if there were several keys.
+/// Returns the key of all requests of the last minute; `None` if there were several keys.
 pub(crate) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
     let found = zone.heavy_keys(Measure::Requests, Window::Minute, 1);
     let found = timeout(STATS_TIMEOUT, found).await.ok()?;
@@ -26,7 +26,9 @@ pub(crate) async fn only_key(zone: &Zone) -> Option<OnlyKey> {
     })
 }
 
-/// Untrusted peers of limited requests of a zone that name different clients.
+/// Returns untrusted peers of a zone's limited requests that name different clients.
+///
+/// `None` is the peer of a Unix socket.
 pub(crate) fn untrusted_proxies(
     gateway: &Gateway,
     zone: usize,
@@ -36,15 +38,15 @@ pub(crate) fn untrusted_proxies(
     several.into_iter().filter(|peer| !trusted.contain(*peer))
 }
 
-/// Finds such a peer whose address is this key, or the beginning of it.
+/// Returns the untrusted peer whose address is this key or begins with it.
 ///
-/// In a zone that masks its keys, the masked name of the key instead.
+/// In a zone that masks its keys, returns the masked name of the key instead.
 pub(crate) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Option<Plain> {
     let settings = gateway.zone(zone).settings();
     let name = |peer: Option<IpAddr>| peer.map_or("unix:".to_owned(), |peer| peer.to_string());
     let is_of_key = |peer: &Option<IpAddr>| {
-        let in_key = name(peer.map(|peer| settings.cut(peer)));
-        memmem::find(key, in_key.as_bytes()).is_some()
+        let cut_address = name(peer.map(|peer| settings.cut(peer)));
+        memmem::find(key, cut_address.as_bytes()).is_some()
     };
     let mut found = untrusted_proxies(gateway, zone).filter(is_of_key);
     let peer = found.next()?;
@@ -52,9 +54,10 @@ pub(crate) fn untrusted_proxy(gateway: &Gateway, zone: usize, key: &[u8]) -> Opt
     Some(Plain::new(&masked.unwrap_or_else(|| name(peer))))
 }
 
-/// Key that has all permits of its limit, some of them at other gateways.
+/// Returns the key that has all permits of its limit, some of them at other gateways.
 ///
-/// Of several such keys, the one with the most withheld permits.
+/// Of several such keys, returns the one with the most withheld permits. `states` begins with the
+/// key that is rejected most.
 pub(crate) fn full_key<'s>(
     gateway: &Gateway,
     zone: usize,
@@ -68,20 +71,20 @@ pub(crate) fn full_key<'s>(
     let routes = &gateway.settings().routes;
     let limits = routes.iter().flat_map(|route| &route.limits);
     let limits = limits.filter(|limit| limit.zone == zone);
-    let of = limits.filter_map(|it| it.limit.in_flight).min()?.get();
-    let count = |permits: u32| u64::from(permits);
-    let full = shared
-        .into_iter()
-        .filter(|(state, it)| state.in_flight as u64 + count(it.permits) >= count(of));
-    // Of equal ones the first counts, which is rejected most.
+    let max_in_flight = limits.filter_map(|it| it.limit.in_flight).min()?;
+    let max_in_flight = u64::from(max_in_flight.get());
+    let full = shared.into_iter().filter(|(state, elsewhere)| {
+        state.in_flight as u64 + u64::from(elsewhere.permits) >= max_in_flight
+    });
+    // `max_by_key` returns the last of equal keys, so reverse: the key that is rejected most.
     let (state, elsewhere) = full.rev().max_by_key(|(_, it)| (it.withheld, it.permits))?;
     let zone = gateway.zone(zone).settings();
     Some(FullKey {
         key: Plain::new(&KeyNames::of(zone).short(&state.key)),
-        of: count(of),
+        of: max_in_flight,
         here: state.in_flight as u64,
-        elsewhere: count(elsewhere.permits),
-        withheld: count(elsewhere.withheld),
+        elsewhere: elsewhere.permits.into(),
+        withheld: elsewhere.withheld.into(),
         orphan: Plain::new(&show_duration(zone.orphan)),
     })
 }
