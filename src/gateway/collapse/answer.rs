@@ -9,7 +9,7 @@ use limit::{Cost, Moment};
 use super::memory::{AnswerBody, Charge};
 use super::terms::{Terms, Windows};
 
-/// Bytes that an answer takes beside its text: the table's entry, its key's node, this struct.
+/// Bytes of memory of an answer beside its text: the entry in the table, its key, and the structs.
 pub(super) const OVERHEAD: usize = 400;
 
 /// Fields of a response head, stored in one buffer.
@@ -121,7 +121,7 @@ pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
     OVERHEAD + head.reason.len() + head.fields.size() + length
 }
 
-/// Answer in the table of kinds. When the table drops it, only its readers keep it in memory.
+/// Answer in the table of kinds. When the table drops it, only readers keep it in memory.
 pub(super) struct KeptAnswer(pub(super) Arc<SharedAnswer>);
 
 impl Drop for KeptAnswer {

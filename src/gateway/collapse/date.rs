@@ -7,7 +7,7 @@ use jiff::civil::{DateTime, datetime};
 use jiff::fmt::strtime::BrokenDownTime;
 use limit::Moment;
 
-/// Formats of a date, each with its length in bytes.
+/// Formats of a date, each with its lengths in bytes.
 const FORMS: [(&str, RangeInclusive<usize>); 3] = [
     ("%a, %d %b %Y %H:%M:%S GMT", 29..=29),
     ("%A, %d-%b-%y %H:%M:%S GMT", 30..=33),
@@ -33,7 +33,7 @@ pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     let mut date = BrokenDownTime::parse(form, &text).ok()?;
     date.set_weekday(None);
     if text.contains('-') {
-        let year = near(date.year()?, now);
+        let year = full_year(date.year()?, now);
         date.set_year(Some(year)).ok()?;
     }
     let since = date.to_datetime().ok()?.duration_since(EPOCH);
@@ -41,11 +41,12 @@ pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
 }
 
 /// Returns the last year with the two last digits of `year` that is at most 50 years after `now`.
-fn near(year: i16, now: Moment) -> i16 {
+fn full_year(year: i16, now: Moment) -> i16 {
     let seconds = now.since(Moment::default()).as_secs();
     // A `Moment` is before the year 2555, so this fits.
-    let last = 1970 + i16::try_from(seconds / YEAR).unwrap_or_default() + 50;
-    last - (last - year).rem_euclid(100)
+    let this_year = 1970 + i16::try_from(seconds / YEAR).unwrap_or_default();
+    let latest = this_year + 50;
+    latest - (latest - year).rem_euclid(100)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Directives {
         for line in lines {
             let mut rest = line;
             while !rest.is_empty() {
-                let (directive, after) = next(rest);
+                let (directive, after) = split_first(rest);
                 all.add(directive);
                 rest = after;
             }
@@ -68,22 +68,22 @@ impl Directives {
     }
 }
 
-/// Splits a list at the first comma outside a quoted string.
-fn next(list: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a list at the first comma outside a quoted string: the first directive, and the rest.
+fn split_first(list: &[u8]) -> (&[u8], &[u8]) {
     let (mut is_quoted, mut is_escaped) = (false, false);
-    for (at, byte) in list.iter().enumerate() {
+    for (index, byte) in list.iter().enumerate() {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' if is_quoted => is_escaped = true,
             b'"' => is_quoted = !is_quoted,
-            b',' if !is_quoted => return (&list[..at], &list[at + 1..]),
+            b',' if !is_quoted => return (&list[..index], &list[index + 1..]),
             _ => {}
         }
     }
     if is_quoted {
         // An unterminated quoted string hides nothing: the list continues after the next comma.
         let comma = list.iter().position(|byte| *byte == b',');
-        return comma.map_or((list, &[]), |at| (&list[..at], &list[at + 1..]));
+        return comma.map_or((list, &[]), |index| (&list[..index], &list[index + 1..]));
     }
     (list, &[])
 }

@@ -1,4 +1,4 @@
-//! State that a leader and its followers share.
+//! State of a flight, which its leader and its followers share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use limit::Moment;
 pub(super) struct Flight {
     /// Instant in nanoseconds at which the leader left for the origin; 0 before it leaves.
     departed: AtomicU64,
-    /// Arrival of the head of a response without a length, in nanoseconds; 0: none arrived.
+    /// Arrival of the head, in nanoseconds, if the response has no length; 0 otherwise.
     opened: AtomicU64,
     /// Whether the followers have been released, because the response may never end.
     is_abandoned: AtomicBool,
@@ -26,7 +26,7 @@ impl Flight {
         (nanos > 0).then(|| Moment::from_nanos(nanos))
     }
 
-    /// Records when the leader left for the origin; `None`: it waits again.
+    /// Records when the leader left for the origin; `None` if it waits again.
     pub(super) fn set_departed(&self, departed: Option<Moment>) {
         let nanos = departed.map_or(0, Moment::as_nanos);
         self.departed.store(nanos, Ordering::Relaxed);

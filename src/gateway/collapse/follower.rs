@@ -37,7 +37,9 @@ pub enum FollowResult {
     Alone(ReleasedTurn),
 }
 
-/// Turn of one follower to join the origin's queue. Dropping it passes the turn to the next one.
+/// Turn of one released follower to join the origin's queue.
+///
+/// Dropping it passes the turn to the next follower.
 pub struct ReleasedTurn {
     shared: Arc<SharedAnswers>,
     id: FlightId,
@@ -66,15 +68,15 @@ impl Follower {
 
     /// Gives up a response that may never end. Call it when the follower has waited for too long.
     ///
-    /// Releases all followers, one after the other, if a response without a length has lasted for
-    /// `limit`. Returns whether the followers are released: then this one receives its turn, too.
+    /// If a response without a length has lasted for `limit`, releases all followers, one after the
+    /// other. Returns whether the followers are released: then this one receives its turn, too.
     pub fn give_up(&self, limit: Duration, now: Moment) -> bool {
         self.shared.abandon(&self.key, &self.flight, limit, now)
     }
 }
 
 impl Future for Follower {
-    /// `None`: the process ends.
+    /// Result; `None` if the process ends.
     type Output = Option<FollowResult>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Properties of a request that its kind needs to know.
+/// Properties of a request that decide whether it may lead.
 #[derive(Clone, Copy, Debug)]
 pub struct Requester {
     /// Hash of the client. Two clients rarely have the same one.
@@ -13,8 +13,8 @@ pub struct Requester {
 
 /// Queue of the requests that wait for one answer, in order of arrival.
 ///
-/// A request that leaves is only marked, so that joining and answering cost no more than in a plain
-/// queue. The marked entries never take more space than the waiting ones.
+/// A request that leaves only marks its entry, so that joining and answering cost no more than in a
+/// plain queue. Marked entries are dropped when there are more of them than waiters.
 pub(super) struct Followers<W> {
     /// Entries in ascending order of their numbers.
     queue: VecDeque<Follower<W>>,
@@ -22,10 +22,13 @@ pub(super) struct Followers<W> {
     waiting: usize,
 }
 
+/// Number of marked entries that a queue keeps, however few requests wait.
+const MIN_MARKED: usize = 8;
+
 /// Entry of the queue.
 struct Follower<W> {
     number: u64,
-    /// Waiter of the entry; `None`: it has left.
+    /// Waiter of the entry; `None` marks an entry whose request has left.
     waiter: Option<W>,
     requester: Requester,
 }
@@ -68,9 +71,13 @@ impl<W> Followers<W> {
         let may_lead = |it: &Follower<W>| it.requester.may_lead && it.waiter.is_some();
         let is_other = |it: &Follower<W>| may_lead(it) && Some(it.requester.client) != avoided;
         let other = self.queue.iter().position(is_other);
-        let next = other.or_else(|| self.queue.iter().position(may_lead))?;
-        let next = self.queue.get_mut(next)?;
-        let taken = (next.number, next.requester.client, next.waiter.take()?);
+        let index = other.or_else(|| self.queue.iter().position(may_lead))?;
+        let leader = self.queue.get_mut(index)?;
+        let taken = (
+            leader.number,
+            leader.requester.client,
+            leader.waiter.take()?,
+        );
         self.note_removed();
         Some(taken)
     }
@@ -78,12 +85,12 @@ impl<W> Followers<W> {
     /// Removes the waiter with this number. Returns whether it was there.
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.queue.binary_search_by_key(&number, |it| it.number);
-        let follower = found.ok().and_then(|at| self.queue.get_mut(at));
-        let left = follower.and_then(|it| it.waiter.take());
-        if left.is_some() {
+        let follower = found.ok().and_then(|index| self.queue.get_mut(index));
+        let removed = follower.and_then(|it| it.waiter.take());
+        if removed.is_some() {
             self.note_removed();
         }
-        left.is_some()
+        removed.is_some()
     }
 
     /// Returns all waiters, in order of arrival.
@@ -94,7 +101,7 @@ impl<W> Followers<W> {
     /// Counts a removed waiter, and drops the marked entries if there are too many.
     fn note_removed(&mut self) {
         self.waiting -= 1;
-        if self.queue.len() > 2 * self.waiting + 8 {
+        if self.queue.len() > 2 * self.waiting + MIN_MARKED {
             self.queue.retain(|it| it.waiter.is_some());
         }
     }

@@ -1,16 +1,16 @@
-//! Leaders, followers and kept answers of each kind of request. Knows no clock.
+//! Leaders, followers and kept answers of each kind of request. Has no clock.
 //!
 //! Requests of one kind are for the same resource. The first one leads: it goes to the origin.
-//! Requests that arrive before its answer is complete follow. If the followers get no answer, they
-//! are released: each goes to the origin for itself, in order of arrival. Each goes as soon as the
-//! one before it has joined the origin's queue.
+//! Requests that arrive before the leader's answer is complete follow. If the followers get no
+//! answer, they are released: each goes to the origin for itself, in order of arrival. A follower
+//! is released as soon as the one before it has joined the origin's queue.
 //!
 //! - If an answer is too large, its kind is not shared for a while.
-//! - A failure, or an answer that may not be shared, may concern one request only, so the next
+//! - A failure, or an answer that may not be shared, may concern one request only. So the next
 //!   request leads. After two of these in a row, one request at a time probes whether an answer may
 //!   be shared again, and no other request waits for it.
 //!
-//! `failed` handles leaders without an answer for the others.
+//! `failed` handles leaders without an answer for their followers.
 
 mod failed;
 
@@ -71,16 +71,17 @@ struct Flight<W, S> {
     /// Client of the leader.
     client: u64,
     followers: Followers<W>,
+    /// Number of leaders in a row without an answer for the followers.
     failures: u8,
-    /// Whether it probes a kind that is not shared. Then no request waits for it.
+    /// Whether the leader probes a kind that is not shared. Then no request waits for it.
     is_probe: bool,
 }
 
-/// State that is remembered of a kind without regard to its requests in flight.
+/// State that is remembered of a kind, whether or not it has requests in flight.
 enum Entry<A> {
     Kept {
         answer: A,
-        /// Next attempt after a failure; `None`: the origin has answered since its last failure.
+        /// Next attempt after a failure; `None` if the origin has not failed since it answered.
         retry: Option<Retry>,
         /// Last client that got an answer that may not be shared. A second client ends the entry.
         refused: Option<u64>,
@@ -102,7 +103,8 @@ enum Entry<A> {
 pub struct Kinds<A, W, S> {
     flights: HashMap<KindKey, Flight<W, S>, RandomState>,
     entries: LruCache<KindKey, Entry<A>, RandomState>,
-    next: u64,
+    /// Last number that a leader or follower got.
+    last_number: u64,
     /// Bytes that the entries take beside their answers.
     bytes: usize,
     /// Number of entries that hold an answer.
@@ -116,7 +118,7 @@ impl<A, W, S> Default for Kinds<A, W, S> {
         Self {
             flights: HashMap::default(),
             entries: LruCache::unbounded_with_hasher(RandomState::default()),
-            next: 0,
+            last_number: 0,
             bytes: 0,
             answers: 0,
             until: Moment::default(),
@@ -166,10 +168,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             Some(Entry::Unshareable { .. } | Entry::Refused { .. }) | None => {}
         }
         if let Some(flight) = self.flights.get_mut(key) {
-            self.next += 1;
+            self.last_number += 1;
             let waiter = wait(&flight.state);
-            flight.followers.push(self.next, waiter, requester);
-            return Lookup::Follow((Arc::clone(&flight.key), self.next));
+            let number = self.last_number;
+            flight.followers.push(number, waiter, requester);
+            return Lookup::Follow((Arc::clone(&flight.key), number));
         }
         if requester.may_lead {
             Lookup::Lead(self.begin(key, requester.client, false))
@@ -180,11 +183,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
 
     /// Adds a flight for a new leader.
     fn begin(&mut self, key: &[u8], client: u64, is_probe: bool) -> FlightId {
-        self.next += 1;
+        self.last_number += 1;
         let key = KindKey::from(key);
         let flight = Flight {
             key: Arc::clone(&key),
-            number: self.next,
+            number: self.last_number,
             state: S::default(),
             client,
             followers: Followers::default(),
@@ -194,7 +197,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.flights.insert(Arc::clone(&key), flight);
         FlightId {
             key,
-            number: self.next,
+            number: self.last_number,
         }
     }
 
@@ -254,7 +257,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         self.put(key, Entry::Unshareable { until, is_probed });
     }
 
-    /// Removes and returns the next follower to release; `None`: none is left.
+    /// Removes and returns the next follower to release. Without one, ends the flight.
     pub fn release(&mut self, id: &FlightId) -> Option<W> {
         let flight = self.flight(id)?;
         let next = flight.followers.pop_first();
@@ -274,8 +277,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
 
     /// Evicts the entry used least recently.
     ///
-    /// Returns the instant until which its answer could be used, also as a stale one. The instant
-    /// is zero if the entry held no answer. `None`: there is no entry.
+    /// Returns the instant until which its answer could be used, also as a stale one; zero if the
+    /// entry held no answer. Returns `None` if there is no entry.
     pub fn evict(&mut self) -> Option<Moment> {
         let (key, entry) = self.entries.pop_lru()?;
         self.bytes -= key.len() + ENTRY_OVERHEAD;

@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 use config::Collapse;
 use limit::Moment;
 
-use super::SharedAnswers;
-use super::answer::{self, AnswerHead, SharedAnswer};
+use super::answer::{self, AnswerHead, KeptAnswer, SharedAnswer};
 use super::flight::Flight;
 use super::kinds::{Cause, FlightId};
 use super::memory::{AnswerBody, Charge};
+use super::{FollowResult, SharedAnswers, send, send_stale};
 use crate::gate::{DepartedRequest, ReservedPosition};
 use crate::time::clock;
 
@@ -78,7 +78,9 @@ impl Leader {
         }
     }
 
-    /// Creates the leader that follows this one after its failure, with a position at the gate.
+    /// Creates the leader that replaces this one after its failure.
+    ///
+    /// It gets a position at the gate if this one has left the gate.
     pub(super) fn next(&self, id: FlightId) -> Self {
         let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
         next.reserved = self.departed.as_ref().and_then(DepartedRequest::reserve);
@@ -95,8 +97,9 @@ impl Leader {
         self.reserved.take()
     }
 
-    /// Records that the request leaves for the origin. `departed`: its departure from the gate, if
-    /// any.
+    /// Records that the request leaves for the origin.
+    ///
+    /// `departed`: its departure from the gate, if the origin has one.
     pub fn departs(&mut self, departed: Option<DepartedRequest>, now: Moment) {
         self.departed = departed;
         self.flight.set_departed(Some(now));
@@ -117,12 +120,15 @@ impl Leader {
     /// The followers get the answer, too. This leader then has ended, unless `goes_on`: it
     /// continues without a client.
     pub fn stand_in(&mut self, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
-        let answer = self.shared.stand_in(self, goes_on, now)?;
+        let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&self.collapse);
+        let mut kinds = self.shared.lock();
+        let (kept, followers) = kinds.stand_in(&self.id, goes_on, windows, now)?;
+        drop(kinds);
         self.is_over = !goes_on;
-        Some(answer)
+        Some(send_stale(&kept, followers))
     }
 
-    /// Ready when there are no followers.
+    /// Waits until there are no followers.
     pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.flight.alone.register(cx.waker());
         if self.shared.lock().is_followed(&self.id) {
@@ -146,7 +152,7 @@ impl Leader {
 
     /// Adds bytes to the body. Returns `false`, and adds nothing, if they do not fit.
     ///
-    /// Also returns `false` if no request waits for the answer any more.
+    /// Also returns `false` if the followers were released: then no request waits for the answer.
     pub fn add(&self, gathered: &mut Gathered, bytes: &[u8]) -> bool {
         let length = gathered.body.len() + bytes.len();
         let max_size = usize::try_from(self.collapse.max_size.get()).unwrap_or(usize::MAX);
@@ -159,8 +165,8 @@ impl Leader {
             let size = answer::size(&gathered.head, capacity);
             let more = size.saturating_sub(gathered.charge.bytes());
             // An answer that can never fit must not evict others.
-            let fits = size <= self.shared.limit.load(Ordering::Relaxed);
-            if !fits || !self.shared.make_room(more) {
+            let can_fit = size <= self.shared.limit.load(Ordering::Relaxed);
+            if !can_fit || !self.shared.make_room(more) {
                 return false;
             }
             gathered.charge.set(size);
@@ -176,14 +182,21 @@ impl Leader {
         let answer = Arc::new(SharedAnswer::new(head, body, charge, now));
         let windows = answer.windows(&self.collapse);
         self.is_over = true;
-        self.shared.complete(&self.id, &answer, &windows, now);
+        let kept = Arc::new(KeptAnswer(Arc::clone(&answer)));
+        let mut kinds = self.shared.lock();
+        let followers = kinds.complete(&self.id, kept, &windows, now);
+        drop(kinds);
+        send(followers, || FollowResult::Answer(Arc::clone(&answer)));
+        self.shared.drop_excess();
         answer
     }
 
     /// Records that the answer is too large to share. The followers are released.
     pub fn unshareable(mut self, now: Moment) {
         self.is_over = true;
-        self.shared.unshareable(&self.id, now);
+        self.shared.lock().unshareable(&self.id, now);
+        self.shared.make_room(0);
+        self.shared.release(&self.id);
     }
 
     /// Records that the answer may not be shared: the next follower leads.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
-/// Divisor of the memory: one part of this many is reserved for answers that only readers hold.
+/// Divisor of the memory: this part is reserved for answers that only readers hold.
 ///
-/// The rest is reserved for answers that are kept or gathered.
+/// With 4, a quarter. The rest is reserved for answers that are kept or gathered.
 pub(super) const READERS_PART: usize = 4;
 
 /// Memory of all answers.
@@ -39,7 +39,7 @@ impl Memory {
         self.lock().bytes
     }
 
-    /// Adds a body of `size` bytes that only its readers hold from now on. Returns its number.
+    /// Adds a body of `size` bytes that only readers hold from now on. Returns the body's number.
     fn hold(&self, body: Weak<AnswerBody>, size: usize) -> u64 {
         let mut held = self.lock();
         held.last += 1;
@@ -49,7 +49,7 @@ impl Memory {
         number
     }
 
-    /// Removes the body with this number, as it has no readers any more.
+    /// Removes the body with this number, because it has no readers any more.
     fn release(&self, number: u64) {
         let mut held = self.lock();
         if let Some((size, _)) = held.bodies.remove(&number) {

@@ -1,8 +1,8 @@
 //! Request collapsing: requests for the same resource share one response of the origin.
 //!
 //! All requests with the same key are of one *kind*. The first request of a kind *leads*: it goes
-//! to the origin. Later requests *follow*: they wait for its answer. A leader with its followers is
-//! a *flight*. Complete answers may be kept for later requests.
+//! to the origin. Later requests *follow*: they wait for the leader's answer. A leader with its
+//! followers is a *flight*. Complete answers may be kept for later requests.
 //!
 //! | module | content |
 //! |---|---|
@@ -62,11 +62,11 @@ pub struct SharedAnswers {
     memory: Arc<Memory>,
     /// Maximum number of bytes of all answers.
     limit: AtomicUsize,
-    /// Whether complete answers are kept: see [`SharedAnswers::retire`].
-    keeps: AtomicBool,
-    /// See [`SharedAnswers::evicted`].
+    /// Whether complete answers are kept. Not after [`SharedAnswers::retire`].
+    keeps_answers: AtomicBool,
+    /// Number of answers that were [evicted](SharedAnswers::evicted).
     evicted: AtomicU64,
-    /// Hashes the addresses of clients.
+    /// Hasher of the addresses of clients.
     clients: RandomState,
 }
 
@@ -92,7 +92,7 @@ impl SharedAnswers {
             kinds: Mutex::default(),
             memory: Arc::default(),
             limit: AtomicUsize::new(limit),
-            keeps: AtomicBool::new(true),
+            keeps_answers: AtomicBool::new(true),
             evicted: AtomicU64::new(0),
             clients: RandomState::default(),
         })
@@ -101,15 +101,15 @@ impl SharedAnswers {
     /// Changes the maximum number of bytes of all answers.
     pub fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
-        self.keeps.store(true, Ordering::Relaxed);
-        self.forget(0);
+        self.keeps_answers.store(true, Ordering::Relaxed);
+        self.make_room(0);
     }
 
     /// Drops all answers and keeps no new ones, because no route shares answers any more.
     ///
     /// Present followers still get their answers.
     pub fn retire(&self) {
-        self.keeps.store(false, Ordering::Relaxed);
+        self.keeps_answers.store(false, Ordering::Relaxed);
         self.forget_all();
     }
 
@@ -122,7 +122,7 @@ impl SharedAnswers {
     /// Returns the number of answers that were dropped too early, for lack of memory.
     ///
     /// Counts kept answers that could still be used, and bodies that were cut off while clients
-    /// read them.
+    /// read them. A lower limit counts as lack of memory.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
     }
@@ -154,12 +154,12 @@ impl SharedAnswers {
     ) -> CollapseLookup {
         let client = self.clients.hash_one(client.map(client_network));
         let requester = Requester { client, may_lead };
-        let mut waits = None;
+        let mut followed = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
         let found = kinds.look_up(key, now, requester, windows, |flight| {
             let (sender, result) = oneshot::channel();
-            waits = Some((result, Arc::clone(flight)));
+            followed = Some((result, Arc::clone(flight)));
             sender
         });
         let mut leader = |id: FlightId| {
@@ -172,7 +172,7 @@ impl SharedAnswers {
             Lookup::Lead(id) => Lookup::Lead(leader(id)),
             Lookup::Follow((key, number)) => {
                 drop(kinds);
-                let Some((result, flight)) = waits else {
+                let Some((result, flight)) = followed else {
                     return Lookup::Alone;
                 };
                 self.abandon(&key, &flight, collapse.follow_timeout, now);
@@ -189,36 +189,28 @@ impl SharedAnswers {
         }
     }
 
-    /// Sends a complete answer to the followers, and keeps it unless the table is retired.
-    fn complete(&self, id: &FlightId, answer: &Arc<SharedAnswer>, windows: &Windows, now: Moment) {
-        let kept = Arc::new(KeptAnswer(Arc::clone(answer)));
-        let followers = self.lock().complete(id, kept, windows, now);
-        send(followers, || FollowResult::Answer(Arc::clone(answer)));
-        if self.keeps.load(Ordering::Relaxed) {
+    /// Drops answers that do not fit any more; all answers if the table is retired.
+    fn drop_excess(&self) {
+        if self.keeps_answers.load(Ordering::Relaxed) {
             self.make_room(0);
         } else {
             self.forget_all();
         }
     }
 
-    /// Releases the followers of an answer that is too large to share.
-    fn unshareable(self: &Arc<Self>, id: &FlightId, now: Moment) {
-        self.lock().unshareable(id, now);
-        self.make_room(0);
-        self.release(id);
-    }
-
     /// Releases the next follower: it goes to the origin for itself.
     fn release(self: &Arc<Self>, id: &FlightId) {
         let next = self.lock().release(id);
         if let Some(next) = next {
-            let release = ReleasedTurn::new(self, id);
-            // If this follower has left, dropping the release passes the turn to the next one.
-            let _left = next.send(FollowResult::Alone(release));
+            let turn = ReleasedTurn::new(self, id);
+            // If this follower has left, dropping the turn passes it to the next one.
+            let _left = next.send(FollowResult::Alone(turn));
         }
     }
 
-    /// Ends a leader without an answer for its followers. Returns the stale answer it gets, if any.
+    /// Ends a leader without an answer for its followers.
+    ///
+    /// Returns the stale answer that the leader gets, if there is one.
     fn failed(
         self: &Arc<Self>,
         leader: &Leader,
@@ -256,8 +248,8 @@ impl SharedAnswers {
         if !flight.is_endless(limit, now) {
             return false;
         }
-        let is_it = |it: &Arc<Flight>| Arc::ptr_eq(it, flight);
-        let abandoned = self.lock().abandon(key, is_it, now);
+        let is_same = |other: &Arc<Flight>| Arc::ptr_eq(other, flight);
+        let abandoned = self.lock().abandon(key, is_same, now);
         self.make_room(0);
         if let Some(id) = &abandoned {
             flight.abandon();
@@ -266,44 +258,29 @@ impl SharedAnswers {
         flight.is_abandoned()
     }
 
-    /// Returns the stale answer to use while the origin cannot be reached.
+    /// Makes room for `bytes` more. Returns whether they fit.
     ///
-    /// The followers get it, too.
-    fn stand_in(&self, leader: &Leader, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
-        let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
-        let (kept, followers) = self.lock().stand_in(&leader.id, goes_on, windows, now)?;
-        Some(send_stale(&kept, followers))
-    }
-
-    /// Makes room for `bytes` more. Returns whether they fit. Counts the evictions.
+    /// While the memory is too full, one of two groups loses an answer: the answers that only
+    /// readers hold, unless the others exceed their part.
     fn make_room(&self, bytes: usize) -> bool {
-        let (fits, evicted) = self.forget(bytes);
-        self.evicted.fetch_add(evicted, Ordering::Relaxed);
-        fits
-    }
-
-    /// Makes room for `bytes` more. Returns whether they fit, and the number of early evictions.
-    ///
-    /// While the memory is too full, the group that exceeds its part loses an answer: either the
-    /// answers that are kept, or those held only by readers.
-    fn forget(&self, bytes: usize) -> (bool, u64) {
         let limit = self.limit.load(Ordering::Relaxed);
         let mut kinds = self.lock();
-        let mut evicted = 0;
         loop {
             let all = self.memory.used() + kinds.bytes() + bytes;
             if all <= limit {
-                return (true, evicted);
+                return true;
             }
             let others = all.saturating_sub(self.memory.held());
-            if others <= limit - limit / READERS_PART && self.memory.cut_off() {
-                evicted += 1;
-                continue;
-            }
-            let Some(until) = kinds.evict() else {
-                return (false, evicted);
+            let others_fit = others <= limit - limit / READERS_PART;
+            let is_in_use = if others_fit && self.memory.cut_off() {
+                true
+            } else if let Some(until) = kinds.evict() {
+                clock::now() < until
+            } else {
+                return false;
             };
-            evicted += u64::from(clock::now() < until);
+            let evicted = u64::from(is_in_use);
+            self.evicted.fetch_add(evicted, Ordering::Relaxed);
         }
     }
 

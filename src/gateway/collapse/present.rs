@@ -45,7 +45,7 @@ impl Preconditions<'_> {
         if self.is_unmodified(head) {
             return Presented::NotModified;
         }
-        match self.range.filter(|_| self.range_counts(head)) {
+        match self.range.filter(|_| self.allows_range(head)) {
             Some(range) => part(range, length),
             None => Presented::Whole,
         }
@@ -65,8 +65,8 @@ impl Preconditions<'_> {
         modified.is_some_and(|modified| modified <= since)
     }
 
-    /// Returns whether `If-Range` lets the range count: only for exactly this answer.
-    fn range_counts(&self, head: &AnswerHead) -> bool {
+    /// Returns whether `If-Range` allows a range: only if it names exactly this answer.
+    fn allows_range(&self, head: &AnswerHead) -> bool {
         let Some(validator) = self.if_range.map(<[u8]>::trim_ascii) else {
             return true;
         };
@@ -80,8 +80,7 @@ impl Preconditions<'_> {
         let modified = head.fields.first("last-modified").and_then(read);
         let date = head.fields.first("date").and_then(read);
         // A date is a strong validator only if it is before the answer's own date (section
-        // 8.8.2.2).
-        // Without a date, `modified` is not before it.
+        // 8.8.2.2). Without a date of its own, no date is before it: `Some` is above `None`.
         modified < date && modified.is_some() && modified == read(validator)
     }
 }
@@ -112,7 +111,7 @@ fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
     false
 }
 
-/// Returns the range of `Range`. Several ranges, and an invalid one, get the whole answer.
+/// Returns the part that `Range` selects. Several ranges, or an invalid one, get the whole answer.
 fn part(range: &[u8], length: usize) -> Presented {
     let Some((unit, set)) = str::from_utf8(range).ok().and_then(|it| it.split_once('=')) else {
         return Presented::Whole;

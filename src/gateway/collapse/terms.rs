@@ -12,7 +12,7 @@ use crate::http::message::decimal;
 /// Terms under which an answer may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Freshness lifetime, from when the answer was made; `None` if the answer states none.
+    /// Freshness lifetime, which begins when the answer was made; `None` if the answer states none.
     lifetime: Option<Duration>,
     /// Age of the answer when it arrived.
     age: Duration,
@@ -27,9 +27,9 @@ pub struct Terms {
 /// Verdict on a response: whether it may answer the waiting requests, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Answers all waiting requests.
+    /// The response answers all waiting requests.
     Shared(Terms),
-    /// Answers only the request that led. The others may get another response.
+    /// The response answers the leader only. The others may get another response.
     Unshareable,
     /// The origin failed.
     Failed,
@@ -105,10 +105,11 @@ impl Head<'_> {
         let names = names.flat_map(|it| it.split(|byte| *byte == b','));
         let mut names = names.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty());
         names.any(|name| {
-            let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+            let is_named = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
             // No request of the kind has these fields.
-            let is_absent = is("authorization") || is("cookie") && collapse.cookies.is_none();
-            let is_in_key = is("host") || collapse.vary.iter().any(|it| is(it));
+            let is_absent =
+                is_named("authorization") || is_named("cookie") && collapse.cookies.is_none();
+            let is_in_key = is_named("host") || collapse.vary.iter().any(|it| is_named(it));
             !is_absent && !is_in_key
         })
     }
@@ -156,7 +157,7 @@ impl Head<'_> {
         if self.status >= 500 && self.status != 501 {
             return Verdict::Failed;
         }
-        // The fields do not matter for these: many error pages have `no-store`, and this says
+        // The fields do not matter for other statuses: many error pages have `no-store`, which says
         // nothing about other requests.
         if !SHAREABLE.contains(&self.status) {
             return Verdict::Unshareable;
@@ -180,16 +181,16 @@ impl Head<'_> {
         if lifetime.is_some_and(|lifetime| lifetime <= age) {
             return Verdict::Unshareable;
         }
-        let may = |span: Option<Duration>| {
+        let unless_forbidden = |span: Option<Duration>| {
             span.filter(|_| !directives.forbids_stale)
                 .unwrap_or_default()
         };
         Verdict::Shared(Terms {
             lifetime,
             age,
-            while_revalidate: may(directives.stale_while_revalidate),
-            if_error: may(directives.stale_if_error),
-            // `s-maxage` also forbids it (section 5.2.2.10).
+            while_revalidate: unless_forbidden(directives.stale_while_revalidate),
+            if_error: unless_forbidden(directives.stale_if_error),
+            // `s-maxage` also forbids stale answers (section 5.2.2.10).
             may_be_stale: !directives.forbids_stale && directives.s_maxage.is_none(),
         })
     }
@@ -211,8 +212,9 @@ impl Terms {
 
     /// Returns the instants until which an answer that arrived at `arrived` may be used.
     pub fn windows(&self, collapse: &Collapse, arrived: Moment) -> Windows {
-        let own = self.lifetime.map(|it| it.saturating_sub(self.age));
-        let fresh = arrived + own.map_or(collapse.keep, |own| own.min(collapse.keep));
+        let lifetime_left = self.lifetime.map(|it| it.saturating_sub(self.age));
+        let fresh_for = lifetime_left.map_or(collapse.keep, |left| left.min(collapse.keep));
+        let fresh = arrived + fresh_for;
         let keeps = !collapse.keep.is_zero();
         let stale = Some(collapse.stale).filter(|_| self.may_be_stale);
         // A route without `keep` gives no kept answer to new requests.
@@ -220,7 +222,7 @@ impl Terms {
         // If the origin fails, the answer may be used as long as its `stale-if-error` allows,
         // whatever `keep` is.
         let if_error = Some(self.if_error).filter(|it| !it.is_zero());
-        let if_error = if_error.map(|it| arrived + own.unwrap_or(collapse.keep) + it);
+        let if_error = if_error.map(|it| arrived + lifetime_left.unwrap_or(collapse.keep) + it);
         Windows {
             fresh,
             revalidate: fresh + while_revalidate.unwrap_or_default(),

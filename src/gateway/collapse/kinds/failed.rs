@@ -11,7 +11,7 @@ use super::{Entry, FlightId, Kinds, UNSHAREABLE_FOR};
 /// Time for which a stale answer serves after the origin failed, before the next attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Additional time for a client whose leader has failed, if other clients have come since.
+/// Additional time for a client whose request has failed, if other clients have come since then.
 ///
 /// A request that fails for one client only may succeed for the others.
 const RETRY_ALONE_AFTER: Duration = Duration::from_secs(2);
@@ -94,7 +94,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             return Failed::Over;
         };
         let (is_probe, client) = (flight.is_probe, flight.client);
-        let (counts, is_own) = (cause != Cause::Left, cause == Cause::OwnAnswer);
+        let (counts, is_refusal) = (cause != Cause::Left, cause == Cause::OwnAnswer);
         let mut failures = flight.failures + u8::from(counts);
         let mut is_kept = false;
         match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
@@ -102,7 +102,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 // The origin answers, so a stale answer need not replace its answers.
                 *retry = None;
                 is_kept = true;
-                if is_own && refused.replace(client).is_some_and(|it| it != client) {
+                if is_refusal && refused.replace(client).is_some_and(|it| it != client) {
                     self.forget(&id.key);
                     is_kept = false;
                 }
@@ -110,9 +110,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             // The refusals of two clients count as two in a row, although neither waited for the
             // other.
             Some(Entry::Refused {
-                client: before,
+                client: previous,
                 until,
-            }) if is_own && *before != client && now < *until => failures = MAX_FAILURES,
+            }) if is_refusal && *previous != client && now < *until => failures = MAX_FAILURES,
             _ => {}
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
@@ -120,10 +120,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         };
         if flight.followers.is_empty() {
             self.flights.remove(&id.key);
-            let ends = is_own && !is_kept && failures >= MAX_FAILURES;
-            if ends || is_probe && counts {
+            let is_refused_twice = is_refusal && !is_kept && failures >= MAX_FAILURES;
+            if is_refused_twice || is_probe && counts {
                 self.mark(&id.key, now, true);
-            } else if is_own && !is_kept {
+            } else if is_refusal && !is_kept {
                 let until = now + UNSHAREABLE_FOR;
                 self.put(&id.key, Entry::Refused { client, until });
             }
@@ -133,7 +133,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             self.mark(&id.key, now, true);
             return Failed::Alone;
         }
-        // Prefers another client: failures of one client's requests say little about other
+        // Another client is preferred: failures of one client's requests say little about other
         // requests.
         let avoided = counts.then_some(client);
         let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
@@ -148,8 +148,8 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
 
     /// Returns the stale answer to use while the origin cannot be reached, and the followers.
     ///
-    /// The followers get the answer. `None`: no answer may be used, and nothing changes. `goes_on`:
-    /// the leader continues without a client.
+    /// The followers get the answer. Returns `None` if no answer may be used; then nothing changes.
+    /// `goes_on`: the leader continues without a client.
     pub fn stand_in(
         &mut self,
         id: &FlightId,
@@ -179,30 +179,30 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         Some((answer, followers))
     }
 
-    /// Releases the followers of a leader whose answer may never end. Returns the new flight.
+    /// Replaces the flight of a leader whose answer may never end. Returns the new flight.
     ///
-    /// `None`: `is_it` is false for the state of the kind's leader, or the kind has none. The kind
-    /// is not shared for a while. Later results of the leader change nothing. The caller must
-    /// [release](Self::release) the followers.
+    /// The kind is not shared for a while. Later results of the leader change nothing. The caller
+    /// must [release](Self::release) the followers. Returns `None` if the kind has no flight whose
+    /// state satisfies `is_meant`.
     pub fn abandon(
         &mut self,
         key: &[u8],
-        is_it: impl Fn(&S) -> bool,
+        is_meant: impl Fn(&S) -> bool,
         now: Moment,
     ) -> Option<FlightId> {
         let flight = self.flights.get_mut(key)?;
-        if !is_it(&flight.state) {
+        if !is_meant(&flight.state) {
             return None;
         }
-        self.next += 1;
+        self.last_number += 1;
         // From now on no flight has the number of the leader.
-        flight.number = self.next;
+        flight.number = self.last_number;
         (flight.state, flight.is_probe) = (S::default(), false);
         let key = Arc::clone(&flight.key);
         self.mark(&key, now, true);
         Some(FlightId {
             key,
-            number: self.next,
+            number: self.last_number,
         })
     }
 }

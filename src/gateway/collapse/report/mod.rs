@@ -11,7 +11,7 @@ use crate::status::counts::Labelled;
 use crate::status::headline::words::part;
 use crate::status::plain::Plain;
 
-/// Status of these requests: numbers from clients and to the origin.
+/// Adds the numbers of requests from clients and to the origin to these counts.
 pub(crate) fn shared_status(requests: Labelled) -> Shared {
     let count = |counts: fn(SharedOutcome) -> bool| {
         let all = SharedOutcome::ALL.into_iter().filter(|it| counts(*it));
@@ -28,7 +28,7 @@ pub(crate) fn shared_status(requests: Labelled) -> Shared {
     }
 }
 
-/// Memory of the responses of all routes; `None` if no route collapses.
+/// Returns the memory of the responses of all routes; `None` if no route collapses.
 pub(crate) fn answers(gateway: &Gateway) -> Option<SharedAnswers> {
     let shared = gateway.used_shared_answers()?;
     let kept = shared.kept();
