@@ -1,4 +1,6 @@
 //! Admission by a zone: its permit, and later changes of its charge.
+//!
+//! [`take_permits`] takes the permits of a request with several limits.
 
 use limit::{Cost, Limit, Ticket};
 use tokio::sync::{Semaphore, oneshot};
@@ -12,13 +14,14 @@ use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 /// Admission by one zone. If it is dropped unused, its charge is refunded.
 pub struct ZoneAdmission<'z> {
     pub(super) shards: &'z Shards,
-    /// Key of the request.
+    /// Key of the request, not of the bucket that unknown keys share.
     pub(super) key: Key,
     pub(super) plan: Option<&'z PlanMetrics>,
     pub(super) grant: Grant,
     pub(super) dry_run: bool,
+    /// Whether the bucket that unknown keys share admitted it, not the key's own bucket.
     pub(super) is_flood: bool,
-    /// Status to count when it is dropped; `None` once it is used.
+    /// Status to count when it is dropped unused; `None` once it is used.
     pub(super) unused: Option<LimitStatus>,
 }
 
@@ -50,7 +53,7 @@ impl<'z> ZoneAdmission<'z> {
         self.use_up()
     }
 
-    /// Does the same as [`Self::take`], for an admission that is dropped afterwards and not moved.
+    /// Does the same as [`Self::take`], without a move of the admission, which is dropped later.
     pub fn use_up(&mut self) -> Option<InFlightPermit<'z>> {
         self.unused = None;
         let status = self.grant.status(self.dry_run);
@@ -64,7 +67,7 @@ impl<'z> ZoneAdmission<'z> {
 
     /// Asks for the permit that the admission does not have yet, under this limit.
     ///
-    /// Returns whether it got the permit. `waits`: wait until one is free.
+    /// Returns whether it got the permit. `waits`: whether to wait until one is free.
     ///
     /// # Errors
     ///
@@ -80,7 +83,7 @@ impl<'z> ZoneAdmission<'z> {
             _ => self.grant.at,
         };
         let (reply, answer) = oneshot::channel();
-        let ask = PermitRequest {
+        let request = PermitRequest {
             ticket,
             limit,
             joined,
@@ -89,10 +92,10 @@ impl<'z> ZoneAdmission<'z> {
         };
         self.shards.send(&key, move |zone, key| {
             zone.if_active(key, move |actor, now, ctx| {
-                actor.offer_permit(ask, now, ctx);
+                actor.offer_permit(request, now, ctx);
             });
         });
-        let rejection = match answer.await {
+        let mut rejection = match answer.await {
             Ok(Answer::ZoneAdmission(permit)) => {
                 self.grant.prediction = permit.prediction;
                 self.grant.due = self.grant.due.max(permit.due);
@@ -106,13 +109,10 @@ impl<'z> ZoneAdmission<'z> {
             // The key's actor or the supervisor has panicked.
             Ok(Answer::UseNewKeysBucket(_)) | Err(_) => Rejection::soon(Rejected::Restart),
         };
-        let rejection = Rejection {
-            excess: self.grant.excess,
-            is_flood: self.is_flood,
-            ..rejection
-        };
-        let (plan, dry_run) = (self.plan, self.dry_run);
-        self.shards.count_rejection(plan, &rejection, dry_run);
+        rejection.excess = self.grant.excess;
+        rejection.is_flood = self.is_flood;
+        self.shards
+            .count_rejection(self.plan, &rejection, self.dry_run);
         Err(rejection)
     }
 
@@ -121,7 +121,7 @@ impl<'z> ZoneAdmission<'z> {
     /// The request first waits for the permit of another zone.
     pub fn put_permit_back(&self) {
         if let Some(ticket) = self.grant.permit {
-            free(self.shards, &self.bucket_key(), ticket, true);
+            return_permit(self.shards, &self.bucket_key(), ticket, true);
         }
     }
 
@@ -171,14 +171,14 @@ impl UsedAdmission<'_> {
 
 impl Drop for ZoneAdmission<'_> {
     fn drop(&mut self) {
-        if let Some(why) = self.unused {
+        if let Some(status) = self.unused {
             give_back(self.shards, &self.bucket_key(), &self.grant);
-            self.shards.metrics.count(self.plan, why);
+            self.shards.metrics.count(self.plan, status);
         }
     }
 }
 
-/// Permit: the right of a request of a key to run, until this is dropped.
+/// Permit: the right of a request to run, until this is dropped.
 pub struct InFlightPermit<'z> {
     shards: &'z Shards,
     key: Key,
@@ -187,7 +187,7 @@ pub struct InFlightPermit<'z> {
 
 impl Drop for InFlightPermit<'_> {
     fn drop(&mut self) {
-        free(self.shards, &self.key, self.ticket, false);
+        return_permit(self.shards, &self.key, self.ticket, false);
     }
 }
 
@@ -202,19 +202,21 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
     let charge = grant.charge;
     shards.send(key, move |zone, key| zone.refund(key, charge));
     if let Some(ticket) = grant.permit {
-        free(shards, key, ticket, false);
+        return_permit(shards, key, ticket, false);
     }
 }
 
-/// Frees a permit. `stays`: the request still needs it, but first waits for another key's permit.
-fn free(shards: &Shards, key: &Key, ticket: Ticket, stays: bool) {
+/// Frees a permit. `asks_again`: the request will ask for it again, after one of another zone.
+fn return_permit(shards: &Shards, key: &Key, ticket: Ticket, asks_again: bool) {
     shards.send(key, move |zone, key| {
-        zone.if_active(key, move |actor, _, _| actor.return_permit(ticket, stays));
+        zone.if_active(key, move |actor, _, _| {
+            actor.return_permit(ticket, asks_again);
+        });
     });
 }
 
 /// Number of failed attempts after which a request may [keep](KEEPING) the permits that it gets.
-const PATIENCE: usize = 8;
+const ATTEMPTS_BEFORE_KEEPING: usize = 8;
 
 /// Right to keep permits while waiting for others. One request of the process has it at a time.
 ///
@@ -251,26 +253,26 @@ pub async fn take_permits<'z>(
     }
 }
 
-/// Takes all permits, in as many attempts as needed.
+/// Takes the permits of all admissions, in as many attempts as needed.
 async fn take_all(
     admissions: &mut [ZoneAdmission<'_>],
     limits: &[Limit],
 ) -> Result<(), (usize, Rejection)> {
     let (mut failed_attempts, mut first) = (0, 0);
     loop {
-        let may_keep = failed_attempts >= PATIENCE;
+        let may_keep = failed_attempts >= ATTEMPTS_BEFORE_KEEPING;
         let keeping = may_keep.then(|| KEEPING.try_acquire().ok()).flatten();
         let mut order: Vec<usize> = (0..admissions.len()).collect();
+        // Begin with the zone that had no free permit last time, unless permits are kept.
         if keeping.is_none() {
             order[..=first].rotate_right(1);
         }
         let mut taken = 0;
-        for index in &order {
+        for &index in &order {
             let waits = taken == 0 || keeping.is_some();
-            let has_permit = admissions[*index]
-                .request_permit(limits[*index], waits)
-                .await;
-            if !has_permit.map_err(|rejection| (*index, rejection))? {
+            let answer = admissions[index].request_permit(limits[index], waits);
+            let has_permit = answer.await.map_err(|rejection| (index, rejection))?;
+            if !has_permit {
                 break;
             }
             taken += 1;
@@ -278,8 +280,8 @@ async fn take_all(
         if taken == order.len() {
             return Ok(());
         }
-        for index in &order[..taken] {
-            admissions[*index].put_permit_back();
+        for &index in &order[..taken] {
+            admissions[index].put_permit_back();
         }
         (failed_attempts, first) = (failed_attempts + 1, order[taken]);
     }

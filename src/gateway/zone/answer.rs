@@ -11,7 +11,7 @@ use crate::store;
 /// Wait that is reported to a client if no exact duration is known.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 
-/// Charge of an admitted request, and who holds it.
+/// Charge of an admitted request, by who made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
     /// Charged by this gateway, which keeps the zone.
@@ -25,7 +25,7 @@ pub enum Charge {
 }
 
 impl Charge {
-    /// Cost that was charged.
+    /// Returns the cost that was charged.
     pub(super) fn cost(&self) -> Cost {
         match self {
             Self::Own(charge) => charge.cost(),
@@ -44,7 +44,7 @@ impl Charge {
         }
     }
 
-    /// Part of the charge above `cost`, the real cost of the request; `None` if there is none.
+    /// Returns the part of the charge above `cost`, the real cost; `None` if there is none.
     pub(super) fn too_much(&self, cost: Cost) -> Option<Self> {
         match self {
             Self::Store(charge) => charge.too_much(cost).map(Self::Store),
@@ -70,8 +70,8 @@ pub enum Answer {
 }
 
 impl From<Result<Grant, Rejection>> for Answer {
-    fn from(decided: Result<Grant, Rejection>) -> Self {
-        decided.map_or_else(Self::Rejected, Self::ZoneAdmission)
+    fn from(decision: Result<Grant, Rejection>) -> Self {
+        decision.map_or_else(Self::Rejected, Self::ZoneAdmission)
     }
 }
 
@@ -88,16 +88,16 @@ pub struct Grant {
     pub excess: Excess,
     /// Prediction for the client's next request.
     pub prediction: Prediction,
-    /// Set if the request holds a permit of its key, or will ask for one later.
+    /// Ticket of the request, if it holds a permit of its key or will ask for one later.
     pub permit: Option<Ticket>,
 }
 
-/// Prediction for a client's next requests of a key.
+/// Prediction for the next requests of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// Number of requests that would be accepted now.
     pub remaining: u32,
-    /// Time until one more request would be accepted; zero if the bucket is empty.
+    /// Time until one more request than `remaining` would be accepted; zero for an empty bucket.
     pub one_more_in: Duration,
 }
 
@@ -112,7 +112,7 @@ impl Prediction {
         }
     }
 
-    /// Time until a request would be accepted; zero while any remain.
+    /// Returns the time until a request would be accepted; zero while any remain.
     pub fn retry_after(&self) -> Duration {
         if self.remaining > 0 {
             Duration::ZERO
@@ -184,20 +184,27 @@ impl Rejection {
         }
     }
 
-    /// Creates a rejection for which no exact time of a retry is known.
+    /// Creates a rejection for which neither the level nor an exact time of a retry is known.
     pub(super) fn soon(reason: Rejected) -> Self {
+        Self::soon_at_level(reason, Excess::default())
+    }
+
+    /// Creates a rejection for which no exact time of a retry is known.
+    ///
+    /// For example, a running request may return its permit at any time.
+    pub(super) fn soon_at_level(reason: Rejected, excess: Excess) -> Self {
         Self {
             reason,
-            excess: Excess::default(),
+            excess,
             retry_after: RETRY_SOON,
             is_flood: false,
         }
     }
 
     /// Creates the rejection of a paused key at which no more requests may wait.
-    pub(super) fn in_pause() -> Self {
+    pub(super) fn in_pause(retry_after: Duration) -> Self {
         Self {
-            retry_after: Duration::ZERO,
+            retry_after,
             ..Self::soon(Rejected::Paused)
         }
     }

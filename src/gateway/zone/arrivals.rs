@@ -13,6 +13,8 @@ const KEPT_FOR: Duration = Duration::from_secs(10 * 60);
 pub(super) const MAX_ARRIVALS: usize = 100_000;
 /// Arrivals in a full chunk. Old arrivals are dropped by whole chunks.
 const CHUNK: usize = 512;
+/// Number of a chunk's limits that are compared with the limit of a new arrival.
+const RECENT_LIMITS: usize = 8;
 
 /// Arrival of a request at a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Arrivals {
 
 /// Arrivals that one supervisor keeps.
 ///
-/// A full chunk is shared with its readers, so that collecting it takes no time.
+/// A full chunk is shared with its readers, so that it need not be copied.
 pub(super) struct ArrivalLog {
     /// Full chunks, the oldest first.
     full: VecDeque<Arc<Chunk>>,
@@ -45,8 +47,8 @@ pub(super) struct ArrivalLog {
     last: Chunk,
     /// Start of the span in which no arrival is missing.
     since: Moment,
-    /// Upper bound of the full chunks.
-    most_chunks: usize,
+    /// Maximum number of full chunks.
+    max_chunks: usize,
 }
 
 /// Consecutive arrivals: 16 bytes each, and their keys.
@@ -70,16 +72,16 @@ struct Entry {
 }
 
 impl ArrivalLog {
-    /// Creates an empty log that keeps up to `most` arrivals, but at least one chunk.
+    /// Creates an empty log that keeps up to `max_arrivals`, but at least one chunk.
     ///
     /// Arrivals before `since` are unknown.
-    pub(super) fn new(most: usize, since: Moment) -> Self {
+    pub(super) fn new(max_arrivals: usize, since: Moment) -> Self {
         Self {
             full: VecDeque::new(),
             last: Chunk::default(),
             since,
-            // The last chunk is not full and counts extra.
-            most_chunks: (most / CHUNK).saturating_sub(1),
+            // One more chunk is `last`.
+            max_chunks: (max_arrivals / CHUNK).saturating_sub(1),
         }
     }
 
@@ -99,7 +101,7 @@ impl ArrivalLog {
         let oldest = now.before(KEPT_FOR);
         while let Some(first) = self.full.front() {
             let end = first.end();
-            if self.full.len() <= self.most_chunks && end >= oldest {
+            if self.full.len() <= self.max_chunks && end >= oldest {
                 break;
             }
             self.full.pop_front();
@@ -123,12 +125,12 @@ impl ArrivalLog {
 }
 
 impl Arrivals {
-    /// Returns the start of the span in which no arrival is missing. Earlier ones are left out.
+    /// Returns the start of the span in which no arrival is missing. There are no earlier arrivals.
     pub fn since(&self) -> Moment {
         self.since
     }
 
-    /// Returns when the arrivals were collected.
+    /// Returns the time at which the arrivals were collected.
     pub fn until(&self) -> Moment {
         self.until
     }
@@ -153,11 +155,12 @@ impl Arrivals {
     /// Sorts them first, which takes a few milliseconds for a full zone.
     pub fn in_order(&self) -> impl ExactSizeIterator<Item = Arrival<'_>> {
         let chunks = self.chunks.iter();
-        let all = chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |at| (&**chunk, at)));
-        let known = all.filter(|(chunk, at)| chunk.entries[*at].time >= self.since);
+        let all =
+            chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |index| (&**chunk, index)));
+        let known = all.filter(|(chunk, index)| chunk.entries[*index].time >= self.since);
         let mut known: Vec<_> = known.collect();
-        known.sort_by_key(|(chunk, at)| chunk.entries[*at].time);
-        known.into_iter().map(|(chunk, at)| chunk.arrival(at))
+        known.sort_by_key(|(chunk, index)| chunk.entries[*index].time);
+        known.into_iter().map(|(chunk, index)| chunk.arrival(index))
     }
 }
 
@@ -165,7 +168,7 @@ impl Chunk {
     fn add(&mut self, arrival: Arrival) {
         let limit = (arrival.limit.for_one(), arrival.dry_run);
         // A zone has few limits, and most requests have one of the recent ones.
-        let mut recent = self.limits.iter().enumerate().rev().take(8);
+        let mut recent = self.limits.iter().enumerate().rev().take(RECENT_LIMITS);
         let known = recent.find(|(_, known)| **known == limit);
         let index = known.map_or(self.limits.len(), |(index, _)| index);
         if index == self.limits.len() {
@@ -183,14 +186,15 @@ impl Chunk {
 
     /// Returns the time of the last arrival.
     fn end(&self) -> Moment {
-        self.entries
-            .last()
-            .map_or_else(Moment::default, |it| it.time)
+        let last = self.entries.last();
+        last.map_or_else(Moment::default, |entry| entry.time)
     }
 
-    fn arrival(&self, at: usize) -> Arrival<'_> {
-        let entry = self.entries[at];
-        let start = at.checked_sub(1).map_or(0, |at| self.entries[at].key_end);
+    /// Returns the arrival with this index.
+    fn arrival(&self, index: usize) -> Arrival<'_> {
+        let entry = self.entries[index];
+        let previous = index.checked_sub(1);
+        let start = previous.map_or(0, |previous| self.entries[previous].key_end);
         let (limit, dry_run) = self.limits[usize::from(entry.limit)];
         Arrival {
             time: entry.time,

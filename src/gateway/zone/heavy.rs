@@ -11,7 +11,7 @@ use super::join::Key;
 use super::stats::KeyState;
 use crate::observe::key_names::KeyNames;
 
-/// Longest key in bytes that is kept whole. Only the beginning of a longer key is kept.
+/// Maximum size in bytes of a key that is kept whole. Of a longer key, the beginning is kept.
 const MAX_KEY_SIZE: usize = 128;
 
 /// Name of a heavy key: the whole key, or its beginning followed by its short form.
@@ -27,7 +27,7 @@ pub struct HeavyKey {
     pub requests: u64,
     /// Number of rejected requests. A dry run rejects none.
     pub rejections: u64,
-    /// Waiting time of all its requests, added up.
+    /// Sum of the waits of all its requests.
     pub wait: Duration,
     /// Present state; `None` if the zone does not remember the key, or `name` is not whole.
     pub state: Option<KeyState>,
@@ -40,7 +40,7 @@ pub struct HeavyKeys {
     pub keys: Vec<HeavyKey>,
     /// Sum of the measure over all keys; for waits in nanoseconds.
     pub total: u64,
-    /// Upper bound of the error of a key's count, which may be too high but not too low.
+    /// Upper bound of the error of a count. A count may be too high, but not too low.
     pub error: u64,
 }
 
@@ -64,20 +64,20 @@ impl HeavyName {
 
     /// Formats the name in full: a long key as its beginning and an ellipsis, or its masked name.
     pub fn full(&self, names: KeyNames) -> String {
-        let long = || format!("{}…", names.full(self.begin()));
-        self.whole().map_or_else(
-            || names.masked(self.short_form()).unwrap_or_else(long),
-            |key| names.full(key),
-        )
+        if let Some(key) = self.whole() {
+            return names.full(key);
+        }
+        let beginning = || format!("{}…", names.full(self.begin()));
+        names.masked(self.short_form()).unwrap_or_else(beginning)
     }
 
     /// Formats the name with bounded length.
     pub fn short(&self, names: KeyNames) -> String {
-        let masked = match self.whole() {
-            Some(_) => None,
-            None => names.masked(self.short_form()),
-        };
-        masked.unwrap_or_else(|| names.short(self.begin()))
+        if let Some(key) = self.whole() {
+            return names.short(key);
+        }
+        let beginning = || names.short(self.begin());
+        names.masked(self.short_form()).unwrap_or_else(beginning)
     }
 
     /// Returns the short form of a long key. It has the same masked name as the key.
@@ -99,6 +99,7 @@ impl HeavyName {
 }
 
 impl HeavyCount {
+    /// Adds `weight` to a measure of a key.
     pub(super) fn record(&mut self, measure: Measure, key: &Key, weight: u64, now: Moment) {
         let hash = self.hasher.hash_one(&key[..]);
         let name = || HeavyName::of(key);
@@ -107,11 +108,11 @@ impl HeavyCount {
 }
 
 impl HeavyKeys {
-    /// Adds the keys of another supervisor, which has other keys, and keeps the first `limit`.
+    /// Adds the keys of another supervisor, which are other keys, and keeps the first `limit`.
     pub(super) fn merge(&mut self, other: Self, measure: Measure, limit: usize) {
         self.keys.extend(other.keys);
         self.keys.sort_by(|a, b| {
-            let by_weight = b.of(measure).cmp(&a.of(measure));
+            let by_weight = b.weight(measure).cmp(&a.weight(measure));
             by_weight.then_with(|| a.name.cmp(&b.name))
         });
         self.keys.truncate(limit);
@@ -121,7 +122,8 @@ impl HeavyKeys {
 }
 
 impl HeavyKey {
-    fn of(&self, measure: Measure) -> u128 {
+    /// Returns the number by which the key counts.
+    fn weight(&self, measure: Measure) -> u128 {
         match measure {
             Measure::Requests => self.requests.into(),
             Measure::Rejections => self.rejections.into(),

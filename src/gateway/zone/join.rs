@@ -1,4 +1,4 @@
-//! Requests to a zone: joins, requests for a permit, and waiters at the end of the process.
+//! Join of a zone, the key that it joins with, and the waiters that a next process expects.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Join {
     pub ticket: Ticket,
     /// Gate that the request goes on to, if its future departures matter there.
     pub onward: Option<DestinationId>,
-    /// Whether it takes its permits of all zones together, after all zones have admitted it.
+    /// Whether it takes the permits of all its zones together, after all have admitted it.
     pub takes_permits_later: bool,
 }
 
@@ -58,7 +58,7 @@ impl Join {
         }
     }
 
-    /// Returns the same request for the bucket that unknown keys share.
+    /// Returns the same request, for the bucket that unknown keys share.
     pub(super) fn of_new_keys(self) -> Self {
         Self {
             key: Key::from(NEW_KEYS),
@@ -86,7 +86,7 @@ pub fn next_ticket() -> Ticket {
     Ticket(NEXT.replace(NEXT.get() + 1))
 }
 
-/// Waiter at the time when its process ends.
+/// Waiter whose departure is expected after its process has handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedDeparture {
     /// Ticket of the request, the same in each zone in which it waits.

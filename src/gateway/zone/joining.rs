@@ -1,4 +1,4 @@
-//! Request that has joined one zone, as the caller sees it: admitted, rejected or waiting.
+//! Request that has joined one zone, as its caller sees it: admitted, rejected or waiting.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -45,6 +45,7 @@ pub struct Joining<'z> {
 }
 
 impl<'z> Joined<'z> {
+    /// Joins the zone with these supervisors. `plan`: metrics of the key's plan.
     pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
         match shards.join(&join) {
             Ok(Answer::ZoneAdmission(grant)) => Self::ZoneAdmission(ZoneAdmission {
@@ -60,32 +61,28 @@ impl<'z> Joined<'z> {
                 shards.count_rejection(plan, &rejection, join.dry_run);
                 Self::Rejected(join.key, rejection)
             }
-            answer => Self::Waiting(Joining::answered_by(coming(answer), shards, plan, join)),
+            answer => Self::Waiting(Joining::new(answer, shards, plan, join)),
         }
     }
 }
 
-/// Returns a receiver of the answer, which may be there already.
-fn coming(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receiver<Answer> {
-    answer.map_or_else(
-        |coming| coming,
-        |answer| {
-            let (reply, coming) = oneshot::channel();
+/// Returns a receiver of an answer that may be there already.
+fn receiver(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receiver<Answer> {
+    match answer {
+        Ok(answer) => {
+            let (reply, receiver) = oneshot::channel();
             // The receiver exists, so this cannot fail.
             let _sent = reply.send(answer);
-            coming
-        },
-    )
+            receiver
+        }
+        Err(receiver) => receiver,
+    }
 }
 
 impl<'z> Joining<'z> {
-    pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
-        Self::answered_by(coming(shards.join(&join)), shards, plan, join)
-    }
-
-    /// Creates the request that waits for this answer.
-    fn answered_by(
-        answer: oneshot::Receiver<Answer>,
+    /// Creates the request that waits for this answer, which may be there already.
+    pub(super) fn new(
+        answer: Result<Answer, oneshot::Receiver<Answer>>,
         shards: &'z Shards,
         plan: Option<&'z PlanMetrics>,
         join: Join,
@@ -98,7 +95,7 @@ impl<'z> Joining<'z> {
             dry_run: join.dry_run,
             is_flood: false,
             unused: LimitStatus::Cancelled,
-            answer,
+            answer: receiver(answer),
             is_answered: false,
         }
     }
@@ -108,8 +105,7 @@ impl<'z> Joining<'z> {
         self.key.as_ref()
     }
 
-    /// Takes the request's own key after a rejection. After an admission the [`ZoneAdmission`] has
-    /// the key.
+    /// Takes the request's own key, after a rejection. An admission takes it itself.
     pub fn take_key(&mut self) -> Key {
         self.key.take().unwrap_or_default()
     }
@@ -129,6 +125,7 @@ impl<'z> Joining<'z> {
         bucket_key(self.key.as_ref(), self.is_flood)
     }
 
+    /// Creates the admission, which takes the key.
     fn admission(&mut self, grant: Grant) -> ZoneAdmission<'z> {
         ZoneAdmission {
             shards: self.shards,
@@ -154,7 +151,7 @@ impl<'z> Future for Joining<'z> {
                 Ok(Answer::UseNewKeysBucket(join)) => {
                     self.is_flood = true;
                     self.shards.metrics.flooded.add(1);
-                    self.answer = coming(self.shards.join(&join.of_new_keys()));
+                    self.answer = receiver(self.shards.join(&join.of_new_keys()));
                 }
                 answer => break answer,
             }

@@ -9,21 +9,28 @@
 //! A message to an actor is a call of one of its methods. The mailbox keeps the calls in order
 //! (`SupervisorAddress`, `KeyCall`).
 //!
-//! Requests of the supervisor's own thread call it directly, without a message. They get their
-//! answer at once unless they wait (`supervisor/here.rs`).
+//! Requests of the supervisor's own thread call it directly, without a message
+//! (`supervisor/here.rs`). They get their answer at once unless they wait.
 //!
 //! The supervisor itself admits a request that finds an empty bucket. So a key has an actor only
 //! after one of its requests has found a level.
 //!
-//! A key lives on one worker, and only its supervisor there has the address of its actor. So the
+//! A key belongs to one worker, and only the supervisor there has the address of its actor. So the
 //! joins of a key are handled in order, settings arrive in order, and no lookup races with parking
 //! or eviction.
 //!
-//! Where to look: `handle` is the interface of a zone, `joining` and `admission` that of one
-//! request.
-//! `supervisor` and `key` are the actors. `store_link` connects them to the store. `stats`, `heavy`
-//! and `arrivals` are what operators can query. `report` has the samples, the metrics and the rules
-//! of the headline.
+//! | module | content |
+//! |---|---|
+//! | `handle`, `shards`, `steering` | a zone for the gateway, its supervisors, their parameters |
+//! | `join`, `joining`, `admission` | a request, its wait for an answer, its admission |
+//! | `pending`, `answer` | messages to the actors and their answers |
+//! | `supervisor`, `key`, `restart` | the actors, and their restart after a panic |
+//! | `snapshot` | state that the actors of one supervisor share |
+//! | `store_link` | the connection to the store that several gateways share |
+//! | `overrides` | temporary settings from the admin port |
+//! | `saved` | state of a zone and of its keys that outlives the process |
+//! | `stats`, `heavy`, `arrivals` | numbers that operators can query |
+//! | `api`, `report` | the API of zones; samples, metrics and rules of the headline |
 
 mod admission;
 mod answer;
@@ -49,8 +56,7 @@ mod supervisor;
 mod tests;
 
 pub use crate::store::{Error as StoreError, StoreHealth, during_outage, store_result};
-pub use admission::take_permits;
-pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission};
+pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission, take_permits};
 pub use answer::{Charge, Grant, Prediction, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;

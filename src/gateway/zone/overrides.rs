@@ -54,33 +54,33 @@ impl Overrides {
 
     /// Returns whether an override has expired.
     pub fn any_expired(&self, now: Moment) -> bool {
-        let mut all = self.keys.values().chain(&self.zone);
-        all.any(|it| it.has_expired(now))
+        let mut overrides = self.keys.values().chain(&self.zone);
+        overrides.any(|it| it.has_expired(now))
     }
 
     /// Removes expired overrides. Returns their keys; `None` stands for the whole zone.
     pub fn take_expired(&mut self, now: Moment) -> Vec<Option<Key>> {
-        let of_zone = self.zone.take_if(|it| it.has_expired(now)).map(|_| None);
-        let of_keys = self.keys.extract_if(|_, it| it.has_expired(now));
-        let of_keys = of_keys.map(|(key, _)| Some(key));
-        of_zone.into_iter().chain(of_keys).collect()
+        let zone = self.zone.take_if(|it| it.has_expired(now)).map(|_| None);
+        let keys = self.keys.extract_if(|_, it| it.has_expired(now));
+        let keys = keys.map(|(key, _)| Some(key));
+        zone.into_iter().chain(keys).collect()
     }
 
-    /// Returns the overridden rate of the zone, if there is one.
+    /// Returns the overriding rate of the zone, if there is one.
     pub(super) fn zone_rate(&self) -> Option<Rate> {
         self.zone.as_ref()?.values.rate
     }
 
-    /// Returns the overridden rate of a key, if there is one.
+    /// Returns the overriding rate of a key, if there is one.
     pub(super) fn rate_of(&self, key: &[u8]) -> Option<Rate> {
         self.keys.get(key)?.values.rate
     }
 
-    /// Returns until when a key is paused; `None` if it is not paused.
+    /// Returns the end of a key's pause; `None` if it is not paused.
     pub(super) fn paused_until(&self, key: &[u8]) -> Option<Moment> {
-        let own = self.keys.get(key);
-        let all = own.into_iter().chain(&self.zone);
-        all.filter(|it| it.values.pause).map(|it| it.until).max()
+        let overrides = self.keys.get(key).into_iter().chain(&self.zone);
+        let pauses = overrides.filter(|it| it.values.pause);
+        pauses.map(|it| it.until).max()
     }
 
     /// Returns whether a key is in dry run; `None`: the setting of the route applies.
@@ -91,7 +91,7 @@ impl Overrides {
 
     /// Returns whether any override sets the dry run.
     pub(super) fn has_dry_run(&self) -> bool {
-        let mut all = self.keys.values().chain(&self.zone);
-        all.any(|it| it.values.dry_run.is_some())
+        let mut overrides = self.keys.values().chain(&self.zone);
+        overrides.any(|it| it.values.dry_run.is_some())
     }
 }

@@ -1,4 +1,4 @@
-//! Requests on their way to an actor. Each is answered once, unless its caller is dropped before.
+//! Requests that an actor answers: joins, and requests for a permit.
 
 use limit::{Limit, Moment, Ticket};
 use tokio::sync::oneshot;
@@ -6,15 +6,15 @@ use tokio::sync::oneshot;
 use super::answer::Answer;
 use super::join::Join;
 
-/// Join on its way to an actor. Answered exactly once, unless the caller is dropped before.
+/// Join with the sender of its answer. It is answered once, unless its caller has disconnected.
 pub(super) struct PendingJoin {
     pub(super) join: Join,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// Asks for a permit for a request that a zone has admitted.
+/// Request for the permit of a request that a zone has admitted.
 ///
-/// Answered exactly once, unless the caller is dropped before.
+/// It is answered once, unless its caller has disconnected.
 pub(super) struct PermitRequest {
     /// Ticket of the join.
     pub(super) ticket: Ticket,
@@ -22,7 +22,7 @@ pub(super) struct PermitRequest {
     pub(super) limit: Limit,
     /// Time of the join. The waiter with the earliest join gets the next permit.
     pub(super) joined: Moment,
-    /// Whether it waits until a permit is free.
+    /// Whether it waits until a permit is free. If not, the answer may be that none is free.
     pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Answer>,
 }

@@ -18,20 +18,20 @@ use crate::observe::metrics::{ActorKind, count_restart};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Capacity of an actor's mailbox. Does not bound `do_send`, the only way of sending used here.
-const MAILBOX: usize = 16;
+/// Capacity of an actor's mailbox. `do_send`, the only way of sending in this module, ignores it.
+const MAILBOX_CAPACITY: usize = 16;
 /// An actor that panics twice within this time pauses before it restarts.
 const REPEATED_WITHIN: Duration = Duration::from_secs(10);
 /// Duration of the pause before a restart.
 ///
-/// A restarted supervisor has forgotten its keys' charges. Without a pause, a supervisor that
-/// panics at every request would admit them all.
+/// A restarted supervisor has forgotten the charges of its keys. Without a pause, a supervisor that
+/// panics at every request would admit all requests.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
 
 /// Actor that restarts after a panic.
 ///
-/// The message that it was handling is lost. `restarting` removes all waiters from its state, and
-/// then `started` runs again.
+/// The message that it was handling is lost. `restarting` removes all waiters from the actor's
+/// state. Then `started` runs again.
 pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
     /// Kind of the actor, for the count of restarts.
     const KIND: ActorKind;
@@ -42,6 +42,7 @@ pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
 pub(super) struct Paused(Arc<AtomicUsize>);
 
 impl Paused {
+    /// Returns whether any actor pauses.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
@@ -60,19 +61,19 @@ pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
 
 /// Starts the actor that `make` creates on `worker`.
 ///
-/// After a panic it restarts at once, or after a pause if the previous panic was very recent.
+/// After a panic the actor restarts at once, or after a pause if the previous panic was recent.
 pub(super) fn start_on<A: Restart>(
     worker: &ArbiterHandle,
     paused: Paused,
     make: impl FnOnce() -> A + Send + 'static,
 ) -> Addr<A> {
-    let (sender, receiver) = channel::channel(MAILBOX);
+    let (sender, receiver) = channel::channel(MAILBOX_CAPACITY);
     worker.spawn_fn(move || {
         actix_rt::spawn(Restarting {
             running: Context::with_receiver(receiver).into_future(make()),
             pauses: Some(Pauses {
                 paused,
-                last: None,
+                last_panic: None,
                 pause: None,
             }),
         });
@@ -87,11 +88,11 @@ struct Restarting<A: Restart> {
     pauses: Option<Pauses>,
 }
 
-/// State of an actor's pauses.
+/// Pauses of an actor between panics and restarts.
 struct Pauses {
     paused: Paused,
-    /// Time of the last panic.
-    last: Option<Moment>,
+    last_panic: Option<Moment>,
+    /// Present pause; `None` unless the actor pauses.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -102,10 +103,9 @@ impl<A: Restart> Future for Restarting<A> {
         static RESTARTS: Throttle = Throttle::new();
         loop {
             if let Some(pauses) = &mut self.pauses {
-                ready!(pauses.poll_over(cx));
+                ready!(pauses.poll_end(cx));
             }
-            // A panic may leave the state half changed, but the state is replaced before it is
-            // used.
+            // A panic may leave the state half changed, but the restart replaces it.
             let polled = AssertUnwindSafe(|| Pin::new(&mut self.running).poll(cx));
             let panic = match catch_unwind(polled) {
                 Ok(polled) => return polled,
@@ -125,7 +125,7 @@ impl<A: Restart> Future for Restarting<A> {
                 return Poll::Ready(());
             }
             if let Some(pauses) = &mut self.pauses {
-                pauses.panicked();
+                pauses.note_panic();
             }
         }
     }
@@ -133,17 +133,17 @@ impl<A: Restart> Future for Restarting<A> {
 
 impl Pauses {
     /// Notes a panic. Begins a pause if the previous panic was very recent.
-    fn panicked(&mut self) {
+    fn note_panic(&mut self) {
         let now = clock::now();
-        let last = self.last.replace(now);
-        if last.is_some_and(|last| now.since(last) < REPEATED_WITHIN) {
+        let previous = self.last_panic.replace(now);
+        if previous.is_some_and(|previous| now.since(previous) < REPEATED_WITHIN) {
             self.pause = Some(Box::pin(sleep(RESTART_PAUSE)));
             self.paused.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Returns ready unless the actor pauses.
-    fn poll_over(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+    /// Waits for the end of the present pause. Ready at once unless the actor pauses.
+    fn poll_end(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(cx));
             self.end();
@@ -151,6 +151,7 @@ impl Pauses {
         Poll::Ready(())
     }
 
+    /// Ends the present pause, if there is one.
     fn end(&mut self) {
         if self.pause.take().is_some() {
             self.paused.0.fetch_sub(1, Ordering::Relaxed);

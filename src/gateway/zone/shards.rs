@@ -1,4 +1,4 @@
-//! Supervisors of a zone, and the choice of the supervisor by key.
+//! Supervisors of a zone, and the choice of a supervisor by key.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub(super) struct Shards {
 }
 
 impl Shards {
+    /// Creates the shards of a zone that started at `started`.
     pub(super) fn new(
         supervisors: Box<[SupervisorAddress]>,
         metrics: Arc<ZoneMetrics>,
@@ -49,7 +50,7 @@ impl Shards {
         }
     }
 
-    /// Notes that the zone was removed from the file. Supervisors end once they are quiet.
+    /// Notes that the zone was removed from the file. Supervisors end once they have no waiters.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
         self.call_all(ZoneSupervisor::retire);
@@ -98,11 +99,11 @@ impl Shards {
     }
 
     /// Splits items by the supervisor of their key, in the order of the supervisors.
-    pub(super) fn split<T>(&self, all: Vec<T>, key: impl Fn(&T) -> &[u8]) -> Vec<Vec<T>> {
+    pub(super) fn split<T>(&self, items: Vec<T>, key: impl Fn(&T) -> &[u8]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.supervisors.iter().map(|_| Vec::new()).collect();
-        for one in all {
-            let index = self.index(key(&one));
-            parts[index].push(one);
+        for item in items {
+            let index = self.index(key(&item));
+            parts[index].push(item);
         }
         parts
     }

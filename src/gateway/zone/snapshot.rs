@@ -1,4 +1,4 @@
-//! State that the actors of one supervisor share with it.
+//! State that the actors of one supervisor share with it: `Shard` for all keys, `Snapshot` for one.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,19 +17,18 @@ use super::store_link::StoreLink;
 use crate::observe::metrics::{Level, LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
-/// Duration for which permits at other gateways are remembered of a key that has none here.
+/// Duration for which `Shard::withheld` counts.
 const KEPT_ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// State that the actors of one supervisor share with it.
 ///
-/// All of them run on one thread, so plain cells suffice.
+/// The actors and the supervisor run on one thread, so plain cells suffice.
 pub(super) struct Shard {
     pub(super) pacer: Rc<Pacer>,
     pub(super) metrics: Arc<ZoneMetrics>,
-    /// Keys that have waiters.
+    /// Keys that have waiters, so that a search for the deepest key visits only these.
     ///
-    /// Each key knows its index here. So adding and removing cost a few moves, and a search for the
-    /// deepest key visits only these keys.
+    /// Each snapshot knows its index here, so that removing one costs a few moves.
     waiting: RefCell<Vec<Rc<Snapshot>>>,
     /// Number of waiters of all keys.
     pub(super) depth: Cell<usize>,
@@ -38,8 +37,10 @@ pub(super) struct Shard {
     /// Number of keys that have waiters or requests in flight.
     pub(super) busy: Cell<usize>,
     /// Link to the store, for a zone that is kept in one.
-    sharing: RefCell<Option<Rc<StoreLink>>>,
-    /// Last key without permits here while vanished gateways still held some, with the time.
+    store_link: RefCell<Option<Rc<StoreLink>>>,
+    /// Last key without permits here while permits of vanished gateways were withheld.
+    ///
+    /// With these permits, and the time at which this was noted.
     withheld: RefCell<Option<(Key, PermitsElsewhere, Moment)>>,
     /// Requests, rejections and waits by key, over the last minutes.
     pub(super) heavy: RefCell<HeavyCount>,
@@ -57,27 +58,30 @@ impl Shard {
             depth: Cell::new(0),
             running: Cell::new(0),
             busy: Cell::new(0),
-            sharing: RefCell::default(),
+            store_link: RefCell::default(),
             withheld: RefCell::default(),
             heavy: RefCell::default(),
         }
     }
 
-    /// Returns how the zone is shared now, if it is.
-    pub(super) fn sharing(&self) -> Option<Rc<StoreLink>> {
-        self.sharing.borrow().as_ref().map(Rc::clone)
+    /// Returns the link to the store, if the zone is kept in one.
+    pub(super) fn store_link(&self) -> Option<Rc<StoreLink>> {
+        self.store_link.borrow().as_ref().map(Rc::clone)
     }
 
+    /// Returns whether the zone is kept in a store.
     pub(super) fn is_shared(&self) -> bool {
-        self.sharing.borrow().is_some()
+        self.store_link.borrow().is_some()
     }
 
-    /// Sets how the zone is shared.
-    pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
-        self.sharing.replace(zone);
+    /// Replaces the link to the store.
+    pub(super) fn set_store_link(&self, link: Option<Rc<StoreLink>>) {
+        self.store_link.replace(link);
     }
 
-    /// Notes the permits that other gateways hold of a key of which this one holds none.
+    /// Notes the permits that other gateways hold of a key without permits here.
+    ///
+    /// Only if some are withheld: then rejections of the key have a reason that an operator seeks.
     pub(super) fn note_elsewhere(&self, key: &Key, elsewhere: PermitsElsewhere, now: Moment) {
         if elsewhere.withheld > 0 {
             let noted = (Key::clone(key), elsewhere, now);
@@ -100,14 +104,13 @@ impl Shard {
     }
 
     fn record(&self, measure: Measure, key: &Key, weight: u64, now: Moment) {
-        let mut heavy = self.heavy.borrow_mut();
-        heavy.record(measure, key, weight, now);
+        self.heavy.borrow_mut().record(measure, key, weight, now);
     }
 
-    /// Records the waiting time of a request of a key.
-    pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
-        self.metrics.waits.record(span);
-        self.record(Measure::Waits, key, nanos(span), now);
+    /// Records the wait of a request of a key.
+    pub(super) fn record_wait(&self, key: &Key, wait: Duration, now: Moment) {
+        self.metrics.waits.record(wait);
+        self.record(Measure::Waits, key, nanos(wait), now);
     }
 
     /// Rejects a request of a key. Returns whether the client was still connected.
@@ -124,27 +127,22 @@ impl Shard {
     ) -> bool {
         let is_connected = reply.send(Answer::Rejected(rejection)).is_ok();
         if is_connected {
-            self.count_rejection(key, &rejection, dry_run, now);
+            self.count_rejection(key, rejection.status(dry_run), now);
         }
         is_connected
     }
 
-    /// Counts a rejected request for its key. Does nothing in a dry run.
-    pub(super) fn count_rejection(
-        &self,
-        key: &Key,
-        rejection: &Rejection,
-        dry_run: bool,
-        now: Moment,
-    ) {
-        if rejection.status(dry_run) == LimitStatus::Rejected {
+    /// Counts a request of a key if this status means that it was rejected, not only in a dry run.
+    pub(super) fn count_rejection(&self, key: &Key, status: LimitStatus, now: Moment) {
+        if status == LimitStatus::Rejected {
             self.record(Measure::Rejections, key, 1, now);
         }
     }
 
-    /// Answers whether a join would be accepted: `None` if it would.
+    /// Answers a probe: `None` if a join would be accepted.
     ///
-    /// A request that would be rejected does not join, so it is recorded and counted here.
+    /// A request that would be rejected does not join, so it is recorded and counted here. `now` is
+    /// the time by which `refusal` counts.
     pub(super) fn answer_probe(
         &self,
         join: &Join,
@@ -152,7 +150,7 @@ impl Shard {
         refusal: Option<Refusal>,
         now: Moment,
     ) {
-        // The key's own clock may be stopped.
+        // The key's clock, which shows `now`, may be stopped.
         let real = self.pacer.now();
         if refusal.is_some() {
             self.arrivals.borrow_mut().record(join.arrival(real));
@@ -161,19 +159,19 @@ impl Shard {
         let is_connected = reply.send(rejection.map(Answer::Rejected)).is_ok();
         if is_connected && let Some(rejection) = rejection {
             self.count_request(&join.key, real);
-            self.count_rejection(&join.key, &rejection, join.dry_run, real);
+            self.count_rejection(&join.key, rejection.status(join.dry_run), real);
         }
     }
 
-    /// Passes up to `most` keys with waiters to `show`, from just before index `end` to the front.
+    /// Passes up to `count` keys with waiters to `visit`, from just before `end` to the front.
     ///
-    /// Returns the index to continue from; 0 at the end. A walk in several steps shows every key
+    /// Returns the index to continue from; 0 at the end. A walk in several steps visits every key
     /// that has waiters throughout, and some keys twice.
-    pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
+    pub(super) fn walk(&self, end: usize, count: usize, mut visit: impl FnMut(&Snapshot)) -> usize {
         let waiting = self.waiting.borrow();
         let end = end.min(waiting.len());
-        let start = end.saturating_sub(most);
-        waiting[start..end].iter().rev().for_each(|it| show(it));
+        let start = end.saturating_sub(count);
+        waiting[start..end].iter().rev().for_each(|it| visit(it));
         start
     }
 
@@ -183,26 +181,26 @@ impl Shard {
         let before = snapshot.depth.replace(waiting);
         match (before, waiting) {
             (0, 0) => {}
-            (0, _) => self.add(snapshot),
-            (_, 0) => self.remove(snapshot),
+            (0, _) => self.add_waiting(snapshot),
+            (_, 0) => self.remove_waiting(snapshot),
             _ => {}
         }
-        count_change(&self.depth, &self.metrics.depth, before, waiting);
+        update_total(&self.depth, &self.metrics.depth, before, waiting);
         let before = snapshot.running.replace(running);
-        count_change(&self.running, &self.metrics.in_flight, before, running);
+        update_total(&self.running, &self.metrics.in_flight, before, running);
         let busy = self.busy.get() + usize::from(snapshot.is_busy());
         self.busy.set(busy.saturating_sub(usize::from(was_busy)));
     }
 
     /// Adds a key to the keys with waiters.
-    fn add(&self, snapshot: &Rc<Snapshot>) {
+    fn add_waiting(&self, snapshot: &Rc<Snapshot>) {
         let mut waiting = self.waiting.borrow_mut();
         snapshot.index.set(waiting.len());
         waiting.push(Rc::clone(snapshot));
     }
 
     /// Removes a key from the keys with waiters.
-    fn remove(&self, snapshot: &Snapshot) {
+    fn remove_waiting(&self, snapshot: &Snapshot) {
         let (mut waiting, index) = (self.waiting.borrow_mut(), snapshot.index.get());
         if index < waiting.len() {
             waiting.swap_remove(index);
@@ -214,20 +212,19 @@ impl Shard {
 }
 
 impl Drop for Shard {
-    /// Takes the rest out of the totals at once.
+    /// Subtracts what is left from the metrics of all supervisors.
     ///
-    /// After a panic the waiters, which are answered, and the requests in flight, which go on, are
-    /// not counted one by one.
+    /// After a panic, waiters and requests in flight are subtracted together, not one by one.
     fn drop(&mut self) {
         self.metrics.depth.change(self.depth.get(), 0);
         self.metrics.in_flight.change(self.running.get(), 0);
     }
 }
 
-/// Updates a total and its metric after one part of it has changed.
-fn count_change(total: &Cell<usize>, shown: &Level, before: usize, after: usize) {
+/// Updates a total and its metric after a key's part of it has changed.
+fn update_total(total: &Cell<usize>, metric: &Level, before: usize, after: usize) {
     total.set((total.get() + after).saturating_sub(before));
-    shown.change(before, after);
+    metric.change(before, after);
 }
 
 /// State that one key's actor publishes to its supervisor.
@@ -242,10 +239,8 @@ pub(super) struct Snapshot {
     pub(super) depth: Cell<usize>,
     /// Number of requests in flight of this key, under limits with `in_flight`.
     pub(super) running: Cell<usize>,
-    /// Whether the store may count permits of this key for this gateway.
-    pub(super) counts_in_store: Cell<bool>,
-    /// Permits that other gateways hold, if the store may count some for this one.
-    pub(super) elsewhere: Cell<PermitsElsewhere>,
+    /// Permits that other gateways hold; `None` if the store counts none for this one.
+    pub(super) elsewhere: Cell<Option<PermitsElsewhere>>,
     /// Sum of the waiters' charges.
     pub(super) costs: Cell<u64>,
     /// Bucket, converted to the rate of this gateway's file.
@@ -271,18 +266,18 @@ impl Snapshot {
             key: Key::clone(&self.key),
             depth: self.depth.get(),
             in_flight: self.running.get(),
-            elsewhere: self.counts_in_store.get().then(|| self.elsewhere.get()),
+            elsewhere: self.elsewhere.get(),
             excess: self.bucket.get().excess(rate, now).requests(),
             oldest_wait: self.oldest.get().map_or(Duration::ZERO, |it| now.since(it)),
             active: true,
         }
     }
 
-    /// Returns whether the key has no waiters, requests in flight or pending messages.
+    /// Returns whether the key has no waiters, no requests in flight and no pending messages.
     ///
-    /// The snapshot is then up to date.
+    /// Then the snapshot is up to date.
     pub(super) fn is_quiet(&self) -> bool {
-        self.pending.get() == 0 && !self.is_busy() && !self.counts_in_store.get()
+        self.pending.get() == 0 && !self.is_busy() && self.elsewhere.get().is_none()
     }
 
     /// Returns whether the key has waiters or requests in flight.

@@ -53,7 +53,7 @@ pub struct Top {
     limit: usize,
     /// Keys by rank, the lowest first. Among keys of equal rank, the last by its bytes comes first.
     kept: BTreeMap<((u64, u64), Reverse<Key>), KeyState>,
-    /// Keys in `kept`. Needed because a key may be shown twice.
+    /// Keys in `kept`, because a walk may show a key twice.
     keys: HashSet<Key>,
 }
 
@@ -72,16 +72,17 @@ impl Top {
     pub fn show(&mut self, state: KeyState) {
         let rank = (self.rank(&state), Reverse(Key::clone(&state.key)));
         let is_full = self.kept.len() >= self.limit;
-        if is_full && self.kept.keys().next().is_none_or(|last| *last >= rank) {
+        let lowest = self.kept.keys().next();
+        if is_full && lowest.is_none_or(|lowest| *lowest >= rank) {
             return;
         }
         if self.keys.insert(Key::clone(&state.key)) {
             self.kept.insert(rank, state);
         }
         if self.kept.len() > self.limit
-            && let Some((_, last)) = self.kept.pop_first()
+            && let Some((_, lowest)) = self.kept.pop_first()
         {
-            self.keys.remove(&last.key);
+            self.keys.remove(&lowest.key);
         }
     }
 
@@ -90,7 +91,7 @@ impl Top {
         self.kept.into_values().rev().collect()
     }
 
-    /// Returns the numbers by which keys are ordered.
+    /// Returns the numbers by which a key is ordered.
     fn rank(&self, state: &KeyState) -> (u64, u64) {
         // For non-negative floats, the order of the bits is the order of the numbers.
         let excess = state.excess.max(0.0).to_bits();
@@ -119,16 +120,6 @@ pub struct ZoneStats {
     pub parked: usize,
     /// Deepest keys among the keys with waiters.
     pub deepest: Vec<KeyState>,
-}
-
-impl ZoneStats {
-    /// Adds the numbers of a part of the zone's keys.
-    pub(super) fn add(&mut self, part: &Self) {
-        self.depth += part.depth;
-        self.in_flight += part.in_flight;
-        self.active += part.active;
-        self.parked += part.parked;
-    }
 }
 
 #[cfg(test)]

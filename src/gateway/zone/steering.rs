@@ -1,12 +1,15 @@
-//! Settings and overrides last sent to a zone's supervisors.
+//! Parameters last sent to a zone's supervisors: its settings, its overrides and its store.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use limit::Rate;
+use limit::{NewKeyBudget, Rate};
 
+use super::arrivals::MAX_ARRIVALS;
 use super::overrides::Overrides;
 use super::store_link::Sharing;
+use super::supervisor::Tuning;
 
 /// Parameters last sent to the zone's supervisors. All versions of the zone share them.
 ///
@@ -18,29 +21,54 @@ pub(super) struct Steering {
     has_dry_run: AtomicBool,
 }
 
-/// Parameters of a zone's supervisors.
+/// Parameters of all supervisors of a zone.
 pub(super) struct PublishedParameters {
     pub(super) settings: Arc<config::Zone>,
+    /// Store of the zone; `None` if it is kept in memory.
     pub(super) sharing: Option<Sharing>,
     pub(super) overrides: Arc<Overrides>,
+    /// Budget for new keys that all supervisors share. It never changes.
+    pub(super) new_keys: Arc<NewKeyBudget>,
 }
 
 impl PublishedParameters {
+    /// Creates the parameters of a zone without overrides.
+    pub(super) fn new(settings: config::Zone, sharing: Option<Sharing>) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            sharing,
+            overrides: Arc::default(),
+            new_keys: Arc::default(),
+        }
+    }
+
     /// Returns the rate in force for keys without a plan.
     pub(super) fn rate(&self) -> Rate {
         self.overrides.zone_rate().unwrap_or(self.settings.rate)
     }
+
+    /// Returns the settings of the supervisor with this index, one of `count`.
+    ///
+    /// `max_keys` is divided evenly, with at least one for each supervisor.
+    pub(super) fn tuning(&self, index: usize, count: usize) -> Tuning {
+        let max_keys = self.settings.max_keys.get();
+        let max_keys = max_keys / count + usize::from(index < max_keys % count);
+        Tuning {
+            zone: Arc::clone(&self.settings),
+            rate: self.rate(),
+            max_keys: NonZeroUsize::new(max_keys).unwrap_or(NonZeroUsize::MIN),
+            new_keys: Arc::clone(&self.new_keys),
+            overrides: Arc::clone(&self.overrides),
+            max_arrivals: MAX_ARRIVALS / count,
+            sharing: self.sharing.clone(),
+        }
+    }
 }
 
 impl Steering {
-    pub(super) fn new(settings: Arc<config::Zone>, sharing: Option<Sharing>) -> Self {
-        let overrides = Arc::default();
+    pub(super) fn new(parameters: PublishedParameters) -> Self {
         Self {
-            published: Mutex::new(PublishedParameters {
-                settings,
-                sharing,
-                overrides,
-            }),
+            published: Mutex::new(parameters),
             has_dry_run: AtomicBool::new(false),
         }
     }
@@ -63,11 +91,12 @@ impl Steering {
         published.overrides = Arc::new(overrides);
     }
 
-    /// Returns whether `key` is in dry run. `of_route` applies unless an override says otherwise.
-    pub(super) fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
+    /// Returns whether `key` is in dry run. `route_dry_run` applies unless an override says
+    /// otherwise.
+    pub(super) fn dry_run(&self, key: &[u8], route_dry_run: bool) -> bool {
         if !self.has_dry_run.load(Ordering::Relaxed) {
-            return of_route;
+            return route_dry_run;
         }
-        self.overrides().dry_run(key).unwrap_or(of_route)
+        self.overrides().dry_run(key).unwrap_or(route_dry_run)
     }
 }

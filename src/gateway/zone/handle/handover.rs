@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use config::StoreKind;
+use futures_util::FutureExt;
+use futures_util::future::join_all;
 use limit::Moment;
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,7 +27,8 @@ impl Zone {
     pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
         // A supervisor that has ended accepts no requests either.
         let living = self.shards.living();
-        all_done(living.map(|it| it.ask(ZoneSupervisor::hand_over)).collect())
+        let completions = living.map(|supervisor| supervisor.ask(ZoneSupervisor::hand_over));
+        join_all(completions).map(drop)
     }
 
     /// Returns leased slots to the store, and reports to it which requests have ended.
@@ -34,40 +37,38 @@ impl Zone {
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
         let living = self.shards.living();
         // A supervisor that has ended has already returned its leases.
-        let completion = living.filter(|_| self.sharing.is_some()).map(|it| {
+        let completions = living.filter(|_| !self.is_in_memory()).map(|supervisor| {
             let (done, completion) = oneshot::channel();
-            it.post(|zone| zone.give_back_leases(done));
+            supervisor.post(|zone| zone.give_back_leases(done));
             completion
         });
-        all_done(completion.collect())
+        join_all(completions).map(drop)
     }
 
-    /// Returns the waiters that go on to a gate; in a zone in Redis only those of this gateway.
+    /// Returns the waiters that go on to a gate. Of a zone in Redis, only this gateway's waiters.
     ///
     /// Afterwards, [`save`](Self::save) stores a paused key with waiters in its present state.
     ///
     /// Waiters for a permit are left out, because their departure time is unknown.
     pub async fn expected_departures(&self) -> Vec<ExpectedDeparture> {
-        // At most one part for each key that has waiters.
-        let (to, mut parts) = mpsc::unbounded_channel();
+        // At most one departure for each waiter.
+        let (to, mut received) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
             let to = to.clone();
             supervisor.post(move |zone| zone.list_expected_departures(&to));
         }
         drop(to);
-        let mut all = Vec::new();
-        while let Some(part) = parts.recv().await {
-            all.extend(part);
-        }
-        all
+        let mut departures = Vec::new();
+        while received.recv_many(&mut departures, usize::MAX).await > 0 {}
+        departures
     }
 
-    /// Passes all keys that matter later to `take`, in their state at `at`, in parts.
+    /// Passes all keys that the next process needs to `take`, in parts, in their state at `at`.
     ///
     /// Call it after [`Zone::hand_over`]. A key may appear twice. Ends early if `take` returns
     /// `false`.
     pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
-        let step = move |zone: &mut _, before| ZoneSupervisor::save(zone, before, at);
+        let step = move |zone: &mut ZoneSupervisor, end| zone.save(end, at);
         self.walk(MIN_PAUSE, step, async |keys: Vec<SavedKey>| {
             keys.is_empty() || take(keys).await
         })
@@ -76,13 +77,14 @@ impl Zone {
 
     /// Returns the time from `at` until the zone's budget for new keys is unused again.
     pub fn new_keys_used(&self, at: Moment) -> Duration {
-        self.new_keys.used(at)
+        self.steering.published().new_keys.used(at)
     }
 
-    /// Restores a budget for new keys that is unused again from `whole` on.
-    pub fn restore_new_keys(&self, whole: Moment) {
+    /// Restores a budget for new keys that is unused again from `unused_at` on.
+    pub fn restore_new_keys(&self, unused_at: Moment) {
         if let Some(rate) = self.settings.new_keys {
-            self.new_keys.restore(rate, whole, clock::now());
+            let published = self.steering.published();
+            published.new_keys.restore(rate, unused_at, clock::now());
         }
     }
 
@@ -96,12 +98,5 @@ impl Zone {
                 supervisor.post(move |zone| zone.restore(keys, at));
             }
         }
-    }
-}
-
-/// Waits until every supervisor has answered or ended.
-async fn all_done(completion: Vec<oneshot::Receiver<()>>) {
-    for completion in completion {
-        let _ended = completion.await;
     }
 }

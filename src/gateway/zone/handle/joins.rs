@@ -9,14 +9,15 @@ use crate::zone::join::{Join, Key};
 use crate::zone::joining::{Joined, Joining};
 
 impl Zone {
-    /// Joins the zone. The result may be decided at once.
-    pub fn ask(&self, join: Join) -> Joined<'_> {
+    /// Joins the zone. Returns its decision if there is one at once.
+    pub fn join_at_once(&self, join: Join) -> Joined<'_> {
         Joined::new(&self.shards, self.plan(join.plan), join)
     }
 
     /// Joins the zone, and waits for the answer.
     pub fn join(&self, join: Join) -> Joining<'_> {
-        Joining::new(&self.shards, self.plan(join.plan), join)
+        let answer = self.shards.join(&join);
+        Joining::new(answer, &self.shards, self.plan(join.plan), join)
     }
 
     /// Returns why a join would be rejected now; `None` if it would be accepted. Charges nothing.
@@ -36,11 +37,9 @@ impl Zone {
                     is_flood = true;
                     join = unknown.of_new_keys();
                 }
-                Ok(Some(Answer::Rejected(rejection))) => {
-                    return Some(Rejection {
-                        is_flood,
-                        ..rejection
-                    });
+                Ok(Some(Answer::Rejected(mut rejection))) => {
+                    rejection.is_flood = is_flood;
+                    return Some(rejection);
                 }
                 // If the supervisor has ended, the join finds out and counts the request.
                 Ok(_) | Err(_) => return None,

@@ -1,12 +1,11 @@
 //! Handle of a zone, usable from any thread.
 //!
 //! `joins` joins and probes, `queries` reads the state of all supervisors, `handover` saves and
-//! restores, `tuning` computes each supervisor's share of the settings.
+//! restores. The parameters that it sends to the supervisors are in `steering`.
 
 mod handover;
 mod joins;
 mod queries;
-mod tuning;
 
 use std::num::NonZeroU32;
 #[cfg(test)]
@@ -14,10 +13,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
-use limit::{Moment, NewKeyBudget};
+use limit::Moment;
 use tokio::sync::oneshot;
 
-use self::tuning::tuning;
 use super::join::{Key, Waiters};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
@@ -34,15 +32,14 @@ use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 /// Handle of a zone's supervisors, usable from any thread.
+///
+/// Each reload creates a new version of it. All versions share the supervisors and `steering`.
 pub struct Zone {
     name: Arc<str>,
     settings: Arc<config::Zone>,
     shards: Arc<Shards>,
     /// Metrics of the plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
-    sharing: Option<Sharing>,
-    /// Budget for new keys. All versions of the zone share it, like `steering`.
-    new_keys: Arc<NewKeyBudget>,
     steering: Arc<Steering>,
 }
 
@@ -60,20 +57,16 @@ impl Zone {
         metrics: Arc<ZoneMetrics>,
     ) -> Self {
         metrics.show_rate(settings.rate);
-        let settings = Arc::new(settings);
-        let new_keys = Arc::<NewKeyBudget>::default();
-        let files = settings
-            .plans
-            .iter()
-            .filter_map(|plan| plan.file.as_deref());
-        let since = files.filter_map(clock::changed).fold(since, Moment::max);
-        let (shards, paused) = (workers.len(), Paused::default());
-        let started = clock::now();
+        let plans = settings.plans.iter();
+        let plan_files = plans.filter_map(|plan| plan.file.as_deref());
+        let since = plan_files
+            .filter_map(clock::changed)
+            .fold(since, Moment::max);
         let sharing = sharing(&settings, since, store_health, Arc::default());
-        let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
-            let of_shard = (shard, shards);
-            let overrides = Arc::default();
-            let tuning = tuning(&settings, of_shard, sharing.clone(), &new_keys, overrides);
+        let parameters = PublishedParameters::new(settings, sharing);
+        let (started, paused) = (clock::now(), Paused::default());
+        let supervisors = workers.iter().enumerate().map(|(index, worker)| {
+            let tuning = parameters.tuning(index, workers.len());
             let metrics = Arc::clone(&metrics);
             let id = SupervisorId::new();
             let actor = restart::start_on(worker, paused.clone(), move || {
@@ -83,38 +76,31 @@ impl Zone {
             SupervisorAddress::new(id, actor)
         });
         let supervisors = supervisors.collect();
+        let shards = Shards::new(supervisors, metrics, paused, started);
+        Self::new(parameters, shards)
+    }
+
+    /// Creates the handle of supervisors that have these parameters.
+    fn new(parameters: PublishedParameters, shards: Shards) -> Self {
+        let settings = Arc::clone(&parameters.settings);
         Self {
             name: settings.name.as_str().into(),
-            plans: metrics_of_plans(&metrics, &settings),
-            steering: Arc::new(Steering::new(Arc::clone(&settings), sharing.clone())),
+            plans: metrics_of_plans(&shards.metrics, &settings),
             settings,
-            shards: Arc::new(Shards::new(supervisors, metrics, paused, started)),
-            sharing,
-            new_keys,
+            shards: Arc::new(shards),
+            steering: Arc::new(Steering::new(parameters)),
         }
     }
 
     /// Creates a zone with one supervisor, on this thread.
     #[cfg(test)]
     pub(super) fn on_this_thread(
-        settings: Arc<config::Zone>,
+        parameters: PublishedParameters,
         supervisor: SupervisorAddress,
     ) -> Self {
-        let metrics = Arc::<ZoneMetrics>::default();
-        Self {
-            name: settings.name.as_str().into(),
-            plans: metrics_of_plans(&metrics, &settings),
-            steering: Arc::new(Steering::new(Arc::clone(&settings), None)),
-            settings,
-            shards: Arc::new(Shards::new(
-                [supervisor].into(),
-                metrics,
-                Paused::default(),
-                Moment::default(),
-            )),
-            sharing: None,
-            new_keys: Arc::default(),
-        }
+        let (metrics, paused) = (Arc::default(), Paused::default());
+        let shards = Shards::new([supervisor].into(), metrics, paused, Moment::default());
+        Self::new(parameters, shards)
     }
 
     /// Starts a zone with one supervisor, on this thread and on the clock of `pacer`.
@@ -127,29 +113,16 @@ impl Zone {
         since: Moment,
         store_health: Option<Arc<StoreHealth>>,
     ) -> Self {
-        let (metrics, new_keys) = (Arc::<ZoneMetrics>::default(), Arc::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
-        let settings = Arc::new(settings);
-        let tuning = tuning(
-            &settings,
-            (0, 1),
-            sharing.clone(),
-            &new_keys,
-            Arc::default(),
-        );
-        let supervisor = ZoneSupervisor::new(tuning, metrics, pacer);
-        Self {
-            sharing: sharing.clone(),
-            steering: Arc::new(Steering::new(Arc::clone(&settings), sharing)),
-            new_keys,
-            ..Self::on_this_thread(settings, SupervisorActor::start(supervisor))
-        }
+        let parameters = PublishedParameters::new(settings, sharing);
+        let supervisor = ZoneSupervisor::new(parameters.tuning(0, 1), Arc::default(), pacer);
+        Self::on_this_thread(parameters, SupervisorActor::start(supervisor))
     }
 
     /// Returns the same zone under new settings. It keeps its keys and waiters.
     ///
-    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone. `now`
-    /// is when the file was saved.
+    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
+    /// `now`: time at which the file was saved.
     pub fn retune(
         &self,
         settings: config::Zone,
@@ -157,27 +130,29 @@ impl Zone {
         store_health: Option<Arc<StoreHealth>>,
         now: Moment,
     ) -> Self {
-        let is_retuned = !self.settings.has_rates_of(&settings);
-        let since = match &self.sharing {
-            Some(known) if !is_retuned => known.paces.since(),
+        let has_new_rates = !self.settings.has_rates_of(&settings);
+        let mut published = self.steering.published();
+        let previous = published.sharing.as_ref();
+        let since = match previous {
+            Some(previous) if !has_new_rates => previous.paces.since(),
             // Wall-clock time, because gateways compare it.
             _ => clock::to_wall(now),
         };
-        let known = self.sharing.as_ref().map(|known| &known.divergence);
-        let divergence = known.cloned().unwrap_or_default();
-        if is_retuned {
+        let divergence = previous.map(|previous| Arc::clone(&previous.divergence));
+        let divergence = divergence.unwrap_or_default();
+        if has_new_rates {
             divergence.start_again();
         }
-        let new = sharing(&settings, since, store_health, divergence);
-        let mut published = self.steering.published();
+        let sharing = sharing(&settings, since, store_health, divergence);
         let settings = Arc::new(settings);
+        let is_changed = settings != published.settings || sharing != published.sharing;
         published.settings = Arc::clone(&settings);
-        published.sharing.clone_from(&new);
-        if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
+        published.sharing = sharing;
+        if is_changed || !in_flight.is_empty() {
             self.publish(&published, &in_flight.into());
         }
         // Otherwise keep the displayed rate: the rate of another gateway may be in force.
-        if is_retuned {
+        if has_new_rates {
             self.metrics().show_rate(published.rate());
         }
         drop(published);
@@ -187,25 +162,19 @@ impl Zone {
             plans: metrics_of_plans(self.metrics(), &settings),
             settings,
             shards: Arc::clone(&self.shards),
-            sharing: new,
-            new_keys: Arc::clone(&self.new_keys),
             steering: Arc::clone(&self.steering),
         }
     }
 
-    /// Sends the effective settings to all supervisors.
+    /// Sends each supervisor its share of the parameters.
     fn publish(
         &self,
         published: &PublishedParameters,
         in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
     ) {
         let supervisors = &self.shards.supervisors;
-        let shards = supervisors.len();
-        for (shard, supervisor) in supervisors.iter().enumerate() {
-            let (sharing, overrides) =
-                (published.sharing.clone(), Arc::clone(&published.overrides));
-            let (settings, of_shard) = (&published.settings, (shard, shards));
-            let tuning = tuning(settings, of_shard, sharing, &self.new_keys, overrides);
+        for (index, supervisor) in supervisors.iter().enumerate() {
+            let tuning = published.tuning(index, supervisors.len());
             let in_flight = Arc::clone(in_flight);
             supervisor.post(move |zone| zone.retune(tuning, &in_flight));
         }
@@ -234,21 +203,19 @@ impl Zone {
         result
     }
 
-    /// Returns whether `key` is in dry run. `of_route` applies unless an override says otherwise.
-    pub fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
-        self.steering.dry_run(key, of_route)
+    /// Returns whether `key` is in dry run. `route_dry_run` applies unless an override says
+    /// otherwise.
+    pub fn dry_run(&self, key: &[u8], route_dry_run: bool) -> bool {
+        self.steering.dry_run(key, route_dry_run)
     }
 
     /// Returns whether a zone with these settings would keep this zone's keys.
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
-        let known = &self.settings;
-        (&known.name, &known.key, known.algorithm, known.store)
-            == (
-                &settings.name,
-                &settings.key,
-                settings.algorithm,
-                settings.store,
-            )
+        let present = &self.settings;
+        present.name == settings.name
+            && present.key == settings.key
+            && present.algorithm == settings.algorithm
+            && present.store == settings.store
     }
 
     /// Ends the supervisors once they have no waiters. Overrides end now: nobody could undo them.
@@ -312,7 +279,8 @@ impl Zone {
 
     /// Returns whether another gateway that shares the zone has another rate for it.
     pub fn differs(&self) -> bool {
-        let sharing = self.sharing.as_ref();
+        let published = self.steering.published();
+        let sharing = published.sharing.as_ref();
         sharing.is_some_and(|sharing| sharing.divergence.is_seen())
     }
 

@@ -15,9 +15,9 @@ use crate::zone::join::Key;
 use crate::zone::stats::{KeyState, Order, Top, ZoneStats};
 use crate::zone::supervisor::ZoneSupervisor;
 
-/// Index at which walks begin; they run from the last key to the first.
+/// Index at which a walk begins. It runs from the last key to the first.
 const FROM_THE_END: usize = usize::MAX;
-/// Least pause between two steps of a walk. The actor handles other messages meanwhile.
+/// Minimum pause between two steps of a walk. The supervisor handles other messages meanwhile.
 pub(super) const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 impl Zone {
@@ -27,21 +27,19 @@ impl Zone {
     pub async fn stats(&self, limit: usize) -> ZoneStats {
         let mut stats = ZoneStats::default();
         let mut deepest = Top::new(Order::Depth, limit);
-        let step = |zone: &mut _, before| ZoneSupervisor::stats(zone, before);
-        self.walk(
-            Duration::ZERO,
-            step,
-            async |(part, keys): (ZoneStats, Vec<KeyState>)| {
-                stats.add(&part);
-                for state in keys {
-                    stats.depth_max = stats.depth_max.max(state.depth);
-                    stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
-                    deepest.show(state);
-                }
-                true
-            },
-        )
-        .await;
+        let take = async |(part, keys): (ZoneStats, Vec<KeyState>)| {
+            stats.depth += part.depth;
+            stats.in_flight += part.in_flight;
+            stats.active += part.active;
+            stats.parked += part.parked;
+            for state in keys {
+                stats.depth_max = stats.depth_max.max(state.depth);
+                stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
+                deepest.show(state);
+            }
+            true
+        };
+        self.walk(Duration::ZERO, ZoneSupervisor::stats, take).await;
         stats.deepest = deepest.into_sorted();
         stats
     }
@@ -51,14 +49,13 @@ impl Zone {
     /// Visits all remembered keys.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
-        let step = |zone: &mut _, before| ZoneSupervisor::list(zone, before);
-        self.walk(MIN_PAUSE, step, async |keys: Vec<KeyState>| {
+        let take = async |keys: Vec<KeyState>| {
             for state in keys {
                 top.show(state);
             }
             true
-        })
-        .await;
+        };
+        self.walk(MIN_PAUSE, ZoneSupervisor::list, take).await;
         top.into_sorted()
     }
 
@@ -78,16 +75,14 @@ impl Zone {
             let whole = heavy.filter_map(|heavy| heavy.name.whole().cloned());
             found.extend(whole.filter(|key| has_name(&key)));
         }
-        let asked = (Arc::clone(&zone), Arc::<str>::from(name));
-        let step = move |supervisor: &mut _, before| {
-            let (zone, name) = &asked;
-            ZoneSupervisor::find_masked(supervisor, before, zone, name)
-        };
-        self.walk(MIN_PAUSE, step, async |keys: Vec<Key>| {
+        let (zone, name) = (Arc::clone(&zone), Arc::<str>::from(name));
+        let step =
+            move |supervisor: &mut ZoneSupervisor, end| supervisor.find_masked(end, &zone, &name);
+        let take = async |keys: Vec<Key>| {
             found.extend(keys);
             true
-        })
-        .await;
+        };
+        self.walk(MIN_PAUSE, step, take).await;
         found
     }
 
@@ -95,10 +90,10 @@ impl Zone {
     pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
         let mut heavy = HeavyKeys::default();
         for supervisor in self.shards.living() {
-            let its = supervisor.ask(move |zone| zone.heaviest(measure, window, limit));
+            let answer = supervisor.ask(move |zone| zone.heaviest(measure, window, limit));
             // A supervisor without an answer has ended.
-            if let Ok(its) = its.await {
-                heavy.merge(its, measure, limit);
+            if let Ok(keys) = answer.await {
+                heavy.merge(keys, measure, limit);
             }
         }
         heavy
@@ -115,12 +110,13 @@ impl Zone {
         all
     }
 
-    /// Walks over the keys of all supervisors from the last one to the first, a few in a `step`.
+    /// Walks over the keys of all supervisors, from the last key to the first.
     ///
-    /// A step begins just before the index that it is given. It returns what it found and the index
-    /// to continue from, 0 at the end. After each step there is a pause as long as the step took,
-    /// and at least `pause`, so that requests have at least half of the workers' time. The walk
-    /// ends early if `take` returns `false`. A supervisor that panics ends its part.
+    /// `step` visits a few keys before the index that it is given. It returns what it found and the
+    /// index to continue from, 0 at the end. `take` receives what was found; the walk ends if it
+    /// returns `false`. After each step there is a pause as long as the step took, and at least
+    /// `pause`, so that requests have at least half of the workers' time. If a supervisor panics,
+    /// the walk continues with the next one.
     pub(super) async fn walk<T: Send + 'static>(
         &self,
         pause: Duration,
@@ -128,22 +124,21 @@ impl Zone {
         mut take: impl AsyncFnMut(T) -> bool,
     ) {
         for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
+            let mut end = FROM_THE_END;
+            while end > 0 {
                 let (began, step) = (clock::now(), step.clone());
-                let Ok((found, next)) = supervisor.ask(move |zone| step(zone, before)).await else {
+                let Ok((found, next_end)) = supervisor.ask(move |zone| step(zone, end)).await
+                else {
                     break;
                 };
-                let took = clock::now().since(began);
+                let pause = pause.max(clock::now().since(began));
                 if !take(found).await {
                     return;
                 }
-                before = next;
-                if before > 0 {
-                    // A shorter sleep is not possible: a timer takes a millisecond or two.
-                    if pause.max(took) >= MIN_PAUSE {
-                        sleep(pause.max(took)).await;
-                    }
+                end = next_end;
+                // A shorter sleep is not possible: a timer takes a millisecond or two.
+                if end > 0 && pause >= MIN_PAUSE {
+                    sleep(pause).await;
                 }
             }
         }

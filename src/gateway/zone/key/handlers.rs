@@ -11,8 +11,7 @@ use super::KeyActor;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
 use crate::zone::answer::{Answer, Charge};
-use crate::zone::join::ExpectedDeparture;
-use crate::zone::join::{Join, Waiters};
+use crate::zone::join::{ExpectedDeparture, Join, Waiters};
 use crate::zone::store_link::{Decision, ExtraCharge, NoReply};
 
 /// Message to a key's actor: a function that the actor calls at its present instant.
@@ -88,30 +87,28 @@ impl KeyActor {
         let queue = match (&mut self.queue, charge) {
             (KeyQueue::Own(queue), Charge::Own(charge)) => return queue.settle(charge, cost, now),
             (KeyQueue::Shared(queue), Charge::Store(_) | Charge::Alone(_)) => queue,
-            // Either nothing was charged, or the zone has moved to another store and has other
-            // actors.
+            // Either nothing was charged, or the zone has moved from another store since then.
             _ => return,
         };
         if let Some(surplus) = charge.too_much(cost) {
-            queue.give_back(surplus, now);
+            queue.refund_and_move_up(surplus, now);
         }
         if let Some(more) = cost.above(charge.cost()) {
-            let delay = queue.next_delay();
             let extra_charge = ExtraCharge {
                 charge,
                 more,
-                delay,
+                delay_level: queue.next_delay_level(),
             };
-            let zone = Rc::clone(&queue.zone);
+            let link = Rc::clone(&queue.link);
             let reply = self.reply(ctx.address(), move |actor, decision, now, _| {
-                actor.extra_charge_decided(extra_charge, decision, now);
+                actor.handle_extra_charge(extra_charge, decision, now);
             });
-            zone.charge(&self.snapshot.key, extra_charge.limit(), Some(reply));
+            link.charge(&self.snapshot.key, extra_charge.limit(), Some(reply));
         }
     }
 
     /// Handles the store's reply to a charge for a cost that was higher than expected.
-    fn extra_charge_decided(
+    fn handle_extra_charge(
         &mut self,
         extra_charge: ExtraCharge,
         decision: Result<Decision, NoReply>,
@@ -121,15 +118,15 @@ impl KeyActor {
             return;
         };
         if let Ok(decision) = decision {
-            queue.learn(&decision, now);
+            queue.adopt_decision(&decision, now);
             queue.move_back(extra_charge, &decision, now);
         } else {
             // Without the store only this gateway's level counts, and no waiter moves.
-            queue.decide(extra_charge.limit(), now);
+            queue.decide_alone(extra_charge.limit(), now);
         }
     }
 
-    /// Adopts a new rate, and the present settings of a shared zone.
+    /// Adopts a new rate; in a shared zone also the other settings.
     pub(in crate::zone) fn retune(&mut self, rate: Rate, now: Moment, ctx: &mut Context<Self>) {
         match &mut self.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
@@ -142,19 +139,21 @@ impl KeyActor {
         let change = |waiter: &mut Waiter| waiter.change_in_flight(changes);
         match &mut self.queue {
             KeyQueue::Own(queue) => queue.waiters_mut().for_each(change),
-            KeyQueue::Shared(queue) => queue.line.waiters_mut().for_each(change),
+            KeyQueue::Shared(queue) => queue.waiters.waiters_mut().for_each(change),
         }
         self.permits.change(changes);
     }
 
-    /// Stops the key: rejects all waiters, and lets no request wait any more.
+    /// Rejects all waiters, and lets no request wait any more, because the gateway stops.
     pub(in crate::zone) fn stop(&mut self, now: Moment) {
         self.rejects_all = true;
         let waiters = self.take_waiters();
         self.reject_waiters(waiters, now);
     }
 
-    /// Forgets the charges. Sends the number of rejected waiters to `reply`.
+    /// Forgets the charges, and rejects the waiters if `waiters` says so.
+    ///
+    /// Sends the number of rejected waiters to `reply`.
     pub(in crate::zone) fn forget(
         &mut self,
         waiters: Waiters,
@@ -171,33 +170,30 @@ impl KeyActor {
         let _unsent = reply.send(Some(rejected));
     }
 
-    /// Sends the waiters that go on to a gate, if there are any.
+    /// Sends the waiters that go on to a gate.
     ///
-    /// While the key is paused, they are due when the pause ends.
+    /// While the key is paused, its waiters are due when the pause ends.
     pub(in crate::zone) fn list_expected_departures(
         &self,
-        to: &mpsc::UnboundedSender<Vec<ExpectedDeparture>>,
+        to: &mpsc::UnboundedSender<ExpectedDeparture>,
     ) {
-        let departure = |due: Moment, waiter: &Waiter| {
+        let departure = |(due, waiter): (Moment, &Waiter)| {
+            let onward = waiter.onward.filter(|_| !waiter.reply.is_closed())?;
             let to_come = ExpectedRequest {
                 due: self.pause.real(due, self.shard.pacer.now()),
                 cost: waiter.limit.cost,
             };
             Some(ExpectedDeparture {
                 ticket: waiter.ticket,
-                onward: waiter.onward?,
+                onward,
                 to_come,
             })
         };
-        let schedule = self.queue.schedule().into_iter();
-        let departures: Vec<_> = schedule
-            .chain(self.pause.paused())
-            .filter(|(_, waiter)| !waiter.reply.is_closed())
-            .filter_map(|(due, waiter)| departure(due, waiter))
-            .collect();
-        if !departures.is_empty() {
+        let waiters = self.queue.schedule().into_iter();
+        let waiters = waiters.chain(self.pause.paused());
+        for departure in waiters.filter_map(departure) {
             // The caller may have been dropped.
-            let _unsent = to.send(departures);
+            let _unsent = to.send(departure);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Actor of one key: its bucket, its queue, its permits and its pause.
 //!
-//! `handlers` are its messages. `queue` keeps the waiters, `shared_queue` those of a key in the
-//! store. `permits` bounds the requests in flight, `shared_permits` those at all gateways.
+//! `handlers` are its messages. `queue` keeps the waiters; for a key in the store, `shared_queue`
+//! keeps them and `store_reply` handles the replies. `permits` bounds the requests in flight here,
+//! `shared_permits` the requests in flight at all gateways.
 
 mod handlers;
 mod pause;
@@ -49,6 +50,8 @@ pub(super) struct KeyActor {
 }
 
 impl KeyActor {
+    /// Creates the actor of a key whose bucket is in `snapshot`.
+    ///
     /// `used`: last use of the key. `paused_until`: end of the key's pause, if it is paused.
     pub(super) fn new(
         rate: Rate,
@@ -58,10 +61,10 @@ impl KeyActor {
         snapshot: Rc<Snapshot>,
     ) -> Self {
         let (bucket, now) = (snapshot.bucket.get(), shard.pacer.now());
-        let queue = match shard.sharing() {
-            Some(zone) => {
+        let queue = match shard.store_link() {
+            Some(link) => {
                 let key = Key::clone(&snapshot.key);
-                KeyQueue::Shared(SharedQueue::new(zone, key, rate, bucket))
+                KeyQueue::Shared(SharedQueue::new(link, key, rate, bucket))
             }
             None => KeyQueue::Own(Queue::resumed(rate, bucket, used, now)),
         };
@@ -81,27 +84,27 @@ impl KeyActor {
 
     /// Admits a request, lets it wait or rejects it.
     pub(super) fn join(&mut self, mut pending: PendingJoin, now: Moment, ctx: &mut Context<Self>) {
-        let (ticket, dry_run) = (pending.join.ticket, pending.join.dry_run);
-        if let Some(rejection) = self.refuses_in_pause(pending.join.limit, dry_run) {
+        let (limit, dry_run) = (pending.join.limit, pending.join.dry_run);
+        let rejection = self.refuses_in_pause(limit, dry_run);
+        let rejection = rejection.or_else(|| self.refuses_permit(limit, dry_run, now));
+        if let Some(rejection) = rejection {
             return self.reject(pending.reply, rejection, dry_run);
-        }
-        if let Some(refusal) = self.refuses_permit(pending.join.limit, dry_run, now) {
-            return self.reject(pending.reply, Rejection::of(refusal, now), dry_run);
         }
         if pending.join.takes_permits_later {
             pending.join.limit.in_flight = None;
         }
-        let (limit, since) = (pending.join.limit, self.real(now));
+        let (limit, ticket) = (pending.join.limit, pending.join.ticket);
+        let since = self.real(now);
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
-                let zone = Rc::clone(&queue.zone);
+                let link = Rc::clone(&queue.link);
                 self.expect_permit(ticket, limit, now, ctx);
-                return self.ask(&zone, pending, since, ctx);
+                return self.ask_store(&link, pending, since, ctx);
             }
         };
         let (verdict, charge) = queue.charge(limit, now);
-        let (until, excess, charge) = match (verdict, charge) {
+        let (due, excess, charge) = match (verdict, charge) {
             (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
             (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
             (Verdict::Reject(refusal), _) => {
@@ -111,17 +114,17 @@ impl KeyActor {
             (_, None) => return,
         };
         let waiter = Waiter::new(pending, excess, since);
-        match (until, limit.delay) {
-            (Some(_), Delay::Above(delay)) if !dry_run => {
-                queue.seat(charge, delay, ticket, waiter);
+        match (due, limit.delay) {
+            (Some(_), Delay::Above(delay_level)) if !dry_run => {
+                queue.seat(charge, delay_level, ticket, waiter);
                 self.ensure_alarm(ctx);
             }
             _ if dry_run => {
-                let waits = until.or_else(|| self.lacks_permit(limit).then_some(now));
-                self.grant(waiter, Charge::Own(charge), waits, now);
+                let due = due.or_else(|| self.lacks_permit(limit).then_some(now));
+                self.grant(waiter, Charge::Own(charge), due, now);
             }
             _ => {
-                self.pass(waiter, Charge::Own(charge), until, now);
+                self.pass(waiter, Charge::Own(charge), due, now);
                 self.ensure_alarm_for_permits(ctx);
             }
         }
@@ -153,7 +156,8 @@ impl KeyActor {
 
     /// Admits a request, with a permit if the limit has `in_flight`.
     ///
-    /// Refunds the charge and frees the permit if the receiver has been dropped.
+    /// `due`: its slot, if it waited. If the client has disconnected, refunds the charge and frees
+    /// the permit.
     fn grant(&mut self, waiter: Waiter, charge: Charge, due: Option<Moment>, now: Moment) {
         let Waiter {
             limit,
@@ -185,7 +189,7 @@ impl KeyActor {
         }
     }
 
-    /// Handles an event at the present instant.
+    /// Handles an event at the present instant of the key's clock.
     ///
     /// Waiters that are due leave first, so that neither a late wake-up nor many messages delay
     /// them. Then `event` runs. Then the new state is published to the supervisor.
@@ -194,68 +198,68 @@ impl KeyActor {
         self.drain(now);
         event(self, now);
         self.drain(now);
-        let call_at = self.request_permits(now);
-        // Read the clock again: the event may have stopped or started it.
+        let next_call = self.request_permits(now);
+        // The event may have stopped or started this clock.
         let clock = self.pause.clock;
         if let Some(alarm) = &self.alarm {
             let next = self.queue.due().into_iter().chain(self.permits.expires());
             let next = next.min().and_then(|next| clock.real(next));
-            alarm.set(next.into_iter().chain(call_at).min());
+            alarm.set(next.into_iter().chain(next_call).min());
         }
         self.publish(now);
     }
 
     /// Returns the real time at which the key's clock shows `now`.
+    ///
+    /// A pause stops the key's clock. While it stands still, this is the present real time.
     fn real(&self, now: Moment) -> Moment {
         let real = self.pause.clock.real(now);
         real.unwrap_or_else(|| self.shard.pacer.now())
     }
 
     /// Rejects a request of this key. In a pause, `retry_after` includes the rest of the pause.
-    fn reject(&self, reply: oneshot::Sender<Answer>, rejection: Rejection, dry_run: bool) {
+    fn reject(&self, reply: oneshot::Sender<Answer>, mut rejection: Rejection, dry_run: bool) {
         let real = self.shard.pacer.now();
-        let rejection = Rejection {
-            retry_after: rejection.retry_after + self.pause.rest(real),
-            ..rejection
-        };
+        rejection.retry_after += self.pause.rest(real);
         let key = &self.snapshot.key;
         self.shard.reject(key, reply, rejection, dry_run, real);
     }
 
-    /// Records the waiting time of a request.
-    fn waited(&self, since: Moment) {
+    /// Records the wait of a request that began at `since`.
+    fn record_wait(&self, since: Moment) {
         let real = self.shard.pacer.now();
-        let span = real.since(since);
-        self.shard.waited(&self.snapshot.key, span, real);
+        let wait = real.since(since);
+        self.shard.record_wait(&self.snapshot.key, wait, real);
     }
 
     /// Publishes the present state to the supervisor.
     fn publish(&self, now: Moment) {
-        let bucket = self.queue.bucket_of_file(now);
+        let bucket = self.queue.bucket_at_file_rate(now);
+        // The supervisor reads the bucket by the real clock.
         let lag = self.real(now).since(now);
-        let bucket = bucket.later(self.queue.rate_of_file(), lag);
+        let bucket = bucket.later(self.queue.file_rate(), lag);
         self.snapshot.bucket.set(bucket);
-        let due = self.permits.first_waiters().map(|(waiter, _)| waiter.since);
-        let oldest = self.queue.oldest().into_iter().chain(due);
-        let oldest = oldest.chain(self.pause.oldest());
-        self.snapshot.oldest.set(oldest.min());
+        let for_permits = self.permits.first_waiters();
+        let joins = for_permits.map(|(waiter, _)| waiter.since);
+        let joins = joins.chain(self.queue.oldest()).chain(self.pause.oldest());
+        self.snapshot.oldest.set(joins.min());
         self.snapshot.costs.set(self.queue.costs());
         let (waiting, running) = (self.depth(), self.permits.running());
         self.shard.count(&self.snapshot, waiting, running);
     }
 
-    /// Returns the number of requests that wait for their slot or for a permit.
+    /// Returns the number of waiters: for their slot, for a permit or for the end of a pause.
     fn depth(&self) -> usize {
-        let permits = self.permits.depth() + self.permits.asleep();
-        self.queue.depth() + permits + self.pause.depth()
+        let for_permits = self.permits.depth() + self.permits.asleep();
+        self.queue.depth() + for_permits + self.pause.depth()
     }
 
-    /// Removes and returns all waiters. Their charges stay.
+    /// Removes and returns all waiters. Charges stay, but a shared queue refunds those of its own.
     fn take_waiters(&mut self) -> Vec<Waiter> {
         let mut waiters = self.queue.reject_all();
-        waiters.extend(self.pause.reject_all());
-        let due = self.permits.reject_all().into_iter();
-        waiters.extend(due.map(|(waiter, _)| waiter));
+        waiters.extend(self.pause.take_all());
+        let for_permits = self.permits.reject_all().into_iter();
+        waiters.extend(for_permits.map(|(waiter, _)| waiter));
         waiters
     }
 
@@ -289,7 +293,7 @@ impl Supervised for KeyActor {
     ///
     /// Waiters are answered when the old queue is dropped. Requests in flight keep their permits.
     fn restarting(&mut self, ctx: &mut Self::Context) {
-        let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
+        let (rate, now) = (self.queue.file_rate(), self.shard.pacer.now());
         let paused_until = self.pause.until();
         let mut bucket = self.snapshot.bucket.get();
         bucket.take_back(rate, self.snapshot.costs.get());
@@ -314,6 +318,6 @@ impl Restart for KeyActor {
 
 impl StreamHandler<()> for KeyActor {
     fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
-        self.at_now(|actor, _| actor.return_to_store(ctx));
+        self.at_now(|actor, _| actor.reschedule_waiters(ctx));
     }
 }

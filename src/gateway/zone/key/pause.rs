@@ -1,13 +1,13 @@
-//! Pause of a key: its clock stands still, and its requests wait for the end of the pause.
+//! Pause of a key: the key's clock stands still, and its requests wait for the end of the pause.
 
 use std::time::Duration;
 
 use actix::Context;
 use limit::{Limit, Moment, StoppableClock, Ticket};
 
-use super::super::answer::{Charge, Rejection};
 use super::KeyActor;
 use super::waiter::Waiter;
+use crate::zone::answer::{Charge, Rejection};
 
 /// Pause of a key, and the requests that would be admitted at once without it.
 #[derive(Default)]
@@ -15,7 +15,9 @@ pub(super) struct Pause {
     pub(super) clock: StoppableClock,
     /// End of the pause, by the real clock.
     until: Moment,
-    /// Requests that are due and wait for the end of the pause, in their order.
+    /// Requests that wait for the end of the pause, in their order.
+    ///
+    /// Each with its charge, and its slot if it has waited for one.
     paused: Vec<(Waiter, Charge, Option<Moment>)>,
 }
 
@@ -36,19 +38,19 @@ impl Pause {
         self.clock.is_stopped().then_some(self.until)
     }
 
-    /// Returns the time until the end of the pause.
+    /// Returns the time until the end of the pause; zero if the key is not paused.
     pub(super) fn rest(&self, real: Moment) -> Duration {
-        self.until()
-            .map_or(Duration::ZERO, |until| until.since(real))
+        let until = self.until();
+        until.map_or(Duration::ZERO, |until| until.since(real))
     }
 
     /// Returns the real time at which the key's clock will show `shown`. `now` is the real time.
     pub(super) fn real(&self, shown: Moment, now: Moment) -> Moment {
-        let goes = self.clock.real(shown);
-        goes.unwrap_or_else(|| self.until + shown.since(self.clock.at(now)))
+        let running = self.clock.real(shown);
+        running.unwrap_or_else(|| self.until + shown.since(self.clock.at(now)))
     }
 
-    /// Returns the requests that wait for the end of the pause; each is due at once after it.
+    /// Returns the requests that wait for the end of the pause, and that they are due at its end.
     pub(super) fn paused(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
         let paused = self.paused.iter();
         paused.map(|(waiter, ..)| (Moment::default(), waiter))
@@ -64,7 +66,7 @@ impl Pause {
     }
 
     /// Removes and returns all paused requests.
-    pub(super) fn reject_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
         let paused = std::mem::take(&mut self.paused).into_iter();
         paused.map(|(waiter, ..)| waiter)
     }
@@ -78,7 +80,9 @@ impl Pause {
 }
 
 impl KeyActor {
-    /// Admits a request that is due, or keeps it until the end of a pause.
+    /// Admits a request that is due, or lets it wait for the end of a pause or for a permit.
+    ///
+    /// `due`: its slot, if it has waited for one.
     pub(super) fn pass(
         &mut self,
         waiter: Waiter,
@@ -98,19 +102,20 @@ impl KeyActor {
             return;
         }
         for (waiter, charge, due) in std::mem::take(&mut self.pause.paused) {
-            // Without a due time it has waited for the end of the pause only.
+            // A request without a slot has waited for the end of the pause only.
             self.pass_or_wait(waiter, charge, due.or(Some(now)), now);
         }
     }
 
     /// Returns why a request may not wait for the end of a pause; `None` if it may.
     ///
-    /// At any rate, at most `burst` + 1 requests of a key wait for it, plus the requests that
-    /// `above_burst` allows.
+    /// Whatever the rate is, at most `burst` + 1 requests of a key wait for the end, plus the
+    /// requests that `above_burst` allows.
     pub(super) fn refuses_in_pause(&self, limit: Limit, dry_run: bool) -> Option<Rejection> {
-        let most = usize::try_from(limit.ceiling(self.queue.rate())).unwrap_or(usize::MAX);
-        let is_full = self.pause.clock.is_stopped() && !dry_run && self.depth() > most;
-        is_full.then(Rejection::in_pause)
+        let waits = self.pause.clock.is_stopped() && !dry_run;
+        let is_full = waits && self.depth() > self.max_waiters(limit);
+        // `reject` adds the rest of the pause.
+        is_full.then(|| Rejection::in_pause(Duration::ZERO))
     }
 
     /// Pauses the key until `until`, or ends the pause if it is `None`.

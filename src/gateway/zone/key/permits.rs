@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use actix::Context;
-use limit::{Account, Excess, Limit, Moment, Reason, Refusal, Terms, Ticket, Verdict};
+use limit::{Account, Excess, Limit, Moment, Terms, Ticket, Verdict};
 
-use super::super::answer::{Answer, Charge, Prediction, RETRY_SOON};
 use super::KeyActor;
 use super::waiter::{Waiter, WaitsFor};
-use crate::zone::Rejection;
+use crate::observe::metrics::Rejected;
+use crate::zone::answer::{Answer, Charge, Prediction, RETRY_SOON, Rejection};
 use crate::zone::pending::PermitRequest;
 
 impl KeyActor {
@@ -33,12 +33,11 @@ impl KeyActor {
                 (_, Charge::Own(charge)) => charge.at(),
                 _ => since,
             };
-            return self
-                .permits
-                .wait(terms, waiter.ticket, joined, (waiter, charge));
+            let ticket = waiter.ticket;
+            return self.permits.wait(terms, ticket, joined, (waiter, charge));
         }
         if due.is_some() {
-            self.waited(since);
+            self.record_wait(since);
         }
         self.grant(waiter, charge, due, now);
     }
@@ -47,18 +46,14 @@ impl KeyActor {
     pub(super) fn drain_permit_waiters(&mut self, now: Moment) {
         while let Some((waiter, charge)) = self.permits.take_expired(now) {
             self.queue.refund(charge, now);
-            let refusal = Refusal {
-                reason: Reason::MaxWait,
-                excess: waiter.excess,
-                retry_at: now + RETRY_SOON,
-            };
-            self.reject(waiter.reply, Rejection::of(refusal, now), false);
+            let rejection = Rejection::soon_at_level(Rejected::MaxWait, waiter.excess);
+            self.reject(waiter.reply, rejection, false);
         }
         if self.pause.clock.is_stopped() {
             return;
         }
         while let Some((waiter, charge)) = self.next_with_permit() {
-            self.waited(waiter.since);
+            self.record_wait(waiter.since);
             self.grant(waiter, charge, Some(now), now);
         }
     }
@@ -66,14 +61,14 @@ impl KeyActor {
     /// Returns why a request may not wait for a permit; `None` if it may or need not.
     ///
     /// At most `burst` requests of a key wait, for their slot and for permits together, plus the
-    /// requests that `above_burst` allows. In a dry run nothing waits: requests in flight without a
-    /// permit count as waiters.
+    /// requests that `above_burst` allows. In a dry run no request waits: requests in flight
+    /// without a permit count as waiters.
     pub(super) fn refuses_permit(
         &self,
         limit: Limit,
         dry_run: bool,
         now: Moment,
-    ) -> Option<Refusal> {
+    ) -> Option<Rejection> {
         let in_flight = limit.in_flight?;
         if self.shard.is_shared() {
             return self.refuses_shared_permit(limit, dry_run, now);
@@ -85,18 +80,19 @@ impl KeyActor {
             // The queue itself rejects it.
             Verdict::Reject(_) => return None,
         };
-        let waiting = if dry_run {
-            self.permits.running().saturating_sub(most(in_flight))
+        let waiters = if dry_run {
+            let running = self.permits.running();
+            running.saturating_sub(to_usize(in_flight))
         } else {
             self.depth()
         };
-        let is_refused = waits && waiting >= most(limit.ceiling(self.queue.rate()));
-        // The time at which a request will end is unknown.
-        is_refused.then(|| Refusal {
-            reason: Reason::InFlight,
-            excess,
-            retry_at: now + RETRY_SOON,
-        })
+        let is_full = waiters >= self.max_waiters(limit);
+        (waits && is_full).then(|| Rejection::soon_at_level(Rejected::InFlight, excess))
+    }
+
+    /// Returns the maximum number of the key's waiters under this limit.
+    pub(super) fn max_waiters(&self, limit: Limit) -> usize {
+        to_usize(limit.ceiling(self.queue.rate()))
     }
 
     /// Returns whether a request would have to wait for a permit.
@@ -114,28 +110,28 @@ impl KeyActor {
 
     /// Gives a permit to an admitted request that asks for it now.
     ///
-    /// If no permit is free, the request waits, or sleeps on if it does not wait. A request sleeps
-    /// between its admission and its request for a permit. At most `burst` requests of a key wait,
-    /// asleep or not.
+    /// A request *sleeps* between its admission and its request for a permit, and after an answer
+    /// that no permit is free. If none is free, the request waits, or sleeps on if it asked not to
+    /// wait. At most `burst` requests of a key wait, asleep or not.
     pub(in crate::zone) fn offer_permit(
         &mut self,
-        ask: PermitRequest,
+        request: PermitRequest,
         now: Moment,
         ctx: &mut Context<Self>,
     ) {
-        let (limit, joined, waits) = (ask.limit, ask.joined, ask.waits);
-        self.permits.wake(ask.ticket);
+        let (limit, waits) = (request.limit, request.waits);
+        self.permits.wake(request.ticket);
         let waiter = Waiter {
             since: self.real(now),
             limit,
             excess: Excess::default(),
-            ticket: ask.ticket,
+            ticket: request.ticket,
             onward: None,
             waits_for: WaitsFor::Permit {
-                joined,
+                joined: request.joined,
                 at_once: !waits,
             },
-            reply: ask.reply,
+            reply: request.reply,
         };
         if self.rejects_all {
             self.reject_waiters(vec![waiter], now);
@@ -147,9 +143,10 @@ impl KeyActor {
         }
         match limit.in_flight {
             Some(in_flight) if self.shard.is_shared() && (waits || !is_paused) => {
-                self.request_shared_permit(in_flight, waiter, now, ctx);
+                self.shared_permits_or_new(in_flight, ctx);
+                self.pass_or_await_reply(waiter, Charge::Nothing, None, now);
             }
-            _ if self.depth() >= most(limit.ceiling(self.queue.rate())) => {
+            _ if self.depth() >= self.max_waiters(limit) => {
                 self.refuse_permit(waiter, Charge::Nothing, false, now);
             }
             _ if waits => self.pass(waiter, Charge::Nothing, None, now),
@@ -158,17 +155,19 @@ impl KeyActor {
         self.ensure_alarm_for_permits(ctx);
     }
 
-    /// Reports to a request that no permit is free. It sleeps on.
+    /// Answers a request that no permit is free. The request sleeps on.
     pub(super) fn report_no_permit(&mut self, waiter: Waiter) {
         self.permits.sleep(waiter.ticket);
         // If the receiver was dropped, the request is about to leave.
         let _unsent = waiter.reply.send(Answer::NoPermit);
     }
 
-    /// Frees the permit of a request that ended or did not use it. `stays`: it asks again later.
-    pub(in crate::zone) fn return_permit(&mut self, ticket: Ticket, stays: bool) {
+    /// Frees the permit of a request that ended or did not use it.
+    ///
+    /// `asks_again`: the request will ask for a permit again.
+    pub(in crate::zone) fn return_permit(&mut self, ticket: Ticket, asks_again: bool) {
         self.free_permit(ticket);
-        if stays {
+        if asks_again {
             return self.permits.sleep(ticket);
         }
         self.permits.wake(ticket);
@@ -185,25 +184,22 @@ impl KeyActor {
         let Some(in_flight) = limit.in_flight else {
             return prediction;
         };
-        let room = most(in_flight) + most(limit.burst);
+        let max_requests = to_usize(in_flight) + to_usize(limit.burst);
         let running = self.permits.running() + self.running_elsewhere();
-        let room = room.saturating_sub(running + self.depth());
-        let remaining = prediction
-            .remaining
-            .min(u32::try_from(room).unwrap_or(u32::MAX));
-        let one_more_in = if room == 0 {
-            RETRY_SOON
-        } else {
-            Duration::ZERO
+        let room = max_requests.saturating_sub(running + self.depth());
+        let permit_in = match room {
+            0 => RETRY_SOON,
+            _ => Duration::ZERO,
         };
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
         Prediction {
-            remaining,
-            one_more_in: prediction.one_more_in.max(one_more_in),
+            remaining: prediction.remaining.min(room),
+            one_more_in: prediction.one_more_in.max(permit_in),
         }
     }
 }
 
-/// Converts a maximum to `usize`.
-pub(super) fn most(count: impl Into<u32>) -> usize {
+/// Converts a number of requests to `usize`.
+pub(super) fn to_usize(count: impl Into<u32>) -> usize {
     usize::try_from(count.into()).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Level and waiters of a key, kept here or together with the store.
+//! Level and waiters of a key, kept by this process alone or together with the store.
 
 use limit::{self, Bucket, Departure, Moment, Queue, Rate, Ticket};
 
@@ -30,20 +30,20 @@ impl KeyQueue {
     }
 
     /// Returns the rate of this gateway's file. Another rate may be in force.
-    pub(super) fn rate_of_file(&self) -> Rate {
+    pub(super) fn file_rate(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(queue) => queue.own,
+            Self::Shared(queue) => queue.file_rate,
         }
     }
 
-    /// Returns the bucket converted to the rate of this gateway's file.
+    /// Returns the bucket, converted to the rate of this gateway's file.
     ///
-    /// Another rate may be in force. The bucket is kept in this form after the actor has ended.
-    pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
-        let (mut bucket, rate, own) = (self.bucket(), self.rate(), self.rate_of_file());
-        if rate != own {
-            bucket.retune(rate, own, now);
+    /// The supervisor keeps the bucket in this form after the actor has ended.
+    pub(super) fn bucket_at_file_rate(&self, now: Moment) -> Bucket {
+        let (mut bucket, rate, file_rate) = (self.bucket(), self.rate(), self.file_rate());
+        if rate != file_rate {
+            bucket.retune(rate, file_rate, now);
         }
         bucket
     }
@@ -52,15 +52,15 @@ impl KeyQueue {
     pub(super) fn depth(&self) -> usize {
         match self {
             Self::Own(queue) => queue.depth(),
-            Self::Shared(queue) => queue.line.depth(),
+            Self::Shared(queue) => queue.waiters.depth(),
         }
     }
 
     /// Returns when the oldest waiter joined.
     pub(super) fn oldest(&self) -> Option<Moment> {
         match self {
-            Self::Own(queue) => queue.first_waiters().map(|it| it.since).min(),
-            Self::Shared(queue) => queue.line.oldest(),
+            Self::Own(queue) => queue.first_waiters().map(|waiter| waiter.since).min(),
+            Self::Shared(queue) => queue.waiters.oldest(),
         }
     }
 
@@ -68,15 +68,15 @@ impl KeyQueue {
     pub(super) fn due(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.due(),
-            Self::Shared(queue) => queue.line.due(),
+            Self::Shared(queue) => queue.waiters.due(),
         }
     }
 
-    /// Returns the waiters with their departure times.
+    /// Returns the waiters with their departures.
     pub(super) fn schedule(&self) -> Vec<(Moment, &Waiter)> {
         match self {
             Self::Own(queue) => queue.schedule().collect(),
-            Self::Shared(queue) => queue.line.schedule().collect(),
+            Self::Shared(queue) => queue.waiters.schedule().collect(),
         }
     }
 
@@ -106,8 +106,8 @@ impl KeyQueue {
     pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
-            (Self::Shared(queue), charge) => queue.give_back(charge, now),
-            // The zone has moved to another store since, and that store has other actors.
+            (Self::Shared(queue), charge) => queue.refund_and_move_up(charge, now),
+            // The zone has moved from another store since then, and has other actors.
             (Self::Own(_), _) => {}
         }
     }
@@ -120,7 +120,7 @@ impl KeyQueue {
         }
     }
 
-    /// Removes and returns all waiters.
+    /// Removes and returns all waiters. A shared queue also refunds their charges.
     pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
         match self {
             Self::Own(queue) => queue.reject_all(),

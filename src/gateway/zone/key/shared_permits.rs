@@ -1,25 +1,24 @@
 //! Permits of a key that all gateways share: `in_flight` in a zone that is kept in a store.
+//!
+//! The key's actor calls the store for permits when `limit::KeyPermits` demands it. `permits` has the
+//! waiters of all keys.
 
 use std::num::NonZeroU32;
-use std::rc::Rc;
 use std::time::Duration;
 
 use actix::{AsyncContext, Context, WeakAddr};
 use config::OnStoreFailure;
-use limit::{
-    KeyPermitNeeds, KeyPermits, KeyPermitsReply, Limit, Moment, Permits, Reason, Refusal, Ticket,
-    Verdict,
-};
+use limit::{KeyPermitNeeds, KeyPermits, KeyPermitsReply, Limit, Moment, Permits, Ticket, Verdict};
 
-use super::super::answer::{Charge, RETRY_SOON};
-use super::super::stats::PermitsElsewhere;
-use super::super::store_link::{NoReply, StoreLink};
 use super::KeyActor;
-use super::permits::most;
+use super::permits::to_usize;
 use super::queue::KeyQueue;
 use super::waiter::{Waiter, WaitsFor};
+use crate::observe::metrics::Rejected;
 use crate::time::pacer::Pacer;
-use crate::zone::Rejection;
+use crate::zone::answer::{Charge, Rejection};
+use crate::zone::stats::PermitsElsewhere;
+use crate::zone::store_link::{NoReply, StoreLink};
 
 /// Lead time: a permit is requested this long before the request's slot.
 const LEAD_TIME: Duration = Duration::from_millis(10);
@@ -29,7 +28,7 @@ const REJECTION_TOLERANCE: Duration = Duration::from_millis(50);
 /// State of a key's permits at all gateways, as the key's actor knows it.
 pub(super) struct SharedPermits {
     permits: KeyPermits,
-    /// Receives the replies of the store.
+    /// Address of the key's actor, which receives the replies of the store.
     actor: WeakAddr<KeyActor>,
     /// Requests that the store is deciding on and that may run at once, with their `in_flight`.
     coming: Vec<(Ticket, NonZeroU32)>,
@@ -61,7 +60,7 @@ impl KeyActor {
             .take_next_where(|in_flight| has_permit(queue, shared, in_flight, running, pacer))
     }
 
-    /// Notes a request that the store is deciding on, and that may need a permit right after.
+    /// Notes a request that the store decides on and that may need a permit right afterwards.
     pub(super) fn expect_permit(
         &mut self,
         ticket: Ticket,
@@ -81,7 +80,7 @@ impl KeyActor {
     }
 
     /// Returns the shared state of the permits; creates it with this maximum if there is none yet.
-    fn shared_permits_or_new(
+    pub(super) fn shared_permits_or_new(
         &mut self,
         in_flight: NonZeroU32,
         ctx: &mut Context<Self>,
@@ -100,25 +99,6 @@ impl KeyActor {
         })
     }
 
-    /// Asks the store for a permit for an admitted request. If none is free, the request waits.
-    ///
-    /// It does not wait if it wants an answer at once, or if the maximum of waiters is reached.
-    pub(super) fn request_shared_permit(
-        &mut self,
-        in_flight: NonZeroU32,
-        waiter: Waiter,
-        now: Moment,
-        ctx: &mut Context<Self>,
-    ) {
-        let shared = self.shared_permits_or_new(in_flight, ctx);
-        if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
-            shared.undecided.push((waiter.ticket, None));
-            self.pass(waiter, Charge::Nothing, None, now);
-        } else {
-            self.pass_or_await_reply(waiter, Charge::Nothing, None, now);
-        }
-    }
-
     /// Returns why a request may not wait for a permit, if earlier requests wait.
     ///
     /// Without earlier waiters the store is asked.
@@ -127,25 +107,20 @@ impl KeyActor {
         limit: Limit,
         dry_run: bool,
         now: Moment,
-    ) -> Option<Refusal> {
-        let undecided = self
-            .shared_permits
-            .as_ref()
-            .map_or(0, |it| it.undecided.len());
+    ) -> Option<Rejection> {
+        let shared = self.shared_permits.as_ref();
+        let undecided = shared.map_or(0, |it| it.undecided.len());
         let depth = self.depth().saturating_sub(undecided);
-        let is_full = self.permits.depth() > undecided && depth >= self.ceiling(limit);
-        (is_full && !dry_run).then(|| {
-            let mut bucket = self.queue.bucket();
-            let excess = match bucket.decide(self.queue.rate(), limit, now) {
-                Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
-                Verdict::Reject(refusal) => refusal.excess,
-            };
-            Refusal {
-                reason: Reason::InFlight,
-                excess,
-                retry_at: now + RETRY_SOON,
-            }
-        })
+        let is_full = self.permits.depth() > undecided && depth >= self.max_waiters(limit);
+        if dry_run || !is_full {
+            return None;
+        }
+        let mut bucket = self.queue.bucket();
+        let excess = match bucket.decide(self.queue.rate(), limit, now) {
+            Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
+            Verdict::Reject(refusal) => refusal.excess,
+        };
+        Some(Rejection::soon_at_level(Rejected::InFlight, excess))
     }
 
     /// Removes the note of a request, after the store has decided on it or failed to.
@@ -156,6 +131,9 @@ impl KeyActor {
     }
 
     /// Admits a request that is due, or lets it wait for a permit.
+    ///
+    /// A request that may not wait is undecided until the store has replied: because it asked not
+    /// to wait, or because the maximum of waiters is reached.
     pub(super) fn pass_or_await_reply(
         &mut self,
         waiter: Waiter,
@@ -164,12 +142,10 @@ impl KeyActor {
         now: Moment,
     ) {
         let (limit, ticket) = (waiter.limit, waiter.ticket);
-        let is_full = self.depth() >= self.ceiling(limit);
-        if self.lacks_permit(limit)
-            && is_full
-            && !self.pause.clock.is_stopped()
-            && let Some(shared) = &mut self.shared_permits
-        {
+        let is_full = || self.lacks_permit(limit) && self.depth() >= self.max_waiters(limit);
+        let may_not_wait = matches!(waiter.waits_for, WaitsFor::Permit { at_once: true, .. })
+            || !self.pause.clock.is_stopped() && is_full();
+        if may_not_wait && let Some(shared) = &mut self.shared_permits {
             shared.undecided.push((ticket, None));
         }
         self.pass(waiter, charge, due, now);
@@ -183,18 +159,15 @@ impl KeyActor {
         due: Option<Moment>,
         now: Moment,
     ) {
-        let (limit, lacks) = (waiter.limit, self.lacks_permit(waiter.limit));
-        let in_flight = limit.in_flight.map_or(usize::MAX, most);
+        let (limit, lacks_permit) = (waiter.limit, self.lacks_permit(waiter.limit));
+        let max_running = limit.in_flight.map_or(usize::MAX, to_usize);
         let running = self.permits.running() + self.running_elsewhere();
-        if lacks && running.saturating_sub(in_flight) >= self.ceiling(limit) {
+        // Requests in flight without a permit count as waiters.
+        let would_wait = running.saturating_sub(max_running);
+        if lacks_permit && would_wait >= self.max_waiters(limit) {
             return self.refuse_permit(waiter, charge, true, now);
         }
-        self.grant(waiter, charge, due.or(lacks.then_some(now)), now);
-    }
-
-    /// Returns the maximum number of waiters under this limit.
-    fn ceiling(&self, limit: Limit) -> usize {
-        most(limit.ceiling(self.queue.rate()))
+        self.grant(waiter, charge, due.or(lacks_permit.then_some(now)), now);
     }
 
     /// Rejects requests that may not wait, once the store has replied that no permit is free.
@@ -203,21 +176,19 @@ impl KeyActor {
             return;
         };
         let last_answered = shared.last_answered;
-        let is_known =
-            |it: &&mut (Ticket, Option<u64>)| it.1.is_some_and(|number| number <= last_answered);
-        let known = shared.undecided.iter_mut().filter(is_known);
-        let known: Vec<Ticket> = known.map(|(ticket, _)| *ticket).collect();
-        shared
+        let is_answered = |call: Option<u64>| call.is_some_and(|call| call <= last_answered);
+        let decided = shared
             .undecided
-            .retain(|(ticket, _)| !known.contains(ticket));
+            .extract_if(.., |(_, call)| is_answered(*call));
+        let decided: Vec<Ticket> = decided.map(|(ticket, _)| ticket).collect();
         // Handle the latest first, so that the earliest requests keep their position.
-        for ticket in known.into_iter().rev() {
+        for ticket in decided.into_iter().rev() {
             let Some((waiter, charge)) = self.permits.leave(ticket) else {
                 continue;
             };
             if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
                 self.report_no_permit(waiter);
-            } else if self.depth() >= self.ceiling(waiter.limit) {
+            } else if self.depth() >= self.max_waiters(waiter.limit) {
                 self.refuse_permit(waiter, charge, false, now);
             } else {
                 self.pass(waiter, charge, None, now);
@@ -234,12 +205,8 @@ impl KeyActor {
         now: Moment,
     ) {
         self.queue.refund(charge, now);
-        let refusal = Refusal {
-            reason: Reason::InFlight,
-            excess: waiter.excess,
-            retry_at: now + RETRY_SOON,
-        };
-        self.reject(waiter.reply, Rejection::of(refusal, now), dry_run);
+        let rejection = Rejection::soon_at_level(Rejected::InFlight, waiter.excess);
+        self.reject(waiter.reply, rejection, dry_run);
     }
 
     /// Frees the permit of a request that ended or never used it.
@@ -260,7 +227,7 @@ impl KeyActor {
         shared.map_or(0, |shared| shared.permits.elsewhere())
     }
 
-    /// Makes the call for permits if it is due. Returns when the next one is, by the real clock.
+    /// Makes the call for permits if it is due. Returns the real time of the next one.
     pub(super) fn request_permits(&mut self, now: Moment) -> Option<Moment> {
         self.shared_permits.as_ref()?;
         self.call_for_permits();
@@ -275,55 +242,53 @@ impl KeyActor {
         let is_over = shared.permits.is_settled(real)
             && shared.coming.is_empty()
             && self.permits.running() + self.depth() == 0;
-        self.snapshot.counts_in_store.set(!is_over);
         let elsewhere = elsewhere(&shared.permits);
-        self.snapshot.elsewhere.set(elsewhere);
+        self.snapshot.elsewhere.set((!is_over).then_some(elsewhere));
         if is_over {
             self.shard
                 .note_elsewhere(&self.snapshot.key, elsewhere, real);
             self.shared_permits = None;
             return None;
         }
-        let ahead = queue.line.due().map(|due| due.before(LEAD_TIME));
-        let at = shared
-            .permits
-            .calls_at(self.needs(shared, queue.due_by(real + LEAD_TIME)));
-        at.into_iter().chain(ahead.filter(|at| *at > real)).min()
+        let needs = self.needs(shared, queue.due_by(real + LEAD_TIME));
+        let next_call = shared.permits.calls_at(needs);
+        let next_due = queue.waiters.due();
+        let next_request = next_due.map(|due| due.before(LEAD_TIME));
+        let next_request = next_request.filter(|at| *at > real);
+        next_call.into_iter().chain(next_request).min()
     }
 
     /// Makes the call for permits if it is due.
     fn call_for_permits(&mut self) {
-        let (KeyQueue::Shared(queue), Some(shared)) = (&self.queue, &self.shared_permits) else {
+        let KeyQueue::Shared(queue) = &self.queue else {
             return;
         };
-        let (zone, real) = (Rc::clone(&queue.zone), self.shard.pacer.now());
-        let needs = self.needs(shared, queue.due_by(real + LEAD_TIME));
-        let Some(shared) = &mut self.shared_permits else {
+        let Some(mut shared) = self.shared_permits.take() else {
             return;
         };
-        let (number, kept) = (StoreLink::next_permits_call(), zone.permit_lifetime());
-        let call = shared.permits.call(needs, number, kept, real);
-        if let Some(call) = call {
+        let (number, real) = (StoreLink::next_permits_call(), self.shard.pacer.now());
+        let needs = self.needs(&shared, queue.due_by(real + LEAD_TIME));
+        let lifetime = queue.link.permit_lifetime();
+        if let Some(call) = shared.permits.call(needs, number, lifetime, real) {
             (shared.last_call, shared.call_count) = (number, shared.call_count + 1);
             if let Some(actor) = shared.actor.upgrade() {
                 let reply = self.reply(actor, move |actor, reply, _, _| {
-                    actor.permits_answered(number, reply);
+                    actor.handle_permits(number, reply);
                 });
-                zone.call_for_permits(&self.snapshot.key, call, reply);
+                let key = &self.snapshot.key;
+                queue.link.call_for_permits(key, call, reply);
             }
         }
-        let Some(shared) = &mut self.shared_permits else {
-            return;
-        };
         if shared.permits.has_requested(needs) {
-            let last_call = shared.last_call;
-            let undecided = shared.undecided.iter_mut();
-            undecided.for_each(|(_, number)| *number = number.or(Some(last_call)));
+            for (_, call) in &mut shared.undecided {
+                call.get_or_insert(shared.last_call);
+            }
         }
+        self.shared_permits = Some(shared);
     }
 
     /// Handles the reply to the call with this number, or its failure.
-    fn permits_answered(&mut self, number: u64, reply: Result<KeyPermitsReply, NoReply>) {
+    fn handle_permits(&mut self, number: u64, reply: Result<KeyPermitsReply, NoReply>) {
         if let Some(shared) = &mut self.shared_permits {
             shared.last_answered = shared.last_answered.max(number);
             match reply {
@@ -333,30 +298,25 @@ impl KeyActor {
         }
     }
 
-    /// Returns the demand for permits of the lane that is next. `soon`: requests that are due soon.
+    /// Returns the key's demand for permits, for the lane whose turn it is.
     ///
-    /// `soon` yields their `in_flight`.
+    /// `due_soon`: `in_flight` of the requests that are due soon.
     fn needs(
         &self,
         shared: &SharedPermits,
-        soon: impl Iterator<Item = NonZeroU32>,
+        due_soon: impl Iterator<Item = NonZeroU32>,
     ) -> KeyPermitNeeds {
-        let maximum = next_lane(&self.permits, shared);
-        let is_of = |in_flight: &NonZeroU32| *in_flight >= maximum;
-        let waiting = self
-            .permits
-            .waiting()
-            .filter(|(in_flight, _)| is_of(in_flight));
-        let coming = shared
-            .coming
-            .iter()
-            .filter(|(_, in_flight)| is_of(in_flight));
-        let soon = soon.filter(is_of).take(super::permits::most(maximum));
+        let lane = next_lane(&self.permits, shared);
+        let waiting = self.permits.waiting();
+        let waiting = waiting.filter(|(in_flight, _)| *in_flight >= lane);
+        let coming = shared.coming.iter();
+        let coming = coming.filter(|(_, in_flight)| *in_flight >= lane);
+        let due_soon = due_soon.filter(|in_flight| *in_flight >= lane);
         KeyPermitNeeds {
             running: self.permits.running(),
             waiting: waiting.map(|(_, count)| count).sum(),
-            coming: coming.count() + soon.count(),
-            maximum,
+            coming: coming.count() + due_soon.take(to_usize(lane)).count(),
+            maximum: lane,
         }
     }
 }
@@ -370,9 +330,9 @@ fn elsewhere(permits: &KeyPermits) -> PermitsElsewhere {
     }
 }
 
-/// Returns the `in_flight` of the lane for which permits are requested next.
+/// Returns the lane for which permits are requested next: its `in_flight`.
 ///
-/// Lanes take turns.
+/// The requests with the same `in_flight` are one lane. Lanes take turns.
 fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> NonZeroU32 {
     let mut lanes: Vec<NonZeroU32> = permits.waiting().map(|(in_flight, _)| in_flight).collect();
     if lanes.is_empty() {
@@ -380,9 +340,9 @@ fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> Non
     }
     lanes.sort_unstable();
     lanes.dedup();
-    let lane = shared.call_count % lanes.len().max(1);
-    let maximum = lanes.get(lane).copied();
-    maximum.unwrap_or(shared.permits.maximum())
+    let turn = shared.call_count % lanes.len().max(1);
+    let lane = lanes.get(turn).copied();
+    lane.unwrap_or(shared.permits.maximum())
 }
 
 /// Returns whether a permit under `in_flight` is free, if `running` requests of the key run here.
@@ -395,13 +355,13 @@ fn has_permit(
     running: usize,
     pacer: &Pacer,
 ) -> bool {
-    let is_free_here = running < most(in_flight);
+    let is_free_here = running < to_usize(in_flight);
     let KeyQueue::Shared(queue) = queue else {
         return is_free_here;
     };
     let is_lost = shared.is_some_and(|it| it.permits.is_lost());
-    if queue.zone.is_out() || is_lost {
-        match queue.zone.settings.on_store_failure {
+    if queue.link.is_out() || is_lost {
+        match queue.link.settings.on_store_failure {
             OnStoreFailure::Local => return is_free_here,
             OnStoreFailure::Open => return true,
             OnStoreFailure::Closed => {}

@@ -1,8 +1,8 @@
-//! Handlers of the store's replies about a key, and of failures to reply.
+//! Handlers of the store's replies about a key, and of missing replies.
 //!
 //! They serve zones whose requests queue. For other zones see `supervisor/immediate`, which applies
-//! `on_store_failure` in the same way. A `delay` here is the `delay` of a limit: a request waits
-//! until the level is at most this number of requests. It is not a duration.
+//! `on_store_failure` in the same way. A `delay_level` is the `delay` of a limit: the level, in
+//! requests, above which a request waits.
 
 use std::rc::Rc;
 
@@ -21,38 +21,7 @@ use crate::zone::pending::PendingJoin;
 use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 
 impl KeyActor {
-    /// Once the store is back, asks it for slots for the waiters that were accepted without it.
-    pub(super) fn return_to_store(&mut self, ctx: &mut Context<Self>) {
-        let KeyQueue::Shared(queue) = &mut self.queue else {
-            return;
-        };
-        let (unscheduled, zone) = (queue.take_unscheduled(), Rc::clone(&queue.zone));
-        for (delay, cost) in unscheduled {
-            let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
-                actor.reschedule(delay, decision, now, ctx);
-            });
-            // The request is already accepted, so nothing may reject it.
-            let limit = Limit::unlimited(Delay::Above(delay), cost);
-            zone.charge(&self.snapshot.key, limit, Some(reply));
-        }
-    }
-
-    /// Asks the store to decide on a join.
-    pub(super) fn ask(
-        &self,
-        zone: &Rc<StoreLink>,
-        pending: PendingJoin,
-        since: Moment,
-        ctx: &mut Context<Self>,
-    ) {
-        let limit = pending.join.limit;
-        let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
-            actor.decide(pending, since, decision, now, ctx);
-        });
-        zone.join(&self.snapshot.key, limit, reply);
-    }
-
-    /// Returns a [`Reply`] that calls `receive` with the store's reply or its failure.
+    /// Returns a [`Reply`] that calls `receive` with the store's reply, or with [`NoReply`].
     ///
     /// The actor is neither parked nor ended before that call.
     pub(super) fn reply<T: Send + 'static>(
@@ -61,72 +30,33 @@ impl KeyActor {
         receive: impl FnOnce(&mut Self, Result<T, NoReply>, Moment, &mut Context<Self>) + Send + 'static,
     ) -> Reply<T> {
         self.snapshot.pending.set(self.snapshot.pending.get() + 1);
-        Reply::new(move |answer| {
+        Reply::new(move |reply| {
             let call = move |this: &mut Self, now: Moment, ctx: &mut Context<Self>| {
-                receive(this, answer, now, ctx);
+                receive(this, reply, now, ctx);
             };
             actor.do_send(KeyCall(call));
         })
     }
 
-    /// Adopts the zone's present settings, in which the key has this rate.
-    ///
-    /// Waiters follow a new rate when the store has confirmed it. Without waiters, the store learns
-    /// the rate from the next join.
-    pub(super) fn adopt_settings(&mut self, rate: Rate, now: Moment, ctx: &mut Context<Self>) {
-        let (KeyQueue::Shared(queue), Some(zone)) = (&mut self.queue, self.shard.sharing()) else {
-            return;
-        };
-        let is_retuned = queue.own != rate;
-        queue.adopt(Rc::clone(&zone), rate);
-        if is_retuned && queue.line.depth() == 0 {
-            queue.follow(rate, now, now);
-        } else if is_retuned {
-            let reply = self.reply(ctx.address(), |actor, in_force, now, _| {
-                actor.retuned(in_force, now);
-            });
-            zone.retune(&self.snapshot.key, reply);
-        }
-    }
-
-    /// Adopts the rate that the store reported; on failure, the rate of the file.
-    fn retuned(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
-        if let KeyQueue::Shared(queue) = &mut self.queue {
-            let in_force = in_force.map(|it| (it.rate, it.since.unwrap_or(now)));
-            let (rate, since) = in_force.unwrap_or((queue.own, now));
-            queue.follow(rate, since, now);
-        }
-    }
-
-    /// Moves a waiter that was accepted without the store to a slot on the store's schedule.
-    ///
-    /// `delay`: level above which the waiter waits, in requests.
-    fn reschedule(
-        &mut self,
-        delay: u32,
-        decision: Result<Decision, NoReply>,
-        now: Moment,
+    /// Asks the store to decide on a join. `since`: real time of the join.
+    pub(super) fn ask_store(
+        &self,
+        link: &Rc<StoreLink>,
+        pending: PendingJoin,
+        since: Moment,
         ctx: &mut Context<Self>,
     ) {
-        let KeyQueue::Shared(queue) = &mut self.queue else {
-            return;
-        };
-        queue.rescheduled();
-        let Ok(decision) = decision else {
-            return queue.stop_rescheduling();
-        };
-        queue.learn(&decision, now);
-        let due = decision.due(now);
-        if let Some(charge) = decision.charge {
-            queue.exchange(delay, due, Charge::Store(charge));
-        }
-        self.return_to_store(ctx);
+        let limit = pending.join.limit;
+        let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
+            actor.handle_decision(pending, since, decision, now, ctx);
+        });
+        link.join(&self.snapshot.key, limit, reply);
     }
 
-    /// Admits a request, lets it wait or rejects it.
+    /// Admits a request, lets it wait or rejects it, as the store decided.
     ///
-    /// Follows the store's decision, or `on_store_failure` without one.
-    fn decide(
+    /// Without a decision, `on_store_failure` applies.
+    fn handle_decision(
         &mut self,
         pending: PendingJoin,
         since: Moment,
@@ -139,14 +69,14 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (verdict, charge) = match (decision, queue.zone.settings.on_store_failure) {
+        let (verdict, charge) = match (decision, queue.link.settings.on_store_failure) {
             (Ok(decision), _) => {
-                queue.learn(&decision, now);
+                queue.adopt_decision(&decision, now);
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 (decision.verdict, charge)
             }
             (Err(NoReply), OnStoreFailure::Local) => {
-                (queue.decide(limit, now), Charge::Alone(limit.cost))
+                (queue.decide_alone(limit, now), Charge::Alone(limit.cost))
             }
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
@@ -168,13 +98,15 @@ impl KeyActor {
         let waiter = Waiter::new(pending, excess, since);
         match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
-            Delay::Above(delay) if !dry_run && (due.is_some() || queue.line.is_busy(delay)) => {
+            Delay::Above(delay_level)
+                if !dry_run && (due.is_some() || queue.waiters.is_busy(delay_level)) =>
+            {
                 if self.rejects_all {
                     self.queue.refund(charge, now);
                     self.reject_waiters(vec![waiter], now);
                     return;
                 }
-                queue.seat(delay, waiter, due.unwrap_or(now), charge);
+                queue.add_waiter(delay_level, waiter, due.unwrap_or(now), charge);
                 self.ensure_alarm(ctx);
             }
             _ if dry_run => self.pass_in_dry_run(waiter, charge, due, now),
@@ -183,6 +115,75 @@ impl KeyActor {
                 self.ensure_alarm_for_permits(ctx);
             }
             _ => self.grant(waiter, charge, due, now),
+        }
+    }
+
+    /// Asks the store for slots for the waiters that were accepted without it, once it is back.
+    pub(super) fn reschedule_waiters(&mut self, ctx: &mut Context<Self>) {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
+            return;
+        };
+        let (unscheduled, link) = (queue.start_rescheduling(), Rc::clone(&queue.link));
+        for (delay_level, cost) in unscheduled {
+            let reply = self.reply(ctx.address(), move |actor, decision, now, ctx| {
+                actor.handle_new_slot(delay_level, decision, now, ctx);
+            });
+            // The waiter is already accepted, so nothing may reject it.
+            let limit = Limit::unlimited(Delay::Above(delay_level), cost);
+            link.charge(&self.snapshot.key, limit, Some(reply));
+        }
+    }
+
+    /// Moves a waiter that was accepted without the store to a slot on the store's schedule.
+    fn handle_new_slot(
+        &mut self,
+        delay_level: u32,
+        decision: Result<Decision, NoReply>,
+        now: Moment,
+        ctx: &mut Context<Self>,
+    ) {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
+            return;
+        };
+        queue.count_rescheduled();
+        let Ok(decision) = decision else {
+            return queue.stop_rescheduling();
+        };
+        queue.adopt_decision(&decision, now);
+        let due = decision.due(now);
+        if let Some(charge) = decision.charge {
+            queue.replace_slot(delay_level, due, Charge::Store(charge));
+        }
+        self.reschedule_waiters(ctx);
+    }
+
+    /// Adopts the zone's present settings, in which the key has the rate `file_rate`.
+    ///
+    /// Waiters get a new rate when the store has confirmed it. Without waiters, the next join
+    /// reports the rate to the store.
+    pub(super) fn adopt_settings(&mut self, file_rate: Rate, now: Moment, ctx: &mut Context<Self>) {
+        let (KeyQueue::Shared(queue), Some(link)) = (&mut self.queue, self.shard.store_link())
+        else {
+            return;
+        };
+        let is_retuned = queue.file_rate != file_rate;
+        (queue.link, queue.file_rate) = (Rc::clone(&link), file_rate);
+        if is_retuned && queue.waiters.depth() == 0 {
+            queue.change_rate(file_rate, now, now);
+        } else if is_retuned {
+            let reply = self.reply(ctx.address(), |actor, in_force, now, _| {
+                actor.handle_rate_in_force(in_force, now);
+            });
+            link.retune(&self.snapshot.key, reply);
+        }
+    }
+
+    /// Adopts the rate that the store reported; without a reply, the rate of the file.
+    fn handle_rate_in_force(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
+        if let KeyQueue::Shared(queue) = &mut self.queue {
+            let in_force = in_force.map(|it| (it.rate, it.since.unwrap_or(now)));
+            let (rate, since) = in_force.unwrap_or((queue.file_rate, now));
+            queue.change_rate(rate, since, now);
         }
     }
 }

@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::ask::{ChargeRequest, Reply};
 use super::carried::Carried;
-use super::key_permits::{PermitsCalls, PermitsRequest};
+use super::charge_request::{ChargeRequest, Reply};
+use super::key_permits::{self, PermitsRequest};
 use super::refill::Refilled;
 use super::{Decision, NoReply, SharedKey, StoreLink};
 use crate::observe::metrics::StoreResult;
@@ -29,19 +29,22 @@ use crate::time::pacer::Pacer;
 
 /// Number of batches in flight from which on a new batch waits for a reply, or for
 /// `MAX_GATHER_TIME`.
-const ENOUGH_UNDER_WAY: usize = 4;
-/// Time for which a batch waits while enough batches are in flight.
+const ENOUGH_IN_FLIGHT: usize = 4;
+/// Maximum time for which a batch waits while enough batches are in flight.
 const MAX_GATHER_TIME: Duration = Duration::from_millis(1);
 /// Upper bound of one kind's operations in a batch, so that it does not block Redis for long.
 const MAX_OPERATIONS: usize = 256;
 /// Upper bound of the slots that a batch takes, including slots taken ahead.
 const MAX_SLOTS: usize = 2048;
-/// Upper bound of the refunds, and of the retunes, that wait for a batch. More are dropped.
+/// Upper bound of the operations of one kind that wait for a batch, except charges.
+///
+/// More are dropped.
 const MAX_WAITING: usize = 65_536;
 
 /// Carries the operations of a worker's zones to the store.
 ///
-/// Operations of the same moment share a batch.
+/// Operations of the same moment share a batch. Charges and calls for permits have batches of their
+/// own. *Corrections* are refunds and retunes; no request waits for them.
 ///
 /// The first operation that fails begins an outage of the worker's [`Link`]. Until the outage ends,
 /// every caller is answered at once that there is no decision.
@@ -51,23 +54,23 @@ pub(super) struct Batcher {
     clock: Rc<StoreClock>,
     pacer: Rc<Pacer>,
     /// Charges that wait for their batch.
-    joins: RefCell<Vec<ChargeRequest>>,
-    /// Batches in flight.
-    carried: Carried,
-    /// Calls for permits.
-    permits: PermitsCalls,
+    charges: RefCell<Vec<ChargeRequest>>,
+    /// Calls for permits that wait for their batch.
+    permit_calls: RefCell<Vec<PermitsRequest>>,
     /// Refunds that wait for their batch.
     refunds: RefCell<Vec<(SharedKey, Charge)>>,
     /// Retunes that wait for their batch.
     retunes: RefCell<Vec<(SharedKey, Reply<InForce>)>>,
-    /// Whether refunds or retunes are in flight.
-    tidying: Cell<bool>,
-    /// Whether the next batch is about to be sent.
-    gathering: Cell<bool>,
-    /// Number of batches of charges in flight.
-    under_way: Cell<usize>,
+    /// Batches of charges in flight, for the order of their answers.
+    carried: Carried,
+    /// Number of batches of charges and calls for permits in flight.
+    in_flight: Cell<usize>,
+    /// Whether the next of these batches is about to be sent.
+    is_gathering: Cell<bool>,
+    /// Whether corrections are being sent.
+    is_correcting: Cell<bool>,
     /// Notifies that a batch has returned.
-    back: Notify,
+    returned: Notify,
 }
 
 impl Batcher {
@@ -78,15 +81,15 @@ impl Batcher {
             link: Rc::clone(link),
             clock: link.clock(),
             pacer: Rc::clone(pacer),
-            joins: RefCell::default(),
-            carried: Carried::default(),
-            permits: PermitsCalls::default(),
+            charges: RefCell::default(),
+            permit_calls: RefCell::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
-            tidying: Cell::default(),
-            gathering: Cell::default(),
-            under_way: Cell::default(),
-            back: Notify::new(),
+            carried: Carried::default(),
+            in_flight: Cell::default(),
+            is_gathering: Cell::default(),
+            is_correcting: Cell::default(),
+            returned: Notify::new(),
         })
     }
 
@@ -99,23 +102,28 @@ impl Batcher {
         self.link.is_out()
     }
 
+    /// Returns whether corrections or calls for permits wait for their batch or for a reply.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_calling = self.in_flight.get() > 0 || !self.permit_calls.borrow().is_empty();
+        self.is_correcting.get() || is_calling
+    }
+
     /// Adds a charge to the next batch. Answers it at once if the store is unavailable.
-    pub(super) fn ask(self: &Rc<Self>, ask: ChargeRequest) {
+    pub(super) fn charge(self: &Rc<Self>, request: ChargeRequest) {
         if self.is_out() {
-            ask.key.zone.count(StoreResult::Skipped);
-            return ask.respond(Err(NoReply));
+            request.key.link.count(StoreResult::Skipped);
+            return request.respond(Err(NoReply));
         }
-        self.joins.borrow_mut().push(ask);
+        self.charges.borrow_mut().push(request);
         self.gather();
     }
 
-    /// Makes a call for the permits of a key. It is sent with the joins of the same moment.
-    pub(super) fn call_for_permits(self: &Rc<Self>, ask: PermitsRequest) {
-        let waiting = &self.permits.waiting;
-        if self.is_out() || waiting.borrow().len() >= MAX_WAITING {
-            return ask.zone.count(StoreResult::Skipped);
+    /// Makes a call for the permits of a key. It is sent with the charges of the same moment.
+    pub(super) fn call_for_permits(self: &Rc<Self>, request: PermitsRequest) {
+        if self.is_out() || self.permit_calls.borrow().len() >= MAX_WAITING {
+            return request.link.count(StoreResult::Skipped);
         }
-        waiting.borrow_mut().push(ask);
+        self.permit_calls.borrow_mut().push(request);
         self.gather();
     }
 
@@ -123,29 +131,32 @@ impl Batcher {
     ///
     /// A refund that fails is lost. Then its key is paced too slowly once, never too fast.
     pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
-        let zone = Rc::clone(&key.zone);
-        self.add(&self.refunds, (key, charge), &zone);
+        self.add_correction(&self.refunds, key, charge);
     }
 
     /// Asks the store to put the rate of this gateway's file into force for a key.
     pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply: Reply<InForce>) {
-        let zone = Rc::clone(&key.zone);
-        self.add(&self.retunes, (key, reply), &zone);
+        self.add_correction(&self.retunes, key, reply);
     }
 
-    /// Gathers an operation that no request waits for.
-    fn add<T>(self: &Rc<Self>, gathered: &RefCell<Vec<T>>, new: T, zone: &StoreLink) {
-        if self.is_out() || gathered.borrow().len() >= MAX_WAITING {
-            return zone.count(StoreResult::Skipped);
+    /// Adds a correction of a key to those of its kind.
+    fn add_correction<T>(
+        self: &Rc<Self>,
+        corrections: &RefCell<Vec<(SharedKey, T)>>,
+        key: SharedKey,
+        correction: T,
+    ) {
+        if self.is_out() || corrections.borrow().len() >= MAX_WAITING {
+            return key.link.count(StoreResult::Skipped);
         }
-        gathered.borrow_mut().push(new);
-        self.tidy();
+        corrections.borrow_mut().push((key, correction));
+        self.send_corrections();
     }
 
-    /// Asks the store to forget a key's charges, or only those behind `last`.
+    /// Asks the store to forget a key's charges, or only the charges behind `last`.
     pub(super) fn forget(self: &Rc<Self>, key: SharedKey, last: Option<Charge>) {
         if self.is_out() {
-            return key.zone.count(StoreResult::Skipped);
+            return key.link.count(StoreResult::Skipped);
         }
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
@@ -154,176 +165,173 @@ impl Batcher {
                 None => store.forget(&key.name).await,
                 Some(charge) => store.forget_behind(&key.refund(charge)).await,
             };
-            batcher.note_result(&key.zone, done.as_ref().err());
+            batcher.note_result(&key.link, done.as_ref().err());
         });
     }
 
     /// Sends the next batch after all operations of this moment have arrived.
     fn gather(self: &Rc<Self>) {
-        let is_idle = self.joins.borrow().is_empty() && self.permits.waiting.borrow().is_empty();
-        if is_idle || self.gathering.replace(true) {
+        let is_idle = self.charges.borrow().is_empty() && self.permit_calls.borrow().is_empty();
+        if is_idle || self.is_gathering.replace(true) {
             return;
         }
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            if batcher.under_way.get() >= ENOUGH_UNDER_WAY {
-                let _either = timeout(MAX_GATHER_TIME, batcher.back.notified()).await;
+            if batcher.in_flight.get() >= ENOUGH_IN_FLIGHT {
+                let _either = timeout(MAX_GATHER_TIME, batcher.returned.notified()).await;
             }
-            batcher.gathering.set(false);
-            batcher.under_way.set(batcher.under_way.get() + 1);
+            batcher.is_gathering.set(false);
+            batcher.in_flight.set(batcher.in_flight.get() + 1);
             // Later batches are carried even if one makes this task panic.
             let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
-            batcher.under_way.set(batcher.under_way.get() - 1);
-            batcher.back.notify_one();
+            batcher.in_flight.set(batcher.in_flight.get() - 1);
+            batcher.returned.notify_one();
             batcher.carried.notify_answered();
             batcher.gather();
         });
     }
 
-    /// Sends a batch of joins and calls for permits, and passes on the answers.
+    /// Sends a batch of charges and calls for permits, and passes on the answers.
     async fn carry_batch(self: &Rc<Self>) {
-        let slots = |ask: &ChargeRequest| ask.slots;
-        let batch: Rc<[ChargeRequest]> = some_of(&self.joins, slots).into();
-        let permits = some_of(&self.permits.waiting, |_| 1);
+        let batch: Rc<[ChargeRequest]> = take_some(&self.charges, |request| request.slots).into();
+        let permit_calls = take_some(&self.permit_calls, |_| 1);
+        // The next batch carries the operations that did not fit.
         self.gather();
-        // A join that waited for slots of a lease may be behind a join that came later.
-        let since = batch.iter().map(|ask| ask.since).min();
-        let since = since.unwrap_or_else(|| self.now());
         self.carried.add(&batch);
-        let (most, store) = (self.store_health.settings().timeout, self.link.store());
-        // An operation older than the timeout was here while this process was suspended.
-        let left = most.checked_sub(self.now().since(since)).unwrap_or(most);
-        let asked = batch
+        let (time_left, store) = (self.time_left(&batch), self.link.store());
+        let joins = batch
             .iter()
-            .flat_map(|ask| iter::repeat_n(ask.key.join(ask.limit), ask.slots));
-        let asked: Vec<_> = asked.collect();
-        let (answers, trip) = {
-            let both = join(store.decide(&asked), self.permits.carry(store, &permits));
-            self.link.run(within(left, pin!(both))).await
+            .flat_map(|request| iter::repeat_n(request.key.join(request.limit), request.slots));
+        let joins: Vec<_> = joins.collect();
+        let (replies, trip) = {
+            let permits = key_permits::call(store, &permit_calls);
+            let both = join(store.decide(&joins), permits);
+            self.link.run(within(time_left, pin!(both))).await
         };
-        let (answers, permit_replies) = answers.unwrap_or_else(|_| {
+        let (answers, permit_replies) = replies.unwrap_or_else(|_| {
             store.hang_up();
-            let late = |count: usize| vec![Err(Error::Late); count];
-            (late(asked.len()), vec![Err(Error::Late); permits.len()])
+            let no_permits = vec![Err(Error::Late); permit_calls.len()];
+            (vec![Err(Error::Late); joins.len()], no_permits)
         });
         let errors = answers.iter().filter_map(|answer| answer.as_ref().err());
-        let mut errors = errors.chain(
-            permit_replies
-                .iter()
-                .filter_map(|reply| reply.as_ref().err()),
-        );
+        let permit_errors = permit_replies.iter().filter_map(|it| it.as_ref().err());
+        let mut errors = errors.chain(permit_errors);
         let outage = errors.find(|error| error.is_outage()).cloned();
         // Before the decisions, so that a request knows at once whether it has a permit.
-        for (ask, reply) in permits.into_iter().zip(permit_replies) {
-            self.count(&ask.zone, reply.as_ref().err());
-            ask.reply.send(reply.map_err(|_| NoReply));
+        for (request, reply) in permit_calls.into_iter().zip(permit_replies) {
+            self.count(&request.link, reply.as_ref().err());
+            request.reply.send(reply.map_err(|_| NoReply));
         }
         let mut rest = &answers[..];
-        let request_answers = batch.iter().map(|ask| {
-            let (answers, behind) = rest.split_at(ask.slots.min(rest.len()));
-            rest = behind;
-            answers
+        let answers_by_request = batch.iter().map(|request| {
+            let (own, others) = rest.split_at(request.slots.min(rest.len()));
+            rest = others;
+            own
         });
-        let request_answers = request_answers.collect();
-        let respond = |ask: &ChargeRequest, answers: &[_]| self.respond(ask, answers, trip);
+        let answers_by_request: Vec<_> = answers_by_request.collect();
+        let respond = |request: &ChargeRequest, answers: &[_]| self.respond(request, answers, trip);
         let Some(error) = outage else {
-            return self
+            let responses = self
                 .carried
-                .respond_in_order(&batch, request_answers, respond)
-                .await;
+                .respond_in_order(&batch, answers_by_request, respond);
+            return responses.await;
         };
         // First in, first out: earlier batches fall back first, later ones last.
         self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
-        batch
-            .iter()
-            .zip(request_answers)
-            .for_each(|(ask, answers)| respond(ask, answers));
+        for (request, answers) in batch.iter().zip(answers_by_request) {
+            respond(request, answers);
+        }
         self.link.lose(&error);
     }
 
-    /// Answers an ask from the store's answers, then hands the slots ahead to the key's lease.
-    fn respond(&self, ask: &ChargeRequest, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
+    /// Returns the maximum time for the answers to a batch.
+    fn time_left(&self, batch: &[ChargeRequest]) -> Duration {
+        // A join that waited for slots of a lease may be behind a join that came later.
+        let oldest = batch.iter().map(|request| request.since).min();
+        let waited = oldest.map_or(Duration::ZERO, |oldest| self.now().since(oldest));
+        let timeout = self.store_health.settings().timeout;
+        // An operation older than the timeout was here while this process was suspended.
+        timeout.checked_sub(waited).unwrap_or(timeout)
+    }
+
+    /// Answers a request from the store's answers, then gives the slots ahead to the key's lease.
+    fn respond(&self, request: &ChargeRequest, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
         let Some(answer) = answers.first() else {
             return;
         };
-        let zone = &ask.key.zone;
-        self.count(zone, answer.as_ref().err());
+        let (key, link) = (&request.key, &request.key.link);
+        self.count(link, answer.as_ref().err());
         let decision = answer.as_ref().map_err(|_| NoReply);
-        let decision = decision.map(|answer| self.decision(&ask.key, answer, trip));
+        let decision = decision.map(|answer| self.decision(key, answer, trip));
         if let Ok(decision) = &decision {
             let rate = decision.in_force.rate;
-            zone.leases.follow(zone, ask.key.key(), rate);
+            link.leases.follow(link, key.key(), rate);
         }
-        let refill = ask.take_refill();
-        let refilled = refill.as_ref().and_then(|_| {
+        let refill = request.take_refill();
+        let has_slots = refill.is_some() && decision.is_ok();
+        let refilled = has_slots.then(|| {
             let reported = answers.iter().map_while(|it| it.as_ref().ok());
-            let reported = reported.map(|answer| self.decision(&ask.key, answer, trip));
-            decision.is_ok().then(|| Refilled {
+            let decisions = reported.map(|answer| self.decision(key, answer, trip));
+            Refilled {
                 asked: trip.sent,
-                decisions: reported.collect(),
-            })
+                decisions: decisions.collect(),
+            }
         });
-        ask.respond(decision);
+        request.respond(decision);
         if let Some(refill) = refill {
             refill.respond(refilled);
         }
     }
 
-    /// Returns whether refunds or retunes are on their way to the store.
-    pub(super) fn is_tidying(&self) -> bool {
-        self.tidying.get() || self.permits.are_waiting()
-    }
-
-    /// Sends refunds and retunes, one batch after another.
+    /// Sends corrections, one batch after another.
     ///
-    /// No request waits for them. Sent all at once, the refunds and retunes of thousands of waiters
-    /// or keys would delay later joins by more than the timeout.
-    fn tidy(self: &Rc<Self>) {
-        if self.tidying.replace(true) {
+    /// Sent all at once, the refunds and retunes of thousands of waiters or keys would delay later
+    /// joins by more than the timeout.
+    fn send_corrections(self: &Rc<Self>) {
+        if self.is_correcting.replace(true) {
             return;
         }
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            let carried = async || batcher.carry_refunds().await | batcher.carry_retunes().await;
-            while AssertUnwindSafe(carried())
-                .catch_unwind()
-                .await
-                .unwrap_or(true)
-            {}
-            batcher.tidying.set(false);
+            let carry_some = async || batcher.carry_refunds().await | batcher.carry_retunes().await;
+            // Later corrections are carried even if one makes this task panic.
+            let catch = || AssertUnwindSafe(carry_some()).catch_unwind();
+            while catch().await.unwrap_or(true) {}
+            batcher.is_correcting.set(false);
         });
     }
 
     /// Sends a batch of refunds. Returns whether there were any.
     async fn carry_refunds(&self) -> bool {
-        let batch = some_of(&self.refunds, |_| 1);
+        let batch = take_some(&self.refunds, |_| 1);
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<_> = batch.iter().map(|(key, it)| key.refund(*it)).collect();
-        let (answers, _) = self.link.run(self.link.store().refund(&asked)).await;
+        let refunds = batch.iter().map(|(key, charge)| key.refund(*charge));
+        let refunds: Vec<_> = refunds.collect();
+        let (answers, _) = self.link.run(self.link.store().refund(&refunds)).await;
         for ((key, _), answer) in batch.iter().zip(answers) {
-            self.note_result(&key.zone, answer.as_ref().err());
+            self.note_result(&key.link, answer.as_ref().err());
         }
         true
     }
 
     /// Sends a batch of retunes. Returns whether there were any.
     async fn carry_retunes(&self) -> bool {
-        let batch = some_of(&self.retunes, |_| 1);
+        let batch = take_some(&self.retunes, |_| 1);
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<_> = batch.iter().map(|(key, _)| key.retune()).collect();
-        let (answers, trip) = self.link.run(self.link.store().retune(&asked)).await;
-        drop(asked);
+        let retunes: Vec<_> = batch.iter().map(|(key, _)| key.retune()).collect();
+        let (answers, trip) = self.link.run(self.link.store().retune(&retunes)).await;
+        drop(retunes);
         for ((key, reply), answer) in batch.into_iter().zip(answers) {
-            self.note_result(&key.zone, answer.as_ref().err());
+            self.note_result(&key.link, answer.as_ref().err());
             let in_force = answer.map(|answer| {
                 let at = self.at(answer.now, trip);
-                key.follows(answer.in_force, answer.now, at)
+                key.note_rate(answer.in_force, answer.now, at)
             });
             reply.send(in_force.map_err(|_| NoReply));
         }
@@ -343,29 +351,29 @@ impl Batcher {
             verdict: answer.verdict.on_clock(answer.now, at),
             account: answer.account(at),
             charge: answer.charge,
-            in_force: key.follows(answer.in_force, answer.now, at),
+            in_force: key.note_rate(answer.in_force, answer.now, at),
             // The store decided after it was asked, so the slot is usable at least until then.
             usable_until: (answer.usable_until).map(|until| trip.sent + until.since(answer.now)),
         }
     }
 
     /// Counts an operation, and begins an outage if it failed because the store is unavailable.
-    fn note_result(&self, zone: &StoreLink, error: Option<&Error>) {
-        self.count(zone, error);
+    fn note_result(&self, link: &StoreLink, error: Option<&Error>) {
+        self.count(link, error);
         if let Some(error) = error.filter(|error| error.is_outage()) {
             self.link.lose(error);
         }
     }
 
     /// Counts an operation. Logs a refusal.
-    fn count(&self, zone: &StoreLink, error: Option<&Error>) {
-        zone.count(store_result(error));
+    fn count(&self, link: &StoreLink, error: Option<&Error>) {
+        link.count(store_result(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {
-            let name = &zone.settings.name;
-            if zone.settings.mask_keys {
-                self.store_health.refused(name, &error.without_names());
+            let zone = &link.settings.name;
+            if link.settings.mask_keys {
+                self.store_health.refused(zone, &error.without_names());
             } else {
-                self.store_health.refused(name, error);
+                self.store_health.refused(zone, error);
             }
         }
     }
@@ -378,30 +386,29 @@ impl LinkUser for Batcher {
     fn lost(&self) {
         self.carried.abandon(|_| true);
         // Callers that expect an answer get `NoReply` when their operation is dropped.
-        let joins = self.joins.take().into_iter().map(|it| it.key.zone);
-        let permits = self.permits.waiting.take().into_iter().map(|it| it.zone);
-        let refunds = self.refunds.take().into_iter().map(|(key, _)| key.zone);
-        let retunes = self.retunes.take().into_iter().map(|(key, _)| key.zone);
-        let skipped = joins.chain(permits).chain(refunds).chain(retunes);
-        skipped.for_each(|zone| zone.count(StoreResult::Skipped));
+        let charges = self.charges.take().into_iter().map(|it| it.key.link);
+        let permit_calls = self.permit_calls.take().into_iter().map(|it| it.link);
+        let refunds = self.refunds.take().into_iter().map(|(key, _)| key.link);
+        let retunes = self.retunes.take().into_iter().map(|(key, _)| key.link);
+        let corrections = refunds.chain(retunes);
+        for link in charges.chain(permit_calls).chain(corrections) {
+            link.count(StoreResult::Skipped);
+        }
     }
 }
 
-/// Takes the first gathered operations: as many as fit in a batch, and at least one.
+/// Takes the first of these operations: as many as fit in a batch, and at least one.
 ///
 /// `slots` returns the number of slots of an operation.
-fn some_of<T>(gathered: &RefCell<Vec<T>>, slots: impl Fn(&T) -> usize) -> Vec<T> {
-    let mut gathered = gathered.borrow_mut();
+fn take_some<T>(operations: &RefCell<Vec<T>>, slots: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut operations = operations.borrow_mut();
     let mut taken = 0;
-    let fits = |it: &&T| {
-        taken += slots(it);
+    let fits = |operation: &&T| {
+        taken += slots(operation);
         taken <= MAX_SLOTS
     };
-    let count = gathered
-        .iter()
-        .take(MAX_OPERATIONS)
-        .take_while(fits)
-        .count();
-    let count = count.max(1).min(gathered.len());
-    gathered.drain(..count).collect()
+    let first = operations.iter().take(MAX_OPERATIONS);
+    let count = first.take_while(fits).count();
+    let count = count.max(1).min(operations.len());
+    operations.drain(..count).collect()
 }

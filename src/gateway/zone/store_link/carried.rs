@@ -1,4 +1,4 @@
-//! Batches of joins in flight, and the order of their answers.
+//! Batches of charges in flight, and the order of their answers.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -7,14 +7,14 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 use super::NoReply;
-use super::ask::ChargeRequest;
+use super::charge_request::ChargeRequest;
 
-/// Batches of joins in flight, in the order in which they were sent.
+/// Batches of charges in flight, in the order in which they were sent.
 ///
-/// Their answers may come in another order. A late claim of a gate ends the connection for later
-/// operations, while earlier batches on it still wait for their answers. In a cluster each node
-/// answers at its own speed. So an answer waits until the earlier requests of its key are answered:
-/// first in, first out.
+/// The answers may come in another order. A late claim of a gate ends the connection for later
+/// operations, while earlier batches on it still wait for their answers. In a cluster of Redis each
+/// node answers at its own speed. So an answer waits until the earlier requests of its key are
+/// answered: first in, first out.
 #[derive(Default)]
 pub(super) struct Carried {
     batches: RefCell<Vec<Weak<[ChargeRequest]>>>,
@@ -27,7 +27,7 @@ type Answered<'a, T> = Vec<(&'a ChargeRequest, T)>;
 
 impl Carried {
     /// Adds a batch in flight.
-    pub fn add(&self, batch: &Rc<[ChargeRequest]>) {
+    pub(super) fn add(&self, batch: &Rc<[ChargeRequest]>) {
         let mut batches = self.batches.borrow_mut();
         batches.retain(|other| other.strong_count() > 0);
         batches.push(Rc::downgrade(batch));
@@ -43,7 +43,9 @@ impl Carried {
         let carried = self.batches.borrow().clone();
         let batches = carried.iter().filter_map(Weak::upgrade);
         for batch in batches.take_while(is_abandoned) {
-            batch.iter().for_each(|ask| ask.respond(Err(NoReply)));
+            for request in batch.iter() {
+                request.respond(Err(NoReply));
+            }
         }
         self.notify_answered();
     }
@@ -51,8 +53,8 @@ impl Carried {
     /// Calls `respond` for each request and its answer once its key's earlier requests are
     /// answered.
     ///
-    /// This never delays an answer too long: a key's requests are sent in the order of their joins,
-    /// so an earlier request is answered or given up before a later one times out.
+    /// No answer is delayed for too long: a key's requests are sent in the order of their joins. So
+    /// an earlier request is answered or given up before a later one times out.
     pub(super) async fn respond_in_order<'a, T>(
         &self,
         batch: &'a Rc<[ChargeRequest]>,
@@ -63,10 +65,10 @@ impl Carried {
         loop {
             // Before looking at earlier requests, so that no notification is missed.
             let answered = self.answered.notified();
-            let (behind, next) = self.behind_others(batch, waiting);
-            let has_answered = !next.is_empty();
-            for (ask, answer) in next {
-                respond(ask, answer);
+            let (behind, first) = self.split_behind_others(batch, waiting);
+            let has_answered = !first.is_empty();
+            for (request, answer) in first {
+                respond(request, answer);
             }
             if behind.is_empty() {
                 return;
@@ -82,10 +84,10 @@ impl Carried {
     }
 
     /// Splits requests of a batch by whether an earlier request of the same key is unanswered.
-    fn behind_others<'a, T>(
+    fn split_behind_others<'a, T>(
         &self,
         batch: &Rc<[ChargeRequest]>,
-        asks: Answered<'a, T>,
+        requests: Answered<'a, T>,
     ) -> (Answered<'a, T>, Answered<'a, T>) {
         let batches = self.batches.borrow();
         let batches = batches.iter().filter_map(Weak::upgrade);
@@ -93,10 +95,12 @@ impl Carried {
             .take_while(|other| !Rc::ptr_eq(other, batch))
             .collect();
         let earlier = earlier.iter().flat_map(|other| other.iter());
-        let unanswered = earlier.filter(|ask| ask.is_open_join());
-        let unanswered: HashSet<&[u8]> = unanswered.map(|ask| &ask.key.name[..]).collect();
-        asks.into_iter()
-            .partition(|(ask, _)| unanswered.contains(&ask.key.name[..]))
+        let unanswered = earlier.filter(|request| request.is_open_join());
+        let unanswered: HashSet<&[u8]> = unanswered.map(|it| &it.key.name[..]).collect();
+        let is_behind = |request: &ChargeRequest| unanswered.contains(&request.key.name[..]);
+        requests
+            .into_iter()
+            .partition(|(request, _)| is_behind(request))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Operations that a batcher carries to the store.
+//! Charge that a batcher carries to the store, and the receiver of the answer.
 
 use std::cell::Cell;
 
@@ -42,16 +42,16 @@ pub(super) struct ChargeRequest {
     pub(super) since: Moment,
     /// Whether a request waits for the answer.
     is_join: bool,
-    /// Receiver of the answer; `None` once it is answered, or if the charge stays in any case.
+    /// Receiver of the answer; `None` once it is answered, or if nobody needs the answer.
     reply: Cell<Option<Reply<Decision>>>,
-    /// Number of slots that it takes together.
+    /// Number of slots that it takes: its own, and those of the refill.
     pub(super) slots: usize,
     /// Refill of the key's lease, completed after the reply.
     refill: Cell<Option<Refill>>,
 }
 
 impl ChargeRequest {
-    /// Creates a join, with the slots that its key's lease takes ahead.
+    /// Creates a join. `refill`: the slots that the key's lease takes ahead with it.
     pub(super) fn join(
         key: SharedKey,
         limit: Limit,
@@ -59,10 +59,10 @@ impl ChargeRequest {
         reply: Reply<Decision>,
         refill: Option<Refill>,
     ) -> Self {
-        let ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
+        let slots_ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
         Self {
             is_join: true,
-            slots: 1 + usize::try_from(ahead).unwrap_or(0),
+            slots: 1 + usize::try_from(slots_ahead).unwrap_or(0),
             refill: Cell::new(refill),
             ..Self::charge(key, limit, since, Some(reply))
         }
@@ -99,7 +99,7 @@ impl ChargeRequest {
         is_open
     }
 
-    /// Answers it, unless it was answered before. A refill that is still here gets no slots.
+    /// Answers it, unless it was answered before. A refill that was not taken gets no slots.
     pub(super) fn respond(&self, decision: Result<Decision, NoReply>) {
         if let Some(reply) = self.reply.take() {
             reply.send(decision);

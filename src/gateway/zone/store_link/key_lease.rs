@@ -6,7 +6,7 @@ use std::time::Duration;
 use limit::{Algorithm, Lease, LeaseAnswer, Leased, Limit, Moment, Rate, Refusal, Verdict};
 
 use super::Decision;
-use super::ask::Reply;
+use super::charge_request::Reply;
 use super::refill::{Refill, Refilled};
 use crate::zone::join::Key;
 
@@ -19,7 +19,7 @@ pub(super) struct LeasingJoin {
     pub(super) reply: Reply<Decision>,
 }
 
-/// Lease of a key, and what is known of the key.
+/// Lease of a key, with the joins of the key that wait for its slots.
 pub(super) struct KeyLease {
     /// Leased slots, and the store's last refusal.
     pub(super) lease: Lease<Decision>,
@@ -28,12 +28,12 @@ pub(super) struct KeyLease {
     /// Rate under which the slots were taken.
     pub(super) rate: Option<Rate>,
     /// Number of joins that the store is deciding.
-    pub(super) under_way: usize,
-    /// Whether leased slots are on their way with one of these joins.
+    pub(super) joins_at_store: usize,
+    /// Whether slots for the lease are on their way with one of these joins.
     pub(super) is_refilled: bool,
     /// Joins that wait for slots in transit, in their order.
     pub(super) waiting: VecDeque<LeasingJoin>,
-    /// Number of times that all slots were removed.
+    /// Number of times that all slots were removed. A refill of an earlier version is stale.
     pub(super) version: u64,
     /// Version before which the store has forgotten all charges.
     pub(super) forgotten: u64,
@@ -45,7 +45,7 @@ impl KeyLease {
             lease: Lease::new(limit, now),
             used: now,
             rate: None,
-            under_way: 0,
+            joins_at_store: 0,
             is_refilled: false,
             waiting: VecDeque::new(),
             version: 0,
@@ -55,23 +55,38 @@ impl KeyLease {
 
     /// Returns whether the key has no slots, no waiting joins and no joins at the store.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way == 0 && self.waiting.is_empty() && self.lease.slots() == 0
+        self.joins_at_store == 0 && self.waiting.is_empty() && self.lease.slots() == 0
     }
 
     /// Decides a join at `now` from the lease; `None` if the store must decide.
     pub(super) fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
-        let decision = match self.lease.take(limit, now)? {
+        let mut decision = match self.lease.take(limit, now)? {
             LeaseAnswer::Refused(decision) => return Some(decision),
             LeaseAnswer::Slot(decision) => decision,
         };
-        let verdict = match decision.verdict {
-            Verdict::Delay { until, excess } if until <= now => Verdict::Pass { excess },
-            verdict => verdict,
-        };
-        Some(Decision {
-            verdict,
-            ..decision
-        })
+        if let Verdict::Delay { until, excess } = decision.verdict
+            && until <= now
+        {
+            decision.verdict = Verdict::Pass { excess };
+        }
+        Some(decision)
+    }
+
+    /// Takes the first waiting joins that the lease decides at `now`, with their decisions.
+    ///
+    /// None while slots are on their way.
+    pub(super) fn decide_waiting(&mut self, now: Moment) -> Vec<(LeasingJoin, Decision)> {
+        let mut decided = Vec::new();
+        while !self.is_refilled
+            && let Some(first) = self.waiting.pop_front()
+        {
+            let Some(decision) = self.take(first.limit, now) else {
+                self.waiting.push_front(first);
+                break;
+            };
+            decided.push((first, decision));
+        }
+        decided
     }
 
     /// Removes and returns all slots. Slots in transit will not be added to the lease.
@@ -86,26 +101,27 @@ impl KeyLease {
         refill: &Refill,
         reported: Refilled,
     ) -> Vec<Leased<Decision>> {
-        let (link, mut stale) = (&refill.link, Vec::new());
+        let (settings, mut stale) = (&refill.link.settings, Vec::new());
         let is_stale = refill.version != self.version;
         for (nth, decision) in reported.decisions.into_iter().enumerate() {
             self.rate = Some(decision.in_force.rate);
             let Some(usable_until) = decision.usable_until else {
-                if let Verdict::Reject(_) = decision.verdict
+                if let Verdict::Reject(refusal) = decision.verdict
                     && !is_stale
                 {
-                    self.refuse(refill, decision, reported.asked);
+                    self.refuse(refill, decision, refusal, reported.asked);
                 }
                 break;
             };
             if nth == 0 {
+                // This slot is the join's own.
                 self.lease.note_granted(usable_until);
                 continue;
             }
             // Tokens cannot be given back: others may have a later slot that depends on this one.
-            let ends = match link.settings.algorithm {
+            let ends = match settings.algorithm {
                 Algorithm::TokenBucket => usable_until,
-                _ => usable_until.min(reported.asked + link.settings.lease),
+                _ => usable_until.min(reported.asked + settings.lease),
             };
             let slot = Leased {
                 slot: decision,
@@ -125,28 +141,23 @@ impl KeyLease {
         stale
     }
 
-    /// Refuses later joins as the store refused a request at `asked`.
-    fn refuse(&mut self, refill: &Refill, decision: Decision, asked: Moment) {
-        let Verdict::Reject(refusal) = decision.verdict else {
-            return;
-        };
+    /// Refuses later joins as the store refused a request that it received at `asked`.
+    fn refuse(
+        &mut self,
+        refill: &Refill,
+        mut decision: Decision,
+        mut refusal: Refusal,
+        asked: Moment,
+    ) {
         let terms = refill.link.terms(&refill.key, self.rate);
-        // The excess is the level with the refused request.
-        let interval = terms.rate.interval();
-        let drains_in = Duration::try_from_secs_f64(
-            interval.as_secs_f64() * (refusal.excess.requests() - 1.0).max(0.0),
-        );
-        let drains_in = drains_in.unwrap_or(Duration::MAX);
-        let (lease, retry_at) = (&mut self.lease, refusal.retry_at);
-        let until = lease.refuses_until(&terms, asked, retry_at, drains_in);
-        let reported = Verdict::Reject(Refusal {
-            retry_at: retry_at.max(until),
-            ..refusal
-        });
-        let decision = Decision {
-            verdict: reported,
-            ..decision
-        };
+        // `excess` is the level with the refused request.
+        let level = (refusal.excess.requests() - 1.0).max(0.0);
+        let drains_in = terms.rate.interval().as_secs_f64() * level;
+        let drains_in = Duration::try_from_secs_f64(drains_in).unwrap_or(Duration::MAX);
+        let lease = &mut self.lease;
+        let until = lease.refuses_until(&terms, asked, refusal.retry_at, drains_in);
+        refusal.retry_at = refusal.retry_at.max(until);
+        decision.verdict = Verdict::Reject(refusal);
         lease.refuse(refill.limit, decision, until);
     }
 }

@@ -1,6 +1,6 @@
 //! Calls to the store for permits of keys, where `in_flight` applies over all gateways.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,24 +8,16 @@ use std::time::Duration;
 use limit::{KEY_PERMITS_LEASE, KeyPermitsCall, KeyPermitsReply};
 
 use super::StoreLink;
-use super::ask::Reply;
+use super::charge_request::Reply;
 use crate::store::{Error, InFlightCalls, Store};
 
 /// Call for the permits of a key.
 pub(super) struct PermitsRequest {
-    pub(super) zone: Rc<StoreLink>,
+    pub(super) link: Rc<StoreLink>,
     /// Name of the key in the store.
     pub(super) name: Vec<u8>,
     pub(super) call: KeyPermitsCall,
     pub(super) reply: Reply<KeyPermitsReply>,
-}
-
-/// Calls of a worker for the permits of keys.
-#[derive(Default)]
-pub(super) struct PermitsCalls {
-    /// Calls that wait for their batch.
-    pub(super) waiting: RefCell<Vec<PermitsRequest>>,
-    under_way: Cell<usize>,
 }
 
 thread_local! {
@@ -37,48 +29,25 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
 }
 
-impl PermitsCalls {
-    /// Returns whether calls wait for their batch or for a reply.
-    pub(super) fn are_waiting(&self) -> bool {
-        self.under_way.get() > 0 || !self.waiting.borrow().is_empty()
+/// Makes these calls. Returns the replies.
+pub(super) async fn call(
+    store: &Store,
+    requests: &[PermitsRequest],
+) -> Vec<Result<KeyPermitsReply, Error>> {
+    if requests.is_empty() {
+        return Vec::new();
     }
-
-    /// Sends calls. Returns the replies.
-    pub(super) async fn carry(
-        &self,
-        store: &Store,
-        asks: &[PermitsRequest],
-    ) -> Vec<Result<KeyPermitsReply, Error>> {
-        if asks.is_empty() {
-            return Vec::new();
-        }
-        let kept = |ask: &PermitsRequest| ask.zone.permit_lifetime();
-        let calls = asks.iter().map(|ask| (&ask.name[..], kept(ask), ask.call));
-        let calls: Vec<_> = calls.collect();
-        let calls = InFlightCalls {
-            gateway: WORKER.with(|id| *id),
-            calls: &calls,
-            at: None,
-        };
-        let _counted = Counted::new(&self.under_way);
-        store.key_permits(&calls).await
-    }
-}
-
-/// Increments a counter until it is dropped.
-struct Counted<'a>(&'a Cell<usize>);
-
-impl<'a> Counted<'a> {
-    fn new(count: &'a Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
+    let calls = requests.iter().map(|request| {
+        let lifetime = request.link.permit_lifetime();
+        (&request.name[..], lifetime, request.call)
+    });
+    let calls: Vec<_> = calls.collect();
+    let calls = InFlightCalls {
+        gateway: WORKER.with(|id| *id),
+        calls: &calls,
+        at: None,
+    };
+    store.key_permits(&calls).await
 }
 
 impl StoreLink {
@@ -90,8 +59,8 @@ impl StoreLink {
         reply: Reply<KeyPermitsReply>,
     ) {
         self.batcher.call_for_permits(PermitsRequest {
-            zone: Rc::clone(self),
-            name: [&self.permits_name, key].concat(),
+            link: Rc::clone(self),
+            name: [&self.permits_prefix, key].concat(),
             call,
             reply,
         });

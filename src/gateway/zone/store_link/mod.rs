@@ -1,4 +1,4 @@
-//! Zones shared by several gateways: the buckets are in a store, the waiters are here.
+//! Link of a zone to the store that several gateways share: the buckets are in the store.
 //!
 //! ```text
 //! KeyActor, ZoneSupervisor ──join──▶ Batcher (one a worker) ──a batch──▶ the worker's store::Link
@@ -6,14 +6,16 @@
 //!            └───────────Reply──────────┘
 //! ```
 //!
-//! [`leases`] may decide a join without a call to the store.
+//! `leases` may decide a join without a call to the store. `batcher` carries the other operations,
+//! `carried` keeps their answers in order. `paces` has the rates of the file, `rate_divergence`
+//! detects gateways with other rates.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
 
-mod ask;
 mod batcher;
 mod carried;
+mod charge_request;
 mod key_lease;
 mod key_permits;
 mod leases;
@@ -33,9 +35,9 @@ use super::join::Key;
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, InForce, StoreHealth};
 use crate::time::pacer::Pacer;
-use ask::ChargeRequest;
-pub(super) use ask::Reply;
 use batcher::Batcher;
+use charge_request::ChargeRequest;
+pub(super) use charge_request::Reply;
 use key_lease::LeasingJoin;
 use leases::Leases;
 pub(super) use paces::Paces;
@@ -44,13 +46,13 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 use shared_key::SharedKey;
 
-/// Store of a shared zone, and what gateways compare there.
+/// Store of a shared zone, and the rates that gateways compare there.
 #[derive(Clone)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     /// Rates of the zone and its plans.
     pub(super) paces: Paces,
-    /// Whether the store uses another rate than this gateway's file.
+    /// Detects that the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
 }
 
@@ -97,30 +99,30 @@ pub(super) struct ExtraCharge {
     pub(super) charge: Charge,
     /// Cost above that charge.
     pub(super) more: Cost,
-    /// `delay` of the waiters that it moves back.
-    pub(super) delay: u32,
+    /// `delay` of the waiters that it moves back: a level, in requests.
+    pub(super) delay_level: u32,
 }
 
 impl ExtraCharge {
     /// Returns the limit for the additional cost, which is charged in full whatever the level.
     pub(super) fn limit(&self) -> Limit {
-        Limit::unlimited(Delay::Above(self.delay), self.more)
+        Limit::unlimited(Delay::Above(self.delay_level), self.more)
     }
 }
 
-/// Shared zone, as its actors on one worker see it.
+/// Link of a zone's actors on one worker to the store that keeps the zone.
 pub(super) struct StoreLink {
     batcher: Rc<Batcher>,
     pub(super) settings: Arc<config::Zone>,
-    /// Prefix of the names of its keys in the store.
+    /// Prefix of the names of the zone's keys in the store.
     ///
     /// Contains algorithm and version of the scripts, because each may store another kind of state.
-    name: Vec<u8>,
-    /// Prefix of the names under which the store keeps the permits of its keys.
-    permits_name: Vec<u8>,
+    key_prefix: Vec<u8>,
+    /// Prefix of the names under which the store keeps the permits of the zone's keys.
+    permits_prefix: Vec<u8>,
     sharing: Sharing,
     leases: Rc<Leases>,
-    /// Number of these settings. Only the latest settings of the zone take leases.
+    /// Version of the settings. Only the latest settings of the zone take leases.
     version: u64,
     /// Whether a task waits for the expiry of leases.
     watches_leases: Cell<bool>,
@@ -128,23 +130,26 @@ pub(super) struct StoreLink {
 }
 
 impl StoreLink {
-    /// Creates the zone with these settings. `before` is its previous version, whose leases end.
+    /// Creates the link of a zone with these settings.
+    ///
+    /// `previous`: the zone's link with earlier settings. Its leases end.
     pub(super) fn new(
         settings: &Arc<config::Zone>,
         sharing: &Sharing,
         metrics: &Arc<ZoneMetrics>,
         pacer: &Rc<Pacer>,
-        before: Option<&Rc<Self>>,
+        previous: Option<&Rc<Self>>,
     ) -> Rc<Self> {
-        let leases = before.map_or_else(Rc::default, |before| {
-            before.release_leases();
-            Rc::clone(&before.leases)
+        let leases = previous.map_or_else(Rc::default, |previous| {
+            previous.release_leases();
+            Rc::clone(&previous.leases)
         });
         let (zone, algorithm) = (&settings.name, settings.algorithm);
         Rc::new(Self {
             batcher: Batcher::to(&sharing.store_health, pacer),
-            name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
-            permits_name: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
+            key_prefix: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm))
+                .into_bytes(),
+            permits_prefix: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
             settings: Arc::clone(settings),
             sharing: sharing.clone(),
             version: leases.next_version(),
@@ -154,7 +159,7 @@ impl StoreLink {
         })
     }
 
-    /// Gets a join decided, by a lease or by the store.
+    /// Decides a join by a lease, or asks the store to decide.
     pub(super) fn join(self: &Rc<Self>, key: &Key, limit: Limit, reply: Reply<Decision>) {
         let pending = LeasingJoin {
             key: Key::clone(key),
@@ -162,7 +167,7 @@ impl StoreLink {
             since: self.batcher.now(),
             reply,
         };
-        if self.lease().is_zero() && self.leases.are_none() {
+        if self.lease_length().is_zero() && self.leases.are_none() {
             self.charge_join(pending, None);
         } else {
             self.leases.join(self, pending);
@@ -179,7 +184,7 @@ impl StoreLink {
         } = pending;
         let key = SharedKey::new(self, &key);
         self.batcher
-            .ask(ChargeRequest::join(key, limit, since, reply, refill));
+            .charge(ChargeRequest::join(key, limit, since, reply, refill));
     }
 
     /// Returns whether the store is unavailable and not called at present.
@@ -189,8 +194,8 @@ impl StoreLink {
 
     /// Corrects the charge of an admitted request of a key without waiters.
     pub(super) fn settle(self: &Rc<Self>, key: &Key, charge: store::Charge, cost: Cost) {
-        if let Some(less) = charge.too_much(cost) {
-            self.refund(key, less);
+        if let Some(surplus) = charge.too_much(cost) {
+            self.refund(key, surplus);
         }
         if let Some(more) = cost.above(charge.cost()) {
             let limit = Limit::unlimited(Delay::Never, more);
@@ -202,11 +207,11 @@ impl StoreLink {
     pub(super) fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply: Option<Reply<Decision>>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
         self.batcher
-            .ask(ChargeRequest::charge(key, limit, since, reply));
+            .charge(ChargeRequest::charge(key, limit, since, reply));
     }
 
     /// Refunds a charge or a part of it.
-    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: store::Charge) {
+    pub(super) fn refund(self: &Rc<Self>, key: &[u8], charge: store::Charge) {
         self.batcher.refund(SharedKey::new(self, key), charge);
     }
 
@@ -224,27 +229,28 @@ impl StoreLink {
         self.batcher.forget(SharedKey::new(self, key), last);
     }
 
+    /// Counts an operation by its result.
     fn count(&self, result: StoreResult) {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Compares the rate in force for a key at `now` with `own`, the rate of this gateway's file.
+    /// Notes the rate in force for a key at `now`, and whether it differs from the file's rate.
     ///
     /// Shows the rate in force in the metrics if the key has the zone's rate. Logs when gateways
     /// begin to differ and when they agree again.
-    fn compare(&self, own: Rate, rate: Rate, differs: bool, now: Moment) {
-        let (zone, of_zone) = (&self.settings.name, self.sharing.paces.rate_of_zone());
-        if differs && own == of_zone {
+    fn compare(&self, file_rate: Rate, rate: Rate, differs: bool, now: Moment) {
+        let (zone, zone_rate) = (&self.settings.name, self.sharing.paces.zone_rate());
+        if differs && file_rate == zone_rate {
             self.metrics.show_rate(rate);
         }
         match self.sharing.divergence.note(differs, now) {
             None => {}
             Some(DivergenceChange::Differs) => {
-                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
+                tracing::warn!(zone, own = %file_rate, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
             }
             Some(DivergenceChange::Settled) => {
-                self.metrics.show_rate(of_zone);
-                tracing::info!(zone, in_force = %of_zone, "all gateways that share the zone have the same rate again");
+                self.metrics.show_rate(zone_rate);
+                tracing::info!(zone, in_force = %zone_rate, "all gateways that share the zone have the same rate again");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Rates of a shared zone, in the form that the store keeps.
+//! Paces: rates of a shared zone with the time since which they apply, as the store keeps them.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ impl Paces {
     ///
     /// Returns an error if the store cannot keep one of the rates.
     pub(in crate::zone) fn new(zone: &Zone, since: Moment) -> Result<Self, &'static str> {
-        let of_plans = zone.plans.iter().map(|plan| plan.rate.unwrap_or(zone.rate));
-        let rates = std::iter::once(zone.rate).chain(of_plans);
+        let plan_rates = zone.plans.iter().map(|plan| plan.rate.unwrap_or(zone.rate));
+        let rates = std::iter::once(zone.rate).chain(plan_rates);
         let paces = rates.map(|rate| StoreRate::new(rate, zone.algorithm, since));
         Ok(Self {
             paces: paces.collect::<Result<_, _>>()?,
@@ -40,7 +40,7 @@ impl Paces {
     }
 
     /// Returns the rate of keys without a plan.
-    pub(super) fn rate_of_zone(&self) -> Rate {
+    pub(super) fn zone_rate(&self) -> Rate {
         self.paces[0].rate()
     }
 

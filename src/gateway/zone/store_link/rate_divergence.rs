@@ -15,8 +15,13 @@ const REPORTED_AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(in crate::zone) struct RateDivergence {
     /// Time in nanoseconds at which another rate was last seen; 0 while all agree.
+    ///
+    /// [`DISCARDED`] if one was seen that no longer counts.
     differed: AtomicU64,
 }
+
+/// Value of `differed` after another rate was seen and this gateway's file has got a new rate.
+const DISCARDED: u64 = 1;
 
 /// Change of the agreement between gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +36,15 @@ impl RateDivergence {
     /// Records whether the rate in force differs from this gateway's file. Returns a change.
     pub(super) fn note(&self, differs: bool, now: Moment) -> Option<DivergenceChange> {
         if differs {
-            let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
+            let now = now.as_nanos().max(DISCARDED);
+            let before = self.differed.swap(now, Ordering::Relaxed);
             return (before == 0).then_some(DivergenceChange::Differs);
         }
         let before = self.differed.load(Ordering::Relaxed);
         if before == 0 || now.since(Moment::from_nanos(before)) < REPORTED_AFTER {
             return None;
         }
-        // Another worker may be reporting this, or may have seen another rate just now.
+        // Another worker may report this at the same time, or may have seen another rate just now.
         let settled =
             self.differed
                 .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
@@ -47,14 +53,13 @@ impl RateDivergence {
 
     /// Returns whether gateways differ: another rate was seen, and they do not agree again yet.
     pub(in crate::zone) fn is_seen(&self) -> bool {
-        // 1 means that a rate was seen but does not count any more.
-        self.differed.load(Ordering::Relaxed) > 1
+        self.differed.load(Ordering::Relaxed) > DISCARDED
     }
 
     /// Discards what was seen before, because this gateway's file has a new rate.
     pub(in crate::zone) fn start_again(&self) {
         if self.differed.load(Ordering::Relaxed) > 0 {
-            self.differed.store(1, Ordering::Relaxed);
+            self.differed.store(DISCARDED, Ordering::Relaxed);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Slots that a lease takes ahead with a join.
+//! Refill of a lease: the slots that it takes ahead with a join, and the store's answer.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use limit::{Limit, Moment};
 use super::{Decision, StoreLink};
 use crate::zone::join::Key;
 
-/// Refill of a key's lease, sent with a join: the slots to take ahead, and their destination.
+/// Refill of a key's lease, sent with a join: the slots to take ahead, and where to add them.
 pub(super) struct Refill {
     pub(super) link: Rc<StoreLink>,
     pub(super) key: Key,

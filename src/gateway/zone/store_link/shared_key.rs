@@ -9,34 +9,34 @@ use crate::store::{Charge, InForce, Join, Refund, Retune, StoreRate};
 
 /// Key of a shared zone, with its name in the store.
 pub(super) struct SharedKey {
-    pub(super) zone: Rc<StoreLink>,
+    pub(super) link: Rc<StoreLink>,
     /// Name in the store.
     pub(super) name: Vec<u8>,
 }
 
 impl SharedKey {
-    pub(super) fn new(zone: &Rc<StoreLink>, key: &[u8]) -> Self {
+    pub(super) fn new(link: &Rc<StoreLink>, key: &[u8]) -> Self {
         Self {
-            zone: Rc::clone(zone),
-            name: [&zone.name, key].concat(),
+            link: Rc::clone(link),
+            name: [&link.key_prefix, key].concat(),
         }
     }
 
-    /// Returns the name in the zone.
+    /// Returns the key without the prefix of its zone.
     pub(super) fn key(&self) -> &[u8] {
-        &self.name[self.zone.name.len()..]
+        &self.name[self.link.key_prefix.len()..]
     }
 
     /// Returns the pace that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &StoreRate {
-        self.zone.sharing.paces.of(self.key())
+        self.link.sharing.paces.of(self.key())
     }
 
     /// Returns a join of a request with this limit.
     pub(super) fn join(&self, limit: Limit) -> Join<'_> {
         Join {
             key: &self.name,
-            algorithm: self.zone.settings.algorithm,
+            algorithm: self.link.settings.algorithm,
             pace: self.pace(),
             limit,
             at: None,
@@ -47,7 +47,7 @@ impl SharedKey {
     pub(super) fn refund(&self, charge: Charge) -> Refund<'_> {
         Refund {
             key: &self.name,
-            algorithm: self.zone.settings.algorithm,
+            algorithm: self.link.settings.algorithm,
             pace: self.pace(),
             charge,
             at: None,
@@ -62,13 +62,14 @@ impl SharedKey {
         }
     }
 
-    /// Records the rate in force. `at` on the gateway's clock corresponds to `now` on the store's.
-    pub(super) fn follows(&self, reported: InForce, now: Moment, at: Moment) -> InForce {
-        let own = self.pace().rate();
-        self.zone.compare(own, reported.rate, reported.differs, at);
-        InForce {
-            since: reported.since.map(|since| since.on_clock(now, at)),
-            ..reported
-        }
+    /// Records the rate in force that the store reported, and converts it to the gateway's clock.
+    ///
+    /// The gateway's clock shows `here` when the store's clock shows `there`.
+    pub(super) fn note_rate(&self, mut reported: InForce, there: Moment, here: Moment) -> InForce {
+        let file_rate = self.pace().rate();
+        self.link
+            .compare(file_rate, reported.rate, reported.differs, here);
+        reported.since = reported.since.map(|since| since.on_clock(there, here));
+        reported
     }
 }

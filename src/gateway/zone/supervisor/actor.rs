@@ -29,7 +29,7 @@ pub(in crate::zone) struct SupervisorActor {
 }
 
 impl SupervisorActor {
-    /// Creates the actor of a supervisor on this thread, whose requests find it by `id`.
+    /// Creates the actor of a supervisor on this thread. Requests of the thread find it by `id`.
     pub(in crate::zone) fn new(id: SupervisorId, supervisor: ZoneSupervisor) -> Self {
         let here = Rc::new(Here {
             supervisor: RefCell::new(supervisor),
@@ -101,7 +101,7 @@ impl StreamHandler<()> for SupervisorActor {
 impl ZoneSupervisor {
     /// Forgets all keys and ends their actors, which answers their waiters.
     ///
-    /// The settings and the phase stay. Pending answers of the store are still expected.
+    /// Keeps the settings, the phase and the number of joins that the store is deciding.
     fn restart(&mut self) {
         let (pacer, metrics) = (
             Rc::clone(&self.shard.pacer),

@@ -1,4 +1,4 @@
-//! Handover of a supervisor's keys to the next process.
+//! Handover of a supervisor's keys to the next process, and their restoration there.
 
 use limit::{Account, Moment};
 use tokio::sync::{mpsc, oneshot};
@@ -14,7 +14,7 @@ const STEP: usize = 1000;
 impl ZoneSupervisor {
     /// Stops accepting requests, because the next process takes over. Current waiters still leave.
     ///
-    /// Afterwards all earlier requests are decided, or are with their key's actor.
+    /// Afterwards all earlier requests are decided or in the mailbox of their key's actor.
     pub(in crate::zone) fn hand_over(&mut self) {
         if self.phase == Phase::Open {
             self.phase = Phase::HandedOver;
@@ -27,7 +27,7 @@ impl ZoneSupervisor {
     /// `done` is notified when the store has received them, or does not answer.
     pub(in crate::zone) fn give_back_leases(&self, done: oneshot::Sender<()>) {
         self.release_leases();
-        let link = self.shard.sharing();
+        let link = self.shard.store_link();
         actix_rt::spawn(async move {
             if let Some(link) = link {
                 link.all_given_back().await;
@@ -37,10 +37,10 @@ impl ZoneSupervisor {
         });
     }
 
-    /// Sends the waiters that go on to a gate, in one part for each key that has some.
+    /// Sends the waiters of all keys that go on to a gate.
     pub(in crate::zone) fn list_expected_departures(
         &self,
-        to: &mpsc::UnboundedSender<Vec<ExpectedDeparture>>,
+        to: &mpsc::UnboundedSender<ExpectedDeparture>,
     ) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
@@ -53,11 +53,11 @@ impl ZoneSupervisor {
 
     /// Runs a step of saving all keys in their state at `at`.
     ///
-    /// The step goes from just before an index to the front. Also returns the index to continue
-    /// from; 0 at the end.
-    pub(in crate::zone) fn save(&mut self, before: usize, at: Moment) -> (Vec<SavedKey>, usize) {
-        let (end, at) = (before.min(self.keys.len()), self.counted_at(at));
-        let (keys, mut next) = self.keys.walk(end, STEP);
+    /// The step begins just before index `end` and goes to the front. Also returns the index to
+    /// continue from; 0 at the end.
+    pub(in crate::zone) fn save(&mut self, end: usize, at: Moment) -> (Vec<SavedKey>, usize) {
+        let (end, at) = (end.min(self.keys.len()), self.counted_at(at));
+        let (keys, mut next_end) = self.keys.walk(end, STEP);
         let mut saved = Vec::new();
         for (nth, (key, known)) in keys.enumerate() {
             let account = match &known.state {
@@ -65,10 +65,10 @@ impl ZoneSupervisor {
                 State::Active(active) if active.snapshot.pending.get() == 0 => {
                     Account::Bucket(active.snapshot.bucket.get())
                 }
-                // Its actor still has to handle joins from before the handover: continue here
-                // later.
+                // The actor still has to handle joins from before the handover. The next step
+                // begins with this key.
                 State::Active(_) => {
-                    next = end - nth;
+                    next_end = end - nth;
                     break;
                 }
             };
@@ -83,7 +83,7 @@ impl ZoneSupervisor {
                 });
             }
         }
-        (saved, next)
+        (saved, next_end)
     }
 
     /// Restores keys that an earlier process saved at `at`.
@@ -102,24 +102,21 @@ impl ZoneSupervisor {
             return;
         }
         let algorithm = self.tuning.zone.algorithm;
-        let account = account.filter(|account| account.algorithm() == algorithm);
         let effective = self.rates.effective(&key);
-        let account = account.map_or_else(
-            || Account::new(algorithm),
-            |account| {
-                let mut account = Account::restored(&account, rate, at);
-                if rate != effective {
-                    account.retune(rate, effective, counted);
-                }
-                account
-            },
-        );
-        if account.drained_at(effective) <= counted && self.tuning.zone.new_keys.is_none() {
+        let mut restored = Account::new(algorithm);
+        if let Some(account) = account.filter(|account| account.algorithm() == algorithm) {
+            restored = Account::restored(&account, rate, at);
+            if rate != effective {
+                restored.retune(rate, effective, counted);
+            }
+        }
+        // A drained key matters only to a zone that bounds its new keys.
+        if restored.drained_at(effective) <= counted && self.tuning.zone.new_keys.is_none() {
             return;
         }
         if !self.rates.are_all_the_same() {
             self.rates.set(&key, effective);
         }
-        self.keys.add(&key, State::Parked(account), now);
+        self.keys.add(&key, State::Parked(restored), now);
     }
 }

@@ -1,4 +1,6 @@
-//! Keys of algorithms without a queue. They need no actor: their supervisor decides at once.
+//! Keys of algorithms without a queue. They have no actors: their supervisor decides at once.
+//!
+//! `key/store_reply` handles the store's replies for keys with a queue.
 
 use std::rc::Rc;
 
@@ -23,10 +25,7 @@ impl ZoneSupervisor {
         if let Some(until) = self.tuning.overrides.paused_until(key)
             && !join.dry_run
         {
-            return Err(Rejection {
-                retry_after: until.since(now),
-                ..Rejection::in_pause()
-            });
+            return Err(Rejection::in_pause(until.since(now)));
         }
         let rate = self.rates.effective(key);
         let counted = self.counted_at(now);
@@ -38,39 +37,35 @@ impl ZoneSupervisor {
     }
 
     /// Asks the store to decide on a join.
-    pub(super) fn ask_store(&mut self, zone: &Rc<StoreLink>, pending: PendingJoin) {
+    pub(super) fn ask_store(&mut self, link: &Rc<StoreLink>, pending: PendingJoin) {
         let Some(actor) = self.actor.clone() else {
             return;
         };
-        self.asked += 1;
+        self.joins_at_store += 1;
         let (key, limit) = (Key::clone(&pending.join.key), pending.join.limit);
         let reply = Reply::new(move |decision| {
-            let apply = move |it: &mut Self| it.apply(pending, decision);
+            let apply = move |zone: &mut Self| zone.apply_decision(pending, decision);
             actor.do_send(Call(apply));
         });
-        zone.join(&key, limit, reply);
+        link.join(&key, limit, reply);
     }
 
     /// Applies the store's decision, or the zone's `on_store_failure` if there is none.
-    fn apply(&mut self, pending: PendingJoin, decision: Result<Decision, NoReply>) {
-        self.asked = self.asked.saturating_sub(1);
+    fn apply_decision(&mut self, pending: PendingJoin, decision: Result<Decision, NoReply>) {
+        self.joins_at_store = self.joins_at_store.saturating_sub(1);
         let (join, now) = (&pending.join, self.shard.pacer.now());
-        let on_store_failure = self
-            .shard
-            .sharing()
-            .map(|zone| zone.settings.on_store_failure);
         // The settings may have changed since the join was sent to the store.
         self.follow_plan(&join.key, now);
-        let own = self.rates.effective(&join.key);
-        let answer = match (decision, on_store_failure.unwrap_or_default()) {
+        let rate = self.rates.effective(&join.key);
+        let answer = match (decision, self.tuning.zone.on_store_failure) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 let (mut account, in_force) = (decision.account, decision.in_force.rate);
-                if in_force != own {
-                    account.retune(in_force, own, now);
+                if in_force != rate {
+                    account.retune(in_force, rate, now);
                 }
                 let (verdict, at) = (decision.verdict, (now, now));
-                let answer = answer(&account, own, join.limit, verdict, charge, at);
+                let answer = answer(&account, rate, join.limit, verdict, charge, at);
                 if let Some(known) = self.account(&join.key, now) {
                     *known = account;
                 }
@@ -83,7 +78,7 @@ impl ZoneSupervisor {
                 let new = Account::new(self.tuning.zone.algorithm);
                 let known = self.keys.get(&join.key).and_then(Known::parked);
                 let at = (self.counted_at(now), now);
-                answer(known.unwrap_or(&new), own, join.limit, verdict, charge, at)
+                answer(known.unwrap_or(&new), rate, join.limit, verdict, charge, at)
             }
             (Err(NoReply), OnStoreFailure::Closed) => Err(Rejection::soon(Rejected::Store)),
         };
@@ -104,8 +99,8 @@ impl ZoneSupervisor {
                 }
             }
             Charge::Store(charge) => {
-                if let Some(zone) = self.shard.sharing() {
-                    zone.refund(key, charge);
+                if let Some(link) = self.shard.store_link() {
+                    link.refund(key, charge);
                 }
             }
             Charge::Alone(_) | Charge::Nothing => {}
@@ -123,8 +118,8 @@ impl ZoneSupervisor {
         match charge {
             // The store may still know a key that is unknown here. No request waits for such a key.
             Charge::Store(charge) if !queues || self.keys.find(key).is_none() => {
-                if let Some(zone) = self.shard.sharing() {
-                    zone.settle(key, charge, cost);
+                if let Some(link) = self.shard.store_link() {
+                    link.settle(key, charge, cost);
                 }
             }
             charge if queues => {
@@ -142,9 +137,9 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Returns the time by which accounts count at `now`.
+    /// Converts `now` to the clock by which accounts count.
     ///
-    /// This is the wall-clock time if the algorithm's windows follow the calendar.
+    /// This is the wall clock if the algorithm's windows follow the calendar.
     pub(super) fn counted_at(&self, now: Moment) -> Moment {
         if self.tuning.zone.algorithm.follows_calendar() {
             clock::to_wall(now)
@@ -170,7 +165,7 @@ impl ZoneSupervisor {
 
 /// Turns a verdict into an answer.
 ///
-/// `account` is the key's state after the verdict. It counts by `counted` when it is `now`.
+/// `account` is the key's state after the verdict. `counted` is `now` on its clock.
 fn answer(
     account: &Account,
     rate: Rate,

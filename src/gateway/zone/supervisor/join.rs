@@ -11,13 +11,13 @@ use crate::zone::join::{Join, Key};
 use crate::zone::pending::PendingJoin;
 
 impl ZoneSupervisor {
-    /// Answers a request of this worker. Returns a receiver if the answer comes later.
+    /// Answers a request of this worker. Returns a receiver if an actor or the store decides.
     pub(super) fn join(&mut self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         let now = self.shard.pacer.now();
         if let Some(answer) = self.decide_at_once(join, now) {
             if let Answer::Rejected(rejection) = &answer {
-                self.shard
-                    .count_rejection(&join.key, rejection, join.dry_run, now);
+                let status = rejection.status(join.dry_run);
+                self.shard.count_rejection(&join.key, status, now);
             }
             return Ok(answer);
         }
@@ -26,7 +26,7 @@ impl ZoneSupervisor {
         Err(answer)
     }
 
-    /// Answers a request of another worker, now or later.
+    /// Answers a request of another worker, or passes it on to an actor or the store.
     pub(super) fn join_pending(&mut self, pending: PendingJoin) {
         let now = self.shard.pacer.now();
         match self.decide_at_once(&pending.join, now) {
@@ -38,7 +38,7 @@ impl ZoneSupervisor {
     /// Decides on a request that needs neither an actor nor the store; `None` if it needs one.
     fn decide_at_once(&mut self, join: &Join, now: Moment) -> Option<Answer> {
         let key = &join.key;
-        if self.takes_no_more(join.dry_run) {
+        if self.is_too_late(join.dry_run) {
             self.shard.count_request(key, now);
             return Some(Answer::Rejected(Rejection::soon(Rejected::Stopping)));
         }
@@ -65,9 +65,9 @@ impl ZoneSupervisor {
     /// Passes a recorded join to the actor of its key, or to the store.
     fn pass_on(&mut self, pending: PendingJoin, now: Moment) {
         if !self.tuning.zone.algorithm.queues()
-            && let Some(zone) = self.shard.sharing()
+            && let Some(link) = self.shard.store_link()
         {
-            return self.ask_store(&zone, pending);
+            return self.ask_store(&link, pending);
         }
         let key = Key::clone(&pending.join.key);
         let is_active = |index: &u32| self.keys[*index].active().is_some();
@@ -99,9 +99,9 @@ impl ZoneSupervisor {
                 self.shard
                     .reject(&join.key, reply, rejection, join.dry_run, now);
             }
-            other => {
+            Answer::UseNewKeysBucket(_) | Answer::NoPermit => {
                 // The caller may have been dropped.
-                let _unsent = reply.send(other);
+                let _unsent = reply.send(answer);
             }
         }
     }
@@ -109,7 +109,7 @@ impl ZoneSupervisor {
     /// Returns whether a request is too late, because the gateway stops.
     ///
     /// After the handover, a dry run still admits requests.
-    fn takes_no_more(&self, dry_run: bool) -> bool {
+    fn is_too_late(&self, dry_run: bool) -> bool {
         match self.phase {
             Phase::Open | Phase::Retiring => false,
             Phase::HandedOver => !dry_run,
@@ -117,7 +117,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Returns why a known key would reject a request; `None` if it would not, or if unknown here.
+    /// Returns why a known key rejects a request; `None` if it may not, or only its actor knows.
     ///
     /// Uses the bucket that the key's actor last published, unless a message is pending that may
     /// change it. A rejection changes nothing, so many rejections need not take the actor's time.

@@ -12,19 +12,19 @@ use smallvec::SmallVec;
 
 /// Bytes of a key.
 ///
-/// Most keys, for example IP addresses, are stored in the table itself. A separate allocation
-/// between those of short-lived actors would leave holes in memory that fit nothing else.
+/// Most keys, for example IP addresses, are stored in the table itself. A separate allocation for
+/// each key, between those of short-lived actors, would fragment the memory.
 pub(super) type Name = SmallVec<[u8; 40]>;
 
-/// Stands for no index.
+/// Index that stands for no key.
 const NONE: u32 = u32::MAX;
 
 /// All keys that a supervisor remembers, ordered by last use within each state.
 ///
-/// They are stored in one table without gaps, so they can be walked in small steps while other work
-/// goes on in between. A walk from the end to the front sees every key that stays, whatever is
-/// added or removed meanwhile: a removed key's entry is filled with the last key, which the walk
-/// has already seen. Such a key may be seen twice. An index is valid until the next removal.
+/// One table without gaps has all keys, so that they can be walked in small steps while other work
+/// goes on in between. A removed key's entry is filled with the last key. So a walk from the end to
+/// the front sees every key that stays, and a key that moved meanwhile twice. An index is valid
+/// until the next removal.
 ///
 /// `A` is the data of a key that has an actor.
 pub(super) struct Keys<A> {
@@ -51,8 +51,8 @@ pub(super) enum State<A> {
     Parked(Account),
     /// The key is parked, and its last request found the bucket empty and needed no actor.
     ///
-    /// Such keys have an order of their own, because an actor is parked some time after its last
-    /// use.
+    /// Such keys have an order of their own. They are appended to it when they are used, but the key
+    /// of an actor is appended to the order of parked keys some time after its use.
     Passing(Account),
 }
 
@@ -147,7 +147,7 @@ impl<A> Keys<A> {
     }
 
     /// Adds an unknown key as the most recently used one of its state.
-    pub fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
+    pub(super) fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
         let known = Known {
             state,
             used: now,
@@ -164,7 +164,7 @@ impl<A> Keys<A> {
     pub(super) fn touch(&mut self, index: u32, now: Moment) {
         self[index].used = now;
         if self[index].newer != NONE {
-            self.part(index);
+            self.unlink(index);
             self.append(index);
         }
     }
@@ -173,7 +173,7 @@ impl<A> Keys<A> {
     ///
     /// Returns the previous state.
     pub(super) fn replace(&mut self, index: u32, state: State<A>) -> State<A> {
-        self.part(index);
+        self.unlink(index);
         let before = std::mem::replace(&mut self[index].state, state);
         self.append(index);
         before
@@ -184,7 +184,7 @@ impl<A> Keys<A> {
         if index as usize >= self.known.len() {
             return None;
         }
-        self.part(index);
+        self.unlink(index);
         let (_, removed) = self.known.swap_remove_index(index as usize)?;
         if (index as usize) < self.known.len() {
             self.relink(index);
@@ -206,7 +206,7 @@ impl<A> Keys<A> {
         oldest.min_by_key(|index| self[*index].used)
     }
 
-    /// Returns the first key of each order of keys without an actor.
+    /// Returns the least recently used key of both orders of keys without an actor.
     pub(super) fn parked_orders(&self) -> [Option<u32>; 2] {
         [self.parked.first(), self.passing.first()]
     }
@@ -230,16 +230,16 @@ impl<A> Keys<A> {
         known.filter_map(|(name, known)| Some((name.as_slice(), known.parked_mut()?)))
     }
 
-    /// Returns up to `most` keys from just before index `end` to the front.
+    /// Returns up to `count` keys from just before index `end` to the front.
     ///
     /// Also returns the index to continue from; 0 at the end.
     pub(super) fn walk(
         &self,
         end: usize,
-        most: usize,
+        count: usize,
     ) -> (impl Iterator<Item = (&[u8], &Known<A>)>, usize) {
         let end = end.min(self.known.len());
-        let start = end.saturating_sub(most);
+        let start = end.saturating_sub(count);
         let keys = (start..end).rev().filter_map(|index| {
             let (name, known) = self.known.get_index(index)?;
             Some((name.as_slice(), known))
@@ -257,7 +257,7 @@ impl<A> Keys<A> {
             })
     }
 
-    /// Returns the order of a key's state.
+    /// Returns the order that a key belongs to, by its state.
     fn order(&mut self, index: u32) -> &mut Order {
         match self[index].state {
             State::Active(_) => &mut self.active,
@@ -281,30 +281,30 @@ impl<A> Keys<A> {
     }
 
     /// Removes a key from its order.
-    fn part(&mut self, index: u32) {
+    fn unlink(&mut self, index: u32) {
         let (older, newer) = (self[index].older, self[index].newer);
         self.order(index).len -= 1;
-        self.join(older, newer, index);
+        self.link(older, newer, index);
     }
 
     /// Updates the neighbours of the key that has just moved to `index`.
     fn relink(&mut self, index: u32) {
         let (older, newer) = (self[index].older, self[index].newer);
-        self.join(older, index, index);
-        self.join(index, newer, index);
+        self.link(older, index, index);
+        self.link(index, newer, index);
     }
 
-    /// Links two keys as neighbours in the order of the key at `of`.
+    /// Links two keys as neighbours in the order of the key `member`.
     ///
     /// If one of them is `NONE`, the other becomes that end of the order.
-    fn join(&mut self, older: u32, newer: u32, of: u32) {
+    fn link(&mut self, older: u32, newer: u32, member: u32) {
         if older == NONE {
-            self.order(of).oldest = newer;
+            self.order(member).oldest = newer;
         } else {
             self[older].newer = newer;
         }
         if newer == NONE {
-            self.order(of).newest = older;
+            self.order(member).newest = older;
         } else {
             self[newer].older = older;
         }
@@ -325,7 +325,7 @@ impl<A> IndexMut<u32> for Keys<A> {
     }
 }
 
-/// Converts an index. Memory runs out long before there are this many keys.
+/// Converts an index to `u32`. Memory runs out long before there are so many keys.
 fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(NONE)
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::keys::{Known, State};
 use super::{Active, ZoneSupervisor};
-use crate::zone::heavy::{HeavyKey, HeavyKeys, HeavyName};
+use crate::zone::heavy::{HeavyKey, HeavyKeys};
 use crate::zone::join::{Key, Waiters};
 use crate::zone::stats::{KeyState, ZoneStats};
 
@@ -15,46 +15,46 @@ use crate::zone::stats::{KeyState, ZoneStats};
 const WALK_STEP: usize = 500;
 
 impl ZoneSupervisor {
-    /// Runs a step of collecting statistics, from just before an index to the front.
+    /// Runs a step of collecting statistics, from just before index `end` to the front.
     ///
-    /// Returns the sums (in the first step only), the states of the visited keys with waiters, and
-    /// the index to continue from; 0 at the end.
-    pub(in crate::zone) fn stats(&mut self, before: usize) -> ((ZoneStats, Vec<KeyState>), usize) {
+    /// Returns the sums (only in the first step, where `end` is `usize::MAX`), the states of the
+    /// visited keys with waiters, and the index to continue from; 0 at the end.
+    pub(in crate::zone) fn stats(&mut self, end: usize) -> ((ZoneStats, Vec<KeyState>), usize) {
         let now = self.shard.pacer.now();
         let mut stats = ZoneStats::default();
-        if before == usize::MAX {
+        if end == usize::MAX {
             (stats.depth, stats.in_flight) = (self.shard.depth.get(), self.shard.running.get());
             (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
         }
         let mut waiting = Vec::new();
-        let next = self.shard.walk(before, WALK_STEP, |snapshot| {
+        let next_end = self.shard.walk(end, WALK_STEP, |snapshot| {
             waiting.push(snapshot.state(self.rates.of(&snapshot.key), now));
         });
-        ((stats, waiting), next)
+        ((stats, waiting), next_end)
     }
 
-    /// Runs a step of listing all keys.
-    pub(in crate::zone) fn list(&mut self, before: usize) -> (Vec<KeyState>, usize) {
+    /// Runs a step of listing all keys, from just before index `end` to the front.
+    pub(in crate::zone) fn list(&mut self, end: usize) -> (Vec<KeyState>, usize) {
         let now = self.shard.pacer.now();
-        let (keys, next) = self.keys.walk(before, WALK_STEP);
+        let (keys, next_end) = self.keys.walk(end, WALK_STEP);
         let states = keys.map(|(key, known)| self.state_of(key, known, now));
-        (states.collect(), next)
+        (states.collect(), next_end)
     }
 
     /// Runs a step of the search for keys with a masked name.
     pub(in crate::zone) fn find_masked(
         &mut self,
-        before: usize,
+        end: usize,
         zone: &config::Zone,
         name: &str,
     ) -> (Vec<Key>, usize) {
-        let (keys, next) = self.keys.walk(before, WALK_STEP);
+        let (keys, next_end) = self.keys.walk(end, WALK_STEP);
         let has_name = |key: &&[u8]| zone.masked(key).as_deref() == Some(name);
         let found = keys.map(|(key, _)| key).filter(has_name);
-        (found.map(Key::from).collect(), next)
+        (found.map(Key::from).collect(), next_end)
     }
 
-    /// Returns the first `limit` keys of a window by a measure.
+    /// Returns the first `limit` keys of a window, ordered by a measure.
     pub(in crate::zone) fn heaviest(
         &self,
         measure: Measure,
@@ -65,7 +65,7 @@ impl ZoneSupervisor {
         let heavy = self.shard.heavy.borrow();
         let heaviest = heavy.hitters.heaviest(measure, window, limit, now);
         let keys = heaviest.keys.into_iter().map(|heavy| HeavyKey {
-            state: self.state(&heavy.key, now),
+            state: heavy.key.whole().and_then(|key| self.state(key, now)),
             name: heavy.key,
             requests: heavy.requests,
             rejections: heavy.rejections,
@@ -91,15 +91,19 @@ impl ZoneSupervisor {
         if let Some(active) = known.and_then(|index| self.keys[index].active()) {
             return active.send(move |actor, now, _| actor.forget(waiters, reply, now));
         }
-        let elsewhere = self.shard.sharing().map(|zone| zone.forget(key, None));
+        let link = self.shard.store_link();
+        if let Some(link) = &link {
+            link.forget(key, None);
+        }
         let parked = known.and_then(|index| self.remove(index));
+        // The store may know a key that is unknown here.
+        let is_known = parked.is_some() || link.is_some();
         // The caller may have been dropped.
-        let _unsent = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
+        let _unsent = reply.send(is_known.then_some(0));
     }
 
-    /// Returns the present state of a key, if the key is known and its name is whole.
-    fn state(&self, name: &HeavyName, now: Moment) -> Option<KeyState> {
-        let key = name.whole()?;
+    /// Returns the present state of a key, if the key is known.
+    fn state(&self, key: &[u8], now: Moment) -> Option<KeyState> {
         Some(self.state_of(key, self.keys.get(key)?, now))
     }
 
@@ -119,8 +123,7 @@ impl ZoneSupervisor {
                 active: false,
             },
         };
-        let recent = || self.shard.recent_elsewhere(key, now);
-        state.elsewhere = state.elsewhere.or_else(recent);
+        state.elsewhere = (state.elsewhere).or_else(|| self.shard.recent_elsewhere(key, now));
         state
     }
 }

@@ -1,9 +1,9 @@
 //! Supervisor: owns a zone's keys on one worker.
 //!
-//! `actor`, `address` and `here` call it, `join` and `passing` decide on joins, `immediate` does so
+//! `actor`, `address` and `here` call it. `join` and `passing` decide on joins, `immediate` decides
 //! for algorithms without a queue. `keys` is the table of keys, `sweep` parks and evicts them.
-//! `retune`, `rates` and `tuning` handle settings, `listing` queries, `handover` the end of a
-//! process.
+//! `retune`, `rates` and `tuning` handle settings, `listing` answers queries, `handover` saves and
+//! restores the keys.
 
 mod actor;
 mod address;
@@ -54,7 +54,7 @@ pub(super) use tuning::Tuning;
 /// Its [`SupervisorActor`] passes it the messages of other threads. Requests of its own worker
 /// [call it directly](here).
 pub(super) struct ZoneSupervisor {
-    /// Receives the replies of the store. `None` before the actor starts.
+    /// Address for the replies of the store. `None` before the actor starts.
     actor: Option<Addr<SupervisorActor>>,
     tuning: Tuning,
     shard: Rc<Shard>,
@@ -64,13 +64,13 @@ pub(super) struct ZoneSupervisor {
     /// Stream of the alarm; taken when the actor starts.
     bell: Option<Bell>,
     phase: Phase,
-    /// Number of joins that the store is deciding, in a zone without actors.
-    asked: usize,
-    /// Share of this supervisor in the key gauges: active and parked.
-    shown: (usize, usize),
+    /// Number of joins that the store is deciding, in a zone whose keys have no actors.
+    joins_at_store: usize,
+    /// Part of this supervisor in the gauges of active and of parked keys.
+    shown_keys: (usize, usize),
 }
 
-/// Key with an actor.
+/// Actor of a key, with the state that it publishes.
 struct Active {
     actor: Addr<KeyActor>,
     snapshot: Rc<Snapshot>,
@@ -102,8 +102,8 @@ impl ZoneSupervisor {
             alarm,
             bell: Some(bell),
             phase: Phase::Open,
-            asked: 0,
-            shown: (0, 0),
+            joins_at_store: 0,
+            shown_keys: (0, 0),
         }
     }
 
@@ -127,8 +127,8 @@ impl ZoneSupervisor {
             None => self.rates.effective(key),
         };
         let paused_until = self.tuning.overrides.paused_until(key);
-        let (shard, its) = (Rc::clone(&self.shard), Rc::clone(&snapshot));
-        let actor = KeyActor::new(rate, used, paused_until, shard, its);
+        let shard = Rc::clone(&self.shard);
+        let actor = KeyActor::new(rate, used, paused_until, shard, Rc::clone(&snapshot));
         let actor = restart::start(actor);
         let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
@@ -145,7 +145,7 @@ impl ZoneSupervisor {
     /// Calls `call` at the actor of a key, if the key has one.
     ///
     /// A key without an actor has no waiters, no sleeping requests and no requests in flight,
-    /// unless they were forgotten in a panic.
+    /// unless a panic has ended its actor.
     pub(super) fn if_active(
         &self,
         key: &[u8],
@@ -181,8 +181,8 @@ impl ZoneSupervisor {
 
     /// Gives back the slots that were leased from the store.
     fn release_leases(&self) {
-        if let Some(zone) = self.shard.sharing() {
-            zone.release_leases();
+        if let Some(link) = self.shard.store_link() {
+            link.release_leases();
         }
     }
 }
@@ -191,22 +191,19 @@ impl ZoneSupervisor {
 ///
 /// Arrivals before `since` are unknown.
 fn shard(tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, since: Moment) -> Rc<Shard> {
-    let arrivals = ArrivalLog::new(tuning.most_arrivals, since);
+    let arrivals = ArrivalLog::new(tuning.max_arrivals, since);
     let shard = Shard::new(pacer, metrics, arrivals);
-    shard.share(shared(tuning, &shard));
+    shard.set_store_link(store_link(tuning, &shard));
     Rc::new(shard)
 }
 
-/// Returns how a zone with these settings is shared, if it is.
-fn shared(tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
-    let (sharing, before) = (tuning.sharing.as_ref()?, shard.sharing());
-    Some(StoreLink::new(
-        &tuning.zone,
-        sharing,
-        &shard.metrics,
-        &shard.pacer,
-        before.as_ref(),
-    ))
+/// Creates the link to the store, if a zone with these settings is kept in one.
+fn store_link(tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
+    let sharing = tuning.sharing.as_ref()?;
+    let (metrics, pacer) = (&shard.metrics, &shard.pacer);
+    let previous = shard.store_link();
+    let link = StoreLink::new(&tuning.zone, sharing, metrics, pacer, previous.as_ref());
+    Some(link)
 }
 
 impl Active {
@@ -219,13 +216,13 @@ impl Active {
         self.actor.do_send(KeyCall(call));
     }
 
-    /// Ends the actor. Its snapshot has its bucket.
+    /// Ends the actor. The snapshot keeps the bucket.
     fn end(&self) {
         self.actor.do_send(End);
     }
 }
 
-/// Requests other than joins, and calls that concern the whole zone.
+/// Probes, and calls that concern the whole zone.
 impl ZoneSupervisor {
     /// Answers whether a join would be accepted now. Charges nothing.
     pub(super) fn probe(&mut self, join: Join, reply: oneshot::Sender<Option<Answer>>) {

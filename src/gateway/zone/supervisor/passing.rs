@@ -1,18 +1,20 @@
-//! Keys whose requests find an empty bucket. They need no actor.
+//! Admission of requests that find the bucket of their key empty. Such a key needs no actor.
 
 use limit::{self, Account, Bucket, Cost, Moment, Verdict};
 
-use super::super::answer::{Charge, Grant, Prediction};
 use super::ZoneSupervisor;
 use super::keys::State;
+use crate::zone::answer::{Charge, Grant, Prediction};
 use crate::zone::join::Join;
 
 impl ZoneSupervisor {
     /// Admits a request that finds the bucket of a key without an actor empty.
     ///
-    /// The request need not wait, and no earlier charge can be refunded any more: the key's actor
-    /// would do exactly the same. So an actor is only woken for a request that finds a level, has a
-    /// cost above 1 or needs a permit, or whose charge changes later.
+    /// The request need not wait, and no earlier charge can be refunded any more. So the actor would
+    /// decide the same. An actor is only woken for a request that finds a level, has a cost above 1
+    /// or needs a permit, and for a later change of a charge.
+    ///
+    /// `known`: index of the key, if the key is known.
     ///
     /// Returns `None` if the actor must decide.
     pub(super) fn pass_at_once(

@@ -11,29 +11,30 @@ use super::Tuning;
 use super::keys::Name;
 use crate::zone::overrides::Overrides;
 
-/// Rate of each key of a zone: that of its override or its plan, or the zone's.
+/// Rate of each key of a zone: the rate of its override, of its plan or of the zone.
 ///
-/// A known key keeps the rate under which it was charged until its next use. So a change of the
+/// Until its next use, a known key keeps the rate under which it was charged. So a change of the
 /// plans of many keys costs nothing at once.
 pub(super) struct Rates {
-    of_zone: Rate,
+    /// Rate of keys without a plan or an override.
+    zone_rate: Rate,
     plans: Plans,
     overrides: Arc<Overrides>,
-    /// Rates of known keys, where they differ from the zone's.
+    /// Rates of the known keys whose rate is not `zone_rate`.
     known: HashMap<Name, Rate, RandomState>,
 }
 
 impl Rates {
     pub(super) fn new(tuning: &Tuning) -> Self {
         Self {
-            of_zone: tuning.rate,
+            zone_rate: tuning.rate,
             plans: tuning.zone.plans.clone(),
             overrides: Arc::clone(&tuning.overrides),
             known: HashMap::default(),
         }
     }
 
-    /// Adopts other settings. Known keys without an own rate have the zone's new rate.
+    /// Adopts other settings. Known keys without a rate of their own get the zone's new rate.
     pub(super) fn adopt(&mut self, tuning: &Tuning) {
         *self = Self {
             known: std::mem::take(&mut self.known),
@@ -46,40 +47,35 @@ impl Rates {
         self.plans.is_empty() && self.known.is_empty() && self.overrides.keys.is_empty()
     }
 
-    /// Returns the rate that a known key has.
+    /// Returns the rate under which a known key is charged now.
     pub(super) fn of(&self, key: &[u8]) -> Rate {
-        if self.known.is_empty() {
-            return self.of_zone;
-        }
-        self.known.get(key).copied().unwrap_or(self.of_zone)
+        self.own(key).unwrap_or(self.zone_rate)
     }
 
-    /// Returns whether a known key's rate differs from the zone's.
-    pub(super) fn has_own(&self, key: &[u8]) -> bool {
-        self.known.contains_key(key)
+    /// Returns the rate of a known key if it is not the zone's.
+    pub(super) fn own(&self, key: &[u8]) -> Option<Rate> {
+        self.known.get(key).copied()
     }
 
-    /// Returns the rate that a key should have.
+    /// Returns the rate that a key gets at its next use.
     pub(super) fn effective(&self, key: &[u8]) -> Rate {
-        let plan = || self.plans.of(key)?.rate;
-        let own = self.overrides.rate_of(key).or_else(plan);
-        own.unwrap_or(self.of_zone)
+        let of_plan = || self.plans.of(key)?.rate;
+        let own = self.overrides.rate_of(key).or_else(of_plan);
+        own.unwrap_or(self.zone_rate)
     }
 
     /// Sets the rate of a key from now on.
     pub(super) fn set(&mut self, key: &[u8], rate: Rate) {
-        if rate == self.of_zone {
+        if rate == self.zone_rate {
             self.known.remove(key);
         } else {
             self.known.insert(Name::from_slice(key), rate);
         }
     }
 
-    /// Removes a key that is not known any more.
+    /// Removes a key that the supervisor has forgotten.
     pub(super) fn forget(&mut self, key: &[u8]) {
-        if !self.known.is_empty() {
-            self.known.remove(key);
-        }
+        self.known.remove(key);
     }
 
     /// Removes all keys.

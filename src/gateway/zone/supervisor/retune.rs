@@ -3,12 +3,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use limit::{Moment, Rate};
+use limit::Moment;
 
 use super::keys::State;
-use super::{Active, Tuning, ZoneSupervisor, shared};
+use super::{Active, Tuning, ZoneSupervisor, store_link};
 use crate::zone::join::{Key, NEW_KEYS};
-use crate::zone::overrides::Overrides;
 
 impl ZoneSupervisor {
     /// Adopts new settings.
@@ -20,42 +19,38 @@ impl ZoneSupervisor {
         in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
     ) {
         let now = self.counted_at(self.shard.pacer.now());
-        self.shard.share(shared(&tuning, &self.shard));
+        let link = store_link(&tuning, &self.shard);
+        self.shard.set_store_link(link);
         let before = std::mem::replace(&mut self.tuning, tuning);
-        let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
-        let known = |active: &Active| {
-            let key = Key::clone(&active.snapshot.key);
-            (self.rates.of(&key), key)
-        };
-        let active: Vec<(Rate, Key)> = self.keys.each_active().map(known).collect();
+        let rate = self.tuning.rate;
         if before.rate != rate {
             for (key, account) in self.keys.each_parked_mut() {
-                // Other keys follow their plan at their next use.
-                if !self.rates.has_own(key) {
+                // Keys with a rate of their own follow their plan at their next use.
+                if self.rates.own(key).is_none() {
                     account.retune(before.rate, rate, now);
                 }
             }
         }
         self.rates.adopt(&self.tuning);
-        if !in_flight.is_empty() {
-            for active in self.keys.each_active() {
+        for active in self.keys.each_active() {
+            if !in_flight.is_empty() {
                 let in_flight = Arc::clone(in_flight);
                 active.send(move |actor, _, _| actor.change_in_flight(&in_flight));
             }
-        }
-        for (had, key) in active {
-            let effective = self.rates.effective(&key);
-            self.rates.set(&key, effective);
-            self.pause_or_resume(&before.overrides, &key);
-            // Actors of a shared zone also adopt other changes of its settings.
-            if had == effective && self.tuning.sharing.is_none() {
-                continue;
+            let key = &active.snapshot.key;
+            let previous = self.rates.own(key).unwrap_or(before.rate);
+            let effective = self.rates.effective(key);
+            self.rates.set(key, effective);
+            let paused_until = self.tuning.overrides.paused_until(key);
+            if before.overrides.paused_until(key) != paused_until {
+                active.send(move |actor, now, ctx| actor.pause(paused_until, now, ctx));
             }
-            self.if_active(&key, move |actor, now, ctx| {
-                actor.retune(effective, now, ctx);
-            });
+            // Actors of a shared zone also adopt other changes of its settings.
+            if previous != effective || self.tuning.sharing.is_some() {
+                active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));
+            }
         }
-        while self.keys.len() > max_keys && self.evict() {}
+        while self.keys.len() > self.tuning.max_keys.get() && self.evict() {}
     }
 
     /// Adds an unknown key, at the rate of its plan.
@@ -68,14 +63,6 @@ impl ZoneSupervisor {
             self.shard.metrics.new_keys.add(1);
         }
         self.keys.add(key, state, now)
-    }
-
-    /// Pauses the actor of a key, or ends its pause, if an override has changed this.
-    fn pause_or_resume(&self, before: &Overrides, key: &Key) {
-        let until = self.tuning.overrides.paused_until(key);
-        if before.paused_until(key) != until {
-            self.if_active(key, move |actor, now, ctx| actor.pause(until, now, ctx));
-        }
     }
 
     /// Forgets a key.
@@ -96,13 +83,13 @@ impl ZoneSupervisor {
         let Some(known) = self.keys.get_mut(key) else {
             return;
         };
-        let (had, effective) = (self.rates.of(key), self.rates.effective(key));
-        if had == effective {
+        let (previous, effective) = (self.rates.of(key), self.rates.effective(key));
+        if previous == effective {
             return;
         }
         match &mut known.state {
             State::Parked(account) | State::Passing(account) => {
-                account.retune(had, effective, now);
+                account.retune(previous, effective, now);
             }
             State::Active(active) => {
                 active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));

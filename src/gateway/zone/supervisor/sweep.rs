@@ -1,4 +1,6 @@
 //! Handling of unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
+//!
+//! A *quiet* actor has no waiters, no requests in flight and no pending messages.
 
 use std::time::Duration;
 
@@ -13,6 +15,10 @@ const PARK_AFTER: Duration = Duration::from_secs(2);
 ///
 /// An actor takes about 1.5 KB; waking one costs less than a microsecond.
 const MANY_ACTORS: usize = 4_000;
+/// Number of actors that are examined whenever a key needs room or an actor wakes.
+///
+/// Two, because one of them may have waiters. With only one, the search would fall behind.
+const ACTORS_PER_CALL: usize = 2;
 /// Interval of the search for keys to park and to forget.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause before the next sweep if there was more work than one sweep does.
@@ -25,9 +31,12 @@ const MAX_AT_ONCE: usize = 1_000;
 
 impl ZoneSupervisor {
     /// Forgets the least recently used key without waiters, as nginx does when a zone is full.
+    ///
+    /// Returns `false` if every key has waiters.
     pub(super) fn evict(&mut self) -> bool {
-        let oldest = self.older_actor().or_else(|| self.keys.oldest_parked());
-        let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
+        let oldest = self.quiet_actor_before_parked();
+        let oldest = oldest.or_else(|| self.keys.oldest_parked());
+        let Some(index) = oldest.or_else(|| self.oldest_quiet_actor()) else {
             return false;
         };
         if let Some(State::Active(evicted)) = self.remove(index) {
@@ -37,28 +46,28 @@ impl ZoneSupervisor {
         true
     }
 
-    /// Returns an actor without waiters that was used before all keys without an actor.
+    /// Returns a quiet actor that was used before all keys without an actor.
     ///
-    /// An actor with waiters counts as used now. Only two actors are examined per call. With one,
-    /// the search would fall behind the actors that get waiters.
-    fn older_actor(&mut self) -> Option<u32> {
-        let newest = self.keys[self.keys.oldest_parked()?].used;
-        for _ in 0..2 {
+    /// Examines [`ACTORS_PER_CALL`] actors. One with waiters then counts as used as late as the
+    /// oldest key without an actor.
+    fn quiet_actor_before_parked(&mut self) -> Option<u32> {
+        let oldest_parked = self.keys[self.keys.oldest_parked()?].used;
+        for _ in 0..ACTORS_PER_CALL {
             let index = self.keys.oldest_active()?;
             let oldest = &self.keys[index];
-            if oldest.used >= newest {
+            if oldest.used >= oldest_parked {
                 return None;
             }
             if oldest.active()?.snapshot.is_quiet() {
                 return Some(index);
             }
-            self.keys.touch(index, newest);
+            self.keys.touch(index, oldest_parked);
         }
         None
     }
 
-    /// Returns the least recently used actor without waiters.
-    fn oldest_quiet(&mut self) -> Option<u32> {
+    /// Returns the least recently used quiet actor.
+    fn oldest_quiet_actor(&mut self) -> Option<u32> {
         let active = self.keys.active();
         // Do not examine every actor: many new keys in a zone full of waiters must stay cheap.
         if self.shard.busy.get() >= active {
@@ -76,34 +85,31 @@ impl ZoneSupervisor {
         None
     }
 
-    /// Parks idle actors. Returns `false` if there may be more than one sweep parks.
+    /// Parks actors that are idle for [`PARK_AFTER`]. Returns `false` if there may be more.
     fn park_idle(&mut self, now: Moment) -> bool {
-        let most = self.keys.active().min(MAX_AT_ONCE);
-        for _ in 0..most {
+        let count = self.keys.active().min(MAX_AT_ONCE);
+        for _ in 0..count {
             let oldest = self.keys.oldest_active();
             if oldest.is_none_or(|index| now.since(self.keys[index].used) < PARK_AFTER) {
                 return true;
             }
             self.park_oldest(now);
         }
-        most < MAX_AT_ONCE
+        count < MAX_AT_ONCE
     }
 
-    /// Parks idle actors if there are many.
+    /// Parks the longest idle actors if there are more than [`MANY_ACTORS`].
     ///
     /// Otherwise many new keys would leave many idle actors.
-    ///
-    /// Tries two, because one of them may have waiters. With only one, parking would fall behind
-    /// the actors that wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {
-        for _ in 0..2 {
+        for _ in 0..ACTORS_PER_CALL {
             if self.keys.active() > MANY_ACTORS {
                 self.park_oldest(now);
             }
         }
     }
 
-    /// Parks the least recently used actor. If it has waiters, it counts as used now instead.
+    /// Parks the least recently used actor. An actor with waiters counts as used now instead.
     fn park_oldest(&mut self, now: Moment) {
         let Some(index) = self.keys.oldest_active() else {
             return;
@@ -130,8 +136,9 @@ impl ZoneSupervisor {
                 self.rates.of(&self.keys.name(index))
             }
         };
-        let idle = self.keys.parked_orders().into_iter().flat_map(|oldest| {
-            let by_use = self.keys.from(oldest);
+        let first_keys = self.keys.parked_orders().into_iter();
+        let idle = first_keys.flat_map(|first| {
+            let by_use = self.keys.from(first);
             by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
         });
         let counted = self.counted_at(now);
@@ -140,9 +147,9 @@ impl ZoneSupervisor {
             account.is_some_and(|account| account.drained_at(rate_of(*index)) <= counted)
         });
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
-        // From the back: the last key moves into each entry that becomes free.
-        drained.sort_unstable_by(|one, other| other.cmp(one));
-        for index in &drained {
+        // From the back, because the last key moves into each entry that becomes free.
+        drained.sort_unstable();
+        for index in drained.iter().rev() {
             self.remove(*index);
         }
         self.shard.metrics.evicted_idle.add(drained.len() as u64);
@@ -182,7 +189,7 @@ impl ZoneSupervisor {
     /// Returns whether no key has waiters, requests in flight or pending messages.
     fn is_quiet(&self) -> bool {
         let mut active = self.keys.each_active();
-        self.asked == 0 && active.all(|active| active.snapshot.is_quiet())
+        self.joins_at_store == 0 && active.all(|active| active.snapshot.is_quiet())
     }
 
     /// Ends all actors and forgets all keys.
@@ -197,8 +204,9 @@ impl ZoneSupervisor {
     fn show_keys(&mut self) {
         let (active, parked) = (self.keys.active(), self.keys.parked());
         let metrics = &self.shard.metrics;
-        metrics.keys_active.change(self.shown.0, active);
-        metrics.keys_parked.change(self.shown.1, parked);
-        self.shown = (active, parked);
+        let (shown_active, shown_parked) = self.shown_keys;
+        metrics.keys_active.change(shown_active, active);
+        metrics.keys_parked.change(shown_parked, parked);
+        self.shown_keys = (active, parked);
     }
 }

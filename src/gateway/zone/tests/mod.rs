@@ -28,7 +28,7 @@ use limit::{Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Tic
 use proptest::prelude::*;
 
 use super::answer::Rejection;
-
+use super::steering::PublishedParameters;
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
 use super::{InFlightPermit, Join, Joining, Key, Order, Waiters, Zone, ZoneAdmission};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
@@ -55,7 +55,10 @@ impl Bench {
         let supervisor = ZoneSupervisor::new(tuning, metrics, Rc::clone(&pacer));
         let supervisor = SupervisorActor::start(supervisor);
         Self {
-            zone: Box::leak(Box::new(Zone::on_this_thread(settings.into(), supervisor))),
+            zone: Box::leak(Box::new(Zone::on_this_thread(
+                PublishedParameters::new(settings, None),
+                supervisor,
+            ))),
             pacer,
         }
     }
@@ -155,7 +158,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         max_keys: settings.max_keys,
         new_keys: Arc::default(),
         overrides: Arc::default(),
-        most_arrivals: super::arrivals::MAX_ARRIVALS,
+        max_arrivals: super::arrivals::MAX_ARRIVALS,
         sharing: None,
     };
     (settings, tuning)

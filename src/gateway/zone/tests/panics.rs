@@ -164,7 +164,8 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
             SupervisorActor::new(id, supervisor)
         });
         let supervisor = SupervisorAddress::new(id, supervisor);
-        let zone = Zone::on_this_thread(settings.into(), supervisor.clone());
+        let zone =
+            Zone::on_this_thread(PublishedParameters::new(settings, None), supervisor.clone());
         supervisor.post(|zone| zone.crash(Crash::Supervisor));
         Bench::settle().await;
         assert!(!paused.any(), "the first time it starts again at once");

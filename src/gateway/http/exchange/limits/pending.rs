@@ -103,7 +103,7 @@ impl PendingLimit {
         gateway: &Gateway,
     ) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
         let (limit, dry_run) = (self.applied(), self.join.dry_run);
-        match gateway.zone(self.zone).ask(self.join) {
+        match gateway.zone(self.zone).join_at_once(self.join) {
             Joined::ZoneAdmission(admission) => Ok(Ok((
                 LimitVerdict::granted(limit, &admission, dry_run),
                 admission,
