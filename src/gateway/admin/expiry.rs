@@ -51,7 +51,8 @@ fn end_expired(gateway: &Gateway, history: &History, now: Moment) {
         }
     }
     for origin in gateway.origins() {
-        let expired = origin.gate().and_then(|gate| gate.take_expired(now));
+        let gate = origin.gate();
+        let expired = gate.and_then(|gate| gate.end_override_if(|it| it.has_expired(now)));
         if expired.is_some() {
             let subject = subject_of_gate(&origin.settings().name);
             note(history, &subject, "override");

@@ -17,12 +17,15 @@ use crate::time::clock;
 use crate::time::pacer::{Alarm, Bell, Pacer};
 
 thread_local! {
-    /// Keyed by the gate's address in memory. An entry is removed when its `follow` task ends.
-    static HERE: RefCell<HashMap<*const OriginGate, Rc<Alarms>, RandomState>> = RefCell::default();
+    /// Alarms of this thread, by the gate's address in memory.
+    ///
+    /// An entry is removed when its `follow` task ends.
+    static ALARMS: RefCell<HashMap<*const OriginGate, Rc<ThreadAlarm>, RandomState>> =
+        RefCell::default();
 }
 
 /// Alarm of this thread for one gate.
-pub(super) struct Alarms {
+pub(super) struct ThreadAlarm {
     alarm: Alarm,
     /// Instant at which the alarm rings; `None` if it is not set.
     armed: Cell<Option<Moment>>,
@@ -30,23 +33,23 @@ pub(super) struct Alarms {
     waiting: Cell<usize>,
 }
 
-impl Alarms {
+impl ThreadAlarm {
     /// Counts a new waiter of this thread and sets the alarm. Starts the alarm on first use.
     pub(super) fn join(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> Rc<Self> {
-        let here = HERE.with_borrow_mut(|all| {
+        let alarm = ALARMS.with_borrow_mut(|all| {
             let new = || Self::start(gate);
             Rc::clone(all.entry(Arc::as_ptr(gate)).or_insert_with(new))
         });
-        here.waiting.set(here.waiting.get() + 1);
-        here.set(state, now);
-        here
+        alarm.waiting.set(alarm.waiting.get() + 1);
+        alarm.set(state, now);
+        alarm
     }
 
     /// Sets this thread's alarm, if it has one. Returns whether the alarm of any thread is set.
     pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> bool {
-        let here = HERE.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
-        if let Ok(Some(here)) = here {
-            here.set(state, now);
+        let known = ALARMS.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
+        if let Ok(Some(alarm)) = known {
+            alarm.set(state, now);
             return true;
         }
         state.alarm_at(now).is_none()
@@ -60,19 +63,14 @@ impl Alarms {
     /// Creates this thread's alarm for a gate, and the task that follows it.
     fn start(gate: &Arc<OriginGate>) -> Rc<Self> {
         let (alarm, bell) = Pacer::here().alarm();
-        let here = Rc::new(Self {
+        let alarm = Rc::new(Self {
             alarm,
             armed: Cell::new(None),
             waiting: Cell::new(0),
         });
-        let changes = gate.changes.subscribe();
-        actix_rt::spawn(follow(
-            FollowedGate(Arc::downgrade(gate)),
-            Rc::clone(&here),
-            bell,
-            changes,
-        ));
-        here
+        let (followed, changes) = (FollowedGate(Arc::downgrade(gate)), gate.changes.subscribe());
+        actix_rt::spawn(follow(followed, Rc::clone(&alarm), bell, changes));
+        alarm
     }
 
     /// Sets the alarm for the next departure, unless it already rings sooner.
@@ -110,7 +108,7 @@ impl Alarms {
 /// Rings this thread's alarm for a gate until the gate is dropped.
 async fn follow(
     gate: FollowedGate,
-    here: Rc<Alarms>,
+    alarm: Rc<ThreadAlarm>,
     mut bell: Bell,
     mut changes: watch::Receiver<()>,
 ) {
@@ -123,7 +121,7 @@ async fn follow(
         let Some(gate) = gate.0.upgrade().filter(|_| !is_over) else {
             break;
         };
-        here.ring(&gate);
+        alarm.ring(&gate);
     }
 }
 
@@ -134,9 +132,8 @@ struct FollowedGate(Weak<OriginGate>);
 
 impl Drop for FollowedGate {
     fn drop(&mut self) {
-        // The thread may be ending, and its table may be gone.
-        let removed = HERE.try_with(|all| all.borrow_mut().remove(&self.0.as_ptr()));
-        // The alarm is dropped after the table is no longer borrowed.
-        drop(removed);
+        // The thread may be ending, and its table may be gone. The alarm is dropped at the end,
+        // when the table is no longer borrowed.
+        let _removed = ALARMS.try_with(|all| all.borrow_mut().remove(&self.0.as_ptr()));
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use config::{self, BackoffMode, Trouble};
-use limit::{Answer, Backoff, GateLimits, Lowered, Moment, Sent};
+use limit::{Answer, Backoff, GateLimits, Moment, Sent};
 
 use super::learning::SharedBackoff;
 use super::permit::{OriginResult, Unreported};
@@ -26,12 +26,12 @@ pub(super) struct BackingOff {
 }
 
 impl BackingOff {
-    pub(super) fn new(settings: &config::Backoff, limits: &GateLimits, now: Moment) -> Self {
-        let (rate, most) = (limits.rate, limits.max_in_flight);
+    pub(super) fn new(settings: &config::Backoff, limits: GateLimits, now: Moment) -> Self {
+        let (rate, max_in_flight) = (limits.rate, limits.max_in_flight);
         Self {
             settings: settings.clone(),
-            backoff: Backoff::new(settings.limits(), rate, most, now),
-            limits: *limits,
+            backoff: Backoff::new(settings.limits(), rate, max_in_flight, now),
+            limits,
             shared: None,
         }
     }
@@ -42,52 +42,52 @@ impl BackingOff {
     pub(super) fn reload(
         mut self,
         settings: &config::Backoff,
-        limits: &GateLimits,
+        limits: GateLimits,
         now: Moment,
     ) -> Self {
-        let obeyed = self.settings.retry_after;
+        let had_retry_after = self.settings.retry_after;
         self.settings = settings.clone();
-        self.set_whole(limits, now);
-        if obeyed && !settings.retry_after {
+        self.set_limits(limits, now);
+        if had_retry_after && !settings.retry_after {
             self.backoff.end_pause(now);
         }
         self
     }
 
     /// Sets the limits that the back-off lowers. The lowered share of each limit stays the same.
-    pub(super) fn set_whole(&mut self, whole: &GateLimits, now: Moment) {
-        self.limits = *whole;
-        let (rate, most) = (whole.rate, whole.max_in_flight);
-        self.backoff
-            .set_limits(self.settings.limits(), rate, most, now);
+    pub(super) fn set_limits(&mut self, limits: GateLimits, now: Moment) {
+        self.limits = limits;
+        let (rate, max_in_flight) = (limits.rate, limits.max_in_flight);
+        let settings = self.settings.limits();
+        (self.backoff).set_limits(settings, rate, max_in_flight, now);
     }
 
     /// Records that a request departs. `in_flight`: number of requests at the origin.
     pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         let sent = self.backoff.sent(in_flight, now);
-        self.note_change(now);
+        self.wake_task(now);
         sent
     }
 
     /// Wakes the task that exchanges with other gateways, if its next call is now due sooner.
-    fn note_change(&mut self, now: Moment) {
+    fn wake_task(&mut self, now: Moment) {
         if let Some(shared) = &mut self.shared {
-            shared.note(&self.backoff, now);
+            shared.wake_task(&self.backoff, now);
         }
     }
 
     /// Returns the back-off and its exchange with other gateways, if it is shared.
-    pub(super) fn learning(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
+    pub(super) fn shared_parts(&mut self) -> Option<(&mut Backoff, &mut SharedBackoff)> {
         Some((&mut self.backoff, self.shared.as_mut()?))
     }
 
     /// Records that a request of `key` waits. Returns whether this ends a pause.
     ///
     /// A pause that the origin ordered for one key ends when a request of another key waits.
-    pub(super) fn waits(&mut self, key: &KeyAtGate, now: Moment) -> bool {
+    pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) -> bool {
         let key = key.hash();
-        let ends = key.is_some_and(|key| self.backoff.waits(key, now));
-        ends && self.settings.mode == BackoffMode::On
+        let ends_pause = key.is_some_and(|key| self.backoff.waits(key, now));
+        ends_pause && self.settings.mode == BackoffMode::On
     }
 
     /// Reports the result of a request, and obeys a `Retry-After` if the settings say so.
@@ -104,8 +104,8 @@ impl BackingOff {
                 status,
                 retry_after,
             }) => {
-                let trouble = on.iter().any(|it| it.has(status));
-                (trouble, retry_after, matches!(status, 429 | 503))
+                let is_trouble = on.iter().any(|it| it.has(status));
+                (is_trouble, retry_after, matches!(status, 429 | 503))
             }
             Some(OriginResult::Failed(Outcome::Timeout)) if on.contains(&Trouble::Timeout) => {
                 (true, None, false)
@@ -140,22 +140,17 @@ impl BackingOff {
             return;
         };
         metrics.backoffs.add_cuts(cuts);
-        self.note_change(now);
+        self.wake_task(now);
         if self.settings.mode == BackoffMode::On {
-            gate.set_limits(self.limits_now(self.limits), now);
+            gate.set_limits(self.lowered(self.limits), now);
             if let Some(until) = self.backoff.paused_until() {
                 gate.pause(until);
             }
         }
     }
 
-    /// Returns the limits to show, and what is lowered. Shadow mode does not enforce these limits.
-    pub(super) fn shown(&self, limits: GateLimits) -> (GateLimits, Lowered) {
-        (self.limits_now(limits), self.backoff.lowered())
-    }
-
     /// Returns whether the back-off lowers a limit or pauses the gate. False in shadow mode.
-    pub(super) fn is_lower(&self, now: Moment) -> bool {
+    pub(super) fn is_in_force(&self, now: Moment) -> bool {
         let lowered = self.backoff.lowered();
         let is_paused = lowered.paused_until.is_some_and(|until| until > now);
         let is_lower = lowered.rate.is_some() || lowered.max_in_flight.is_some() || is_paused;
@@ -174,8 +169,8 @@ impl BackingOff {
         self.backoff.may_change().then(|| now + CHECK_INTERVAL)
     }
 
-    /// Returns `limits` with the rate and the permits of the back-off.
-    fn limits_now(&self, limits: GateLimits) -> GateLimits {
+    /// Returns `limits` with the rate and the permits of the back-off. Also in shadow mode.
+    pub(super) fn lowered(&self, limits: GateLimits) -> GateLimits {
         GateLimits {
             rate: self.backoff.rate(),
             max_in_flight: self.backoff.max_in_flight(),

@@ -45,7 +45,8 @@ pub type BlockedTimes = [Duration; BlockedBy::ALL.len()];
 /// Adds up the time for which a gate is blocked by each cause.
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
-    times: BlockedTimes,
+    pub(super) times: BlockedTimes,
+    /// Present cause, and the instant since which it blocks the gate.
     since: Option<(BlockedBy, Moment)>,
 }
 
@@ -56,10 +57,6 @@ impl Blocked {
         if let Some((by, since)) = before {
             self.times[by as usize] += now.since(since);
         }
-    }
-
-    pub(super) fn times(&self) -> BlockedTimes {
-        self.times
     }
 }
 
@@ -79,6 +76,6 @@ mod tests {
         blocked.note(Some(BlockedBy::InFlight), at(8));
         blocked.note(Some(BlockedBy::Outage), at(12));
         blocked.note(None, at(14));
-        assert_eq!(blocked.times().map(|time| time.as_secs()), [3, 4, 1, 2]);
+        assert_eq!(blocked.times.map(|time| time.as_secs()), [3, 4, 1, 2]);
     }
 }

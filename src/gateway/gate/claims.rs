@@ -45,8 +45,8 @@ pub struct GateSharing {
 
 impl SharedGrid {
     /// Wakes the task if a claim is due before the task wakes by itself.
-    pub(super) fn note(&mut self, gate: &Queue, now: Moment) {
-        self.caller.note(self.claims.due(gate, now));
+    pub(super) fn wake_task(&mut self, gate: &Queue, now: Moment) {
+        self.caller.wake_for(self.claims.due(gate, now));
     }
 }
 
@@ -64,15 +64,17 @@ impl State {
         })
     }
 
-    /// Part of its slots that the gate may take: below 1 while the back-off lowers the rate.
-    fn part_of_turns(&self) -> f64 {
-        let now = self.gate.limits().rate;
-        let whole = self.whole().rate.or(now);
-        match (now, whole) {
-            (Some(now), Some(whole)) => {
-                (now.per_second() / whole.per_second()).clamp(f64::MIN_POSITIVE, 1.0)
+    /// Returns the part of its slots that the gate may take.
+    ///
+    /// Below 1 while the back-off lowers the rate.
+    fn part_of_slots(&self) -> f64 {
+        let effective = self.gate.limits().rate;
+        match effective.zip(self.unlowered_limits().rate) {
+            Some((effective, unlowered)) => {
+                let part = effective.per_second() / unlowered.per_second();
+                part.clamp(f64::MIN_POSITIVE, 1.0)
             }
-            _ => 1.0,
+            None => 1.0,
         }
     }
 }
@@ -135,46 +137,48 @@ impl Dialogue for GridLink {
         state.grid.as_mut().map(|grid| &mut grid.caller)
     }
 
-    fn key(&mut self) -> &mut StoreKey {
-        &mut self.key
-    }
-
-    fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<SlotClaim> {
+    fn next_call(gate: &OriginGate, state: &mut State, now: Moment) -> Option<SlotClaim> {
         state.back_off(&gate.metrics, now);
-        let part = state.part_of_turns();
+        let part = state.part_of_slots();
         let State { grid, gate, .. } = state;
         let grid = grid.as_mut()?;
-        if !grid.caller.begins(grid.claims.due(gate, now), now) {
+        if !grid.caller.begins_call(grid.claims.due(gate, now), now) {
             return None;
         }
         let mut demand = gate.demand(now);
         if grid.claims.sharing() != Sharing::Grid {
             demand.slots = 0;
         }
-        let waits = !demand.classes.is_empty();
-        grid.claims.sent(demand.slots, waits, now);
+        let has_waiters = !demand.classes.is_empty();
+        grid.claims.sent(demand.slots, has_waiters, now);
         let rate = grid.rate;
         Some(SlotClaim { demand, part, rate })
     }
 
-    async fn call(&mut self, claim: &SlotClaim) -> Result<GridAnswer, StoreError> {
-        self.claim(claim).await
+    async fn call(
+        &mut self,
+        key: &mut StoreKey,
+        claim: &SlotClaim,
+    ) -> Result<GridAnswer, StoreError> {
+        self.claim(key, claim).await
     }
 
-    fn replied(
-        &mut self,
+    fn use_reply(
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
+        origin: &str,
         _: SlotClaim,
         reply: Result<GridAnswer, StoreError>,
     ) -> bool {
-        let (now, origin) = (clock::now(), self.key.origin.as_str());
-        let State { grid, gate: it, .. } = &mut *state;
+        let now = clock::now();
+        let State {
+            grid, gate: queue, ..
+        } = &mut *state;
         let Some(grid) = grid else { return false };
         let (before, known) = (grid.claims.sharing(), grid.claims.gateways());
         match &reply {
-            Ok(answer) => grid.claims.answered(it, answer, now),
-            Err(_) => grid.claims.failed(it, now),
+            Ok(answer) => grid.claims.answered(queue, answer, now),
+            Err(_) => grid.claims.failed(queue, now),
         }
         let (after, own) = (grid.claims.sharing(), grid.rate.0);
         let is_alone = after != Sharing::Grid;
@@ -194,7 +198,7 @@ impl Dialogue for GridLink {
         is_alone && reply.is_err()
     }
 
-    fn found(state: &mut State) {
+    fn store_is_back(state: &mut State) {
         if let Some(grid) = &mut state.grid {
             grid.claims.found(clock::now());
         }
@@ -209,17 +213,15 @@ fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreError) 
     } else {
         "the store does not answer"
     };
-    if is_known {
-        tracing::warn!(
-            origin,
-            error = why.to_string(),
-            "{what}: this gateway goes on alone with 1/{parts} of the rate; {remedy}"
-        );
+    let (unknown, set_gateways) = if is_known {
+        ("", String::new())
     } else {
-        tracing::warn!(
-            origin,
-            error = why.to_string(),
-            "{what}, and the number of gateways is unknown: this gateway goes on alone with 1/{parts} of the rate; set gateways in [origins.{origin}]; {remedy}"
-        );
-    }
+        let unknown = ", and the number of gateways is unknown";
+        (unknown, format!("set gateways in [origins.{origin}]; "))
+    };
+    tracing::warn!(
+        origin,
+        error = why.to_string(),
+        "{what}{unknown}: this gateway goes on alone with 1/{parts} of the rate; {set_gateways}{remedy}"
+    );
 }

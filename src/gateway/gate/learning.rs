@@ -9,7 +9,7 @@ use limit::{Backoff, BackoffExchange, LearnedQuery, LearnedReply, Moment};
 use super::store_key::{StoreKey, new_gateway};
 use super::store_task::{Caller, Dialogue, Shared, StoreTask};
 use super::{OriginGate, State};
-use crate::store::{BACKOFF_FORM, BackoffCall};
+use crate::store::BackoffCall;
 use crate::time::clock;
 use crate::zone::{StoreError, StoreHealth};
 
@@ -21,8 +21,8 @@ pub(super) struct SharedBackoff {
 
 impl SharedBackoff {
     /// Wakes the task if a call is due before the task wakes by itself.
-    pub(super) fn note(&mut self, backoff: &Backoff, now: Moment) {
-        self.caller.note(self.exchange.due(backoff, now));
+    pub(super) fn wake_task(&mut self, backoff: &Backoff, now: Moment) {
+        self.caller.wake_for(self.exchange.due(backoff, now));
     }
 
     /// Counts the cost of an answer from the origin.
@@ -52,31 +52,20 @@ impl OriginGate {
         if known.is_some_and(|shared| shared.caller.calls(store)) {
             return None;
         }
-        let author = new_gateway(&origin.name);
+        let gateway = new_gateway(&origin.name);
         let caller = Caller::new(store);
-        let task = StoreTask::new(self, origin, Shared::Backoff, author, &caller);
-        backing_off.backoff.share_as(Some(author));
+        let task = StoreTask::new(self, origin, Shared::Backoff, gateway, &caller);
+        backing_off.backoff.share_as(Some(gateway));
         backing_off.shared = Some(SharedBackoff {
-            exchange: BackoffExchange::new(author),
+            exchange: BackoffExchange::new(gateway),
             caller,
         });
         Some(task)
     }
 }
 
-/// Connection of one gate to the shared back-off in the store, from one worker.
-pub(super) struct LearningLink {
-    key: StoreKey,
-}
-
-impl LearningLink {
-    /// Creates it on the thread of the task. Does not connect yet.
-    pub(super) fn new(task: &StoreTask) -> Self {
-        Self {
-            key: task.key("backoff", BACKOFF_FORM),
-        }
-    }
-}
+/// Exchange of the back-off with the store.
+pub(super) struct LearningLink;
 
 impl Dialogue for LearningLink {
     type Call = LearnedQuery;
@@ -87,41 +76,40 @@ impl Dialogue for LearningLink {
         shared.map(|shared| &mut shared.caller)
     }
 
-    fn key(&mut self) -> &mut StoreKey {
-        &mut self.key
-    }
-
-    fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<LearnedQuery> {
+    fn next_call(gate: &OriginGate, state: &mut State, now: Moment) -> Option<LearnedQuery> {
         state.back_off(&gate.metrics, now);
-        let (backoff, shared) = state.backing_off.as_mut()?.learning()?;
+        let (backoff, shared) = state.backing_off.as_mut()?.shared_parts()?;
         let due = shared.exchange.due(backoff, now);
-        (shared.caller.begins(due, now)).then(|| shared.exchange.ask(backoff, now))
+        let begins = shared.caller.begins_call(due, now);
+        begins.then(|| shared.exchange.ask(backoff, now))
     }
 
-    async fn call(&mut self, ask: &LearnedQuery) -> Result<LearnedReply, StoreError> {
+    async fn call(
+        &mut self,
+        key: &mut StoreKey,
+        ask: &LearnedQuery,
+    ) -> Result<LearnedReply, StoreError> {
         let call = BackoffCall {
-            key: &self.key.name,
+            key: &key.name,
             ask,
             at: None,
         };
-        let (reply, _) = self.key.link.call(&call).await;
-        let reply = self
-            .key
-            .replied(reply, "back-off: this gateway backs off alone");
-        self.key.forget_outage();
+        let (reply, _) = key.link.call(&call).await;
+        let reply = key.replied(reply, "back-off: this gateway backs off alone");
+        key.forget_outage();
         reply
     }
 
-    fn replied(
-        &mut self,
+    fn use_reply(
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
+        _: &str,
         asked: LearnedQuery,
         reply: Result<LearnedReply, StoreError>,
     ) -> bool {
         let now = clock::now();
-        let learning = state.backing_off.as_mut().and_then(|it| it.learning());
-        let Some((backoff, shared)) = learning else {
+        let backing_off = state.backing_off.as_mut();
+        let Some((backoff, shared)) = backing_off.and_then(|it| it.shared_parts()) else {
             return false;
         };
         let Ok(reply) = reply else {

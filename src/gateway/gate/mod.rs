@@ -13,6 +13,7 @@ mod blocked;
 mod claims;
 mod departed;
 mod grid_link;
+mod key;
 mod learning;
 mod observer;
 mod outage;
@@ -33,21 +34,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use limit::{
-    self, Backoff, Cost, DestinationId, Full, GatePosition, Moment, Release, Share, WaitLimits,
-};
+use limit::{self, Backoff, Cost, DestinationId, Full, GatePosition, Moment, Share, WaitLimits};
 use tokio::sync::watch;
 
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
-use alarms::Alarms;
+use alarms::ThreadAlarm;
 use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use claims::GateSharing;
-pub use departed::KeyAtGate;
 pub use departed::{DepartedRequest, ReservedPosition};
+pub use key::KeyAtGate;
 pub use outage::GateOutage;
 pub use overrides::{GateOverride, GateValues, OverrideRefusal};
 pub(crate) use permit::Load;
@@ -75,7 +74,8 @@ pub struct OriginGate {
     changes: watch::Sender<()>,
     /// Publishes the outages of the origin to the waiters. Changed only under the lock.
     outage: watch::Sender<Option<GateOutage>>,
-    onward: Option<DestinationId>,
+    /// Number of the gate, for waiters in zones.
+    destination: Option<DestinationId>,
     /// End of the lease of its permits, in nanoseconds of the clock. `NO_LEASE`: there is no lease.
     lease_end: AtomicU64,
     /// Whether an experiment follows the departing requests.
@@ -108,8 +108,8 @@ pub struct GateRejection {
 impl OriginGate {
     /// Creates the gate of an origin; `None` if the file gives it none.
     ///
-    /// `room`: permits that the origin's servers allow, if that number changes. `metrics`: counts of
-    /// earlier gates of the origin.
+    /// `room`: number of requests that the origin's servers allow; `None`: they set no limit.
+    /// `metrics`: counts of earlier gates of the origin.
     pub(crate) fn of(
         origin: &config::Origin,
         room: Option<Room>,
@@ -118,9 +118,9 @@ impl OriginGate {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
-        gate.name_keys_by(KeyAtGate::name);
+        gate.name_keys_by(KeyAtGate::cluster_hash);
         let backing_off = origin.backoff.as_ref();
-        let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
+        let backing_off = backing_off.map(|it| BackingOff::new(it, limits, clock::now()));
         Some(Arc::new(Self {
             state: Mutex::new(State {
                 gate,
@@ -142,7 +142,7 @@ impl OriginGate {
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
-            onward: saved::next_onward(),
+            destination: saved::next_destination(),
             lease_end: AtomicU64::new(NO_LEASE),
             is_observed: AtomicBool::new(false),
         }))
@@ -191,8 +191,8 @@ impl OriginGate {
         limits: impl FnOnce() -> WaitLimits,
     ) -> Option<GateRejection> {
         let mut state = self.lock();
-        if let Err(too_late) = state.check_takes(false) {
-            return Some(too_late);
+        if let Err(closed) = state.check_open(false) {
+            return Some(closed);
         }
         state.follow_room(clock::now);
         if state.gate.is_free(clock::now()) {
@@ -211,7 +211,7 @@ impl OriginGate {
     /// - `is_charged`: whether the share is charged also if the request need not wait. If not,
     ///   `share` is called only if the request has to wait.
     /// - `limits`: the longest times that the request may wait.
-    /// - `has_turn`: whether the request has waited in a zone, so that it may go on after the
+    /// - `is_admitted`: whether a zone has admitted the request, so that it may go on after the
     ///   [handover](Self::hand_over).
     /// - `waited`: time for which the request has already waited for its origin elsewhere. It
     ///   counts for its position in the queue of its key.
@@ -225,11 +225,11 @@ impl OriginGate {
         share: impl Fn() -> Share<KeyAtGate>,
         cost: Cost,
         limits: &WaitLimits,
-        has_turn: bool,
+        is_admitted: bool,
         waited: Duration,
     ) -> Result<Admission, GateRejection> {
         let charged = is_charged.then(&share);
-        if let Some(permit) = self.pass(charged.as_ref(), cost, has_turn) {
+        if let Some(permit) = self.pass(charged.as_ref(), cost, is_admitted) {
             return Ok(Admission::Passed(permit));
         }
         let share = charged.unwrap_or_else(share);
@@ -238,19 +238,17 @@ impl OriginGate {
         state.note_waiter(&share.key, now);
         let released = state.release(&self.metrics, now);
         let times = (now.before(waited), now);
-        let joined = state.join(&share, cost, limits, has_turn, times);
-        let joined = joined.map(|joined| match joined {
-            Some((position, turn)) => Err(Seat {
-                position,
-                turn,
-                alarms: Alarms::join(self, &mut state, now),
-            }),
-            None => Ok(state.left_last(now)),
+        let joined = state.join(&share, cost, limits, is_admitted, times);
+        let joined = joined.map(|waits| match waits {
+            Some((position, grant)) => Err(Seat::new(self, &mut state, position, grant, now)),
+            None => Ok(state.record_last_departure(now)),
         });
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            Ok((number, left)) => Admission::Passed(Permit::new(self, number, cost.get(), left)),
+            Ok((number, departure)) => {
+                Admission::Passed(Permit::new(self, number, cost.get(), departure))
+            }
             Err(seat) => Admission::Waiting(Waiting::new(self, share, seat, now, None)),
         })
     }
@@ -260,12 +258,10 @@ impl OriginGate {
         self: &Arc<Self>,
         charged: Option<&Share<KeyAtGate>>,
         cost: Cost,
-        has_turn: bool,
+        is_admitted: bool,
     ) -> Option<Permit> {
         let mut state = self.lock();
-        if state.takes_no_more(has_turn) {
-            return None;
-        }
+        state.check_open(is_admitted).ok()?;
         let now = clock::now();
         state.follow_room(|| now);
         let passes = match charged {
@@ -273,9 +269,9 @@ impl OriginGate {
             None => state.gate.pass(cost, now),
         };
         state.note_permits(now);
-        let (number, left) = passes.then(|| state.left_last(now))?;
+        let (number, departure) = passes.then(|| state.record_last_departure(now))?;
         drop(state);
-        Some(Permit::new(self, number, cost.get(), left))
+        Some(Permit::new(self, number, cost.get(), departure))
     }
 
     /// Returns how long a new request of this share would wait from now on.
@@ -289,10 +285,10 @@ impl OriginGate {
     /// Removes a waiter whose slot has not come.
     fn leave(self: &Arc<Self>, position: &GatePosition) {
         let mut state = self.lock();
-        let left = state.gate.leave(position);
+        let waiter = state.gate.leave(position);
         state.note_blocked(clock::now());
         drop(state);
-        drop(left);
+        drop(waiter);
     }
 
     /// Calls `notify` with the back-off, if the gate has one.
@@ -353,7 +349,7 @@ impl OriginGate {
 
     /// Sends grants. Wakes the other threads unless the alarm of some thread is set.
     fn notify(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
-        let is_set = Alarms::set_here(self, &mut state, now);
+        let is_set = ThreadAlarm::set_here(self, &mut state, now);
         drop(state);
         self.grant(released);
         if !is_set {
@@ -363,16 +359,10 @@ impl OriginGate {
 
     /// Sends grants to waiters. The permit of a disconnected waiter is given back.
     fn grant(self: &Arc<Self>, released: Released) {
-        for (release, left) in released {
-            let Release {
-                due,
-                waiter,
-                cost,
-                number,
-                ..
-            } = release;
-            let permit = Permit::new(self, number, cost, left);
-            if waiter.send(Granted { permit, due }).is_err() {
+        for (release, departure) in released {
+            let permit = Permit::new(self, release.number, release.cost, departure);
+            let due = release.due;
+            if release.waiter.send(Granted { permit, due }).is_err() {
                 self.metrics.lost_slots.add(1);
             }
         }
@@ -384,6 +374,12 @@ impl OriginGate {
 }
 
 impl GateRejection {
+    /// Rejection while the gateway stops.
+    pub(crate) const STOPPING: Self = Self {
+        reason: GateRejected::Stopping,
+        retry_after: Duration::ZERO,
+    };
+
     /// Rejection after the gateway stood still until the lease of the request's permit had ended.
     pub const LEASE_ENDED: Self = Self {
         reason: GateRejected::Timeout,

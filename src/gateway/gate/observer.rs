@@ -12,8 +12,8 @@ use foldhash::fast::RandomState;
 use limit::find::{AnswerEvent, Waited};
 use limit::{GateLimits, Moment, OriginTime};
 
+use super::OriginGate;
 use super::blocked::{BlockedBy, BlockedTimes};
-use super::{OriginGate, State};
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
@@ -21,7 +21,7 @@ use crate::time::clock;
 const MAX_EVENTS: usize = 100_000;
 /// Upper bound of the requests followed at once. Further requests are not followed.
 const MAX_FOLLOWED: usize = 100_000;
-/// Part of the time from which requests count as always waiting. Below 1, as wake-ups may be late.
+/// Part of the time from which requests count as always waiting. Below 1: wake-ups may be late.
 const ALL_THE_TIME: f64 = 0.98;
 
 /// Records what happens to the requests that leave a gate.
@@ -96,35 +96,36 @@ impl Observer {
     /// Records whether the client still has to send a part of the request (`awaits`).
     ///
     /// When the client has sent everything, the request counts as departing now.
-    fn await_client(&mut self, number: u64, awaits: bool, now: Moment) {
-        let Some(it) = self.followed.get_mut(&number) else {
+    pub(super) fn await_client(&mut self, number: u64, awaits: bool, now: Moment) {
+        let Some(request) = self.followed.get_mut(&number) else {
             return;
         };
-        if it.status.is_some() || it.awaits_client == awaits {
+        if request.status.is_some() || request.awaits_client == awaits {
             return;
         }
-        it.awaits_client = awaits;
+        request.awaits_client = awaits;
         if awaits {
             self.awaiting += 1;
         } else {
-            it.sent = now;
+            request.sent = now;
             self.awaiting -= 1;
         }
     }
 
     /// Records that the head of a response has arrived.
-    fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
+    pub(super) fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
-        let Some(it) = self.followed.get_mut(&number) else {
+        let Some(request) = self.followed.get_mut(&number) else {
             return;
         };
-        it.status = Some(status);
-        let (sent, took) = (it.sent, time.since(it.sent, now));
+        request.status = Some(status);
+        let sent = request.sent;
+        let took = time.since(sent, now);
         self.note(sent, AnswerEvent::Head { took, status });
     }
 
     /// Records that a request has left the origin.
-    fn ended(&mut self, number: u64, end: RequestEnd, time: OriginTime, now: Moment) {
+    pub(super) fn ended(&mut self, number: u64, end: RequestEnd, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
         let Some(FollowedRequest { sent, status, .. }) = self.followed.remove(&number) else {
             return;
@@ -159,42 +160,13 @@ fn waited(times: &BlockedTimes) -> Waited {
     }
 }
 
-impl State {
-    /// Returns the observation since the previous reading, and starts the next one.
-    fn observed(&mut self, waits: Counts, now: Moment) -> Option<Observation> {
-        self.note_blocked(now);
-        let waited = waited(&self.blocked.times());
-        let (departures, in_flight) = (self.gate.departures(), self.gate.in_flight());
-        let file = self.file;
-        let is_backed_off = self.backing_off.as_ref().is_some_and(|it| it.is_lower(now));
-        let observer = self.observer.as_mut()?;
-        let departures = departures.saturating_sub(observer.awaiting);
-        let (since, before) = mem::replace(&mut observer.read, (now, waited));
-        let waited = waited.since(before);
-        let lately = waits.since(&observer.waits);
-        observer.waits = waits;
-        let elapsed = now.since(since);
-        let most_in_flight = mem::replace(&mut observer.most_in_flight, in_flight);
-        Some(Observation {
-            events: mem::take(&mut observer.events),
-            departures,
-            has_waited: waited.sum() >= elapsed.mul_f64(ALL_THE_TIME),
-            waited,
-            file,
-            wait: lately.quantile(0.5),
-            most_in_flight: most_in_flight.max(in_flight),
-            is_backed_off,
-        })
-    }
-}
-
 impl OriginGate {
     /// Observes the requests that leave from now on. Requests already at the origin are ignored.
     pub(crate) fn begin_observing(&self) {
         let now = clock::now();
         let mut state = self.lock();
         state.note_blocked(now);
-        let waited = waited(&state.blocked.times());
+        let waited = waited(&state.blocked.times);
         state.observer = Some(Box::new(Observer {
             read: (now, waited),
             waits: self.metrics.waits.counts(),
@@ -215,7 +187,26 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         state.back_off(&self.metrics, now);
-        state.observed(waits, now)
+        state.note_blocked(now);
+        let waited = waited(&state.blocked.times);
+        let in_flight = state.gate.in_flight();
+        let (departures, file) = (state.gate.departures(), state.file);
+        let is_backed_off = state.is_backed_off(now);
+        let observer = state.observer.as_mut()?;
+        let (read_at, waited_before) = mem::replace(&mut observer.read, (now, waited));
+        let waited = waited.since(waited_before);
+        let waits_before = mem::replace(&mut observer.waits, waits);
+        let most_in_flight = mem::replace(&mut observer.most_in_flight, in_flight);
+        Some(Observation {
+            events: mem::take(&mut observer.events),
+            departures: departures.saturating_sub(observer.awaiting),
+            has_waited: waited.sum() >= now.since(read_at).mul_f64(ALL_THE_TIME),
+            waited,
+            file,
+            wait: observer.waits.since(&waits_before).quantile(0.5),
+            most_in_flight: most_in_flight.max(in_flight),
+            is_backed_off,
+        })
     }
 
     /// Returns whether an experiment observes the gate. Each request at the origin reads this.
@@ -223,27 +214,11 @@ impl OriginGate {
         self.is_observed.load(Ordering::Relaxed)
     }
 
-    /// Records whether the client still has to send a part of the request.
+    /// Calls `note` with the observer, if an experiment observes the gate.
     #[cold]
-    pub(super) fn observe_client(&self, number: u64, awaits: bool) {
+    pub(super) fn observe(&self, note: impl FnOnce(&mut Observer, Moment)) {
         if let Some(observer) = &mut self.lock().observer {
-            observer.await_client(number, awaits, clock::now());
-        }
-    }
-
-    /// Records that the head of a response has arrived.
-    #[cold]
-    pub(super) fn observe_head(&self, number: u64, status: u16, time: OriginTime) {
-        if let Some(observer) = &mut self.lock().observer {
-            observer.answered(number, status, time, clock::now());
-        }
-    }
-
-    /// Records that a request has left the origin.
-    #[cold]
-    pub(super) fn observe_end(&self, number: u64, end: RequestEnd, time: OriginTime) {
-        if let Some(observer) = &mut self.lock().observer {
-            observer.ended(number, end, time, clock::now());
+            note(observer, clock::now());
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use limit::Moment;
 use tokio::sync::oneshot;
 
-use super::alarms::Alarms;
 use super::permit::Permit;
 use super::state::State;
 use super::waiting::Seat;
@@ -52,11 +51,10 @@ impl OriginGate {
         state.note_blocked(now);
         let number = state.outages;
         let error = Arc::new(error);
-        let outage = GateOutage {
+        self.outage.send_replace(Some(GateOutage {
             since: now,
             error: Arc::clone(&error),
-        };
-        self.outage.send_replace(Some(outage));
+        }));
         drop(state);
         self.events.outage_began(origin, &*error, now);
         Ok(Some(number))
@@ -94,13 +92,13 @@ impl OriginGate {
         let since = self.outage.borrow().as_ref().map_or(now, |it| it.since);
         let waiting = state.gate.depth();
         state.gate.end_outage(now);
-        self.show_outage(&state);
+        self.publish_outage_end(&state);
         self.advance(state, now);
         Some((now.since(since), waiting))
     }
 
-    /// Publishes the end of an outage to the waiters.
-    pub(super) fn show_outage(&self, state: &State) {
+    /// Publishes to the waiters that the outage is over, if it is.
+    pub(super) fn publish_outage_end(&self, state: &State) {
         if !state.gate.is_out() {
             self.outage
                 .send_if_modified(|outage| outage.take().is_some());
@@ -132,17 +130,13 @@ impl OriginGate {
             state.report(unreported, now);
         }
         let released = state.release(&self.metrics, now);
-        let (sender, turn) = oneshot::channel();
+        let (sender, grant) = oneshot::channel();
         let position = (state.gate).put_back(permit.number, key, permit.cost, now, sender);
         permit.is_given_back = true;
         state.note_blocked(now);
-        let alarms = Alarms::join(self, &mut state, now);
+        let seat = Seat::new(self, &mut state, position, grant, now);
         drop(state);
         self.grant(released);
-        Ok(Seat {
-            position,
-            turn,
-            alarms,
-        })
+        Ok(seat)
     }
 }

@@ -76,8 +76,8 @@ impl GateValues {
         OverrideRefusal::check(origin, self.rate.is_some(), self.max_in_flight.is_some())
     }
 
-    /// Returns the limits of `file` with the overridden values in place.
-    pub(super) fn over(&self, file: GateLimits) -> GateLimits {
+    /// Returns the limits of `file`, with the overridden values instead of those of the file.
+    pub(super) fn applied_to(&self, file: GateLimits) -> GateLimits {
         let permits = self.max_in_flight.map(NonZeroUsize::get);
         GateLimits {
             rate: self.rate.or(file.rate),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limit::{Cost, Moment, OriginTime, Sent, Share};
+use limit::{Backoff, Cost, Moment, OriginTime, Sent, Share};
 
 use super::departed::DepartedRequest;
 use super::observer::RequestEnd;
@@ -77,7 +77,7 @@ impl Permit {
         gate: &Arc<OriginGate>,
         number: u64,
         cost: u32,
-        left: DepartureRecord,
+        departure: DepartureRecord,
     ) -> Self {
         Self {
             gate: Arc::clone(gate),
@@ -85,8 +85,8 @@ impl Permit {
             cost,
             is_given_back: false,
             is_whole: Cell::new(false),
-            was_quiet: left.is_quiet,
-            sent: Cell::new(left.sent),
+            was_quiet: departure.is_quiet,
+            sent: Cell::new(departure.sent),
             time: Cell::new(OriginTime::NEW),
             failure: Cell::new(None),
         }
@@ -94,7 +94,11 @@ impl Permit {
 
     /// Returns the departure of the request, from which another request can take over.
     pub fn departed(&self) -> DepartedRequest {
-        DepartedRequest::new(&self.gate, self.number, self.cost)
+        DepartedRequest {
+            gate: Arc::clone(&self.gate),
+            number: self.number,
+            cost: self.cost,
+        }
     }
 
     /// Returns whether the request may still be sent.
@@ -123,7 +127,7 @@ impl Permit {
     ) {
         self.failure.set(None);
         if self.gate.is_observed() {
-            self.gate.observe_head(self.number, status, self.time.get());
+            (self.gate).observe(|it, now| it.answered(self.number, status, self.time.get(), now));
         }
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after().unwrap_or_else(|_invalid| {
@@ -141,16 +145,16 @@ impl Permit {
     /// Records how much of the time at the origin was the client's so far.
     pub(crate) fn note_time(&self, time: OriginTime) {
         let before = self.time.replace(time);
-        if before.is_stopped() == time.is_stopped() {
+        let awaits = time.is_stopped();
+        if before.is_stopped() == awaits {
             return;
         }
         if self.gate.is_observed() {
-            self.gate.observe_client(self.number, time.is_stopped());
+            (self.gate).observe(|it, now| it.await_client(self.number, awaits, now));
         }
         if let Some(mut sent) = self.sent.take() {
-            let awaits = time.is_stopped();
-            (self.gate)
-                .with_backoff(|backoff| backoff.await_client(&mut sent, awaits, clock::now()));
+            let await_client = |it: &mut Backoff| it.await_client(&mut sent, awaits, clock::now());
+            self.gate.with_backoff(await_client);
             self.sent.set(Some(sent));
         }
     }
@@ -193,23 +197,15 @@ impl Permit {
     ) -> Result<Waiting, GateRejection> {
         let gate = Arc::clone(&self.gate);
         let seat = gate.put_back(&mut self, key.clone())?;
-        let held_since = Some(held_since);
-        Ok(Waiting::new(
-            &gate,
-            Share::of(key),
-            seat,
-            clock::now(),
-            held_since,
-        ))
+        let (share, held_since) = (Share::of(key), Some(held_since));
+        Ok(Waiting::new(&gate, share, seat, clock::now(), held_since))
     }
 
     /// Returns how the request ended. Called when this is dropped.
     fn end(&self) -> RequestEnd {
-        let failure = self.failure.take();
-        self.failure.set(failure);
         if self.is_whole.get() {
             RequestEnd::Whole
-        } else if failure.is_some() {
+        } else if self.failure.get().is_some() {
             RequestEnd::Failed
         } else {
             RequestEnd::Abandoned
@@ -222,6 +218,7 @@ impl Permit {
         Some(self.unreported(self.sent.take()?, result))
     }
 
+    /// Returns this result of the request, for the back-off.
     fn unreported(&self, sent: Sent, result: Option<OriginResult>) -> Unreported {
         Unreported {
             sent,
@@ -236,8 +233,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if !self.is_given_back {
             if self.gate.is_observed() {
-                self.gate
-                    .observe_end(self.number, self.end(), self.time.get());
+                let (end, time) = (self.end(), self.time.get());
+                (self.gate).observe(|it, now| it.ended(self.number, end, time, now));
             }
             self.gate.give_back(self.take_unreported());
         }

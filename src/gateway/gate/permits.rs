@@ -72,7 +72,7 @@ fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
 
 impl SharedPermits {
     /// Limits the requests at the origin to the number of permits held now.
-    pub(super) fn bind(&self, gate: &mut Queue, now: Moment) {
+    pub(super) fn limit_to_held(&self, gate: &mut Queue, now: Moment) {
         gate.set_lent(Some(self.pool_client.lent(now)), now);
     }
 
@@ -94,9 +94,9 @@ impl SharedPermits {
     }
 
     /// Wakes the task if a call is due before the task wakes by itself.
-    pub(super) fn note(&mut self, gate: &Queue, now: Moment) {
-        self.caller
-            .note(self.pool_client.due(self.needs_of(gate, now)));
+    pub(super) fn wake_task(&mut self, gate: &Queue, now: Moment) {
+        let needs = self.needs_of(gate, now);
+        self.caller.wake_for(self.pool_client.due(needs));
     }
 
     /// Returns the end of the lease in nanoseconds; [`NO_LEASE`] without one.
@@ -129,7 +129,7 @@ impl State {
     /// Limits the requests at the origin to the permits held now, if permits are shared.
     pub(super) fn follow_permits(&mut self, now: Moment) {
         if let Some(permits) = &self.permits {
-            permits.bind(&mut self.gate, now);
+            permits.limit_to_held(&mut self.gate, now);
         }
     }
 
@@ -137,7 +137,7 @@ impl State {
     pub(super) fn leave_pool(&mut self, now: Moment) {
         if let Some(permits) = &mut self.permits {
             permits.pool_client.leave();
-            permits.note(&self.gate, now);
+            permits.wake_task(&self.gate, now);
         }
     }
 
@@ -218,14 +218,14 @@ impl OriginGate {
 
     /// Gives all free permits back to the pool, and waits until the pool knows.
     pub(crate) async fn give_back_permits(&self) {
-        const LOOKS: Duration = Duration::from_millis(5);
-        while self.still_leaves() {
-            tokio::time::sleep(LOOKS).await;
+        const CHECK_INTERVAL: Duration = Duration::from_millis(5);
+        while self.still_gives_back() {
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
     /// Gives all free permits back to the pool. Returns whether the pool does not know yet.
-    fn still_leaves(&self) -> bool {
+    fn still_gives_back(&self) -> bool {
         let mut state = self.lock();
         let needs = state.permit_needs(clock::now());
         let Some(permits) = &mut state.permits else {
@@ -245,7 +245,7 @@ impl OriginGate {
     }
 
     /// Returns the number of requests at the origin if permits are no longer shared, else `None`.
-    pub(super) fn left_in_use(&self) -> Option<usize> {
+    pub(super) fn in_use_after_sharing(&self) -> Option<usize> {
         let state = self.lock();
         (state.permits.is_none()).then(|| state.gate.in_flight())
     }
@@ -259,47 +259,45 @@ impl Dialogue for PermitsLink {
         state.permits.as_mut().map(|permits| &mut permits.caller)
     }
 
-    fn key(&mut self) -> &mut StoreKey {
-        &mut self.key
-    }
-
-    fn next(_: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call> {
+    fn next_call(_: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call> {
         let needs = state.permit_needs(now);
         let permits = state.permits.as_mut()?;
-        if !permits.caller.begins(permits.pool_client.due(needs), now) {
+        if !(permits.caller).begins_call(permits.pool_client.due(needs), now) {
             return None;
         }
         let call = permits.pool_client.call(needs, now);
-        // Permits in the call that go back to the pool must not be used from now on.
-        permits.bind(&mut state.gate, now);
+        // Permits that the call gives back to the pool must not be used from now on.
+        permits.limit_to_held(&mut state.gate, now);
         Some((call, permits.terms))
     }
 
-    async fn call(&mut self, (call, terms): &Self::Call) -> Result<PoolReply, StoreError> {
-        self.report(call, *terms).await
+    async fn call(
+        &mut self,
+        key: &mut StoreKey,
+        (call, terms): &Self::Call,
+    ) -> Result<PoolReply, StoreError> {
+        self.report(key, call, *terms).await
     }
 
-    fn replied(
-        &mut self,
+    fn use_reply(
         gate: &Arc<OriginGate>,
         mut state: MutexGuard<'_, State>,
+        origin: &str,
         _: Self::Call,
         reply: Result<PoolReply, StoreError>,
     ) -> bool {
-        let (now, origin) = (clock::now(), self.key.origin.as_str());
+        let now = clock::now();
         let needs = state.permit_needs(now);
         let Some(permits) = &mut state.permits else {
             return false;
         };
-        let was_out = permits.pool_client.is_out();
+        let pool_client = &mut permits.pool_client;
+        let was_out = pool_client.is_out();
         match &reply {
-            Ok(reply) => permits.pool_client.answered(reply, needs, now),
-            Err(_) => permits.pool_client.failed(),
+            Ok(reply) => pool_client.answered(reply, needs, now),
+            Err(_) => pool_client.failed(),
         }
-        let (is_out, permit_source) = (
-            permits.pool_client.is_out(),
-            permits.pool_client.permit_source(),
-        );
+        let (is_out, permit_source) = (pool_client.is_out(), pool_client.permit_source());
         let most = permits.terms.limits.permits;
         gate.lease_end.store(permits.lease_end(), Ordering::Relaxed);
         state.follow_permits(now);
@@ -321,16 +319,13 @@ fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &St
     } else {
         "the store does not answer"
     };
-    match permit_source {
-        PermitSource::Alone(part) => tracing::warn!(
-            origin,
-            error = why.to_string(),
-            "{what}, and the lease of the permits has ended: this gateway goes on alone with {part} of {most} permits; {remedy}"
-        ),
-        PermitSource::Pool => tracing::warn!(
-            origin,
-            error = why.to_string(),
-            "{what}, and the lease of the permits has ended: this gateway starts no requests; {remedy}"
-        ),
-    }
+    let does = match permit_source {
+        PermitSource::Alone(part) => format!("goes on alone with {part} of {most} permits"),
+        PermitSource::Pool => "starts no requests".to_owned(),
+    };
+    tracing::warn!(
+        origin,
+        error = why.to_string(),
+        "{what}, and the lease of the permits has ended: this gateway {does}; {remedy}"
+    );
 }

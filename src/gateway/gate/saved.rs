@@ -20,10 +20,10 @@ pub struct SavedOriginGate {
     pub backoff: Option<SavedBackoff>,
 }
 
-/// Returns the next number by which waiters in a zone name the gate that they go on to.
+/// Returns a new number of a gate; `None` if this process has had too many gates.
 ///
-/// Returns `None` if this process has had too many gates.
-pub(super) fn next_onward() -> Option<DestinationId> {
+/// A waiter in a zone has the number of the gate to which it goes on.
+pub(super) fn next_destination() -> Option<DestinationId> {
     static LAST: AtomicU16 = AtomicU16::new(0);
     let next = |last: u16| last.checked_add(1);
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -31,9 +31,9 @@ pub(super) fn next_onward() -> Option<DestinationId> {
 }
 
 impl OriginGate {
-    /// Returns the number by which waiters in a zone name this gate.
-    pub fn onward(&self) -> Option<DestinationId> {
-        self.onward
+    /// Returns the number of this gate, for waiters in zones.
+    pub fn destination(&self) -> Option<DestinationId> {
+        self.destination
     }
 
     /// Stops accepting requests, except ones that have waited in a zone. Waiters here still depart.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use limit::{Class, GateLimits, Moment, Rate};
+use limit::{GateLimits, Moment, Rate};
 
 use super::backing_off::BackingOff;
 use super::overrides::GateOverride;
@@ -12,71 +12,58 @@ use crate::time::clock;
 
 impl State {
     /// Takes over new settings of the file.
-    fn reload(
-        &mut self,
-        backoff: Option<&config::Backoff>,
-        limits: GateLimits,
-        classes: &[Class],
-        keeps_outage: bool,
-        now: Moment,
-    ) {
+    fn reload(&mut self, origin: &config::Origin, keeps_outage: bool, now: Moment) {
         if !keeps_outage {
             self.version += 1;
             self.gate.end_outage(now);
         }
-        self.gate.set_classes(classes);
+        self.gate.set_classes(&origin.classes);
+        self.file = origin.gate().unwrap_or(GateLimits::NONE);
+        let limits = self.unlowered_limits();
         let known = self.backing_off.take();
-        self.file = limits;
-        let whole = self.whole();
-        self.backing_off = backoff.map(|backoff| match known {
-            Some(known) => known.reload(backoff, &whole, now),
-            None => BackingOff::new(backoff, &whole, now),
+        self.backing_off = origin.backoff.as_ref().map(|backoff| match known {
+            Some(known) => known.reload(backoff, limits, now),
+            None => BackingOff::new(backoff, limits, now),
         });
-        self.apply_whole(now);
+        self.apply_unlowered(now);
     }
 
     /// Returns the limits while the back-off lowers nothing: the file's values and the override.
-    pub(super) fn whole(&self) -> GateLimits {
+    pub(super) fn unlowered_limits(&self) -> GateLimits {
         let overridden = self.overridden.as_ref();
-        overridden.map_or(self.file, |it| it.values.over(self.file))
+        overridden.map_or(self.file, |it| it.values.applied_to(self.file))
     }
 
-    /// Gives the back-off the limits that apply while nothing is lowered.
-    fn back_off_from_whole(&mut self, now: Moment) {
-        let whole = self.whole();
+    /// Gives the back-off the limits that it lowers.
+    fn set_limits_of_backoff(&mut self, now: Moment) {
+        let limits = self.unlowered_limits();
         if let Some(backing_off) = &mut self.backing_off {
-            backing_off.set_whole(&whole, now);
+            backing_off.set_limits(limits, now);
         }
     }
 
-    /// Sets the gate's limits to [those](State::whole) that apply while nothing is lowered.
+    /// Gives the gate its [unlowered limits](State::unlowered_limits).
     ///
     /// The back-off lowers them when it is [applied](State::back_off) next.
-    fn apply_whole(&mut self, now: Moment) {
-        let whole = self.whole();
-        self.gate.set_limits(whole, now);
+    fn apply_unlowered(&mut self, now: Moment) {
+        self.gate.set_limits(self.unlowered_limits(), now);
         self.end_pause(now);
     }
 
     /// Ends a pause, unless an override pauses the gate.
     pub(super) fn end_pause(&mut self, now: Moment) {
         self.gate.resume(now);
-        let paused = self.overridden.as_ref().filter(|it| it.values.pause);
-        if let Some(until) = paused.map(|it| it.until) {
-            self.gate.pause(until);
+        if let Some(pause) = self.overridden.as_ref().filter(|it| it.values.pause) {
+            self.gate.pause(pause.until);
         }
     }
 
     /// Sets an override, or ends it. Returns the previous override.
-    fn set_override(
-        &mut self,
-        new: Option<GateOverride>,
-        now: Moment,
-    ) -> Option<Box<GateOverride>> {
+    fn set_override(&mut self, new: Option<GateOverride>, now: Moment) -> Option<GateOverride> {
         let before = std::mem::replace(&mut self.overridden, new.map(Box::new));
-        self.back_off_from_whole(now);
-        self.apply_whole(now);
-        before
+        self.set_limits_of_backoff(now);
+        self.apply_unlowered(now);
+        before.map(|it| *it)
     }
 
     /// Follows the effective rate of the gateways that share it. `own`: the rate in this file.
@@ -89,7 +76,7 @@ impl State {
             ..*self.gate.limits()
         };
         self.file.rate = Some(rate);
-        self.back_off_from_whole(now);
+        self.set_limits_of_backoff(now);
         self.gate.set_limits(limits, now);
         if rate == own {
             tracing::info!(origin, in_force = %rate, "all gateways that share the origin have the same rate again");
@@ -111,14 +98,12 @@ impl OriginGate {
         room: Option<Room>,
         keeps_outage: bool,
     ) {
-        let limits = origin.gate().unwrap_or(GateLimits::NONE);
-        let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
         let ended = self.change(self.lock(), |state, now| {
             let unfit = |it: &mut Box<GateOverride>| it.values.check_fits(origin).is_err();
             let ended = state.overridden.take_if(unfit);
             state.set_room(room, now);
-            state.reload(backoff, limits, classes, keeps_outage, now);
-            self.show_outage(state);
+            state.reload(origin, keeps_outage, now);
+            self.publish_outage_end(state);
             ended
         });
         if ended.is_some() {
@@ -135,11 +120,10 @@ impl OriginGate {
     /// Waiters get new times, and none is lost. Limits that the back-off has lowered stay lowered
     /// by the same factor.
     pub fn set_override(self: &Arc<Self>, new: Option<GateOverride>) -> Option<GateOverride> {
-        let before = self.change(self.lock(), |state, now| state.set_override(new, now));
-        before.map(|it| *it)
+        self.change(self.lock(), |state, now| state.set_override(new, now))
     }
 
-    /// Ends the override if `ends` says so for it, and returns it.
+    /// Ends the override if `ends` is true for it, and returns it.
     pub fn end_override_if(
         self: &Arc<Self>,
         ends: impl FnOnce(&GateOverride) -> bool,
@@ -148,8 +132,7 @@ impl OriginGate {
         if !state.overridden.as_deref().is_some_and(ends) {
             return None;
         }
-        let before = self.change(state, |state, now| state.set_override(None, now));
-        before.map(|it| *it)
+        self.change(state, |state, now| state.set_override(None, now))
     }
 
     /// Changes the limits under the lock, grants the slots that have come, and wakes the waiters.
@@ -173,13 +156,14 @@ impl OriginGate {
     /// Returns whether the override was extended. An override without an owner is not.
     pub fn renew(&self, new: &GateOverride) -> bool {
         let mut state = self.lock();
-        let it = state.overridden.as_mut();
-        let it = it.filter(|it| it.owner.is_some() && it.owner == new.owner);
-        let Some(it) = it.filter(|it| it.values == new.values) else {
+        let is_same = |it: &GateOverride| {
+            it.owner.is_some() && it.owner == new.owner && it.values == new.values
+        };
+        let Some(known) = state.overridden.as_mut().filter(|it| is_same(it)) else {
             return false;
         };
-        it.until = new.until;
-        if it.values.pause {
+        known.until = new.until;
+        if known.values.pause {
             state.gate.pause(new.until);
         }
         true
@@ -188,11 +172,6 @@ impl OriginGate {
     /// Returns the override in force; `None` if there is none.
     pub fn overridden(&self) -> Option<GateOverride> {
         self.lock().overridden.as_deref().cloned()
-    }
-
-    /// Ends an expired override, and returns it.
-    pub fn take_expired(self: &Arc<Self>, now: Moment) -> Option<GateOverride> {
-        self.end_override_if(|it| it.has_expired(now))
     }
 }
 
@@ -282,8 +261,9 @@ mod tests {
         assert!(gate.renew(&later));
         assert_eq!(gate.overridden(), Some(later.clone()));
         assert_eq!(gate.lock().gate.opens(), later.until);
-        assert_eq!(gate.take_expired(first.until), None);
-        assert!(gate.take_expired(later.until).is_some());
+        let take_expired = |now: Moment| gate.end_override_if(|it| it.has_expired(now));
+        assert_eq!(take_expired(first.until), None);
+        assert!(take_expired(later.until).is_some());
         assert!(gate.lock().gate.opens() <= clock::now());
     }
 }

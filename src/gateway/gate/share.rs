@@ -36,7 +36,7 @@ impl OriginGate {
         }
     }
 
-    /// Starts sharing without starting the tasks. Returns the tasks to start.
+    /// Begins to share. Returns the tasks, which the caller must start.
     pub(crate) fn begin_sharing(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -53,15 +53,14 @@ impl OriginGate {
 impl StoreTask {
     /// Calls the store until the gate is dropped, or another task calls it for the gate.
     pub(crate) async fn run(self) {
+        let mut key = self.key();
         match self.shared {
-            Shared::Slots => {
-                self.converse(&mut GridLink::new(&self)).await;
-            }
-            Shared::Backoff => self.converse(&mut LearningLink::new(&self)).await,
+            Shared::Slots => self.converse(&mut GridLink::new(&key), &mut key).await,
+            Shared::Backoff => self.converse(&mut LearningLink, &mut key).await,
             Shared::Permits => {
-                let mut link = PermitsLink::new(&self);
-                self.converse(&mut link).await;
-                link.end(self.gate.upgrade()).await;
+                let mut link = PermitsLink::default();
+                self.converse(&mut link, &mut key).await;
+                link.end(&mut key, self.gate.upgrade()).await;
             }
         }
     }

@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 use limit::{
-    self, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Share, WaitLimits,
-    WaitRejection,
+    self, Cost, GateLimits, GatePosition, Moment, Release, Share, WaitLimits, WaitRejection,
 };
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
@@ -44,7 +43,7 @@ pub(super) struct State {
     pub(super) grid: Option<SharedGrid>,
     /// Shared permits; `None`: the permits are not shared with other gateways.
     pub(super) permits: Option<Box<SharedPermits>>,
-    /// Limits while nothing is lowered or overridden.
+    /// Limits of the file, with the effective rate of the gateways that share it.
     pub(super) file: GateLimits,
     /// Override in force.
     pub(super) overridden: Option<Box<GateOverride>>,
@@ -77,15 +76,15 @@ impl State {
         self.follow_room(|| now);
         let mut released = Released::new();
         while let Some(release) = self.gate.take(now + EARLY_RELEASE) {
-            let left = self.left(release.number, now);
-            released.push((release, left));
+            let departure = self.record_departure(release.number, now);
+            released.push((release, departure));
         }
         self.note_blocked(now);
         released
     }
 
     /// Records that a request departs. `number`: number of its departure.
-    pub(super) fn left(&mut self, number: u64, now: Moment) -> DepartureRecord {
+    pub(super) fn record_departure(&mut self, number: u64, now: Moment) -> DepartureRecord {
         let in_flight = self.gate.in_flight();
         if let Some(observer) = &mut self.observer {
             observer.sent(number, in_flight, now);
@@ -98,18 +97,23 @@ impl State {
     }
 
     /// Returns the load of the origin.
-    pub fn load(&self, now: Moment) -> Load {
-        let backing_off = self.backing_off.as_ref();
+    pub(super) fn load(&self, now: Moment) -> Load {
         Load {
             is_quiet: self.gate.is_quiet(),
-            is_lowered: backing_off.is_some_and(|it| it.is_lower(now)),
+            is_lowered: self.is_backed_off(now),
         }
     }
 
-    /// Records the departure of the request that left the gate last. Also returns its number.
-    pub(super) fn left_last(&mut self, now: Moment) -> (u64, DepartureRecord) {
+    /// Returns whether the back-off lowers a limit or pauses the gate.
+    pub(super) fn is_backed_off(&self, now: Moment) -> bool {
+        let backing_off = self.backing_off.as_ref();
+        backing_off.is_some_and(|it| it.is_in_force(now))
+    }
+
+    /// Records the last departure from the gate. Also returns its number.
+    pub(super) fn record_last_departure(&mut self, now: Moment) -> (u64, DepartureRecord) {
         let number = self.gate.departures();
-        (number, self.left(number, now))
+        (number, self.record_departure(number, now))
     }
 
     /// Reports the result of a request to the back-off, if there is one.
@@ -122,7 +126,7 @@ impl State {
     /// Records that a request of this key waits. It may end a pause ordered for another key only.
     pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) {
         if let Some(backing_off) = &mut self.backing_off
-            && backing_off.waits(key, now)
+            && backing_off.note_waiter(key, now)
         {
             self.end_pause(now);
         }
@@ -151,9 +155,9 @@ impl State {
     pub(super) fn permit_ended(&mut self, now: Moment) {
         if let Some(permits) = &mut self.permits {
             if permits.ended(&self.gate, now) {
-                permits.bind(&mut self.gate, now);
+                permits.limit_to_held(&mut self.gate, now);
             }
-            permits.note(&self.gate, now);
+            permits.wake_task(&self.gate, now);
         }
     }
 
@@ -161,60 +165,66 @@ impl State {
     pub(super) fn note_permits(&mut self, now: Moment) {
         if let Some(permits) = &mut self.permits {
             permits.started(&self.gate);
-            permits.note(&self.gate, now);
+            permits.wake_task(&self.gate, now);
         }
     }
 
     /// Takes over the servers of a new version of the origin.
     pub(super) fn set_room(&mut self, room: Option<Room>, now: Moment) {
-        self.gate
-            .set_room(room.as_ref().and_then(|it| it(now)), now);
+        let permits = room.as_ref().and_then(|room| room(now));
+        self.gate.set_room(permits, now);
         self.room = room;
     }
 
-    /// Returns the limits to show, and what is lowered. Shadow mode does not enforce these limits.
-    pub(super) fn shown(&self) -> (GateLimits, Lowered) {
+    /// Returns the limits to show. In shadow mode they are lowered, but not enforced.
+    pub(super) fn limits_to_show(&self) -> GateLimits {
         let limits = *self.gate.limits();
         let backing_off = self.backing_off.as_ref();
-        backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
+        backing_off.map_or(limits, |it| it.lowered(limits))
     }
 
     /// Returns when to look again: before the next departure, or when limits may change.
     pub(super) fn alarm_at(&self, now: Moment) -> Option<Moment> {
-        let due = self.gate.due().map(|due| due.before(EARLY_ALARM));
-        let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
-        let change = changes.and_then(|it| it.next_change(now));
-        let follows = self.room.is_some() && self.gate.depth() > 0 && !self.gate.has_permit();
-        let room = follows.then(|| now + ROOM_CHANGES);
-        due.into_iter().chain(change).chain(room).min()
+        let departure = self.gate.due().map(|due| due.before(EARLY_ALARM));
+        if self.gate.depth() == 0 {
+            return departure;
+        }
+        let backing_off = self.backing_off.as_ref();
+        let backoff_change = backing_off.and_then(|it| it.next_change(now));
+        let is_full = self.room.is_some() && !self.gate.has_permit();
+        let room_change = is_full.then(|| now + ROOM_CHANGES);
+        let all = [departure, backoff_change, room_change];
+        all.into_iter().flatten().min()
     }
 
     /// Updates everything that depends on the first waiter: blocked times, claims and permits.
     pub(super) fn note_blocked(&mut self, now: Moment) {
         self.blocked.note(BlockedBy::of(&self.gate, now), now);
         if let Some(grid) = &mut self.grid {
-            grid.note(&self.gate, now);
+            grid.wake_task(&self.gate, now);
         }
         self.note_permits(now);
     }
 
     /// Lets a request pass (`None`) or wait. `since`: when it began to wait, here or elsewhere.
+    ///
+    /// `is_admitted`: whether a zone has admitted the request.
     pub(super) fn join(
         &mut self,
         share: &Share<KeyAtGate>,
         cost: Cost,
         limits: &WaitLimits,
-        has_turn: bool,
+        is_admitted: bool,
         (since, now): (Moment, Moment),
     ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
-        self.check_takes(has_turn)?;
+        self.check_open(is_admitted)?;
         self.predict(share, limits, now)?;
-        let (sender, turn) = oneshot::channel();
+        let (sender, grant) = oneshot::channel();
         let admission = self.gate.join_since(share, cost, since, now, || sender);
         self.note_blocked(now);
         match admission {
             limit::Admission::Passed => Ok(None),
-            limit::Admission::Waiting(position) => Ok(Some((position, turn))),
+            limit::Admission::Waiting(position) => Ok(Some((position, grant))),
             limit::Admission::Rejected(full) => Err(GateRejection::full(full, now)),
         }
     }
@@ -227,38 +237,32 @@ impl State {
         key: &KeyAtGate,
         now: Moment,
     ) -> Result<(), GateRejection> {
-        self.check_takes(true)?;
+        self.check_open(true)?;
         let room = self.gate.check_room_at_head(key, now);
         room.map_err(|full| GateRejection::full(full, now))
     }
 
-    /// Returns whether a request comes too late. `has_turn`: whether it has waited in a zone.
-    pub(super) fn takes_no_more(&self, has_turn: bool) -> bool {
-        self.is_closed || (self.is_handed_over && !has_turn)
-    }
-
-    /// Returns an error if a request comes [too late](Self::takes_no_more).
-    pub(super) fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
-        if self.takes_no_more(has_turn) {
-            return Err(GateRejection {
-                reason: GateRejected::Stopping,
-                retry_after: Duration::ZERO,
-            });
+    /// Returns an error if the gate takes no more requests.
+    ///
+    /// After the handover it takes only requests that a zone has admitted (`is_admitted`).
+    pub(super) fn check_open(&self, is_admitted: bool) -> Result<(), GateRejection> {
+        if self.is_closed || (self.is_handed_over && !is_admitted) {
+            return Err(GateRejection::STOPPING);
         }
         Ok(())
     }
 
-    /// Returns an error if a request of this share would wait longer than `limits` allow.
+    /// Returns an error if a request of this share would wait for longer than `limits` allow.
     pub(super) fn predict(
         &self,
         share: &Share<KeyAtGate>,
         limits: &WaitLimits,
         now: Moment,
     ) -> Result<(), GateRejection> {
-        self.check_takes(true)?;
-        let in_vain = self.gate.check_wait(share, limits, now);
-        in_vain.map_err(|in_vain| {
-            let (reason, retry_after) = match in_vain {
+        self.check_open(true)?;
+        let checked = self.gate.check_wait(share, limits, now);
+        checked.map_err(|rejection| {
+            let (reason, retry_after) = match rejection {
                 WaitRejection::Full(full) => return GateRejection::full(full, now),
                 WaitRejection::MaxWait(over) => (GateRejected::MaxWait, over),
                 WaitRejection::QueueTimeout(over) => (GateRejected::Timeout, over),

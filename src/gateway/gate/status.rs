@@ -15,7 +15,7 @@ pub struct GateState {
     pub depth: usize,
     /// Number of departures since the gateway started.
     pub departures: u64,
-    /// Effective rate. If several gateways share it, it is the rate of all together.
+    /// Effective rate. If several gateways share it, the rate of all together.
     pub rate: Option<Rate>,
     /// Status of the shared rate; `None`: the rate is not shared.
     pub sharing: Option<GateSharing>,
@@ -42,37 +42,30 @@ pub struct GateState {
 impl OriginGate {
     /// Returns the present status, with at most `keys` of the deepest keys.
     pub fn state(&self, keys: usize) -> GateState {
+        let deepest = self.deepest(keys);
         let mut state = self.lock();
         let now = clock::now();
         state.back_off(&self.metrics, now);
         state.note_blocked(now);
-        let (limits, lowered) = state.shown();
-        let sharing = state.sharing();
-        let permits = state.permit_sharing();
-        let learns = state.backing_off.as_ref().and_then(|it| it.shared.as_ref());
-        let why_backs_off_alone = learns.and_then(|it| it.caller.refusal.clone());
-        let overridden = state.overridden.as_deref().cloned();
-        let blocked = state.blocked.times();
-        let depth = state.gate.depth();
-        let departures = state.gate.departures();
+        let limits = state.limits_to_show();
+        let backing_off = state.backing_off.as_ref();
+        let shared_backoff = backing_off.and_then(|it| it.shared.as_ref());
         let classes = state.gate.classes();
         let named = classes.filter(|(class, _)| !class.name.is_empty());
-        let classes = named.map(|(class, depth)| (class.clone(), depth)).collect();
-        drop(state);
         GateState {
-            depth,
-            departures,
+            depth: state.gate.depth(),
+            departures: state.gate.departures(),
             rate: limits.rate,
-            sharing,
-            permits,
-            why_backs_off_alone,
+            sharing: state.sharing(),
+            permits: state.permit_sharing(),
+            why_backs_off_alone: shared_backoff.and_then(|it| it.caller.refusal.clone()),
             max_in_flight: limits.max_in_flight,
-            overridden,
-            lowered,
-            blocked,
+            overridden: state.overridden.as_deref().cloned(),
+            lowered: backing_off.map_or_else(Lowered::default, |it| it.backoff.lowered()),
+            blocked: state.blocked.times,
             outage: self.outage.borrow().clone(),
-            classes,
-            deepest: self.deepest(keys),
+            classes: named.map(|(class, depth)| (class.clone(), depth)).collect(),
+            deepest,
         }
     }
 
@@ -80,17 +73,17 @@ impl OriginGate {
     ///
     /// With many keys the lock is released after each batch, so that departures go on meanwhile.
     fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
-        const STEPS: usize = 1000;
+        const BATCH: usize = 1000;
         let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
         let mut next = Some((0, 0)).filter(|_| most > 0);
         while let Some(from) = next {
-            next = self.lock().gate.depths(from, STEPS, |key, depth| {
-                let at = deepest.partition_point(|(_, known)| *known >= depth);
+            next = self.lock().gate.depths(from, BATCH, |key, depth| {
+                let rank = deepest.partition_point(|(_, known)| *known >= depth);
                 // Between two batches a key may have emptied and filled again.
                 let is_known = deepest.iter().any(|(known, _)| known == key);
-                if at < most && !is_known {
+                if rank < most && !is_known {
                     deepest.truncate(most - 1);
-                    deepest.insert(at, (key.clone(), depth));
+                    deepest.insert(rank, (key.clone(), depth));
                 }
             });
         }

@@ -16,11 +16,14 @@ use crate::store::{Error, Link};
 use crate::time::clock;
 use crate::zone::{StoreError, StoreHealth, store_result};
 
+/// Interval of log lines about refusals, in seconds.
+const REFUSAL_LOG_SECONDS: NonZeroU64 = NonZeroU64::new(60).expect("it is not zero");
+
 /// Key in the store that the gates of an origin share, with the link of one worker.
 pub(super) struct StoreKey {
     store_health: Arc<StoreHealth>,
     pub(super) link: Rc<Link>,
-    pub(super) origin: String,
+    origin: String,
     /// Name of the key in the store.
     pub(super) name: Vec<u8>,
     /// Identifier of this gateway.
@@ -29,7 +32,7 @@ pub(super) struct StoreKey {
     error: Option<Error>,
     /// Counters of the calls.
     calls: Arc<CountBy<StoreResult>>,
-    /// Limits the log lines about refusals to one a minute.
+    /// Limits the log lines about refusals.
     refusals: Throttle,
 }
 
@@ -58,13 +61,13 @@ impl StoreKey {
             gateway: gateway.to_le_bytes(),
             error: None,
             calls,
-            refusals: Throttle::every(NonZeroU64::new(60).unwrap_or(NonZeroU64::MIN)),
+            refusals: Throttle::every(REFUSAL_LOG_SECONDS),
         }
     }
 
     /// Counts a call by its reply, and logs a refusal of the key. `what`: text for the log.
     ///
-    /// An error that ends in an outage of the store is kept for [`is_back`](Self::is_back).
+    /// An outage of the store is kept for [`is_back`](Self::is_back).
     pub(super) fn replied<T>(
         &mut self,
         reply: Result<T, Error>,
@@ -82,8 +85,7 @@ impl StoreKey {
         reply
     }
 
-    /// Forgets an outage that ended the last call, so that this call alone does not count the store
-    /// as out.
+    /// Forgets an outage that ended the last call, so that the store does not count as out for it.
     pub(super) fn forget_outage(&mut self) {
         self.error = None;
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::store_key::StoreKey;
 use super::{OriginGate, State};
-use crate::observe::metrics::{CountBy, StoreResult};
+use crate::store::{BACKOFF_FORM, GRID_FORM, PERMITS_FORM};
 use crate::time::clock;
 use crate::zone::{StoreError, StoreHealth};
 
@@ -22,29 +22,32 @@ pub(super) trait Dialogue {
     type Call;
     type Reply;
 
-    /// Returns the task's record in its gate; `None`: the gate no longer shares this.
+    /// Returns the gate's record of the task; `None`: the gate no longer shares this.
     fn caller(state: &mut State) -> Option<&mut Caller>;
 
-    /// Returns the key in the store.
-    fn key(&mut self) -> &mut StoreKey;
-
-    /// Returns the call that is due `now`; `None`: the task waits.
-    fn next(gate: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call>;
+    /// Returns the call that is due `now`; `None`: no call is due.
+    fn next_call(gate: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call>;
 
     /// Calls the store.
-    async fn call(&mut self, call: &Self::Call) -> Result<Self::Reply, StoreError>;
+    async fn call(
+        &mut self,
+        key: &mut StoreKey,
+        call: &Self::Call,
+    ) -> Result<Self::Reply, StoreError>;
 
     /// Hands the reply to the gate. Returns whether the next call waits until the store is back.
-    fn replied(
-        &mut self,
+    ///
+    /// `origin`: name of the gate's origin, for the log.
+    fn use_reply(
         gate: &Arc<OriginGate>,
         state: MutexGuard<'_, State>,
+        origin: &str,
         call: Self::Call,
         reply: Result<Self::Reply, StoreError>,
     ) -> bool;
 
     /// Called when the store is back after an outage.
-    fn found(_state: &mut State) {}
+    fn store_is_back(_state: &mut State) {}
 }
 
 /// Gate's record of a task that calls the store. Dropping it ends the task.
@@ -53,7 +56,7 @@ pub(super) struct Caller {
     /// Wakes the task. Also identifies it among other tasks.
     wake: Arc<Notify>,
     /// Instant at which the task wakes by itself; `None`: only when it is woken.
-    looks: Option<Moment>,
+    wakes_at: Option<Moment>,
     /// Whether the task waits for a reply.
     is_calling: bool,
     /// Reason for which the last call had no reply; `None`: it had one.
@@ -65,7 +68,7 @@ impl Caller {
         Self {
             store: Arc::clone(store),
             wake: Arc::default(),
-            looks: None,
+            wakes_at: None,
             is_calling: false,
             refusal: None,
         }
@@ -82,18 +85,18 @@ impl Caller {
     }
 
     /// Wakes the task if a call is due before the task wakes by itself.
-    pub(super) fn note(&mut self, due: Option<Moment>) {
-        let is_sooner = |due: &Moment| self.looks.is_none_or(|looks| *due < looks);
+    pub(super) fn wake_for(&mut self, due: Option<Moment>) {
+        let is_sooner = |due: &Moment| self.wakes_at.is_none_or(|wakes_at| *due < wakes_at);
         if let Some(due) = due.filter(|due| !self.is_calling && is_sooner(due)) {
-            self.looks = Some(due);
+            self.wakes_at = Some(due);
             self.wake();
         }
     }
 
-    /// Records when the next call is due. Returns whether it is due `now`.
-    pub(super) fn begins(&mut self, due: Option<Moment>, now: Moment) -> bool {
+    /// Records when the next call is due. Returns whether it is due `now`, and so begins.
+    pub(super) fn begins_call(&mut self, due: Option<Moment>, now: Moment) -> bool {
         self.is_calling = due.is_some_and(|due| due <= now);
-        self.looks = due.filter(|_| !self.is_calling);
+        self.wakes_at = due.filter(|_| !self.is_calling);
         self.is_calling
     }
 }
@@ -141,88 +144,80 @@ impl StoreTask {
         }
     }
 
-    /// Returns the key of this kind and format in the store, for calls from this thread.
-    pub(super) fn key(&self, kind: &str, form: u8) -> StoreKey {
-        let (origin, calls) = (&self.origin, self.claims());
+    /// Returns the task's key in the store, for calls from this thread. Does not connect.
+    pub(super) fn key(&self) -> StoreKey {
+        let origin = &self.origin;
+        let (kind, form) = match self.shared {
+            Shared::Slots => ("gate", GRID_FORM),
+            // The name of earlier versions: gateways of both share the pool.
+            Shared::Permits => ("places", PERMITS_FORM),
+            Shared::Backoff => ("backoff", BACKOFF_FORM),
+        };
         let name = format!("{kind}:{origin}.{form}");
-        StoreKey::new(&self.store, origin, self.gateway, name, calls)
-    }
-
-    /// Returns the counters of the gate's calls of the store. Those for the back-off do not count.
-    fn claims(&self) -> Arc<CountBy<StoreResult>> {
+        // Calls for the back-off do not count in the metrics of the gate.
         let gate = self.gate.upgrade();
-        let counted = gate.filter(|_| !matches!(self.shared, Shared::Backoff));
-        counted
-            .map(|gate| gate.metrics.claims())
-            .unwrap_or_default()
+        let gate = gate.filter(|_| !matches!(self.shared, Shared::Backoff));
+        let calls = gate.map(|gate| gate.metrics.claims());
+        StoreKey::new(
+            &self.store,
+            origin,
+            self.gateway,
+            name,
+            calls.unwrap_or_default(),
+        )
     }
 
     /// Calls the store until the gate is dropped, or another task calls it for the gate.
-    pub(super) async fn converse<D: Dialogue>(&self, dialogue: &mut D) {
+    pub(super) async fn converse<D: Dialogue>(&self, dialogue: &mut D, key: &mut StoreKey) {
         while let Some(next) = self.next::<D>() {
             let call = match next {
                 Ok(call) => call,
-                Err(looks) => {
-                    self.wait(looks).await;
+                Err(wakes_at) => {
+                    self.wait_until(wakes_at).await;
                     continue;
                 }
             };
             // A panic counts as no reply. The task must go on, as no other task calls for the gate.
-            let called = AssertUnwindSafe(dialogue.call(&call)).catch_unwind().await;
+            let called = AssertUnwindSafe(dialogue.call(key, &call))
+                .catch_unwind()
+                .await;
             let reply = called.unwrap_or_else(|_| Err(StoreError::Panicked));
-            if self.hand_over(dialogue, call, reply) {
-                while self.needs::<D>() && !dialogue.key().is_back().await {}
-                self.found::<D>();
+            if self.hand_over::<D>(call, reply) {
+                while self.is_needed::<D>() && !key.is_back().await {}
+                self.with_gate::<D, _>(|_, mut state| D::store_is_back(&mut state));
             }
         }
     }
 
     /// Returns the next call, or the instant at which to check again; `None`: the task ends.
     fn next<D: Dialogue>(&self) -> Option<Result<D::Call, Option<Moment>>> {
-        let gate = self.gate.upgrade()?;
-        let mut state = self.state::<D>(&gate)?;
-        let call = D::next(&gate, &mut state, clock::now());
-        Some(call.ok_or(D::caller(&mut state)?.looks))
+        self.with_gate::<D, _>(|gate, mut state| {
+            let call = D::next_call(gate, &mut state, clock::now());
+            call.ok_or_else(|| D::caller(&mut state)?.wakes_at)
+        })
     }
 
     /// Hands a reply to the gate. Returns whether the next call waits until the store is back.
-    fn hand_over<D: Dialogue>(
-        &self,
-        dialogue: &mut D,
-        call: D::Call,
-        reply: Result<D::Reply, StoreError>,
-    ) -> bool {
-        let Some(gate) = self.gate.upgrade() else {
-            return false;
-        };
-        let Some(mut state) = self.state::<D>(&gate) else {
-            return false;
-        };
-        if let Some(caller) = D::caller(&mut state) {
-            caller.is_calling = false;
-            caller.refusal = reply.as_ref().err().cloned();
-        }
-        dialogue.replied(&gate, state, call, reply)
+    fn hand_over<D: Dialogue>(&self, call: D::Call, reply: Result<D::Reply, StoreError>) -> bool {
+        let waits = self.with_gate::<D, _>(|gate, mut state| {
+            if let Some(caller) = D::caller(&mut state) {
+                caller.is_calling = false;
+                caller.refusal = reply.as_ref().err().cloned();
+            }
+            D::use_reply(gate, state, &self.origin, call, reply)
+        });
+        waits.unwrap_or_default()
     }
 
     /// Returns whether the gate still needs this task.
-    fn needs<D: Dialogue>(&self) -> bool {
-        let gate = self.gate.upgrade();
-        gate.is_some_and(|gate| self.state::<D>(&gate).is_some())
+    fn is_needed<D: Dialogue>(&self) -> bool {
+        self.with_gate::<D, _>(|_, _| ()).is_some()
     }
 
-    /// Notifies the gate that the store is back.
-    fn found<D: Dialogue>(&self) {
-        let gate = self.gate.upgrade();
-        if let Some(mut state) = gate.as_ref().and_then(|gate| self.state::<D>(gate)) {
-            D::found(&mut state);
-        }
-    }
-
-    /// Waits until the task is woken, or until it wakes by itself.
-    async fn wait(&self, looks: Option<Moment>) {
+    /// Waits until the task is woken, or until this instant.
+    async fn wait_until(&self, wakes_at: Option<Moment>) {
         let woken = self.wake.notified();
-        match looks {
+        match wakes_at {
             None => woken.await,
             Some(until) => timeout(until.since(clock::now()), woken)
                 .await
@@ -230,10 +225,17 @@ impl StoreTask {
         }
     }
 
-    /// Locks the gate; `None`: another task calls the store for the gate.
-    fn state<'g, D: Dialogue>(&self, gate: &'g OriginGate) -> Option<MutexGuard<'g, State>> {
+    /// Calls `act` with the locked gate.
+    ///
+    /// Returns `None` without a call if the gate was dropped, or another task calls the store for
+    /// it.
+    fn with_gate<D: Dialogue, T>(
+        &self,
+        act: impl FnOnce(&Arc<OriginGate>, MutexGuard<'_, State>) -> T,
+    ) -> Option<T> {
+        let gate = self.gate.upgrade()?;
         let mut state = gate.lock();
         let caller = D::caller(&mut state)?;
-        Arc::ptr_eq(&caller.wake, &self.wake).then_some(state)
+        Arc::ptr_eq(&caller.wake, &self.wake).then(|| act(&gate, state))
     }
 }

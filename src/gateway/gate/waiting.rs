@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{sleep, timeout};
 
-use super::alarms::Alarms;
-use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Permit};
+use super::alarms::ThreadAlarm;
+use super::{GateOutage, GateRejection, Granted, KeyAtGate, OriginGate, Permit, State};
 use crate::observe::metrics::GateRejected;
 use crate::origin::error::OriginError;
 use crate::time::clock;
@@ -22,18 +22,37 @@ pub struct Waiting {
     gate: Arc<OriginGate>,
     share: Share<KeyAtGate>,
     seat: Seat,
+    /// Instant from which the request's limits count.
     since: Moment,
     /// Instant at which the request first could not be sent, if it has departed before.
     held_since: Option<Moment>,
+    /// Whether the gate has removed the request from the queue.
     is_dequeued: bool,
 }
 
 /// Position of a waiter, and the receiver of its grant.
 pub(super) struct Seat {
-    pub(super) position: GatePosition,
+    position: GatePosition,
     /// Receiver of the grant. A permit in transit is given back when this is dropped.
-    pub(super) turn: oneshot::Receiver<Granted>,
-    pub(super) alarms: Rc<Alarms>,
+    grant: oneshot::Receiver<Granted>,
+    alarm: Rc<ThreadAlarm>,
+}
+
+impl Seat {
+    /// Seats a waiter of this thread, and sets the thread's alarm.
+    pub(super) fn new(
+        gate: &Arc<OriginGate>,
+        state: &mut State,
+        position: GatePosition,
+        grant: oneshot::Receiver<Granted>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            position,
+            grant,
+            alarm: ThreadAlarm::join(gate, state, now),
+        }
+    }
 }
 
 /// Reason for which a waiter does not get a permit.
@@ -42,12 +61,6 @@ pub enum WaitError {
     Rejected(GateRejection),
     /// The origin could not be reached for all of `hold`.
     Outage(OriginError),
-}
-
-impl From<GateRejection> for WaitError {
-    fn from(rejection: GateRejection) -> Self {
-        Self::Rejected(rejection)
-    }
 }
 
 impl Waiting {
@@ -73,85 +86,80 @@ impl Waiting {
         self.since
     }
 
-    /// Waits for the grant, and then until the slot has come.
+    /// Waits for the grant, and then until the slot has come. Returns the permit.
     ///
     /// # Errors
     ///
     /// Returns an error when the request [gives up](WaitTimeout), or if the gateway stops.
-    pub async fn turn(
+    pub async fn wait(
         mut self,
         limits: WaitLimits,
         pacer: &Rc<Pacer>,
     ) -> Result<Permit, WaitError> {
         let (permit, due) = loop {
-            let answer = if limits.hold.is_zero() {
-                let answer = timeout(limits.queue_timeout, &mut self.seat.turn).await;
-                answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
+            let granted = if limits.hold.is_zero() {
+                let granted = timeout(limits.queue_timeout, &mut self.seat.grant).await;
+                granted.map_err(|_| self.timed_out(GateRejected::Timeout))?
             } else {
                 // Boxed to keep the state of a waiting request small where no requests are held.
-                Box::pin(self.turn_or_outage(limits)).await?
+                Box::pin(self.grant_or_outage(limits)).await?
             };
             self.is_dequeued = true;
-            let Ok(Granted { permit, due }) = answer else {
-                return Err(WaitError::Rejected(GateRejection {
-                    reason: GateRejected::Stopping,
-                    retry_after: Duration::ZERO,
-                }));
+            let Ok(Granted { permit, due }) = granted else {
+                return Err(WaitError::Rejected(GateRejection::STOPPING));
             };
             if permit.may_start() {
                 break (permit, due);
             }
             // The gateway stood still until the lease had ended: wait again, for a new permit.
-            self.wait_again(permit)?;
+            self.wait_again(permit).map_err(WaitError::Rejected)?;
         };
         if due > pacer.now() {
             let (alarm, mut bell) = pacer.alarm();
             alarm.set(Some(due));
             bell.next().await;
         }
-        self.gate
-            .metrics
-            .waits
-            .record(pacer.now().since(self.since));
+        let waited = pacer.now().since(self.since);
+        self.gate.metrics.waits.record(waited);
         Ok(permit)
     }
 
     /// Goes back to the head of the queue with a permit that may no longer be used.
-    fn wait_again(&mut self, mut permit: Permit) -> Result<(), WaitError> {
+    fn wait_again(&mut self, mut permit: Permit) -> Result<(), GateRejection> {
         let key = self.share.key.clone();
         let seat = self.gate.put_back(&mut permit, key)?;
-        self.seat.alarms.leave();
+        self.seat.alarm.leave();
         self.seat = seat;
         self.is_dequeued = false;
         Ok(())
     }
 
     /// Waits for the grant. During an outage, waits at most as long as requests are held.
-    async fn turn_or_outage(
+    async fn grant_or_outage(
         &mut self,
         limits: WaitLimits,
     ) -> Result<Result<Granted, RecvError>, WaitError> {
-        let mut patience = WaitTimeout::new(limits, self.since, self.held_since);
+        let mut wait_timeout = WaitTimeout::new(limits, self.since, self.held_since);
         let mut outages = self.gate.outage.subscribe();
         loop {
-            let since = outages.borrow_and_update().as_ref().map(|it| it.since);
+            let outage_since = outages.borrow_and_update().as_ref().map(|it| it.since);
             let now = clock::now();
-            patience.note(since, now);
-            let (until, why) = patience.timeout_at();
+            wait_timeout.note(outage_since, now);
+            let (until, reason) = wait_timeout.timeout_at();
             tokio::select! {
                 biased;
-                answer = &mut self.seat.turn => return Ok(answer),
+                granted = &mut self.seat.grant => return Ok(granted),
                 // The sender cannot be dropped before `self`: the gate owns it.
                 _ = outages.changed() => {}
-                () = sleep(until.since(now)) => return Err(self.given_up(why, limits.hold)),
+                () = sleep(until.since(now)) => return Err(self.given_up(reason, limits.hold)),
             }
         }
     }
 
     /// Returns the error of a waiter that gives up for this reason.
-    fn given_up(&self, why: TimeoutReason, hold: Duration) -> WaitError {
+    fn given_up(&self, reason: TimeoutReason, hold: Duration) -> WaitError {
         let outage = self.gate.outage.borrow().clone();
-        match (why, outage) {
+        match (reason, outage) {
             (TimeoutReason::Hold, Some(GateOutage { error: last, .. })) => {
                 WaitError::Outage(OriginError::Outage { last, hold })
             }
@@ -175,7 +183,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.seat.alarms.leave();
+        self.seat.alarm.leave();
         if !self.is_dequeued {
             self.gate.leave(&self.seat.position);
         }

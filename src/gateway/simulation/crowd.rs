@@ -150,7 +150,7 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
             Ok(Admission::Passed(permit)) => permit,
             Ok(Admission::Waiting(waiting)) => {
                 let pacer = Pacer::here();
-                let turn = waiting.turn(limits, &pacer);
+                let turn = waiting.wait(limits, &pacer);
                 match within_patience(&world, turn, passage.leaves_after).await {
                     None => return invariants.leaves_gate(&request),
                     Some(Ok(permit)) => permit,

@@ -7,31 +7,18 @@ use std::sync::Arc;
 use limit::{PoolCall, PoolReply};
 
 use super::super::store_key::StoreKey;
-use super::super::store_task::StoreTask;
 use super::{OriginGate, PoolTerms};
-use crate::store::{PERMITS_FORM, PermitsCall};
+use crate::store::PermitsCall;
 use crate::zone::StoreError;
 
-/// Connection of one gate to the pool of permits that gateways share.
-///
-/// One task of one worker owns it, and uses that worker's link to the store.
+/// Link of one gate to the pool of permits that gateways share. One task of one worker owns it.
+#[derive(Default)]
 pub(in crate::gate) struct PermitsLink {
-    /// Key of the pool in the store.
-    pub(super) key: StoreKey,
     /// Last call of the pool.
     last: Option<(PoolCall, PoolTerms)>,
 }
 
 impl PermitsLink {
-    /// Creates it on the thread of the task. Does not connect yet.
-    pub(in crate::gate) fn new(task: &StoreTask) -> Self {
-        Self {
-            // The name of earlier versions: gateways of both share the pool.
-            key: task.key("places", PERMITS_FORM),
-            last: None,
-        }
-    }
-
     /// Reports to the pool how many permits this gateway holds and needs.
     ///
     /// `terms`: the pool's limits in this gateway's file.
@@ -41,28 +28,29 @@ impl PermitsLink {
     /// Returns an error if the pool did not answer in time.
     pub(super) async fn report(
         &mut self,
+        key: &mut StoreKey,
         call: &PoolCall,
         terms: PoolTerms,
     ) -> Result<PoolReply, StoreError> {
         self.last = Some((*call, terms));
         let call = PermitsCall {
-            pool: &self.key.name,
-            gateway: self.key.gateway,
+            pool: &key.name,
+            gateway: key.gateway,
             most: (terms.limits.permits, terms.since),
             orphan: terms.limits.orphan,
             call: *call,
             at: None,
         };
-        let (reply, _) = self.key.link.call(&call).await;
-        self.key.replied(reply, "shared permits")
+        let (reply, _) = key.link.call(&call).await;
+        key.replied(reply, "shared permits")
     }
 
     /// Gives all permits back to the pool, if no other task calls it for this gate.
     ///
     /// `gate`: `None` if the gate was dropped, so that no request is at the origin. If another task
     /// calls the pool for this gate, the permits are kept.
-    pub(in crate::gate) async fn end(mut self, gate: Option<Arc<OriginGate>>) {
-        let in_use = gate.map_or(Some(0), |gate| gate.left_in_use());
+    pub(in crate::gate) async fn end(mut self, key: &mut StoreKey, gate: Option<Arc<OriginGate>>) {
+        let in_use = gate.map_or(Some(0), |gate| gate.in_use_after_sharing());
         if let (Some((call, terms)), Some(in_use)) = (self.last, in_use) {
             let all = PoolCall {
                 number: call.number + 1,
@@ -73,7 +61,7 @@ impl PermitsLink {
                 weight: 1,
                 ..PoolCall::default()
             };
-            let _lost = self.report(&all, terms).await;
+            let _lost = self.report(key, &all, terms).await;
         }
     }
 }

@@ -192,7 +192,7 @@ impl<'a> GateRequest<'a> {
                 *at_gate = Some(GateProgress::Waiting(began));
                 let limits = self.wait_limits(waited);
                 // Boxed: most requests do not wait, and their state should be small.
-                let permit = Box::pin(waiting.turn(limits, &worker.pacer)).await;
+                let permit = Box::pin(waiting.wait(limits, &worker.pacer)).await;
                 (permit, worker.pacer.now().since(began))
             }
         };
@@ -222,7 +222,7 @@ impl<'a> GateRequest<'a> {
         let passed = match waiting {
             Ok(waiting) => {
                 let limits = self.wait_limits(waiting.since().since(arrived));
-                waiting.turn(limits, &worker.pacer).await
+                waiting.wait(limits, &worker.pacer).await
             }
             Err(rejection) => Err(WaitError::Rejected(rejection)),
         };

@@ -165,7 +165,7 @@ impl GateArrivals {
 
     /// Returns the requests that will arrive at this gate.
     pub(super) fn at_gate(&self, gate: &OriginGate) -> &[ExpectedRequest] {
-        let arrivals = gate.onward().and_then(|onward| self.0.get(&onward));
+        let arrivals = gate.destination().and_then(|onward| self.0.get(&onward));
         arrivals.map_or(&[], Vec::as_slice)
     }
 }

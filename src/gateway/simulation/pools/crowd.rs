@@ -59,7 +59,7 @@ impl Pool {
             Ok(Admission::Waiting(waiting)) => {
                 let (waits, since) = (self.origin.waits(gateway), world.now());
                 let pacer = Pacer::here();
-                let turn = within_patience(world, waiting.turn(limits, &pacer), leaves).await;
+                let turn = within_patience(world, waiting.wait(limits, &pacer), leaves).await;
                 drop(waits);
                 self.note_wait(gateway, world.now().checked_sub(since).unwrap());
                 match turn {

@@ -41,7 +41,7 @@ pub(super) fn pending_limits<'p>(
 ) -> impl Iterator<Item = PendingLimit> + use<'p> {
     let above_burst = info.above_burst(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
-    let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.onward()));
+    let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.destination()));
     route.limits.iter().filter_map(move |route_limit| {
         let zone = gateway.zone(route_limit.zone).settings();
         let key = match key::for_zone(zone, info, route) {

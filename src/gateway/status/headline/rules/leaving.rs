@@ -4,7 +4,7 @@ use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
 use super::super::words::{part, percent, seconds};
 use crate::gate::report::permits::{full_key, permit_shortage, slow_client, withheld_of_full};
-use crate::gate::report::rules::binding;
+use crate::gate::report::rules::binding_setting;
 use crate::origin::report::sample::OriginSample;
 use crate::status::plain::Plain;
 use crate::zone::report::sample::ZoneSample;
@@ -69,7 +69,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     let faster = if backs_off || elsewhere.is_some() {
         String::new()
     } else {
-        let limit = binding(recent, origin, gate);
+        let limit = binding_setting(recent, origin, gate);
         format!(", or, if {name} can do more, raise its {limit}")
     };
     let what = format!("leave the gate of {name} before their turn");
