@@ -38,13 +38,12 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
         .filter_map(|(name, it)| Some((name.clone(), it.state.permits.as_ref()?)));
     write_permits(&mut Table::new(out, permits));
     let mut table = Table::new(out, gates);
-    write_queue(&mut table);
-    write_limits(&mut table);
+    write_queue_and_limits(&mut table);
     write_counts(&mut table);
 }
 
-/// Writes the waiters of gates.
-fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
+/// Writes the waiters of gates, and the limits for which they wait.
+fn write_queue_and_limits(table: &mut Table<'_, GateNow<'_>>) {
     table.value("drip_origin_queue_depth", |it| it.state.depth);
     table.write("drip_origin_class_queue_depth", |it, series| {
         let classes = it.state.classes.iter();
@@ -56,10 +55,6 @@ fn write_queue(table: &mut Table<'_, GateNow<'_>>) {
     table.each("drip_origin_blocked_seconds_total", "by", |it| {
         BlockedBy::ALL.map(|by| (by.label(), it.state.blocked[by as usize].as_secs_f64()))
     });
-}
-
-/// Writes the limits of gates.
-fn write_limits(table: &mut Table<'_, GateNow<'_>>) {
     table.write("drip_origin_rate", |it, series| {
         configured_and_effective(series, report::rate(it.origin, &it.state, Rate::per_second));
     });

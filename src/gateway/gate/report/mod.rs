@@ -22,12 +22,12 @@ use crate::zone::StoreError;
 
 /// Classes of a gate, each with its number of waiters.
 pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<sample::GateClass> {
-    let view = |(class, depth): &(Class, usize)| sample::GateClass {
+    let sample = |(class, depth): &(Class, usize)| sample::GateClass {
         class: Plain::new(&class.name),
         weight: class.weight,
         queue_depth: *depth as u64,
     };
-    classes.iter().map(view).collect()
+    classes.iter().map(sample).collect()
 }
 
 /// Configured and effective rate, each formatted by `show`.
@@ -98,20 +98,15 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<samp
         let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
         refused(RefusedOperation::Permits, part, why)
     });
-    let backoff = || {
-        refused(
-            RefusedOperation::Backoff,
-            1.0,
-            state.why_backs_off_alone.as_ref(),
-        )
-    };
+    let why = state.why_backs_off_alone.as_ref();
+    let backoff = refused(RefusedOperation::Backoff, 1.0, why);
     let starts_nothing = permits.as_ref().is_some_and(|it| it.part == 0.0);
     let first = if starts_nothing {
         permits
     } else {
         slots.or(permits)
     };
-    first.or_else(backoff)
+    first.or(backoff)
 }
 
 /// Name of an origin's gate in the log and the history of changes.
@@ -176,13 +171,6 @@ pub(crate) fn backing_off(
     now: Moment,
 ) -> Option<sample::BackingOff> {
     let settings = origin.backoff.as_ref()?;
-    let by = |is_elsewhere| {
-        if is_elsewhere {
-            " to another gateway"
-        } else {
-            ""
-        }
-    };
     let pause = lowered.paused_until.filter(|until| *until > now);
     let pause = pause.map(|until| {
         let left = until.since(now).as_secs_f64();
@@ -196,11 +184,13 @@ pub(crate) fn backing_off(
     });
     let counted = |reason, cut: &Cut, what| {
         let Cut { bad, answers, .. } = *cut;
-        let at = by(cut.is_elsewhere);
-        (
-            reason,
-            format!("{bad} of {answers} answers{at} were {what}"),
-        )
+        let elsewhere = if cut.is_elsewhere {
+            " to another gateway"
+        } else {
+            ""
+        };
+        let text = format!("{bad} of {answers} answers{elsewhere} were {what}");
+        (reason, text)
     };
     let rate = lowered.rate.as_ref();
     let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));

@@ -1,6 +1,6 @@
 //! Rules for the holders of the permits that requests wait for: other gateways, or a slow client.
 
-use super::sample::{GateSample, PermitsStatus};
+use super::sample::GateSample;
 use crate::origin::Phase;
 use crate::origin::report::sample::{Holder, OriginSample};
 use crate::status::headline::recent::Recent;
@@ -10,7 +10,7 @@ use crate::zone::report::sample::{FullKey, ZoneSample};
 
 /// Sentence about the client with at least half of the requests in flight, after a blank.
 pub(crate) fn held_by(origin: &OriginSample) -> Option<String> {
-    holder(origin).map(holds)
+    holder(origin).map(holder_sentence)
 }
 
 /// Sentence about a client that holds permits by slow uploads or reads, with the remedy.
@@ -32,28 +32,21 @@ pub(crate) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<
             "Set `response_buffer` for {name}, so that its permit is free once it has answered. {name} is not at fault."
         )
     };
-    Some((holds(holder), remedy))
+    Some((holder_sentence(holder), remedy))
 }
 
 /// Sentence for the requests of a client.
-fn holds(holder: &Holder) -> String {
-    let Holder {
-        client,
-        route,
-        phase,
-        requests,
-        of,
-        oldest,
-    } = holder;
-    let why = match phase {
+fn holder_sentence(holder: &Holder) -> String {
+    let Holder { client, route, .. } = holder;
+    let why = match holder.phase {
         Phase::Upload => ": it uploads slowly",
         Phase::Reader => ": it reads slowly",
         Phase::Answer | Phase::End => "",
     };
-    let (requests, of) = (whole(*requests), whole(*of));
+    let (requests, all) = (whole(holder.requests), whole(holder.of));
+    let oldest = seconds(holder.oldest);
     format!(
-        " {requests} of {of} requests in flight are of {client} on {route}, the oldest for {}{why}.",
-        seconds(*oldest)
+        " {requests} of {all} requests in flight are of {client} on {route}, the oldest for {oldest}{why}."
     )
 }
 
@@ -84,16 +77,8 @@ pub(crate) fn permit_shortage(
     if !waits_for_permits(recent, origin).unwrap_or(all_are_used) {
         return None;
     }
-    let PermitsStatus {
-        of,
-        held,
-        leased,
-        withheld,
-        unknown,
-        orphan,
-        ..
-    } = permits;
-    let (of, here) = (whole(*of), whole(*held));
+    let (of, here) = (whole(permits.of), whole(permits.held));
+    let (unknown, withheld) = (whole(permits.unknown), whole(permits.withheld));
     Some(if permits.alone {
         let reason = permits.reason.as_ref().map_or("", Plain::as_str);
         let remedy = permits.remedy.as_ref().map_or("", Plain::as_str);
@@ -106,28 +91,27 @@ pub(crate) fn permit_shortage(
             evidence: "Redis has not reported the permits of the pool yet.".to_owned(),
             remedy: Some(LEASED_SOON.to_owned()),
         }
-    } else if *unknown > 0 {
+    } else if permits.unknown > 0 {
         PermitShortage {
             evidence: format!(
-                "Redis does not know yet who has {} of {of} permits: the pool is new, or Redis has lost its state.",
-                whole(*unknown)
+                "Redis does not know yet who has {unknown} of {of} permits: the pool is new, or Redis has lost its state."
             ),
             remedy: Some(LEASED_SOON.to_owned()),
         }
-    } else if *withheld > 0 {
-        let leased = whole(*leased);
+    } else if permits.withheld > 0 {
+        let leased = whole(permits.leased);
         PermitShortage {
             evidence: format!(
-                "{} of {of} permits {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {leased}, this one {here}.",
-                whole(*withheld),
-                is(*withheld)
+                "{withheld} of {of} permits {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {leased}, this one {here}.",
+                is(permits.withheld)
             ),
             remedy: Some(format!(
-                "There is nothing to raise: withheld permits are free when `orphan`, which is {orphan}, has passed, or when that gateway is back."
+                "There is nothing to raise: withheld permits are free when `orphan`, which is {}, has passed, or when that gateway is back.",
+                permits.orphan
             )),
         }
     } else {
-        let others = whole(leased.saturating_sub(*held));
+        let others = whole(permits.leased.saturating_sub(permits.held));
         PermitShortage {
             evidence: format!("This gateway has {here} of {of} permits, other gateways {others}."),
             remedy: None,
@@ -139,13 +123,13 @@ pub(crate) fn permit_shortage(
 pub(crate) fn waits_for_permits(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
     recent.latest(origin, |it| {
         let blocked = &it.gate.as_ref()?.blocked;
-        let by = |cause: &str| {
+        let seconds = |cause: &str| {
             blocked
                 .get(&Plain::from(cause))
                 .copied()
                 .unwrap_or_default()
         };
-        let (by_pace, by_permits) = (by("pace"), by("in_flight"));
+        let (by_pace, by_permits) = (seconds("pace"), seconds("in_flight"));
         (by_pace + by_permits > 0.0).then_some(by_permits > by_pace)
     })
 }
@@ -157,28 +141,14 @@ pub(crate) fn full_key<'r>(recent: &Recent<'r>, zone: &ZoneSample) -> Option<&'r
 
 /// Sentence for the holders of a key's permits.
 pub(crate) fn whereabouts(full: &FullKey) -> String {
-    let FullKey {
-        key,
-        of,
-        here,
-        elsewhere,
-        withheld,
-        ..
-    } = full;
-    let (of, here, others) = (
-        whole(*of),
-        whole(*here),
-        elsewhere.saturating_sub(*withheld),
-    );
-    if *withheld > 0 {
-        let is = is(*withheld);
-        let withheld = whole(*withheld);
+    let (key, of, here) = (&full.key, whole(full.of), whole(full.here));
+    let others = whole(full.elsewhere.saturating_sub(full.withheld));
+    if full.withheld > 0 {
+        let (withheld, is) = (whole(full.withheld), is(full.withheld));
         return format!(
-            "Of {of} permits of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {} at other gateways.",
-            whole(others)
+            "Of {of} permits of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {others} at other gateways."
         );
     }
-    let others = whole(others);
     format!("Of {of} permits of {key}, {here} are in use here, {others} at other gateways.")
 }
 

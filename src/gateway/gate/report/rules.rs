@@ -44,8 +44,8 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let gate = origin.gate.as_ref()?;
     let name = &origin.name;
     let rejected = rejected_at_gate(recent, origin);
-    let all = sum(&rejected);
-    let came = all + recent.ended_at_origin(origin);
+    let rejections = sum(&rejected);
+    let requests = rejections + recent.ended_at_origin(origin);
     let reason = most(&rejected)?.as_str();
     let why = match reason {
         "queue" => "a key has as many requests waiting as `queue` allows",
@@ -63,41 +63,41 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         let (key, depth) = (&it.key, whole(it.depth));
         format!(" {key} has {depth} waiting.")
     });
-    let more = binding(recent, origin, gate);
-    let is_for_origin = is_paused(gate) || reason == "outage";
-    let permit_shortage = permit_shortage(recent, origin, gate).filter(|_| !is_for_origin);
-    let (lacks, waited_for) =
-        permit_shortage.map_or((None, None), |it| (Some(it.evidence), it.remedy));
-    let lacks = lacks.map_or(String::new(), |text| format!(" {text}"));
-    let slow = slow_client(recent, origin).filter(|_| !is_for_origin);
-    let (holder, held) = slow.unzip();
+    let setting = binding_setting(recent, origin, gate);
+    let is_stopped = is_paused(gate) || reason == "outage";
+    let shortage = permit_shortage(recent, origin, gate).filter(|_| !is_stopped);
+    let lacks = shortage.as_ref();
+    let lacks = lacks.map_or(String::new(), |it| format!(" {}", it.evidence));
+    let slow_client = slow_client(recent, origin).filter(|_| !is_stopped);
+    let (holder, client_remedy) = slow_client.unzip();
     let holder = holder.unwrap_or_default();
-    let suspicion = suspicion(is_for_origin || held.is_some() || waited_for.is_some());
-    let remedy = match (reason, held.or(waited_for)) {
+    let other_remedy = client_remedy.or(shortage.and_then(|it| it.remedy));
+    let suspicion = suspicion(is_stopped || other_remedy.is_some());
+    let remedy = match (reason, other_remedy) {
         _ if is_paused(gate) => "Resume it by undoing the override.".to_owned(),
         ("outage", _) => "Bring the origin back. More rate would not help.".to_owned(),
         (_, Some(remedy)) => remedy,
         ("queue", _) => format!(
-            "A client sends more than its share. If the origin can do more, raise its {more}."
+            "A client sends more than its share. If the origin can do more, raise its {setting}."
         ),
         ("timeout", _) => format!(
-            "If the origin can do more, raise its {more}; if clients may wait longer, raise `queue_timeout`; otherwise lower `queue` or `max_queue`."
+            "If the origin can do more, raise its {setting}; if clients may wait longer, raise `queue_timeout`; otherwise lower `queue` or `max_queue`."
         ),
         _ => format!(
-            "If the origin can do more, raise its {more}; otherwise limit clients earlier, in a zone."
+            "If the origin can do more, raise its {setting}; otherwise limit clients earlier, in a zone."
         ),
     };
     // One client may cause a full `queue`.
-    let severity = Severity::bad_if(reason != "queue" && all * 2 >= came);
+    let severity = Severity::bad_if(reason != "queue" && rejections * 2 >= requests);
     Some(Finding {
-        weight: part(all, 1),
+        weight: part(rejections, 1),
         title: format!(
             "The gate of {name} rejects {}",
-            pace(part(all, 1) / recent.seconds())
+            pace(part(rejections, 1) / recent.seconds())
         ),
         evidence: format!(
             "{}: {why}.{holder}{deepest}{lacks}",
-            recent.share_of(all, came, "request")
+            recent.share_of(rejections, requests, "request")
         ),
         remedy,
         suspicion,
@@ -108,9 +108,9 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
 
 /// Relation of a finding about a gate to the last change of the file.
 ///
-/// `is_elsewhere`: requests wait for something that no field of the file sets.
-fn suspicion(is_elsewhere: bool) -> Suspicion {
-    if is_elsewhere {
+/// `has_other_cause`: requests wait for something that no field of the file sets.
+fn suspicion(has_other_cause: bool) -> Suspicion {
+    if has_other_cause {
         Suspicion::Named
     } else {
         Suspicion::Suspected
@@ -120,11 +120,13 @@ fn suspicion(is_elsewhere: bool) -> Suspicion {
 /// Setting of a gate that requests wait for, with its value.
 ///
 /// Raising another setting does not help.
-pub(crate) fn binding(recent: &Recent<'_>, origin: &OriginSample, gate: &GateSample) -> String {
-    let rate = gate
-        .rate
-        .file
-        .map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
+pub(crate) fn binding_setting(
+    recent: &Recent<'_>,
+    origin: &OriginSample,
+    gate: &GateSample,
+) -> String {
+    let rate = gate.rate.file;
+    let rate = rate.map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
     let permits = gate.max_in_flight.file.map(|it| {
         let whose = match gate.permits {
             Some(_) => " for all gateways",
@@ -146,20 +148,17 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         return None;
     }
     let name = &origin.name;
-    let (why, soon, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
-        (
-            it.evidence,
-            it.remedy,
-            more_permits(origin, gate, " for all gateways"),
-        )
+    let (cause, other_remedy, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
+        let raise = more_permits(origin, gate, " for all gateways");
+        (it.evidence, it.remedy, raise)
     } else {
         let (evidence, raise) = waited_for(origin, gate);
         (evidence, None, raise)
     };
-    let (holder, held) = slow_client(recent, origin).unzip();
-    let elsewhere = held.or(soon);
-    let suspicion = suspicion(elsewhere.is_some());
-    let remedy = elsewhere.unwrap_or(raise);
+    let (holder, client_remedy) = slow_client(recent, origin).unzip();
+    let other_remedy = client_remedy.or(other_remedy);
+    let suspicion = suspicion(other_remedy.is_some());
+    let remedy = other_remedy.unwrap_or(raise);
     let holder = holder.or_else(|| held_by(origin)).unwrap_or_default();
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
@@ -172,7 +171,7 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     Some(Finding {
         weight: part(gate.depth, 1),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
-        evidence: why + &holder + &wait,
+        evidence: cause + &holder + &wait,
         remedy,
         suspicion,
         ..Finding::about(name, Cause::Waiting, severity)

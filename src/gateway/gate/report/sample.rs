@@ -74,7 +74,7 @@ pub struct BackingOff {
     /// Whether responses are in time again, and the permits grow back to the configured number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub grows: bool,
-    /// Mean latency before, in seconds; left out if it is not known.
+    /// Mean latency before the back-off, in seconds; left out if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual: Option<f64>,
 }
