@@ -119,7 +119,7 @@ fn rooms(
     let room_of = |origin: &config::Origin| {
         let configured = origin.room.as_ref()?;
         let store = store.filter(|_| configured.store == StoreKind::Redis);
-        let is_of_origin = |room: &&Arc<OriginRoom>| room.origin() == origin.name;
+        let is_of_origin = |room: &&Arc<OriginRoom>| room.origin == origin.name;
         let known = known.iter().flatten().find(is_of_origin);
         if let Some(room) = known.filter(|room| room.is_kept_in(store)) {
             room.retune(configured, now);

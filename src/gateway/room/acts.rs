@@ -73,35 +73,34 @@ impl OriginRoom {
     ///
     /// Returns the number called; `None`: the store does not answer.
     pub async fn call(&self, count: u64, now: Moment) -> Option<u64> {
-        if let Some(called) = self.here(|room, keys| room.call(count, keys, now)) {
-            return Some(called);
-        }
-        self.count(RoomOp::Call(count)).await
+        let call = |room: &mut WaitingRoom, keys| room.call(count, keys, now);
+        self.act(call, RoomOp::Call(count)).await
     }
 
     /// Sends away all waiting and all called visitors. Visitors with a session stay.
     ///
     /// Returns the number sent away; `None`: the store does not answer.
     pub async fn empty(&self, now: Moment) -> Option<u64> {
-        if let Some(count) = self.here(|room, keys| room.empty(keys, now)) {
-            return Some(count);
-        }
-        self.count(RoomOp::Empty).await
+        let empty = |room: &mut WaitingRoom, keys| room.empty(keys, now);
+        self.act(empty, RoomOp::Empty).await
     }
 
-    /// Runs `act` on a room in memory; `None`: the room is in the store.
-    fn here<T>(&self, act: impl FnOnce(&mut WaitingRoom, LotteryKeys) -> T) -> Option<T> {
-        let mut state = self.lock();
-        let keys = state.lottery;
-        match &mut state.kept {
-            RoomStore::Here(room) => Some(act(room, keys)),
-            RoomStore::Shared(_) => None,
+    /// Acts by `in_memory` on a room in memory, or by `in_store` on a room in the store.
+    ///
+    /// Returns the number of visitors; `None`: the store does not answer.
+    async fn act(
+        &self,
+        in_memory: impl FnOnce(&mut WaitingRoom, LotteryKeys) -> u64,
+        in_store: RoomOp,
+    ) -> Option<u64> {
+        {
+            let mut state = self.lock();
+            let keys = state.lottery;
+            if let RoomStore::Here(room) = &mut state.store {
+                return Some(in_memory(room, keys));
+            }
         }
-    }
-
-    /// Runs an operation in the store and returns its count; `None`: the store does not answer.
-    async fn count(&self, op: RoomOp) -> Option<u64> {
-        match self.run_op(op).await? {
+        match self.run_op(in_store).await? {
             RoomDone::Count(count) => count,
             RoomDone::Drawn(..) | RoomDone::Came(_) => None,
         }

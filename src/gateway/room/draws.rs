@@ -24,7 +24,7 @@ pub(super) struct Draws {
     /// Instant at which the bucket of each address is empty.
     empty_at: HashMap<Option<IpAddr>, Moment>,
     /// Instant of the last sweep.
-    swept: Moment,
+    last_sweep: Moment,
 }
 
 /// Limit of the numbers that one address may draw.
@@ -39,7 +39,7 @@ pub(super) struct DrawBound {
 /// Computes the limit of draws of an address in a room with these limits.
 ///
 /// `None`: unlimited, because no visitor waits for the numbers of others.
-pub(super) fn bound(limits: &RoomLimits) -> Option<DrawBound> {
+pub(super) fn draw_bound(limits: &RoomLimits) -> Option<DrawBound> {
     let sessions = limits.sessions.map(|it| f64::from(it.get()));
     let admit = (!limits.admit.is_unlimited())
         .then(|| limits.admit.per_second() * limits.claim.as_secs_f64());
@@ -89,8 +89,8 @@ impl Draws {
 
     /// Forgets addresses whose buckets are empty.
     fn sweep(&mut self, now: Moment) {
-        if now.since(self.swept) >= SWEEP_PERIOD {
-            self.swept = now;
+        if now.since(self.last_sweep) >= SWEEP_PERIOD {
+            self.last_sweep = now;
             self.empty_at.retain(|_, empty_at| *empty_at > now);
         }
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn an_address_draws_half_of_what_a_room_calls() {
         let most = |sessions, admit: &str| {
-            let bound = bound(&limits(sessions, admit)).unwrap();
+            let bound = draw_bound(&limits(sessions, admit)).unwrap();
             (bound.burst, bound.period.as_secs())
         };
         assert_eq!(most(500, "1000r/s"), (250, 600));
@@ -129,12 +129,12 @@ mod tests {
             admit: limit::Rate::UNLIMITED,
             ..limits(0, "1r/s")
         };
-        assert_eq!(bound(&open), None);
+        assert_eq!(draw_bound(&open), None);
     }
 
     #[test]
     fn an_address_draws_its_burst_and_as_many_again_in_a_period() {
-        let bound = bound(&limits(100, "1000r/s")).unwrap();
+        let bound = draw_bound(&limits(100, "1000r/s")).unwrap();
         let mut draws = Draws::default();
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let mut most = |address, now| {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn addresses_are_forgotten_once_their_buckets_are_empty() {
-        let bound = bound(&limits(100, "1000r/s")).unwrap();
+        let bound = draw_bound(&limits(100, "1000r/s")).unwrap();
         let mut draws = Draws::default();
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         for nth in 0..100_000 {

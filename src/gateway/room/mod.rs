@@ -29,25 +29,28 @@ use crate::observe::metrics::RoomMetrics;
 use crate::time::clock;
 use crate::zone::StoreHealth;
 pub use acts::{RoomOverride, RoomValues, RoomWord};
-use draws::{Draws, bound};
+use draws::{Draws, draw_bound};
 pub use presented::{Answered, Presented, SessionText, TicketText};
 pub use saved::{Identity, SavedOriginRoom};
 use shared::{OpChannel, SharedRoom};
 use ticket::Signer;
 pub use ticket::{Signed, Ticket};
 
+/// Longest delay of due work of a room: no visitor polls more often than this.
+pub const MAX_DELAY: Duration = Duration::from_millis(250);
+
 /// Waiting room of an origin, shared by all workers. Reloads keep it.
 pub struct OriginRoom {
     /// Name of the origin.
-    origin: String,
-    /// Name of the session cookie.
-    session_cookie: String,
+    pub origin: String,
+    /// Name of the session cookie. Two rooms may share a host, so each room has its own name.
+    pub session_cookie: String,
     /// Name of the ticket cookie.
-    ticket_cookie: String,
+    pub ticket_cookie: String,
     /// State, behind a short lock.
     state: Mutex<State>,
     /// Counters of the room's requests.
-    metrics: RoomMetrics,
+    pub metrics: RoomMetrics,
     /// Link to the task that calls the store; `None`: the room is in memory.
     op_channel: Option<OpChannel>,
 }
@@ -63,7 +66,7 @@ enum RoomStore {
 /// Mutable state of a room, behind its lock.
 struct State {
     /// Location of the state: memory or the store.
-    kept: RoomStore,
+    store: RoomStore,
     /// Instant of the last change of the limits, by the wall clock: gateways may differ.
     since: Moment,
     /// Total step of the wall clock when the opening instant was last converted.
@@ -118,15 +121,15 @@ impl OriginRoom {
         (since, now): (Moment, Moment),
     ) -> Self {
         let identity = Identity::random();
-        let signer = signer(settings, origin, &identity);
-        let limits = limits(settings, None);
+        let signer = create_signer(settings, origin, &identity);
+        let limits = effective_limits(settings, None);
         Self {
             origin: origin.to_owned(),
             session_cookie: format!("drip_room_{origin}"),
             ticket_cookie: format!("drip_ticket_{origin}"),
             op_channel: store.map(OpChannel::new),
             state: Mutex::new(State {
-                kept: if store.is_some() {
+                store: if store.is_some() {
                     let mirror = RoomMirror::new(limits, now);
                     RoomStore::Shared(Box::new(SharedRoom::new(mirror)))
                 } else {
@@ -134,7 +137,7 @@ impl OriginRoom {
                 },
                 since,
                 stepped: clock::stepped(),
-                lottery: lottery(&signer, settings),
+                lottery: lottery_keys(&signer, settings),
                 settings: Arc::new(settings.clone()),
                 signer: Arc::new(signer),
                 identity,
@@ -149,29 +152,9 @@ impl OriginRoom {
         }
     }
 
-    /// Name of the origin.
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Name of the session cookie. Two rooms may share a host, so each room has its own name.
-    pub fn session_cookie(&self) -> &str {
-        &self.session_cookie
-    }
-
-    /// Name of the ticket cookie.
-    pub fn ticket_cookie(&self) -> &str {
-        &self.ticket_cookie
-    }
-
     /// Operator's message to waiting visitors.
     pub fn word(&self) -> Option<RoomWord> {
         self.lock().word.clone()
-    }
-
-    /// Counters of the room's requests.
-    pub fn metrics(&self) -> &RoomMetrics {
-        &self.metrics
     }
 
     /// Charges an address for a number that it draws. `None`: a unix socket.
@@ -181,19 +164,19 @@ impl OriginRoom {
     /// The address drew too many numbers. Returns the duration after which it may draw again.
     pub fn charge_draw(&self, address: Option<IpAddr>, now: Moment) -> Result<(), Duration> {
         let mut state = self.lock();
-        let bound = bound(&state.limits());
+        let bound = draw_bound(&state.limits());
         bound.map_or(Ok(()), |bound| state.draws.charge(address, bound, now))
     }
 
     /// Applies new settings. Every visitor keeps its position.
     pub fn retune(&self, settings: &config::Room, now: Moment) {
         let mut state = self.lock();
-        let signer = signer(settings, &self.origin, &state.identity);
-        state.lottery = lottery(&signer, settings);
+        let signer = create_signer(settings, &self.origin, &state.identity);
+        state.lottery = lottery_keys(&signer, settings);
         state.signer = Arc::new(signer);
-        let before = limits(&state.settings, None);
+        let before = effective_limits(&state.settings, None);
         state.settings = Arc::new(settings.clone());
-        if before != limits(settings, None) {
+        if before != effective_limits(settings, None) {
             state.apply(now);
         }
     }
@@ -212,7 +195,7 @@ impl OriginRoom {
     pub fn advance(&self, now: Moment) -> Option<Moment> {
         let mut state = self.lock();
         state.advance(now);
-        match &state.kept {
+        match &state.store {
             RoomStore::Here(room) => room.next_event(),
             RoomStore::Shared(_) => None,
         }
@@ -222,7 +205,7 @@ impl OriginRoom {
     pub fn status(&self, now: Moment) -> RoomStatus {
         let mut state = self.lock();
         state.advance(now);
-        let (visitors, counts) = match &state.kept {
+        let (visitors, counts) = match &state.store {
             RoomStore::Here(room) => (room.state(), room.counts()),
             RoomStore::Shared(shared) => (shared.mirror.state(), shared.mirror.room().counts()),
         };
@@ -245,7 +228,7 @@ impl OriginRoom {
 impl State {
     /// State of a shared room; `None`: the room is in memory.
     fn shared(&mut self) -> Option<&mut SharedRoom> {
-        match &mut self.kept {
+        match &mut self.store {
             RoomStore::Here(_) => None,
             RoomStore::Shared(shared) => Some(shared),
         }
@@ -256,7 +239,7 @@ impl State {
         if clock::stepped() != self.stepped {
             self.stepped = clock::stepped();
             let opens = self.limits().opens;
-            match &mut self.kept {
+            match &mut self.store {
                 RoomStore::Here(room) => room.reschedule(opens),
                 RoomStore::Shared(shared) => shared.mirror.reschedule(opens),
             }
@@ -268,7 +251,7 @@ impl State {
         if self.word.take_if(|word| word.until <= now).is_some() {
             self.expired.push("word");
         }
-        if let RoomStore::Here(room) = &mut self.kept {
+        if let RoomStore::Here(room) = &mut self.store {
             room.advance(self.lottery, now);
         }
     }
@@ -276,14 +259,14 @@ impl State {
     /// Effective limits: the file's, with the override.
     fn limits(&self) -> RoomLimits {
         let overridden = self.overridden.as_ref();
-        limits(&self.settings, overridden.map(|it| &it.values))
+        effective_limits(&self.settings, overridden.map(|it| &it.values))
     }
 
     /// Puts the effective limits into force.
     fn apply(&mut self, now: Moment) {
         let limits = self.limits();
         self.since = clock::wall();
-        match &mut self.kept {
+        match &mut self.store {
             RoomStore::Here(room) => room.retune(limits, self.lottery, now),
             RoomStore::Shared(shared) => shared.mirror.retune(limits, now),
         }
@@ -291,25 +274,23 @@ impl State {
 }
 
 /// Creates the signer with the secrets of the file, or else with the room's own secret.
-fn signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
-    // Add the room's own secret, so that a session stays valid if the file gets a secret from now
-    // on. Other gateways do not know the own secret of a shared room.
-    let own = [identity.secret.as_slice()];
-    let own = own
-        .into_iter()
-        .filter(|_| settings.store == config::StoreKind::Memory);
+fn create_signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
+    // With the room's own secret, a session stays valid when the file gets its first secret. Other
+    // gateways do not know the own secret of a shared room.
+    let is_in_memory = settings.store == config::StoreKind::Memory;
+    let own = is_in_memory.then_some(identity.secret.as_slice());
     let secrets = settings.secret.iter().map(config::RoomSecret::as_bytes);
     Signer::new(secrets.chain(own), origin, identity.life)
 }
 
 /// Creates the keys of the random order for the opening time of the file.
-fn lottery(signer: &Signer, settings: &config::Room) -> LotteryKeys {
+fn lottery_keys(signer: &Signer, settings: &config::Room) -> LotteryKeys {
     let opens = settings.opens.as_ref().map(|opens| opens.at);
     signer.lottery_keys(opens.unwrap_or_default())
 }
 
 /// Computes the effective limits from the file and the override.
-fn limits(settings: &config::Room, overridden: Option<&RoomValues>) -> RoomLimits {
+fn effective_limits(settings: &config::Room, overridden: Option<&RoomValues>) -> RoomLimits {
     let overridden = overridden.cloned().unwrap_or_default();
     let sessions = overridden.sessions.map(NonZeroU32::new);
     let admit = overridden.admit.or(settings.admit);
@@ -322,6 +303,3 @@ fn limits(settings: &config::Room, overridden: Option<&RoomValues>) -> RoomLimit
         is_paused: overridden.pause,
     }
 }
-
-/// Longest delay of due work of a room: no visitor polls more often than this.
-pub const MAX_DELAY: Duration = Duration::from_millis(250);

@@ -10,6 +10,9 @@ const MAX_OUTAGES: usize = 1000;
 /// Bit that is set in every number drawn during an outage.
 const MARK: u64 = 1 << 63;
 
+/// Bits of the count in a number drawn during an outage. The bits above are the outage's name.
+const LOW_BITS: u64 = 0xffff_ffff;
+
 /// Numbers drawn during outages of the store.
 ///
 /// Their positions are behind all numbers drawn before the store came back.
@@ -24,14 +27,12 @@ pub(super) struct OutageNumbers {
 }
 
 impl OutageNumbers {
-    /// Draws the next number of the present outage.
+    /// Draws the next number of the present outage. Also returns the count of its numbers.
     pub(super) fn draw(&mut self) -> (u64, u64) {
-        let (outage, count) = self.present.get_or_insert_with(|| (outage(), 0));
+        let (outage, count) = self.present.get_or_insert_with(|| (random_outage(), 0));
         *count += 1;
-        (
-            MARK | u64::from(*outage) << 32 | *count & 0xffff_ffff,
-            *count,
-        )
+        let number = MARK | u64::from(*outage) << 32 | *count & LOW_BITS;
+        (number, *count)
     }
 
     /// Ends the present outage. Returns the ended outages whose numbers the store has to take.
@@ -41,7 +42,7 @@ impl OutageNumbers {
     }
 
     /// Records the store's numbers of an ended outage.
-    pub(super) fn know(&mut self, outage: u32, first: u64) {
+    pub(super) fn resolve(&mut self, outage: u32, first: u64) {
         self.ended.retain(|(ended, _)| *ended != outage);
         if self.known.len() < MAX_OUTAGES {
             self.known.insert(outage, first);
@@ -59,12 +60,12 @@ impl OutageNumbers {
         }
         let outage = u32::try_from((number ^ MARK) >> 32).unwrap_or_default();
         let first = self.known.get(&outage).ok_or(outage)?;
-        Ok(first + (number & 0xffff_ffff))
+        Ok(first + (number & LOW_BITS))
     }
 }
 
 /// Draws a random name of an outage, 31 bits, so that two outages do not share one.
-fn outage() -> u32 {
+fn random_outage() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(clock::wall().as_nanos());
     u32::try_from(random >> 33).unwrap_or_default()

@@ -4,7 +4,7 @@ use limit::{Moment, SavedRoom, WaitingRoom};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use super::{OriginRoom, RoomStore, lottery, signer};
+use super::{OriginRoom, RoomStore, create_signer, lottery_keys};
 
 /// Identity of a room: tells its tickets and sessions from those of every other room.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl OriginRoom {
     /// are used up.
     pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
-        let RoomStore::Here(room) = &state.kept else {
+        let RoomStore::Here(room) = &state.store else {
             return None;
         };
         let mut room = room.save(now);
@@ -76,12 +76,12 @@ impl OriginRoom {
     /// The next process has the saved state and would not know of later ones.
     pub fn hand_over(&self) {
         let mut state = self.lock();
-        state.is_handed_over = matches!(state.kept, RoomStore::Here(_));
+        state.is_handed_over = matches!(state.store, RoomStore::Here(_));
     }
 
     /// Makes the numbers up to this one available.
     pub fn reserve(&self, number: u64) {
-        if let RoomStore::Here(room) = &mut self.lock().kept {
+        if let RoomStore::Here(room) = &mut self.lock().store {
             room.reserve(number);
         }
     }
@@ -89,14 +89,14 @@ impl OriginRoom {
     /// Restores a saved state. Call it before the first request.
     pub fn restore(&self, saved: SavedOriginRoom, now: Moment) {
         let mut state = self.lock();
-        if let RoomStore::Shared(_) = &state.kept {
+        if let RoomStore::Shared(_) = &state.store {
             return;
         }
-        let signer = signer(&state.settings, &self.origin, &saved.identity);
-        state.lottery = lottery(&signer, &state.settings);
+        let signer = create_signer(&state.settings, &self.origin, &saved.identity);
+        state.lottery = lottery_keys(&signer, &state.settings);
         state.signer = std::sync::Arc::new(signer);
         state.identity = saved.identity;
         let room = WaitingRoom::restore(saved.room, state.limits(), now);
-        state.kept = RoomStore::Here(Box::new(room));
+        state.store = RoomStore::Here(Box::new(room));
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
@@ -29,13 +29,16 @@ const CALL_INTERVAL_IDLE: Duration = Duration::from_secs(2);
 const MAX_PENDING: usize = 10_000;
 /// Maximum number of operations in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
+
 /// State of a shared room in this gateway.
 pub(super) struct SharedRoom {
     /// Copy of the store's state, as of its last reply.
     pub(super) mirror: RoomMirror,
     /// Numbers drawn during outages.
     pub(super) outage_numbers: OutageNumbers,
-    /// Visitors who came, and whose result from the store is unknown.
+    /// Numbers of visitors who came, and whose result from the store is unknown.
+    ///
+    /// With the instant of the call.
     lost: HashMap<u64, Moment>,
 }
 
@@ -64,7 +67,7 @@ pub(super) struct OpChannel {
     /// Sender of operations to the task.
     send: mpsc::Sender<PendingOp>,
     /// Receiver of the task, until the task starts.
-    receive: std::sync::Mutex<Option<mpsc::Receiver<PendingOp>>>,
+    receive: Mutex<Option<mpsc::Receiver<PendingOp>>>,
 }
 
 impl OpChannel {
@@ -73,7 +76,7 @@ impl OpChannel {
         Self {
             store: Arc::clone(store),
             send,
-            receive: std::sync::Mutex::new(Some(receive)),
+            receive: Mutex::new(Some(receive)),
         }
     }
 
@@ -92,9 +95,7 @@ impl OriginRoom {
             return;
         };
         let receive = op_channel.receive.lock();
-        let receive = receive
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let receive = receive.unwrap_or_else(PoisonError::into_inner).take();
         let Some(receive) = receive else {
             return;
         };
@@ -111,23 +112,20 @@ impl OriginRoom {
     ///
     /// The gateway cannot verify tickets before that.
     pub async fn is_known(&self) -> bool {
-        let is_known = || match &self.lock().kept {
+        let is_known = || match &self.lock().store {
             RoomStore::Here(_) => true,
             RoomStore::Shared(shared) => shared.mirror.is_known(),
         };
-        // The result is of no interest: in an outage the life stays unknown.
+        // A call of no visitors fetches the life. In an outage the life stays unknown.
         is_known() || self.run_op(RoomOp::Call(0)).await.is_some() || is_known()
     }
 
     /// Sends an operation to the store; `None` if the store does not answer.
     pub(super) async fn run_op(&self, op: RoomOp) -> Option<RoomDone> {
+        let op_channel = self.op_channel.as_ref()?;
         let (reply, done) = oneshot::channel();
         let reply = Some(reply);
-        self.op_channel
-            .as_ref()?
-            .send
-            .try_send(PendingOp { op, reply })
-            .ok()?;
+        op_channel.send.try_send(PendingOp { op, reply }).ok()?;
         done.await.ok()
     }
 
@@ -141,22 +139,22 @@ impl OriginRoom {
 }
 
 /// Runs the calls of the store as long as the room exists.
-async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver<PendingOp>) {
+async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut pending: mpsc::Receiver<PendingOp>) {
     loop {
         let Some(pause) = room.upgrade().map(|room| room.pause()) else {
             return;
         };
         let mut batch = Vec::new();
-        if let Ok(0) = timeout(pause, asked.recv_many(&mut batch, MAX_IN_CALL)).await {
+        if let Ok(0) = timeout(pause, pending.recv_many(&mut batch, MAX_IN_CALL)).await {
             return;
         }
-        let Some(open) = room.upgrade() else {
+        let Some(open_room) = room.upgrade() else {
             return;
         };
         let (ops, replies): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|it| (it.op, it.reply)).unzip();
         // A panic counts as no answer. Otherwise no visitor would be let in any more.
-        let call = AssertUnwindSafe(open.call_store(link, &ops)).catch_unwind();
+        let call = AssertUnwindSafe(open_room.call_store(link, &ops)).catch_unwind();
         match call.await.unwrap_or(Err(Error::InvalidReply)) {
             Ok(done) => {
                 for (reply, done) in replies.into_iter().zip(done) {
@@ -165,9 +163,9 @@ async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut asked: mpsc::Receiver
                 }
             }
             Err(error) => {
-                open.lose(&ops, &error);
-                drop((open, replies));
-                if !wait_until_back(room, link, &error, &mut asked).await {
+                open_room.lose(&ops, &error);
+                drop((open_room, replies));
+                if !wait_until_back(room, link, &error, &mut pending).await {
                     return;
                 }
             }
@@ -180,7 +178,7 @@ async fn wait_until_back(
     room: &Weak<OriginRoom>,
     link: &Rc<Link>,
     error: &Error,
-    asked: &mut mpsc::Receiver<PendingOp>,
+    pending: &mut mpsc::Receiver<PendingOp>,
 ) -> bool {
     if error.is_outage() {
         link.lose(error);
@@ -189,7 +187,7 @@ async fn wait_until_back(
         // Operations that arrive meanwhile get no answer.
         let is_back = tokio::select! {
             is_back = link.is_back() => is_back,
-            asked = asked.recv() => match asked {
+            pending = pending.recv() => match pending {
                 Some(_) => false,
                 None => return false,
             },
@@ -204,10 +202,10 @@ async fn wait_until_back(
 }
 
 impl OriginRoom {
-    /// Duration for which the task may wait for operations.
+    /// Returns the duration for which the task may wait for operations.
     fn pause(&self) -> Duration {
         let state = self.lock();
-        match &state.kept {
+        match &state.store {
             RoomStore::Shared(shared) if shared.mirror.is_out() || !shared.mirror.is_known() => {
                 Duration::ZERO
             }
@@ -220,21 +218,22 @@ impl OriginRoom {
     async fn call_store(&self, link: &Link, ops: &[RoomOp]) -> Result<Vec<RoomDone>, Error> {
         // A first call fetches the room's life and state, if the gateway does not have them yet.
         for _ in 0..3 {
-            let mut all = Vec::with_capacity(ops.len());
-            let mut call = self.next_call(&mut all, ops).ok_or(Error::InvalidReply)?;
-            call.ops = &all;
+            let mut all_ops = Vec::with_capacity(ops.len());
+            let call = self.next_call(&mut all_ops, ops);
+            let mut call = call.ok_or(Error::InvalidReply)?;
+            call.ops = &all_ops;
             let (reply, _) = link.call(&call).await;
             let mut reply = reply?;
             let done = reply.done.take();
             let mut state = self.lock();
             state.follow(&self.origin, reply, clock::now());
             if let Some(mut done) = done {
-                let own = all.len() - ops.len();
-                for (op, done) in all.iter().zip(done.drain(..own)) {
+                let marks = all_ops.len() - ops.len();
+                for (op, done) in all_ops.iter().zip(done.drain(..marks)) {
                     // The store has taken the numbers of an outage.
                     if let (RoomOp::Mark { outage, .. }, RoomDone::Count(Some(first))) = (op, done)
                     {
-                        state.know_outage(*outage, first);
+                        state.resolve_outage(*outage, first);
                     }
                 }
                 return Ok(done);
@@ -243,18 +242,17 @@ impl OriginRoom {
         Err(Error::InvalidReply)
     }
 
-    /// Builds the next call of the store. Its operations are put into `all`.
-    fn next_call(&self, all: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
+    /// Builds the next call of the store, without its operations, and puts these into `all_ops`.
+    ///
+    /// First come the marks of ended outages, then `ops`.
+    fn next_call(&self, all_ops: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
         let mut state = self.lock();
         let limits = (state.limits(), state.since);
         let (life, keys) = (state.identity.life, state.lottery);
         let shared = state.shared()?;
-        let outage_numbers = shared.outage_numbers.end_present().iter();
-        all.extend(outage_numbers.map(|(outage, count)| RoomOp::Mark {
-            outage: *outage,
-            count: *count,
-        }));
-        all.extend(ops.iter().map(|op| shared.prepared(op)));
+        let outages = shared.outage_numbers.end_present().iter().copied();
+        all_ops.extend(outages.map(|(outage, count)| RoomOp::Mark { outage, count }));
+        all_ops.extend(ops.iter().map(|op| shared.prepared(op)));
         Some(RoomCall {
             room: &self.origin,
             limits,
@@ -314,9 +312,9 @@ impl State {
     fn follow(&mut self, origin: &str, reply: RoomReply, now: Moment) {
         if self.identity.life != reply.life {
             self.identity.life = reply.life;
-            let signer = super::signer(&self.settings, origin, &self.identity);
+            let signer = super::create_signer(&self.settings, origin, &self.identity);
             self.signer = Arc::new(signer);
-            self.lottery = super::lottery(&self.signer, &self.settings);
+            self.lottery = super::lottery_keys(&self.signer, &self.settings);
         }
         if let Some(shared) = self.shared() {
             if shared.mirror.is_out() {
@@ -332,16 +330,16 @@ impl State {
     ///
     /// The outage of the number, if only the store knows the number.
     pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
-        match &self.kept {
+        match &self.store {
             RoomStore::Here(_) => Ok(number),
             RoomStore::Shared(shared) => shared.outage_numbers.number(number),
         }
     }
 
     /// Records the store's numbers for those of an outage.
-    pub(super) fn know_outage(&mut self, outage: u32, first: u64) {
+    pub(super) fn resolve_outage(&mut self, outage: u32, first: u64) {
         if let Some(shared) = self.shared() {
-            shared.outage_numbers.know(outage, first);
+            shared.outage_numbers.resolve(outage, first);
         }
     }
 }

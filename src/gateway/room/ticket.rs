@@ -32,9 +32,9 @@ pub struct Signed<T> {
 
 impl<T> Signed<T> {
     /// Converts the value, and keeps the mark of an older secret.
-    fn and_then<U>(self, read: impl FnOnce(T) -> Option<U>) -> Option<Signed<U>> {
+    fn and_then<U>(self, convert: impl FnOnce(T) -> Option<U>) -> Option<Signed<U>> {
         let is_older = self.is_older;
-        read(self.value).map(|value| Signed { value, is_older })
+        convert(self.value).map(|value| Signed { value, is_older })
     }
 }
 
@@ -42,7 +42,7 @@ impl<T> Signed<T> {
 pub(super) struct Signer {
     /// One key for each secret; the first one signs.
     keys: Vec<hmac::Key>,
-    /// Prefix of all signed data: the room, and its life.
+    /// Prefix of all signed data: the life of the room, and its name with the length before it.
     context: Vec<u8>,
 }
 
@@ -67,7 +67,8 @@ impl Signer {
     /// Creates a signer. `life`: differs between two rooms of one name that share no state.
     pub(super) fn new<'s>(secrets: impl Iterator<Item = &'s [u8]>, room: &str, life: u64) -> Self {
         let mut context = life.to_be_bytes().to_vec();
-        put_counted(&mut context, room.as_bytes());
+        context.extend_from_slice(&(room.len() as u64).to_be_bytes());
+        context.extend_from_slice(room.as_bytes());
         Self {
             keys: secrets
                 .map(|it| hmac::Key::new(hmac::HMAC_SHA256, it))
@@ -83,9 +84,9 @@ impl Signer {
         let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
         let predicted = ticket
             .predicted
-            .map_or(u32::MAX, |predicted| bounded(predicted.as_secs()));
+            .map_or(u32::MAX, |predicted| to_u32(predicted.as_secs()));
         body[..8].copy_from_slice(&ticket.number.to_be_bytes());
-        body[8..12].copy_from_slice(&bounded(seconds).to_be_bytes());
+        body[8..12].copy_from_slice(&to_u32(seconds).to_be_bytes());
         body[12..].copy_from_slice(&predicted.to_be_bytes());
         self.text(Purpose::Ticket, &body, bind)
     }
@@ -149,10 +150,10 @@ impl Signer {
         };
         let tag = self.sign(key, purpose, body, bind);
         let mut bytes = [0; TICKET + SIGNATURE];
-        let (all, end) = (&mut bytes[..body.len() + SIGNATURE], body.len());
-        all[..end].copy_from_slice(body);
-        all[end..].copy_from_slice(&tag.as_ref()[..SIGNATURE]);
-        BASE64.encode(all)
+        let (start, rest) = bytes.split_at_mut(body.len());
+        start.copy_from_slice(body);
+        rest[..SIGNATURE].copy_from_slice(&tag.as_ref()[..SIGNATURE]);
+        BASE64.encode(&bytes[..body.len() + SIGNATURE])
     }
 
     /// Decodes a text and verifies its signature.
@@ -182,14 +183,8 @@ impl Signer {
     }
 }
 
-/// Appends a text with its length before it.
-fn put_counted(out: &mut Vec<u8>, text: &[u8]) {
-    out.extend_from_slice(&(text.len() as u64).to_be_bytes());
-    out.extend_from_slice(text);
-}
-
-/// Limits seconds to 32 bits. The maximum value stands for `None`.
-fn bounded(seconds: u64) -> u32 {
+/// Limits seconds to 32 bits, without the maximum value, which stands for `None`.
+fn to_u32(seconds: u64) -> u32 {
     u32::try_from(seconds).unwrap_or(u32::MAX - 1)
 }
 

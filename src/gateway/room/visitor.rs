@@ -23,14 +23,14 @@ impl OriginRoom {
         let mut state = self.lock();
         state.advance(now);
         let (keys, is_handed_over) = (state.lottery, state.is_handed_over);
-        let RoomStore::Here(room) = &mut state.kept else {
+        let RoomStore::Here(room) = &mut state.store else {
             return None;
         };
         if let Some(session) = presented.session
             && room.touch(session.value, keys, now)
         {
-            let again = session.is_older.then(|| state.session(session.value, bind));
-            return Some(self.stays(again));
+            let renewed = session.is_older.then(|| state.session(session.value, bind));
+            return Some(self.answer_session(renewed));
         }
         if is_handed_over {
             return Some(Answered::NoNumber);
@@ -42,7 +42,7 @@ impl OriginRoom {
             return Some(Answered::MustDraw);
         };
         let polled = room.poll(number, keys, now);
-        Some(self.polled_with(state, polled, number, presented.ticket, bind, now))
+        Some(self.answer_polled(state, polled, number, presented.ticket, bind, now))
     }
 
     /// Answers a request by the tickets and sessions that it presents.
@@ -56,10 +56,10 @@ impl OriginRoom {
         if let Some(session) = session
             && self.is_inside(session.value, now).await
         {
-            let again = session
+            let renewed = session
                 .is_older
                 .then(|| self.lock().session(session.value, bind));
-            return self.stays(again);
+            return self.answer_session(renewed);
         }
         if let Some(ticket) = ticket {
             return self.poll(ticket, bind, now).await;
@@ -70,35 +70,32 @@ impl OriginRoom {
         Answered::MustDraw
     }
 
-    /// Answer to a visitor with a session. `again`: the session text, if the cookie is set anew.
-    fn stays(&self, again: Option<SessionText>) -> Answered {
+    /// Answers a visitor with a session. `renewed`: text of the session, if the cookie is set anew.
+    fn answer_session(&self, renewed: Option<SessionText>) -> Answered {
         self.metrics.count(RoomRequest::Session);
-        Answered::Inside(again)
+        Answered::Inside(renewed)
     }
 
     /// Records a request of a visitor with a session. Returns whether the session goes on.
     async fn is_inside(&self, number: u64, now: Moment) -> bool {
-        let is_sure = {
-            let mut state = self.lock();
-            let Some(shared) = state.shared() else {
-                return false;
-            };
-            match shared.mirror.touch(number, now) {
-                MirrorTouch::Inside => return true,
-                MirrorTouch::Report => true,
-                MirrorTouch::Query => false,
-            }
+        let touched = match self.lock().shared() {
+            Some(shared) => shared.mirror.touch(number, now),
+            None => return false,
         };
-        let op = RoomOp::Touch {
+        let touch = |is_sure| RoomOp::Touch {
             number,
             is_sure,
             ago: Duration::ZERO,
         };
-        if is_sure {
-            self.send_op(op);
-            return true;
+        match touched {
+            MirrorTouch::Inside => return true,
+            MirrorTouch::Report => {
+                self.send_op(touch(true));
+                return true;
+            }
+            MirrorTouch::Query => {}
         }
-        let done = self.run_op(op).await;
+        let done = self.run_op(touch(false)).await;
         let mut state = self.lock();
         let Some(shared) = state.shared() else {
             return false;
@@ -123,12 +120,12 @@ impl OriginRoom {
         };
         ticket.is_older |= number != ticket.value.number;
         ticket.value.number = number;
-        let polled = self.polled(number, now).await;
-        self.polled_with(self.lock(), polled, number, Some(ticket), bind, now)
+        let polled = self.poll_number(number, now).await;
+        self.answer_polled(self.lock(), polled, number, Some(ticket), bind, now)
     }
 
-    /// Answer to a visitor with this number. `ticket`: present if the visitor has waited.
-    fn polled_with(
+    /// Answers the poll of a visitor with this number. `ticket`: present if the visitor has waited.
+    fn answer_polled(
         &self,
         mut state: MutexGuard<'_, State>,
         polled: Polled,
@@ -175,7 +172,7 @@ impl OriginRoom {
         match self.run_op(RoomOp::Marked(outage)).await {
             Some(RoomDone::Count(Some(first))) => {
                 let mut state = self.lock();
-                state.know_outage(outage, first);
+                state.resolve_outage(outage, first);
                 state.number(number).ok()
             }
             Some(_) => None,
@@ -185,7 +182,7 @@ impl OriginRoom {
     }
 
     /// Polls a shared room for a number.
-    async fn polled(&self, number: u64, now: Moment) -> Polled {
+    async fn poll_number(&self, number: u64, now: Moment) -> Polled {
         let position = {
             let mut state = self.lock();
             let Some(shared) = state.shared() else {
@@ -201,12 +198,12 @@ impl OriginRoom {
                 MirrorPoll::Query(position) => position,
             }
         };
-        let done = self.run_op(RoomOp::Come {
+        let come = RoomOp::Come {
             position,
             number,
             is_again: false,
-        });
-        let done = done.await;
+        };
+        let done = self.run_op(come).await;
         let mut state = self.lock();
         let Some(shared) = state.shared() else {
             return Polled::Void;
@@ -233,14 +230,14 @@ impl OriginRoom {
         state.advance(now);
         let keys = state.lottery;
         let is_handed_over = state.is_handed_over;
-        let RoomStore::Here(room) = &mut state.kept else {
+        let RoomStore::Here(room) = &mut state.store else {
             return None;
         };
         if is_handed_over {
             return Some(Answered::NoNumber);
         }
         let drawn = room.draw(keys, now);
-        Some(self.drawn_with(state, drawn, bind, now))
+        Some(self.answer_drawn(state, drawn, bind, now))
     }
 
     /// Lets in a visitor without a ticket, or gives it a number.
@@ -248,12 +245,12 @@ impl OriginRoom {
         if let Some(answered) = self.draw_at_once(bind, now) {
             return answered;
         }
-        let drawn = self.drawn(now).await;
-        self.drawn_with(self.lock(), drawn, bind, now)
+        let drawn = self.draw_number(now).await;
+        self.answer_drawn(self.lock(), drawn, bind, now)
     }
 
     /// Builds the answer for a drawn number.
-    fn drawn_with(
+    fn answer_drawn(
         &self,
         state: MutexGuard<'_, State>,
         drawn: Drawn,
@@ -277,14 +274,11 @@ impl OriginRoom {
     }
 
     /// Draws a number in a shared room.
-    async fn drawn(&self, now: Moment) -> Drawn {
+    async fn draw_number(&self, now: Moment) -> Drawn {
+        if let Some(shared) = self.lock().shared()
+            && shared.mirror.is_out()
         {
-            let mut state = self.lock();
-            if let Some(shared) = state.shared()
-                && shared.mirror.is_out()
-            {
-                return shared.draw_alone(now);
-            }
+            return shared.draw_alone(now);
         }
         let done = self.run_op(RoomOp::Draw).await;
         let mut state = self.lock();

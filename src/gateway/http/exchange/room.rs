@@ -140,14 +140,14 @@ impl<'a> Visit<'a> {
         let room = gateway.room(origin)?;
         let settings = gateway.settings().origins.get(origin)?.room.as_ref()?;
         let bind = settings.bind.as_ref();
-        let (tickets, has_ticket_cookie) = candidates(info, b"drip-ticket", room.ticket_cookie());
+        let (tickets, has_ticket_cookie) = candidates(info, b"drip-ticket", &room.ticket_cookie);
         Some(Self {
             room,
             settings,
             route,
             info,
             bind: bind.map_or_else(Vec::new, |bind| key::bytes(bind, info, route)),
-            sessions: candidates(info, b"drip-session", room.session_cookie()).0,
+            sessions: candidates(info, b"drip-session", &room.session_cookie).0,
             tickets,
             has_ticket_cookie,
         })
@@ -168,7 +168,7 @@ impl<'a> Visit<'a> {
         record: &mut RequestRecord<'a>,
     ) -> Result<(), Reply<'a>> {
         if presented.is_foreign {
-            self.room.metrics().count(RoomRequest::Foreign);
+            self.room.metrics.count(RoomRequest::Foreign);
         }
         match answered {
             Answered::Inside(None) => Ok(()),
@@ -207,7 +207,7 @@ impl<'a> Visit<'a> {
         self.room.charge_draw(address, now).map_err(|after| {
             if let Some(hidden) = REFUSED.show(clock::now()) {
                 tracing::warn!(
-                    origin = self.room.origin(),
+                    origin = self.room.origin,
                     address = address.map_or("unix:".to_owned(), |it| it.to_string()),
                     hidden,
                     "address drew too many positions: more are rejected. Add it to trusted_proxies if it is a proxy, or set draw if many visitors share it"
@@ -219,7 +219,7 @@ impl<'a> Visit<'a> {
 
     /// Counts a visitor who may not draw a position now. Returns the response.
     fn refuse_draw(&self, after: Duration) -> Reply<'a> {
-        self.room.metrics().count(RoomRequest::DrawRefused);
+        self.room.metrics.count(RoomRequest::DrawRefused);
         Reply::rejected(self.route, Rejected::Burst, Some(after))
     }
 
@@ -247,9 +247,9 @@ impl<'a> Visit<'a> {
 
     /// Returns the response fields of a new session. They also delete the ticket's cookie.
     fn session_fields(&self, SessionText(text): SessionText) -> RoomFields {
-        let mut cookies = vec![self.cookie(self.room.session_cookie(), &text, None)];
+        let mut cookies = vec![self.cookie(&self.room.session_cookie, &text, None)];
         if self.has_ticket_cookie {
-            cookies.push(self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO)));
+            cookies.push(self.cookie(&self.room.ticket_cookie, "", Some(Duration::ZERO)));
         }
         RoomFields {
             cookies,
@@ -283,7 +283,7 @@ impl<'a> Visit<'a> {
         known: Option<&str>,
     ) -> Reply<'a> {
         let new = new.map(|TicketText(text)| text.as_str());
-        let cookies = new.map(|new| self.cookie(self.room.ticket_cookie(), new, Some(TICKET_AGE)));
+        let cookies = new.map(|new| self.cookie(&self.room.ticket_cookie, new, Some(TICKET_AGE)));
         let fields = RoomFields {
             cookies: cookies.into_iter().collect(),
             own: None,
@@ -305,7 +305,7 @@ impl<'a> Visit<'a> {
             retry_after: 60,
         };
         let fields = RoomFields {
-            cookies: vec![self.cookie(self.room.ticket_cookie(), "", Some(Duration::ZERO))],
+            cookies: vec![self.cookie(&self.room.ticket_cookie, "", Some(Duration::ZERO))],
             own: None,
         };
         self.reply(503, self.route.reject_status, &waiting, fields, None)

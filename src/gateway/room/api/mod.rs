@@ -45,7 +45,7 @@ impl Target {
             Some((Arc::clone(gateway.room(index)?), file.clone()))
         });
         let Some((room, file)) = found else {
-            let names: Vec<_> = gateway.rooms().map(|room| room.origin()).collect();
+            let names: Vec<_> = gateway.rooms().map(|room| &*room.origin).collect();
             let names = names.join(", ");
             let message = if names.is_empty() {
                 "no origin has a waiting room; add [origins.NAME.room] to the file".to_owned()
@@ -201,5 +201,5 @@ pub(crate) async fn end_word(target: Target) -> Answer {
 
 /// Name of a room in the log and the history of changes.
 pub(crate) fn subject(room: &OriginRoom) -> String {
-    format!("origins.{}.room", room.origin())
+    format!("origins.{}.room", room.origin)
 }

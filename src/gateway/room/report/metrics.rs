@@ -10,16 +10,16 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     let now = clock::now();
     let rooms = gateway.rooms();
     let rooms = rooms.map(|room| {
-        let name = labels(&[("origin", room.origin())]);
+        let name = labels(&[("origin", &room.origin)]);
         (name, (room, room.status(now)))
     });
     let mut table = Table::new(out, rooms);
     table.counts("drip_room_requests_total", "request", |(room, _)| {
-        &room.metrics().requests
+        &room.metrics.requests
     });
-    table.durations("drip_room_wait_seconds", |(room, _)| &room.metrics().wait);
+    table.durations("drip_room_wait_seconds", |(room, _)| &room.metrics.wait);
     table.durations("drip_room_wait_error_seconds", |(room, _)| {
-        &room.metrics().wait_error
+        &room.metrics.wait_error
     });
     table.each("drip_room_visitors", "where", |(_, status)| {
         let state = &status.state;

@@ -5,8 +5,6 @@ pub(crate) mod rules;
 pub(crate) mod sample;
 pub(crate) mod sampler;
 
-use std::num::NonZeroU32;
-
 use limit::{Rate, RoomCounts};
 
 use super::{OriginRoom, RoomStatus, RoomWord};
@@ -45,8 +43,8 @@ pub(crate) fn room_status(
         called: state.called,
         inside: state.inside,
         sessions: ConfiguredAndEffective {
-            file: file.sessions.map(sessions_as_u64),
-            now: limits.sessions.map(sessions_as_u64),
+            file: file.sessions.map(|it| it.get().into()),
+            now: limits.sessions.map(|it| it.get().into()),
         },
         admit: ConfiguredAndEffective {
             file: file.admit.map(text),
@@ -58,7 +56,7 @@ pub(crate) fn room_status(
         open: state.is_open,
         opens: limits.opens.map(timestamp),
         events: counted(events(&status.counts)),
-        requests: counted(room.metrics().requests.each()),
+        requests: counted(room.metrics.requests.each()),
         overridden: status.overridden.clone(),
         word: status.word.as_ref().map(word_status),
     }
@@ -70,8 +68,4 @@ pub(crate) fn word_status(it: &RoomWord) -> sample::RoomWord {
         word: Plain::new(&it.text),
         until: timestamp(it.until),
     }
-}
-
-fn sessions_as_u64(sessions: NonZeroU32) -> u64 {
-    sessions.get().into()
 }

@@ -47,12 +47,12 @@ impl Rooms {
         file: &config::Room,
         now: Moment,
     ) -> RoomSample {
-        let origin = room.origin();
+        let origin = &room.origin;
         let status = room.status(now);
         let mut shown = room_status(room, file, &status);
         let counts = (shown.events, shown.requests);
-        (shown.events, shown.requests) = self.counts.since(origin.to_owned(), counts);
-        let past = self.past.entry(origin.to_owned()).or_default();
+        (shown.events, shown.requests) = self.counts.since(origin.clone(), counts);
+        let past = self.past.entry(origin.clone()).or_default();
         let stuck = past.stuck(&status, now);
         let (came_lately, lost_lately) = past.ended(status.counts);
         RoomSample {

@@ -67,7 +67,7 @@ impl RoomsFile {
             .flatten()
             .flat_map(|content| content.rooms)
         {
-            let Some(room) = gateway.rooms().find(|room| room.origin() == saved.origin) else {
+            let Some(room) = gateway.rooms().find(|room| room.origin == saved.origin) else {
                 continue;
             };
             if !saved.room.is_sound() {
@@ -77,7 +77,7 @@ impl RoomsFile {
             let sessions = saved.room.sessions.len();
             let waiting = saved.room.drawn.saturating_sub(saved.room.called);
             room.restore(saved, now);
-            let (file, origin) = (self.path.display(), room.origin());
+            let (file, origin) = (self.path.display(), &room.origin);
             tracing::info!(
                 %file,
                 origin,
