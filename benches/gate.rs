@@ -97,7 +97,7 @@ path = "/"
 origin = "app"
 "#;
     let settings = config::parse(FILE, Path::new("gateway.toml"), false).expect("a good file");
-    let origin = Origin::new(settings.origins[0].clone(), &Dialer::default());
+    let origin = Origin::new(settings.origins[0].clone(), None, &Dialer::default());
     let gate = origin.gate().expect("the file has one");
     let key = KeyAtGate {
         zone: Some("key".into()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(super) struct KnownAddresses {
     /// `None` if the server is given by its address, or the name was not looked up yet.
     found: RefCell<Option<Arc<[SocketAddr]>>>,
-    /// Number of lookups in which the name had dropped an address. Wraps around.
+    /// Number of lookups after which the name no longer had an address. Wraps around.
     generation: Cell<u32>,
 }
 
@@ -19,21 +19,21 @@ pub(super) struct Compared(u32);
 
 impl KnownAddresses {
     /// Records the addresses of the last lookup.
-    pub(super) fn note(&self, found: &Arc<[SocketAddr]>) {
+    pub(super) fn update(&self, found: &Arc<[SocketAddr]>) {
         let before = self.found.replace(Some(Arc::clone(found)));
-        let Some(before) = before.filter(|before| !Arc::ptr_eq(before, found)) else {
-            return;
-        };
-        if before.iter().any(|it| self.is_outdated(it.ip())) {
-            self.generation.set(self.generation.get().wrapping_add(1));
+        let mut addresses = before.iter().flat_map(|before| before.iter());
+        if addresses.any(|it| self.is_outdated(it.ip())) {
+            self.generation
+                .update(|generation| generation.wrapping_add(1));
         }
     }
 
     /// Returns whether the name no longer has this address.
     pub(super) fn is_outdated(&self, address: IpAddr) -> bool {
         let found = self.found.borrow();
-        let is_there = |found: &Arc<[SocketAddr]>| found.iter().any(|it| it.ip() == address);
-        found.as_ref().is_some_and(|found| !is_there(found))
+        found
+            .as_ref()
+            .is_some_and(|it| it.iter().all(|known| known.ip() != address))
     }
 
     /// Returns whether a connection goes to an address that the name no longer has.
@@ -77,11 +77,11 @@ mod tests {
         // address.
         assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
         let first = found(&["10.0.0.1", "10.0.0.2"]);
-        known.note(&first);
-        known.note(&first);
-        known.note(&found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
+        known.update(&first);
+        known.update(&first);
+        known.update(&found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
         assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
-        known.note(&found(&["10.0.0.3", "10.0.0.2"]));
+        known.update(&found(&["10.0.0.3", "10.0.0.2"]));
         assert_eq!(left(&mut old, "10.0.0.1"), (true, true));
         assert_eq!(left(&mut staying, "10.0.0.2"), (true, false));
         assert_eq!(left(&mut staying, "10.0.0.2"), (false, false));

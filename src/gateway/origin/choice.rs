@@ -38,7 +38,7 @@ pub(super) enum NoServer {
     Full,
 }
 
-/// State of nginx's smooth weighted round robin, for servers with an equal load.
+/// Sums of nginx's smooth weighted round robin, which decides between servers of equal load.
 ///
 /// In each choice, every eligible server gains its weight, and the server with the highest sum is
 /// chosen and loses the total gained. So with weights 5, 1 and 1 the first server is not chosen
@@ -62,8 +62,8 @@ impl RoundRobin {
         for is_backup in [false, true] {
             let can_take = |it: &Candidate| it.is_backup == is_backup && it.has_room();
             let chosen = match hash {
-                Some(hash) => of_key(servers, hash, can_take),
-                None => self.least(servers, can_take),
+                Some(hash) => choose_for_key(servers, hash, can_take),
+                None => self.choose_least_loaded(servers, can_take),
             };
             if let Some(chosen) = chosen {
                 return Ok(chosen);
@@ -77,16 +77,16 @@ impl RoundRobin {
     }
 
     /// Chooses as nginx's `least_conn`: round robin decides between servers with an equal load.
-    fn least(
+    fn choose_least_loaded(
         &mut self,
         servers: &[Candidate],
         can_take: impl Fn(&Candidate) -> bool,
     ) -> Option<usize> {
         let able = servers.iter().filter(|it| can_take(it));
         let lowest = able.min_by(|one, other| one.compare_load(other))?;
-        let equal = |it: &Candidate| can_take(it) && it.compare_load(lowest) == Ordering::Equal;
+        let is_lowest = |it: &Candidate| can_take(it) && it.compare_load(lowest).is_eq();
         let (mut sum, mut chosen): (i64, Option<usize>) = (0, None);
-        for (nth, it) in servers.iter().enumerate().filter(|(_, it)| equal(it)) {
+        for (nth, it) in servers.iter().enumerate().filter(|(_, it)| is_lowest(it)) {
             let weight = i64::try_from(it.weight).unwrap_or(i64::MAX);
             sum = sum.saturating_add(weight);
             self.0[nth] = self.0[nth].saturating_add(weight);
@@ -103,7 +103,10 @@ impl RoundRobin {
 impl Candidate {
     /// Returns whether the server is in and below its limit.
     fn has_room(&self) -> bool {
-        self.is_in && self.max_in_flight.is_none_or(|most| self.in_flight < most)
+        self.is_in
+            && self
+                .max_in_flight
+                .is_none_or(|limit| self.in_flight < limit)
     }
 
     /// Compares the requests relative to the weights, without a division.
@@ -119,7 +122,7 @@ impl Candidate {
 /// not take part: its keys go to the server with the second-highest number, and no other key moves.
 /// With draws `u` between 0 and 1, a server has the highest `weight / -ln(u)` in proportion to its
 /// weight (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005).
-fn of_key(
+fn choose_for_key(
     servers: &[Candidate],
     hash: u64,
     can_take: impl Fn(&Candidate) -> bool,

@@ -20,7 +20,7 @@ use crate::http::message::{
 };
 use crate::time::deadline::Deadline;
 
-/// Connection in use by one request: a whole one over HTTP/1, a stream of one over HTTP/2.
+/// Connection in use by one request: a connection of its own over HTTP/1, a stream over HTTP/2.
 ///
 /// Dropping it closes the connection, or resets the stream. [Giving it back](Connection::give_back)
 /// lets the connection serve another request.
@@ -31,7 +31,7 @@ pub enum Connection {
     Http2(Box<Http2Exchange>),
 }
 
-/// Does the same for both kinds of connections.
+/// Evaluates the same expression for both kinds of connections.
 macro_rules! of_both {
     ($connection:expr, $it:ident => $does:expr) => {
         match $connection {
@@ -63,11 +63,16 @@ impl Connection {
         client: impl FnOnce() -> &'c TiedConnections,
     ) {
         match self {
-            Self::Http1(mut connection) => match connection.rest(&settings.reuse_limits(), now) {
-                Some(_) if connection.is_tied => client().keep(in_flight.at(), connection),
-                Some(pool) => pool.keep(connection, settings.keep_alive),
-                None => {}
-            },
+            Self::Http1(mut connection) => {
+                let Some(pool) = connection.prepare_reuse(&settings.reuse_limits(), now) else {
+                    return;
+                };
+                if connection.is_tied {
+                    client().keep(in_flight.at_server(), connection);
+                } else {
+                    pool.keep(connection, settings.keep_alive);
+                }
+            }
             // The other requests of the connection keep it open.
             Self::Http2(exchange) => drop(exchange),
         }
@@ -82,10 +87,10 @@ impl Connection {
 
     /// Returns whether the connection has carried a request before.
     ///
-    /// If so, the server may just be closing it.
+    /// If so, the server may be closing it at this moment.
     pub fn is_reused(&self) -> bool {
         match self {
-            Self::Http1(connection) => connection.is_reused,
+            Self::Http1(connection) => connection.is_reused(),
             Self::Http2(exchange) => exchange.is_reused(),
         }
     }
@@ -109,7 +114,7 @@ impl Connection {
     /// Returns whether the server has certainly not seen the request.
     pub fn is_unseen(&mut self) -> bool {
         match self {
-            Self::Http1(connection) => connection.sender().is_untouched(),
+            Self::Http1(connection) => connection.sender.is_untouched(),
             Self::Http2(exchange) => exchange.is_unseen(),
         }
     }

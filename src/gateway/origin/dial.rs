@@ -29,13 +29,13 @@ const BACKLOG_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Opens connections to servers, for all workers.
 #[derive(Clone, Default)]
 pub struct Dialer {
-    known: Arc<Known>,
+    shared: Arc<Shared>,
     tls: Arc<Tls>,
 }
 
 /// State that the dialers of all origins share.
 #[derive(Debug, Default)]
-struct Known {
+struct Shared {
     names: Names,
     /// `tcp_keepalive` in milliseconds; zero means off.
     keepalive: AtomicU64,
@@ -46,7 +46,7 @@ impl Dialer {
     pub fn set_keepalive(&self, idle: Option<Duration>) {
         let millis = idle.map_or(0, |idle| idle.as_millis());
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        self.known.keepalive.store(millis, Ordering::Relaxed);
+        self.shared.keepalive.store(millis, Ordering::Relaxed);
     }
 
     /// Returns a dialer with these TLS settings. With unchanged settings, TLS sessions are kept.
@@ -60,7 +60,7 @@ impl Dialer {
 
     /// Looks up a name, and returns its addresses in ascending order.
     pub(crate) async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let found = self.known.names.refreshed(name).await?;
+        let found = self.shared.names.refreshed(name).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
         addresses.sort();
         addresses.dedup();
@@ -76,7 +76,7 @@ impl Dialer {
                 host: Host::Name(name),
                 address: None,
                 ..
-            } => self.known.names.addresses(name).await.ok(),
+            } => self.shared.names.addresses(name).await.ok(),
             ServerUrl::Tcp { .. } | ServerUrl::Unix(_) => None,
         }
     }
@@ -91,7 +91,7 @@ impl Dialer {
     /// `http2`: whether a server over TLS may choose HTTP/2.
     pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
         let (scheme, host, port, address) = match server {
-            ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
+            ServerUrl::Unix(path) => return connect_unix(path).await.map(OriginStream::Unix),
             ServerUrl::Tcp {
                 scheme,
                 host,
@@ -104,16 +104,16 @@ impl Dialer {
                 connect((*address, port).into()).await?
             }
             (None, Host::Name(name)) => {
-                let addresses = self.known.names.addresses(name).await?;
+                let addresses = self.shared.names.addresses(name).await?;
                 let at_port = |mut address: SocketAddr| {
                     address.set_port(port);
                     connect(address)
                 };
-                first_of(&addresses, at_port).await?
+                connect_first(&addresses, at_port).await?
             }
         };
         tcp.set_nodelay(true)?;
-        let keepalive = Duration::from_millis(self.known.keepalive.load(Ordering::Relaxed));
+        let keepalive = Duration::from_millis(self.shared.keepalive.load(Ordering::Relaxed));
         set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
             Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),
@@ -155,9 +155,8 @@ fn distinguish_no_route(error: io::Error, address: SocketAddr) -> io::Error {
 
 /// Connects to a unix socket, and waits while its backlog is full.
 ///
-/// Over TCP the kernel waits. For a unix socket it returns an error at once, so this function
-/// waits.
-async fn through(path: &Path) -> io::Result<UnixStream> {
+/// For TCP the kernel waits. For a unix socket it returns an error at once.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => {
@@ -172,7 +171,7 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
 ///
 /// The addresses are tried in order. The next one is tried when one refuses, or after
 /// [`HEAD_START`] without a result.
-async fn first_of<T, C>(
+async fn connect_first<T, C>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> C,
 ) -> io::Result<T>
@@ -220,7 +219,7 @@ mod tests {
             let expected = listener.local_addr().unwrap();
             for _ in 0..2 {
                 let connect = |it: SocketAddr| TcpStream::connect((it.ip(), expected.port()));
-                let stream = first_of(&addresses, connect).await.unwrap();
+                let stream = connect_first(&addresses, connect).await.unwrap();
                 assert_eq!(stream.peer_addr().unwrap(), expected);
                 addresses.reverse();
             }
@@ -236,7 +235,7 @@ mod tests {
         let mut opening = JoinSet::new();
         for _ in 0..20 {
             let path = path.clone();
-            opening.spawn(async move { through(&path).await });
+            opening.spawn(async move { connect_unix(&path).await });
         }
         sleep(BACKLOG_RETRY_INTERVAL * 4).await;
         for _ in 0..20 {
@@ -251,9 +250,9 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         drop(listener);
         let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
-        let error = first_of(&addresses, connect).await.unwrap_err();
+        let error = connect_first(&addresses, connect).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-        let error = first_of(&[], connect).await.unwrap_err();
+        let error = connect_first(&[], connect).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     }
 
@@ -272,7 +271,7 @@ mod tests {
         let address = |last| SocketAddr::from(([10, 0, 0, last], 0));
         let addresses = [1, 2, 3].map(address);
         let began = Instant::now();
-        let connected = first_of(&addresses, |address| async move {
+        let connected = connect_first(&addresses, |address| async move {
             if address.ip() != addresses[2].ip() {
                 sleep(HEAD_START * 100).await;
             }

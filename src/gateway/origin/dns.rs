@@ -59,7 +59,7 @@ struct Name {
     requested: Option<Instant>,
     /// Addresses of the last successful lookup, and its instant.
     found: Option<(Addresses, Instant)>,
-    /// Error of the lookup that has failed since then, and its instant.
+    /// Error of the last lookup, and its instant; `None`: it did not fail.
     failed: Option<(String, Instant)>,
     /// Closes when the current lookup ends.
     lookup: Option<watch::Receiver<()>>,
@@ -74,9 +74,9 @@ impl<R: Resolve> Names<R> {
     ///
     /// Returns an error if the name has no address, or if the lookup failed.
     pub(super) async fn addresses(&self, name: &str) -> io::Result<Addresses> {
-        if let Some((lookup, limit)) = self.due(name, Instant::now()) {
+        if let Some((lookup, limit)) = self.start_if_due(name, Instant::now()) {
             // If the lookup takes too long, the old addresses are used.
-            let _late = timeout(limit, ended(lookup)).await;
+            let _late = timeout(limit, wait_for_end(lookup)).await;
         }
         self.0.known(name)
     }
@@ -91,26 +91,33 @@ impl<R: Resolve> Names<R> {
             let mut names = self.0.names();
             let known = names.entry(name.to_owned()).or_default();
             known.requested = Some(Instant::now());
-            self.lookup_of(known, name)
+            self.running_lookup(known, name)
         };
-        ended(lookup).await;
+        wait_for_end(lookup).await;
         self.0.known(name)
     }
 
-    /// Returns the running lookup, or starts a new one.
-    fn lookup_of(&self, known: &mut Name, name: &str) -> watch::Receiver<()> {
+    /// Returns the running lookup, or starts one in the background. The receiver closes at its end.
+    fn running_lookup(&self, known: &mut Name, name: &str) -> watch::Receiver<()> {
         // A lookup whose task was dropped with its worker has also ended.
-        let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
-        match known.lookup.as_ref().filter(running) {
-            Some(lookup) => lookup.clone(),
-            None => known.lookup.insert(self.look_up(name)).clone(),
+        let is_running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
+        if let Some(lookup) = known.lookup.as_ref().filter(is_running) {
+            return lookup.clone();
         }
+        let (end, ended) = watch::channel(());
+        let (shared, name) = (Arc::clone(&self.0), name.to_owned());
+        tokio::spawn(async move {
+            let found = shared.resolver.resolve(name.clone()).await;
+            shared.note(&name, found);
+            drop(end);
+        });
+        known.lookup.insert(ended).clone()
     }
 
     /// Starts a lookup if one is due.
     ///
-    /// Returns the lookup that the caller must wait for, and for how long; `None`: it need not.
-    fn due(&self, name: &str, now: Instant) -> Option<(watch::Receiver<()>, Duration)> {
+    /// Returns the lookup for which the caller must wait, and the longest wait; `None`: no wait.
+    fn start_if_due(&self, name: &str, now: Instant) -> Option<(watch::Receiver<()>, Duration)> {
         let mut names = self.0.names();
         if !names.contains_key(name) {
             // A name that has not been requested for long is no longer in the file.
@@ -119,33 +126,21 @@ impl<R: Resolve> Names<R> {
         let known = names.entry(name.to_owned()).or_default();
         known.requested = Some(now);
         let age = known.found.as_ref().map(|(_, at)| now - *at);
-        let failed = known.failed.as_ref().map(|(_, at)| now - *at);
-        if age.is_some_and(|age| age < FRESH) || failed.is_some_and(|ago| ago < PAUSE) {
+        let since_failure = known.failed.as_ref().map(|(_, at)| now - *at);
+        if age.is_some_and(|it| it < FRESH) || since_failure.is_some_and(|it| it < PAUSE) {
             return None;
         }
-        let lookup = self.lookup_of(known, name);
+        let lookup = self.running_lookup(known, name);
         match age {
             Some(age) if age < STALE => None,
             Some(_) => Some((lookup, STALE_WAIT)),
             None => Some((lookup, Duration::MAX)),
         }
     }
-
-    /// Starts a lookup in the background. The receiver closes when it ends.
-    fn look_up(&self, name: &str) -> watch::Receiver<()> {
-        let (end, ended) = watch::channel(());
-        let (shared, name) = (Arc::clone(&self.0), name.to_owned());
-        tokio::spawn(async move {
-            let found = shared.resolver.resolve(name.clone()).await;
-            shared.note(&name, found);
-            drop(end);
-        });
-        ended
-    }
 }
 
 /// Waits until a lookup ends.
-async fn ended(mut lookup: watch::Receiver<()>) {
+async fn wait_for_end(mut lookup: watch::Receiver<()>) {
     while lookup.changed().await.is_ok() {}
 }
 

@@ -82,7 +82,7 @@ pub enum OriginError {
         /// Name of the origin.
         origin: String,
     },
-    /// No server could be reached for all of `hold`, and the request was not sent.
+    /// No server could be reached during all of `hold`. The request was not sent.
     #[error("{last}; the request was held for {hold:?}")]
     Outage {
         /// Error of the last attempt to reach a server.
@@ -121,10 +121,8 @@ impl OriginError {
 
     /// Returns whether the gateway lacks a resource, so that no server is at fault.
     pub fn is_own(&self) -> bool {
-        matches!(
-            self,
-            Self::NoDescriptor { .. } | Self::NoLocalPort { .. } | Self::AllFull { .. }
-        )
+        let lacks = matches!(self, Self::NoDescriptor { .. } | Self::NoLocalPort { .. });
+        lacks || self.is_full()
     }
 
     /// Returns whether the request itself may be the cause of the failure.
@@ -142,7 +140,7 @@ impl OriginError {
 
     /// Returns whether no server was reached, so that a later attempt may reach one.
     ///
-    /// A server that was reached but is not the right one stays so: its certificate does not
+    /// A server that was reached, but is the wrong one, remains wrong: its certificate does not
     /// verify, or it does not speak TLS.
     pub fn is_unreachable(&self) -> bool {
         match self {
@@ -157,14 +155,8 @@ impl OriginError {
         match self {
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,
-            // The request was not sent.
-            Self::Connect { .. }
-            | Self::ConnectTimeout { .. }
-            | Self::NoDescriptor { .. }
-            | Self::NoLocalPort { .. }
-            | Self::AllOut { .. }
-            | Self::AllFull { .. }
-            | Self::Outage { .. } => Outcome::Unreachable,
+            // After all other errors, the request was not sent.
+            _ => Outcome::Unreachable,
         }
     }
 }

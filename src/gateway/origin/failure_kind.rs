@@ -37,20 +37,17 @@ impl FailureKind {
 
     /// Returns the kind of a connection error.
     fn of_connection(error: &io::Error) -> Self {
-        let source = error.get_ref();
-        let refused = source.and_then(|it| it.downcast_ref::<CertificateRefused>());
         if error.kind() == io::ErrorKind::ConnectionRefused {
-            Self::Refused
-        } else if source.is_some_and(<dyn std::error::Error + Send + Sync>::is::<LookupError>) {
-            Self::Lookup
-        } else if let Some(refused) = refused {
-            if refused.is_of_gateway {
-                Self::ClientCert
-            } else {
-                Self::Certificate
-            }
-        } else {
-            Self::Other
+            return Self::Refused;
+        }
+        let Some(source) = error.get_ref() else {
+            return Self::Other;
+        };
+        match source.downcast_ref::<CertificateRefused>() {
+            Some(refused) if refused.is_of_gateway => Self::ClientCert,
+            Some(_) => Self::Certificate,
+            None if source.is::<LookupError>() => Self::Lookup,
+            None => Self::Other,
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::observe::metrics::Outcome;
 /// Upper bound of the time for which one answer shows that a server works.
 ///
 /// A shorter `fail_timeout` applies instead.
-const WORKS_FOR: Duration = Duration::from_secs(10);
-/// Divisor of that time. The result is the time for the first answer of a server that is in again.
+const MAX_WORKS_FOR: Duration = Duration::from_secs(10);
+/// Part of that time, as a divisor, that a server gets for its first answer when it is in again.
 const FIRST_ANSWER: u32 = 10;
 
 /// Rules by which failed requests take the servers of an origin out.
@@ -39,30 +39,31 @@ pub(super) struct Failures {
     ///
     /// Without it, the last two servers could go out at the same time, each because the other is
     /// still in. Reloads keep it.
-    one_goes: Arc<Mutex<()>>,
+    going_out: Arc<Mutex<()>>,
 }
 
 impl Failures {
-    /// Creates the rules of an origin. `before`: the rules under the old settings.
+    /// Creates the rules of an origin, and sets whether its servers are alone.
+    ///
+    /// `before`: the rules under the old settings.
     pub(super) fn of(
         settings: &config::Origin,
         servers: &[Arc<Server>],
         before: Option<&Self>,
     ) -> Self {
-        let alone = servers.len() < 2;
+        let is_alone = servers.len() < 2;
+        for server in servers {
+            server.health.set_alone(is_alone);
+        }
+        let fail_on = settings.fail_on.iter().filter(|_| !is_alone);
         Self {
             max_fails: MaxFails {
                 in_a_row: settings.max_fails,
                 fail_timeout: settings.fail_timeout,
-                alone,
             },
-            fail_on: if alone {
-                Vec::new()
-            } else {
-                settings.fail_on.clone()
-            },
+            fail_on: fail_on.copied().collect(),
             servers: servers.to_vec(),
-            one_goes: before.map_or_else(Arc::default, |it| Arc::clone(&it.one_goes)),
+            going_out: before.map_or_else(Arc::default, |it| Arc::clone(&it.going_out)),
         }
     }
 
@@ -73,18 +74,18 @@ impl Failures {
         if self.fail_on.is_empty() {
             return None;
         }
-        let took = waited();
-        let failed = self.fail_on.iter().find(|it| it.has(status, took))?;
+        let waited = waited();
+        let failed = self.fail_on.iter().find(|it| it.has(status, waited))?;
         Some(match failed {
             FailOn::Status(_) => format!("it answered {status}"),
-            FailOn::Slow(_) => format!("it answered after {took:?}"),
+            FailOn::Slow(_) => format!("it answered after {waited:?}"),
         })
     }
 
     /// Counts an answer to `client` as a failure of `server`, for this reason.
     pub(super) fn answered(&self, server: &Arc<Server>, client: Client, reason: &str, now: Moment) {
-        let max_fails = self.by_client(server, client, now);
-        self.in_doubt(server, max_fails, now, |max_fails| {
+        let max_fails = self.rule_for_client(server, client, now);
+        self.count_in_doubt(server, max_fails, now, |max_fails| {
             server.failed_by_answer(reason, max_fails, now);
         });
     }
@@ -108,23 +109,21 @@ impl Failures {
         let max_fails = if error.is_in_doubt() {
             Some(self.max_fails).filter(|_| !self.works(server, now))
         } else if is_timeout {
-            self.by_client(server, client, now)
+            self.rule_for_client(server, client, now)
         } else {
             Some(self.max_fails)
         };
         let count = |max_fails| server.failed(error, max_fails, took, now);
         if is_in_doubt {
-            self.in_doubt(server, max_fails, now, count);
+            self.count_in_doubt(server, max_fails, now, count);
         } else {
             count(max_fails);
         }
     }
 
-    /// Returns how a failure counts which a request of `client` may have caused itself.
-    ///
-    /// `None`: it does not count.
-    fn by_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
-        if self.max_fails.alone || !self.has_answered(server, Some(client), now) {
+    /// Returns the rule for a failure that `client` may have caused; `None`: it does not count.
+    fn rule_for_client(&self, server: &Server, client: Client, now: Moment) -> Option<MaxFails> {
+        if server.health.is_alone() || !self.has_answered(server, Some(client), now) {
             return Some(self.max_fails);
         }
         server.health.fails_first(client).then(|| MaxFails {
@@ -135,42 +134,42 @@ impl Failures {
 
     /// Returns the time for which one answer shows that a server works.
     fn works_for(&self) -> Duration {
-        self.max_fails.fail_timeout.min(WORKS_FOR)
+        self.max_fails.fail_timeout.min(MAX_WORKS_FOR)
     }
 
     /// Returns whether a server has given a good answer within [`works_for`](Self::works_for).
     ///
-    /// `besides`: answers to this client do not count.
-    fn has_answered(&self, server: &Server, besides: Option<Client>, now: Moment) -> bool {
-        let answered_at = server.health.good_answers.last(besides);
+    /// `except`: answers to this client do not count.
+    fn has_answered(&self, server: &Server, except: Option<Client>, now: Moment) -> bool {
+        let answered_at = server.health.good_answers.last(except);
         answered_at.is_some_and(|at| now < at + self.works_for())
     }
 
     /// Returns whether a server has given a good answer recently, or has only just come in again.
     fn works(&self, server: &Server, now: Moment) -> bool {
         let first_answer = self.works_for() / FIRST_ANSWER;
-        let is_back = server
-            .health
-            .back_for(now)
-            .is_some_and(|back| back < first_answer);
-        self.has_answered(server, None, now) || is_back
+        let back_for = server.health.back_for(now);
+        self.has_answered(server, None, now) || back_for.is_some_and(|it| it < first_answer)
     }
 
     /// Counts a failure in doubt, within the bounds of such failures.
     ///
     /// Failures in doubt take out at most half of the servers, and never the last one that is in.
     /// While all servers answer 503, half of them are better than none.
-    fn in_doubt(
+    fn count_in_doubt(
         &self,
         server: &Arc<Server>,
         max_fails: Option<MaxFails>,
         now: Moment,
         count: impl FnOnce(Option<MaxFails>),
     ) {
-        let Some(mut max_fails) = max_fails.filter(|it| !it.alone) else {
+        let Some(mut max_fails) = max_fails.filter(|_| !server.health.is_alone()) else {
             return count(max_fails);
         };
-        let _guard = self.one_goes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self
+            .going_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
         let out = others().filter(|it| it.health.is_out_in_doubt(now)).count();
         if 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(now)) {

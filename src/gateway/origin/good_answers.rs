@@ -34,7 +34,7 @@ pub(super) struct GoodAnswers([GoodAnswer; 2]);
 struct GoodAnswer {
     client: AtomicU64,
     /// Instant in nanoseconds, up to [`RESOLUTION`] early. Zero: no answer.
-    at: AtomicU64,
+    nanos: AtomicU64,
 }
 
 impl GoodAnswer {
@@ -42,8 +42,8 @@ impl GoodAnswer {
         self.client.load(Ordering::Relaxed) == client.0
     }
 
-    fn at(&self) -> u64 {
-        self.at.load(Ordering::Relaxed)
+    fn nanos(&self) -> u64 {
+        self.nanos.load(Ordering::Relaxed)
     }
 }
 
@@ -53,26 +53,29 @@ impl GoodAnswers {
         let [first, second] = &self.0;
         let answer = if first.is_to(client) {
             first
-        } else if second.is_to(client) || second.at() < first.at() {
+        } else if second.is_to(client) || second.nanos() < first.nanos() {
             second
         } else {
             first
         };
-        // All workers read this memory, so it is written rarely.
-        if at.as_nanos().saturating_sub(answer.at()) >= RESOLUTION {
+        // All workers read this memory, so it is written only once per resolution.
+        if at.as_nanos().saturating_sub(answer.nanos()) >= RESOLUTION {
             answer.client.store(client.0, Ordering::Relaxed);
-            answer.at.store(at.as_nanos(), Ordering::Relaxed);
+            answer.nanos.store(at.as_nanos(), Ordering::Relaxed);
         }
     }
 
     /// Returns the instant of the last good answer, up to 10 ms early.
     ///
-    /// `besides`: answers to this client do not count.
-    pub(super) fn last(&self, besides: Option<Client>) -> Option<Moment> {
+    /// `except`: answers to this client do not count.
+    pub(super) fn last(&self, except: Option<Client>) -> Option<Moment> {
         let answers = self.0.iter();
-        let others = answers.filter(|it| !besides.is_some_and(|client| it.is_to(client)));
-        let at = others.map(GoodAnswer::at).max().filter(|at| *at > 0);
-        at.map(Moment::from_nanos)
+        let others = answers.filter(|it| !except.is_some_and(|client| it.is_to(client)));
+        let last = others
+            .map(GoodAnswer::nanos)
+            .max()
+            .filter(|nanos| *nanos > 0);
+        last.map(Moment::from_nanos)
     }
 }
 

@@ -19,7 +19,7 @@ use super::server::Server;
 pub(super) struct Group {
     members: Vec<Member>,
     /// Sum of `max_in_flight` of the servers that are no backups, if each server has one.
-    bound: Option<usize>,
+    max_room: Option<usize>,
     /// Time for which a server that comes back gets fewer requests; zero: it does not.
     slow_start: Duration,
     /// Locked during each choice, so that no server gets more requests than its limit.
@@ -52,13 +52,13 @@ impl Group {
         };
         let members = servers.iter().zip(&settings.servers).map(member);
         let limits = settings.servers.iter().map(|it| {
-            let most = it.max_in_flight?.get();
-            Some(if it.backup { 0 } else { most })
+            let limit = it.max_in_flight?.get();
+            Some(if it.backup { 0 } else { limit })
         });
-        let bound = limits.sum::<Option<usize>>();
+        let max_room = limits.sum::<Option<usize>>();
         Some(Arc::new(Self {
             members: members.collect(),
-            bound,
+            max_room,
             slow_start: settings.slow_start,
             rotation: Mutex::new(RoundRobin::new(servers.len())),
         }))
@@ -84,21 +84,20 @@ impl Group {
 
     /// Returns the number of requests that may be in flight at the servers; `None`: no limit.
     ///
-    /// Requests at servers that are out count, too, and take no permits from the others. Backups
-    /// add no permits: they replace other servers.
+    /// Requests at servers that are out are added to the limits of the other servers. Backups add
+    /// no permits: they replace other servers.
     pub(super) fn room(&self, now: Moment) -> Option<usize> {
-        let (mut room, mut is_any_in) = (0_usize, false);
-        for it in self.candidates(now) {
-            let most = if it.is_in {
-                is_any_in = true;
-                it.max_in_flight?
-            } else {
-                0
-            };
-            room = room.saturating_add(most.max(it.in_flight));
-        }
+        let candidates = self.candidates(now);
         // If no server is in, the waiters leave the gate and get an error.
-        is_any_in.then(|| self.bound.map_or(room, |bound| room.min(bound)))
+        if !candidates.iter().any(|it| it.is_in) {
+            return None;
+        }
+        let mut room = 0_usize;
+        for it in candidates {
+            let limit = if it.is_in { it.max_in_flight? } else { 0 };
+            room = room.saturating_add(limit.max(it.in_flight));
+        }
+        Some(self.max_room.map_or(room, |max_room| room.min(max_room)))
     }
 
     /// Returns the current weight and limit of each server.
@@ -129,9 +128,11 @@ impl Group {
             return;
         }
         for (member, it) in self.members.iter().zip(candidates) {
-            let (part, of) = (u128::from(it.weight), u128::from(whole(member)));
-            let lowered = |most: usize| usize::try_from(most as u128 * part / of).unwrap_or(most);
-            it.max_in_flight = it.max_in_flight.map(|most| lowered(most).max(1));
+            let (weight, whole) = (u128::from(it.weight), u128::from(whole(member)));
+            it.max_in_flight = it.max_in_flight.map(|limit| {
+                let lowered = limit as u128 * weight / whole;
+                usize::try_from(lowered).unwrap_or(limit).max(1)
+            });
         }
     }
 

@@ -9,6 +9,8 @@ pub(super) const GRPC_CHECK: &str = "/grpc.health.v1.Health/Check";
 
 /// Number of bytes before each message: a compression flag, and the length.
 const PREFIX: usize = 5;
+/// Most significant bit of each byte of a varint but the last.
+const MORE: u8 = 0x80;
 
 /// Tag of `service` in a request: field 1, bytes with a length.
 const SERVICE_FIELD: u8 = 0x0a;
@@ -25,7 +27,7 @@ pub(super) fn request(service: &str) -> Vec<u8> {
         // The length is a varint: seven bits a byte, the lowest first.
         let mut length = service.len();
         while length >= 0x80 {
-            message.push(low_bits(length) | 0x80);
+            message.push(low_bits(length) | MORE);
             length >>= 7;
         }
         message.push(low_bits(length));
@@ -73,9 +75,9 @@ fn serving_status(body: &[u8]) -> Option<u8> {
         return None;
     }
     match message {
+        // The status has its default value, `UNKNOWN`.
         [] => Some(0),
-        // A varint of one byte has no high bit.
-        [STATUS_FIELD, status @ ..0x80, ..] => Some(*status),
+        [STATUS_FIELD, status @ ..MORE, ..] => Some(*status),
         _ => None,
     }
 }

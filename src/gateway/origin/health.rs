@@ -25,13 +25,15 @@ pub(super) struct ServerHealth {
     /// Name of the server's origin, for the log.
     origin: Box<str>,
     url: ServerUrl,
+    /// Whether the origin has no other server. Such a server gets requests even after failures.
+    is_alone: AtomicBool,
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
     /// Whether the last failed request got no connection. Then a connection brings the server back.
     pub(super) was_unreachable: AtomicBool,
     /// Instant, in nanoseconds, until which failed requests keep the server out.
     ///
-    /// Zero while it is not out.
+    /// Zero: no failure has taken it out since the last response or recovery.
     out_until: AtomicU64,
     /// Whether failures in doubt have taken the server out: the requests may be their cause.
     in_doubt: AtomicBool,
@@ -43,8 +45,8 @@ pub(super) struct ServerHealth {
     returned: AtomicU64,
     /// The same as `out_until` for the only server of an origin, which gets requests anyway.
     dead_until: AtomicU64,
-    /// Number of health checks in a row that contradict `ill`.
-    against: AtomicU32,
+    /// Number of health checks in a row whose result contradicts `ill`.
+    contradictions: AtomicU32,
     /// Whether the health checks have found the server unhealthy; `false` before the first check.
     ill: AtomicBool,
     /// Limits the log events: a server may come and go many times a second.
@@ -58,8 +60,6 @@ pub(super) struct MaxFails {
     pub in_a_row: u32,
     /// Time for which the server is out.
     pub fail_timeout: Duration,
-    /// Whether the origin has no other server. It then gets requests anyway, and is shown as dead.
-    pub alone: bool,
 }
 
 /// Writes the log line of a change. `changes`: number of changes since the line before.
@@ -70,6 +70,7 @@ impl ServerHealth {
         Self {
             origin: origin.into(),
             url: url.clone(),
+            is_alone: AtomicBool::new(false),
             failures: AtomicU32::new(0),
             was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
@@ -78,10 +79,22 @@ impl ServerHealth {
             failed_clients: Mutex::default(),
             returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
-            against: AtomicU32::new(0),
+            contradictions: AtomicU32::new(0),
             ill: AtomicBool::new(false),
             log: Summary::new(|line, changes| line(changes)),
         }
+    }
+
+    /// Sets whether the origin has no other server.
+    ///
+    /// Applies at once, also to requests under the old settings of the origin.
+    pub(super) fn set_alone(&self, is_alone: bool) {
+        self.is_alone.store(is_alone, Ordering::Relaxed);
+    }
+
+    /// Returns whether the origin has no other server.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone.load(Ordering::Relaxed)
     }
 
     /// Returns the instant until which failed requests keep the server out; zero if they do not.
@@ -126,7 +139,7 @@ impl ServerHealth {
 
     /// Returns the time since the server came back or was added; `None`: neither happened.
     pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
-        // The end of `fail_timeout` is recorded nowhere, so it is computed here.
+        // A server also returns when `fail_timeout` ends, which nothing records.
         let in_since = Some(self.out_until()).filter(|until| *until <= now);
         let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
         let returned = in_since.unwrap_or_default().max(returned);
@@ -159,11 +172,10 @@ impl ServerHealth {
         self.in_doubt.load(Ordering::Relaxed) && self.out_until() > now
     }
 
-    /// Logs a change. `line`: writes its line, with the origin, the server and the number of
-    /// changes.
-    fn log(&self, line: impl Fn(&str, &ServerUrl, u64) + Send + 'static) {
+    /// Logs a change. `write_line` gets the origin, the server and the number of changes.
+    fn log(&self, write_line: impl Fn(&str, &ServerUrl, u64) + Send + 'static) {
         let (origin, server) = (self.origin.clone(), self.url.clone());
-        let line = move |changes| line(&origin, &server, changes);
+        let line = move |changes| write_line(&origin, &server, changes);
         self.log.count_keeping_last(Box::new(line));
     }
 
@@ -172,40 +184,41 @@ impl ServerHealth {
     /// `reason`: why there was no response, for the log. Returns false if the server was out
     /// before.
     pub(super) fn failed(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
-        let before = self.failures.fetch_add(1, Ordering::Relaxed);
-        let in_a_row = before.saturating_add(1);
+        let failures_before = self.failures.fetch_add(1, Ordering::Relaxed);
+        let in_a_row = failures_before.saturating_add(1);
         if in_a_row < max_fails.in_a_row {
             return false;
         }
         let fail_timeout = max_fails.fail_timeout;
         let until = (now + fail_timeout).as_nanos();
-        if max_fails.alone {
+        if self.is_alone() {
             self.dead_until.store(until, Ordering::Relaxed);
             return false;
         }
-        let before = self.out_until.swap(until, Ordering::Relaxed);
-        // Failures of requests that were sent before are not logged again.
-        if before <= now.as_nanos() {
+        let out_before = self.out_until.swap(until, Ordering::Relaxed);
+        // While the server is out, failures of requests sent before are not logged again.
+        if out_before <= now.as_nanos() {
             let reason = reason.to_string();
             self.log(move |origin, server, changes| {
                 tracing::warn!(origin, %server, changes, in_a_row, reason, ?fail_timeout, "the server is out of use for fail_timeout: requests failed");
             });
         }
-        // Stays above zero from the first failure until a response or a recovery.
-        before == 0
+        // `out_until` stays above zero from the first time out until a response or a recovery.
+        out_before == 0
     }
 
-    /// Records the result of a health check: healthy, or why not.
-    ///
-    /// Only one check runs at a time.
+    /// Records the result of a health check: healthy, or why not. Only one check runs at a time.
     pub(super) fn checked(&self, found: Result<(), String>, health: &Health, now: Moment) {
         let ill = self.ill.load(Ordering::Relaxed);
         if found.is_err() == ill {
-            self.against.store(0, Ordering::Relaxed);
+            self.contradictions.store(0, Ordering::Relaxed);
             return;
         }
-        let before = self.against.fetch_add(1, Ordering::Relaxed);
-        let in_a_row = before.saturating_add(1);
+        let in_a_row = self
+            .contradictions
+            .load(Ordering::Relaxed)
+            .saturating_add(1);
+        self.contradictions.store(in_a_row, Ordering::Relaxed);
         let enough = if ill {
             health.healthy_after
         } else {
@@ -214,10 +227,10 @@ impl ServerHealth {
         if in_a_row < enough {
             return;
         }
-        self.against.store(0, Ordering::Relaxed);
+        self.contradictions.store(0, Ordering::Relaxed);
         self.ill.store(!ill, Ordering::Relaxed);
         if ill {
-            // The failures that keep it out until `fail_timeout` happened before its recovery.
+            // Failures before the recovery no longer keep the server out.
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
             self.dead_until.store(0, Ordering::Relaxed);
@@ -235,7 +248,7 @@ impl ServerHealth {
 
     /// Ends the health checks: they no longer keep the server out.
     pub(super) fn unchecked(&self, now: Moment) {
-        self.against.store(0, Ordering::Relaxed);
+        self.contradictions.store(0, Ordering::Relaxed);
         if self.ill.swap(false, Ordering::Relaxed) {
             self.note_return(now);
         }
@@ -243,10 +256,9 @@ impl ServerHealth {
 
     /// Returns whether requests may be sent to the server, and it answers.
     ///
-    /// `alone`: the origin has no other server. Failures from a time with other servers do not
-    /// count then.
-    pub(super) fn is_healthy(&self, alone: bool, now: Moment) -> bool {
-        let until = if alone {
+    /// For the only server of an origin, failures from a time with other servers do not count.
+    pub(super) fn is_healthy(&self, now: Moment) -> bool {
+        let until = if self.is_alone() {
             &self.dead_until
         } else {
             &self.out_until
@@ -277,7 +289,6 @@ mod tests {
         MaxFails {
             in_a_row,
             fail_timeout,
-            alone: false,
         }
     }
 

@@ -21,36 +21,33 @@ use crate::time::deadline::Deadline;
 /// HTTP/1 connection in use.
 ///
 /// Dropping it closes the connection. A connection that is given back serves another request.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an independent property of the connection"
-)]
 pub struct Http1Connection {
     stream: OriginStream,
-    sender: Sender,
+    /// Sender of the request.
+    pub(crate) sender: Sender,
     /// Received bytes that are not used yet; `None`: there are none.
     pub(super) received: Option<Buffer>,
     /// Number of received bytes that were searched for the end of a head.
     searched: usize,
-    /// Whether the next poll of a head reads without a check for bytes.
+    /// Whether the last poll of a head found no input, and so did not read.
     ///
-    /// Set by a check that finds nothing: the runtime then wakes the task when bytes arrive.
-    reads_unchecked: bool,
+    /// The runtime then wakes the task when input arrives, so the next poll reads at once.
+    awaits_input: bool,
     decoder: BodyDecoder,
     /// Deadline for the server to send something.
     ///
     /// It outlives each request, because arming a timer is expensive.
     pub(super) silence: Deadline,
-    /// Whether the connection has carried a request before.
-    pub(super) is_reused: bool,
     /// Whether the client may be logged in on the connection, so that no other client may use it.
     pub(crate) is_tied: bool,
     pub(super) usage: Usage,
     /// Instant until which the idle connection may be used.
     usable_until: Moment,
+    /// Addresses of the server's name with which the connection was last compared.
     compared: Compared,
     /// Whether the rest of the response's body is invalid.
-    is_broken: bool,
+    is_rest_invalid: bool,
+    /// Connections of the same server.
     pool: Weak<IdleConnections>,
 }
 
@@ -60,16 +57,15 @@ impl Http1Connection {
             stream,
             sender: Sender::default(),
             received: None,
-            reads_unchecked: false,
+            awaits_input: false,
             searched: 0,
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
-            is_reused: false,
             is_tied: false,
             usage,
             usable_until: Moment::default(),
             compared: Compared::default(),
-            is_broken: false,
+            is_rest_invalid: false,
             pool: Rc::downgrade(pool),
         }
     }
@@ -78,7 +74,7 @@ impl Http1Connection {
     ///
     /// It may not if bytes arrived after its last response, or if the server's name has dropped its
     /// address. `now`: instant at which the last bytes of the response arrived.
-    pub(super) fn rest(
+    pub(super) fn prepare_reuse(
         &mut self,
         limits: &ReuseLimits,
         now: Moment,
@@ -87,9 +83,8 @@ impl Http1Connection {
         self.sender = Sender::default();
         self.decoder = BodyDecoder::new(BodyLength::None);
         self.silence.stop();
-        self.is_reused = true;
         self.usage.count();
-        // The login of a client lasts as long as the connection.
+        // The login of a client lasts as long as the connection, so only idle time ends it.
         let until = if self.is_tied {
             self.usage.idle_end(limits, now)
         } else {
@@ -105,9 +100,9 @@ impl Http1Connection {
         known.goes_to_outdated(&mut self.compared, address)
     }
 
-    /// Returns the sender for the request.
-    pub fn sender(&mut self) -> &mut Sender {
-        &mut self.sender
+    /// Returns whether the connection has carried a request before.
+    pub(super) fn is_reused(&self) -> bool {
+        self.usage.has_carried()
     }
 
     /// Takes over a request of which another connection has written nothing.
@@ -142,8 +137,8 @@ impl Http1Connection {
         limit: usize,
     ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
         let received = self.received.as_ref().map_or(&[][..], Buffer::filled);
-        let is_longer = received.len().checked_ilog2() > self.searched.checked_ilog2();
-        let parsed = if is_longer || end_of_head(received, self.searched).is_some() {
+        let has_doubled = received.len().checked_ilog2() > self.searched.checked_ilog2();
+        let parsed = if has_doubled || end_of_head(received, self.searched).is_some() {
             ResponseHead::parse(received, table, to_head)?
         } else {
             None
@@ -174,10 +169,10 @@ impl Http1Connection {
 
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        // One check precedes each wait. The poll after it reads.
-        let is_checked = std::mem::take(&mut self.reads_unchecked);
-        if !is_checked && self.stream.is_silent(cx) {
-            self.reads_unchecked = true;
+        let is_woken = std::mem::take(&mut self.awaits_input);
+        // Without input, a buffer would stay empty while the task waits.
+        if !is_woken && self.stream.has_no_input(cx) {
+            self.awaits_input = true;
             return Poll::Pending;
         }
         let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
@@ -190,7 +185,7 @@ impl Http1Connection {
 
     /// Returns the next piece of the response's body. Only the end is an empty piece.
     pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
-        if self.is_broken {
+        if self.is_rest_invalid {
             return Poll::Ready(Err(into_io(BodyError::Chunks)));
         }
         if self.decoder.is_over() {
@@ -217,7 +212,7 @@ impl Http1Connection {
                 Ok(decoded) => decoded,
                 // The data before the error is forwarded first.
                 Err(_) if self.decoder.salvaged() > 0 => {
-                    self.is_broken = true;
+                    self.is_rest_invalid = true;
                     (self.decoder.salvaged(), piece.len())
                 }
                 Err(error) => return Poll::Ready(Err(into_io(error))),
@@ -254,9 +249,12 @@ impl Http1Connection {
     /// Returns whether the idle connection can be used again.
     ///
     /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
-    /// no response. This checks what the runtime already knows; `surely` also checks the kernel.
-    pub(super) fn is_usable(&mut self, now: Moment, surely: bool) -> bool {
-        now < self.usable_until && !(surely && self.stream.has_news()) && self.stream.is_idle()
+    /// no response. Checks what the runtime knows, and with `asks_kernel` also what the kernel
+    /// knows.
+    pub(super) fn is_usable(&mut self, now: Moment, asks_kernel: bool) -> bool {
+        now < self.usable_until
+            && !(asks_kernel && self.stream.has_input_in_kernel())
+            && self.stream.is_quiet()
     }
 }
 
@@ -273,20 +271,20 @@ pub(super) struct IdleConnections {
 
 impl IdleConnections {
     /// Takes the connection used last that is still [usable](Http1Connection::is_usable).
-    pub(super) fn take(&self, now: Moment, surely: bool) -> Option<Box<Http1Connection>> {
+    pub(super) fn take(&self, now: Moment, asks_kernel: bool) -> Option<Box<Http1Connection>> {
         let mut idle = self.idle.borrow_mut();
         loop {
             let mut last = idle.pop()?;
-            if last.is_usable(now, surely) {
+            if last.is_usable(now, asks_kernel) {
                 return Some(last);
             }
         }
     }
 
-    /// Keeps a connection, unless there are already `most`, or a request needs its descriptor.
-    pub(super) fn keep(&self, connection: Box<Http1Connection>, most: usize) {
+    /// Keeps a connection, unless there are already `max_idle`, or a request needs its descriptor.
+    pub(super) fn keep(&self, connection: Box<Http1Connection>, max_idle: usize) {
         let mut idle = self.idle.borrow_mut();
-        if idle.len() < most && !shortage::is_short() {
+        if idle.len() < max_idle && !shortage::is_short() {
             idle.push(connection);
         }
     }

@@ -21,11 +21,13 @@ pub struct InFlight<'o> {
     entry: Option<Entry<'o>>,
     failures: &'o Failures,
     permit: Option<Box<Permit>>,
-    sender: Sender,
-    left: Moment,
+    /// Client and route of the request.
+    pub(super) sender: Sender,
+    /// Departure for the server.
+    departed: Moment,
     /// Whether the head of a response has arrived, or need not arrive soon.
     has_begun: Cell<bool>,
-    /// Last recorded phase. The table is written only if it changes.
+    /// Last recorded phase, and its beginning. The table is written only if they change.
     noted: Cell<(Phase, Moment)>,
 }
 
@@ -43,7 +45,7 @@ impl<'o> InFlight<'o> {
             failures,
             permit: None,
             sender,
-            left: now,
+            departed: now,
             has_begun: Cell::new(false),
             noted: Cell::new((Phase::default(), now)),
         }
@@ -52,11 +54,6 @@ impl<'o> InFlight<'o> {
     /// Gives the request its permit at the origin.
     pub fn set_permit(&mut self, permit: Option<Box<Permit>>) {
         self.permit = permit;
-    }
-
-    /// Returns the client and the route of the request.
-    pub(super) fn sender(&self) -> Sender {
-        self.sender
     }
 
     /// Moves the request to another server, where `other` has entered it.
@@ -84,13 +81,13 @@ impl<'o> InFlight<'o> {
     }
 
     /// Returns the server that has the request.
-    pub(crate) fn at(&self) -> &'o Arc<Server> {
+    pub(crate) fn at_server(&self) -> &'o Arc<Server> {
         self.server
     }
 
     /// Records the client's time as [`Self::note_time`] does, but not in the table.
     ///
-    /// Use it for a request that is about to leave the table.
+    /// For a request that is about to leave the table.
     pub fn note_time_at_gate(&self, time: OriginTime) {
         if let Some(permit) = &self.permit {
             permit.note_time(time);
@@ -107,9 +104,9 @@ impl<'o> InFlight<'o> {
             (true, false) => Phase::End,
         };
         let since = match phase {
-            // Otherwise each piece of a slow upload would restart the time.
-            Phase::Upload => self.left,
-            _ => time.began(self.left),
+            // A piece of a slow upload does not restart the time.
+            Phase::Upload => self.departed,
+            _ => time.began(self.departed),
         };
         self.note(phase, since);
     }

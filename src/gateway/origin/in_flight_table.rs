@@ -86,7 +86,7 @@ impl InFlightTable {
     /// Returns since when the oldest request waits for the head of its response.
     pub fn oldest_unanswered(&self) -> Option<Moment> {
         let mut oldest: Option<Moment> = None;
-        self.each(|request| {
+        self.for_each(|request| {
             if request.phase == Phase::Answer {
                 oldest = Some(oldest.map_or(request.since, |it| it.min(request.since)));
             }
@@ -94,10 +94,10 @@ impl InFlightTable {
         oldest
     }
 
-    /// Calls `look` with each request.
-    pub fn each(&self, mut look: impl FnMut(&AtServer)) {
+    /// Calls `visit` with each request.
+    pub fn for_each(&self, mut visit: impl FnMut(&AtServer)) {
         for part in self.0.iter() {
-            part.lock().iter().for_each(|(_, request)| look(request));
+            part.lock().iter().for_each(|(_, request)| visit(request));
         }
     }
 }
@@ -151,7 +151,7 @@ mod tests {
         second.note(Phase::End, at(20));
         let listed = || {
             let mut all = Vec::new();
-            table.each(|it| all.push((it.sender.route, it.phase, it.since)));
+            table.for_each(|it| all.push((it.sender.route, it.phase, it.since)));
             all
         };
         let of_second = (Some(2), Phase::End, at(20));

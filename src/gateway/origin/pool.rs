@@ -22,7 +22,7 @@ use super::stream::OriginStream;
 use crate::time::clock;
 
 /// Interval between checks of the connections to a server.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Connections of a worker, by server.
 #[derive(Default)]
@@ -36,6 +36,7 @@ pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections>,
     shared: Rc<Http2Connections>,
+    /// Whether a task sweeps the connections.
     is_swept: Cell<bool>,
 }
 
@@ -83,21 +84,21 @@ impl Pools {
 impl Pool {
     /// Takes a stream on a shared connection, or the idle connection used last.
     ///
-    /// The server is least likely to have closed the one used last. `surely`: whether to check with
-    /// the kernel that the connection is still open, because the request cannot be sent again.
+    /// The server is least likely to have closed the one used last. `asks_kernel`: whether to check
+    /// with the kernel that it is still open, because the request cannot be sent again.
     pub(crate) fn take(
         &self,
         settings: &Origin,
         needs: Needs,
         now: Moment,
-        surely: bool,
+        asks_kernel: bool,
     ) -> Option<Connection> {
         if needs == Needs::Any
-            && let Some(exchange) = self.shared.take(settings, now)
+            && let Some(exchange) = self.shared.take(settings, now, false)
         {
             return Some(Connection::Http2(exchange));
         }
-        self.idle.take(now, surely).map(Connection::Http1)
+        self.idle.take(now, asks_kernel).map(Connection::Http1)
     }
 
     /// Opens a new connection, within `connect_timeout`.
@@ -108,10 +109,8 @@ impl Pool {
         needs: Needs,
     ) -> Result<Connection, OriginError> {
         let (limit, url) = (settings.connect_timeout, self.server.url());
-        let opened = shortage::open_within(limit, url, async || {
-            self.open(settings, dialer, needs).await
-        })
-        .await;
+        let open = async || self.open(settings, dialer, needs).await;
+        let opened = shortage::open_within(limit, url, open).await;
         if opened.is_ok() && !self.is_swept.replace(true) {
             actix_rt::spawn(sweep(Rc::downgrade(self), dialer.clone()));
         }
@@ -145,7 +144,7 @@ impl Pool {
         }
         let stream = self.server.opened(dialer.open(url, false).await)?;
         if needs == Needs::Own && url.is_h2c() {
-            let exchange = Box::pin(self.shared.begin_own(stream, settings)).await?;
+            let exchange = Box::pin(self.shared.begin(stream, settings, false)).await?;
             return Ok(Connection::Http2(exchange));
         }
         Ok(self.http1(stream, settings))
@@ -160,7 +159,7 @@ impl Pool {
             if let Some(opening) = self.shared.opening().await {
                 break opening;
             }
-            if let Some(exchange) = self.shared.take(settings, clock::now()) {
+            if let Some(exchange) = self.shared.take(settings, clock::now(), false) {
                 return Ok(Connection::Http2(exchange));
             }
         };
@@ -168,32 +167,31 @@ impl Pool {
             Ok(stream) => stream,
             // A congested connection is better than none.
             Err(error) => {
-                let exchange = self.shared.take_any(settings, clock::now()).ok_or(error)?;
-                return Ok(Connection::Http2(exchange));
+                let any = self.shared.take(settings, clock::now(), true);
+                return any.map(Connection::Http2).ok_or(error);
             }
         };
         if !url.is_h2c() && !stream.chose_http2() {
             self.shared.note_http1();
             return Ok(self.http1(stream, settings));
         }
-        Ok(Connection::Http2(
-            self.shared.begin(stream, settings).await?,
-        ))
+        let exchange = self.shared.begin(stream, settings, true).await?;
+        Ok(Connection::Http2(exchange))
     }
 }
 
-/// Closes idle connections that may not be reused, and connections that are lost.
+/// Closes connections that may not be reused, and lost ones. Ends when no connection is left.
 ///
-/// It closes idle connections that the server has closed or that have expired, and connections to
-/// addresses that the server's name has dropped. If a request needs a descriptor, it closes all
-/// idle connections. It ends when no connection is left.
+/// Closes idle connections that the server has closed or that have expired, and connections to
+/// addresses that the server's name has dropped. If a request needs a descriptor, closes all idle
+/// connections.
 async fn sweep(pool: Weak<Pool>, dialer: Dialer) {
     loop {
-        tokio::time::sleep(SWEEP_EVERY).await;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
         let Some(pool) = pool.upgrade() else { return };
         let known = &pool.idle.addresses;
         if let Some(found) = dialer.addresses(pool.server.url()).await {
-            known.note(&found);
+            known.update(&found);
         }
         let now = clock::coarse_now();
         pool.idle.sweep(now);

@@ -14,10 +14,9 @@ use awc::{Client, Connector};
 use bytes::Bytes;
 use config::{Health, Http2};
 use h2::RecvStream;
-use h2::client::SendRequest;
-use http::HeaderMap;
 use http::header::HOST;
 use http::uri::PathAndQuery;
+use http::{HeaderMap, Response};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::dial::Dialer;
@@ -26,6 +25,9 @@ use super::server::Server;
 use super::shortage;
 use super::stream::OriginStream;
 use crate::time::clock;
+
+/// Maximum number of bytes kept of a gRPC answer. A valid one has 7.
+const MAX_MESSAGE: usize = 1024;
 
 /// Health check of one server, repeated at an interval.
 #[derive(Clone)]
@@ -40,7 +42,7 @@ pub(super) struct Check {
 
 impl Check {
     /// Returns whether `other` is the same check of the same server.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.server, &other.server)
             && self.health == other.health
             && self.host == other.host
@@ -76,7 +78,7 @@ impl Check {
         let offers_http2 = url.is_encrypted() && wants_http2;
         match self.dialer.open(url, offers_http2).await {
             Ok(stream) => Some(self.check_over(stream, client).await),
-            Err(error) if shortage::of(&error).is_some() => None,
+            Err(error) if shortage::missing_resource(&error).is_some() => None,
             Err(error) => Some(Err(error.to_string())),
         }
     }
@@ -91,7 +93,10 @@ impl Check {
         match &self.health.grpc {
             Some(service) if is_http2 => self.check_grpc(stream, service).await,
             Some(_) => Err("it does not speak HTTP/2, which gRPC needs".to_owned()),
-            None if is_http2 => verdict(self.check_http2(stream).await?),
+            None if is_http2 => {
+                let read = async |answer: Response<RecvStream>| verdict(answer.status().as_u16());
+                send_over_http2(stream, http::Request::get(self.uri()), None, read).await
+            }
             None => {
                 client.opened.set(Some(stream));
                 // The name has no meaning: the connection is open, and `Host` is set below.
@@ -113,29 +118,14 @@ impl Check {
         path.unwrap_or_else(|| PathAndQuery::from_static(GRPC_CHECK))
     }
 
-    /// Returns the URI of the check over HTTP/2.
-    fn uri(&self) -> Result<http::Uri, String> {
-        let is_encrypted = self.server.url().is_encrypted();
-        let uri = http::Uri::builder()
-            .scheme(if is_encrypted { "https" } else { "http" })
-            .authority(self.host.as_str())
-            .path_and_query(self.path());
-        with_error_text(uri.build())
-    }
-
     /// Checks the health of a service by gRPC's health protocol (`grpc.health.v1`).
     async fn check_grpc(&self, stream: OriginStream, service: &str) -> Result<String, String> {
-        let (mut send, connection) = with_error_text(h2::client::handshake(stream).await)?;
-        let request = http::Request::post(self.uri()?)
-            .header("user-agent", "drip")
+        let request = http::Request::post(self.uri())
             .header("content-type", "application/grpc")
-            .header("te", "trailers")
-            .body(());
-        let (answer, mut body) =
-            with_error_text(send.send_request(with_error_text(request)?, false))?;
-        with_error_text(body.send_data(grpc_health::request(service).into(), true))?;
-        let exchange = async {
-            let (head, body) = with_error_text(answer.await)?.into_parts();
+            .header("te", "trailers");
+        let message = grpc_health::request(service);
+        send_over_http2(stream, request, Some(message.into()), async |answer| {
+            let (head, body) = answer.into_parts();
             if head.status != http::StatusCode::OK {
                 return Err(format!("it answered {}", head.status));
             }
@@ -147,33 +137,32 @@ impl Check {
             let status = trailers.as_ref().and_then(grpc_health::call_status);
             let status = status.ok_or("its answer has no grpc-status")?;
             grpc_health::verdict(status, &message)
-        };
-        before_end(connection, exchange).await
+        })
+        .await
     }
 
-    /// Sends the check over HTTP/2, and returns the status.
-    async fn check_http2(&self, stream: OriginStream) -> Result<u16, String> {
-        let handshake = h2::client::handshake(stream).await;
-        let (mut send, connection): (SendRequest<Bytes>, _) = with_error_text(handshake)?;
-        let request = http::Request::get(self.uri()?)
-            .header("user-agent", "drip")
-            .body(());
-        let (answer, _) = with_error_text(send.send_request(with_error_text(request)?, true))?;
-        let status = async { Ok(with_error_text(answer.await)?.status().as_u16()) };
-        before_end(connection, status).await
+    /// Returns the URI of the check over HTTP/2.
+    fn uri(&self) -> String {
+        let is_encrypted = self.server.url().is_encrypted();
+        let scheme = if is_encrypted { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.host, self.path())
     }
 }
 
-/// Converts an error to its text.
-fn with_error_text<T>(result: Result<T, impl Display>) -> Result<T, String> {
-    result.map_err(|error| error.to_string())
-}
-
-/// Returns the result of `exchange`, or an error if its connection ends before.
-async fn before_end<T>(
-    connection: impl Future<Output = Result<(), h2::Error>>,
-    exchange: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
+/// Sends a request over a new HTTP/2 connection, and returns the result of `read` for its answer.
+async fn send_over_http2(
+    stream: OriginStream,
+    request: http::request::Builder,
+    body: Option<Bytes>,
+    read: impl AsyncFnOnce(Response<RecvStream>) -> Result<String, String>,
+) -> Result<String, String> {
+    let (mut send, connection) = with_error_text(h2::client::handshake(stream).await)?;
+    let request = with_error_text(request.header("user-agent", "drip").body(()))?;
+    let (answer, mut upload) = with_error_text(send.send_request(request, body.is_none()))?;
+    if let Some(body) = body {
+        with_error_text(upload.send_data(body, true))?;
+    }
+    let exchange = async { read(with_error_text(answer.await)?).await };
     tokio::select! {
         found = exchange => found,
         ended = connection => Err(match ended {
@@ -183,8 +172,10 @@ async fn before_end<T>(
     }
 }
 
-/// Maximum number of bytes kept of a gRPC answer. A valid one has 7.
-const MAX_MESSAGE: usize = 1024;
+/// Converts an error to its text.
+fn with_error_text<T>(result: Result<T, impl Display>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
+}
 
 /// Reads the body of an answer and its trailers.
 async fn read_whole(mut body: RecvStream) -> Result<(Vec<u8>, Option<HeaderMap>), h2::Error> {
@@ -221,13 +212,13 @@ struct CheckClient {
 impl CheckClient {
     /// Creates an awc client over the gateway's own connections.
     ///
-    /// The flaws of awc as a proxy's client do no harm here, because only the status counts. After
-    /// an interim response the status would be wrong, but servers send none to a health check.
+    /// Only the status counts. After an interim response awc would return the wrong status, but
+    /// servers send none to a health check.
     fn new(health: &Health) -> Self {
         let opened = Rc::<Cell<Option<OriginStream>>>::default();
-        let to_use = Rc::clone(&opened);
+        let for_next = Rc::clone(&opened);
         let open = fn_service(move |to: ConnectInfo<Uri>| {
-            let stream = to_use.take().ok_or(ConnectError::Unresolved);
+            let stream = for_next.take().ok_or(ConnectError::Unresolved);
             async move { Ok(Connection::new(to.request().clone(), stream?)) }
         });
         let connector = Connector::new().connector(open).timeout(health.timeout);

@@ -11,10 +11,10 @@ use super::servers::Origin;
 ///
 /// The process has one prober, on the thread that follows the file.
 #[derive(Default)]
-pub struct Prober(RefCell<Vec<UnderWay>>);
+pub struct Prober(RefCell<Vec<RunningCheck>>);
 
 /// Running check. Dropping it ends the check.
-struct UnderWay {
+struct RunningCheck {
     check: Check,
     task: JoinHandle<()>,
 }
@@ -26,24 +26,18 @@ impl Prober {
     pub fn follow(&self, origins: &[Origin]) {
         let mut before = self.0.take();
         let after = origins.iter().flat_map(Origin::checks).map(|check| {
-            match before.iter().position(|known| known.check.is(&check)) {
-                Some(known) => before.swap_remove(known),
-                None => UnderWay::start(check),
+            if let Some(index) = before.iter().position(|it| it.check.is_same(&check)) {
+                return before.swap_remove(index);
             }
+            let task = actix_rt::spawn(check.clone().run());
+            RunningCheck { check, task }
         });
         let after = after.collect();
         self.0.replace(after);
     }
 }
 
-impl UnderWay {
-    fn start(check: Check) -> Self {
-        let task = actix_rt::spawn(check.clone().run());
-        Self { check, task }
-    }
-}
-
-impl Drop for UnderWay {
+impl Drop for RunningCheck {
     fn drop(&mut self) {
         self.task.abort();
     }

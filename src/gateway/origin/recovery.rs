@@ -18,32 +18,29 @@ use super::shortage;
 use crate::gate::OriginGate;
 use crate::time::clock;
 
-/// Average time before the first attempt.
-const FIRST: Duration = Duration::from_millis(100);
-/// Longest average time between two attempts.
+/// Average pause before the first attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest average pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// Repeated attempts to reach an origin while requests wait for it.
 ///
-/// Each outage of an origin has one, however many requests wait. Dropping it ends the outage: then
+/// Each outage has one recovery, however many requests wait. Dropping it ends the outage, so that
 /// the next request finds out whether the origin works.
 pub(super) struct Recovery {
-    /// Name of the origin.
-    pub(super) origin: String,
+    pub(super) settings: config::Origin,
     pub(super) gate: Arc<OriginGate>,
     /// Number of the outage at the gate.
     pub(super) outage: u64,
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) dialer: Dialer,
-    pub(super) connect_timeout: Duration,
-    pub(super) http2: Http2,
     pub(super) max_fails: MaxFails,
 }
 
 impl Recovery {
     /// Runs until the outage is over, or no request waits for its end.
     pub(super) async fn run(self) {
-        let mut pause = FIRST;
+        let mut pause = FIRST_PAUSE;
         loop {
             sleep(jittered(pause)).await;
             pause = (pause * 3 / 2).min(MAX_PAUSE);
@@ -61,7 +58,7 @@ impl Recovery {
         }
         if let Some((lasted, waiting)) = self.gate.end_outage(self.outage) {
             let events = self.gate.events();
-            events.outage_over(&self.origin, lasted, waiting, clock::now());
+            events.outage_over(&self.settings.name, lasted, waiting, clock::now());
         }
     }
 
@@ -74,8 +71,8 @@ impl Recovery {
         let servers = self.servers.iter();
         let servers = servers.filter(|server| server.may_be_back(now));
         let attempt = async |server: &Server| {
-            let (began, limit) = (clock::now(), self.connect_timeout);
-            let may_choose = server.url().is_encrypted() && self.http2 == Http2::Auto;
+            let (began, limit) = (clock::now(), self.settings.connect_timeout);
+            let may_choose = server.url().is_encrypted() && self.settings.http2 == Http2::Auto;
             let open = async || self.dialer.open(server.url(), may_choose).await;
             let opened = shortage::open_within(limit, server.url(), open).await;
             let now = clock::now();
@@ -104,11 +101,11 @@ impl Drop for Recovery {
     }
 }
 
-/// Returns a time within a fifth of `pause`, so that many gateways do not connect at once.
+/// Returns `pause` plus or minus up to a fifth, so that many gateways do not connect at once.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::default().hash_one(0_u8) % 401;
-    let random = u32::try_from(random).unwrap_or_default();
-    pause * (800 + random) / 1000
+    let thousandths = 800 + u32::try_from(random).unwrap_or_default();
+    pause * thousandths / 1000
 }
 
 #[cfg(test)]
@@ -117,10 +114,10 @@ mod tests {
 
     #[test]
     fn attempts_are_up_to_a_fifth_early_or_late_and_differ() {
-        let pauses: Vec<_> = (0..200).map(|_| jittered(FIRST)).collect();
+        let pauses: Vec<_> = (0..200).map(|_| jittered(FIRST_PAUSE)).collect();
         let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
-        let is_near = *least >= FIRST * 4 / 5 && *most <= FIRST * 6 / 5;
+        let is_near = *least >= FIRST_PAUSE * 4 / 5 && *most <= FIRST_PAUSE * 6 / 5;
         assert!(is_near, "{least:?} {most:?}");
-        assert!(*most > *least + FIRST / 10, "{least:?} {most:?}");
+        assert!(*most > *least + FIRST_PAUSE / 10, "{least:?} {most:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,8 +23,6 @@ use crate::observe::metrics::{Outcome, ServerMetrics};
 /// Server of an origin, as long as it is in the file. Reloads keep it.
 pub struct Server {
     url: ServerUrl,
-    /// Whether the origin has no other server. Such a server gets requests even after failures.
-    alone: AtomicBool,
     /// Requests at the server.
     pub(crate) in_flight: InFlightTable,
     pub(super) health: ServerHealth,
@@ -32,8 +30,7 @@ pub struct Server {
     certificate: ShownCertificate,
     /// Counts and times of responses and failures.
     pub(crate) metrics: ServerMetrics,
-    /// Flag beside the channel: each request reads it, and a channel's lock is too expensive.
-    is_retired: AtomicBool,
+    /// Whether the server has left the file.
     retirement: watch::Sender<bool>,
 }
 
@@ -41,29 +38,17 @@ impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         Self {
             url: url.clone(),
-            alone: AtomicBool::new(false),
             in_flight: InFlightTable::default(),
             health: ServerHealth::new(origin, url),
             incidents: Mutex::default(),
             certificate: ShownCertificate::new(origin),
             metrics: ServerMetrics::default(),
-            is_retired: AtomicBool::new(false),
             retirement: watch::Sender::new(false),
         }
     }
 
     pub(crate) fn url(&self) -> &ServerUrl {
         &self.url
-    }
-
-    /// Sets whether the origin has no other server. Counts at once, also for requests of the
-    /// version of the origin before.
-    pub(super) fn set_alone(&self, alone: bool) {
-        self.alone.store(alone, Ordering::Relaxed);
-    }
-
-    fn is_alone(&self) -> bool {
-        self.alone.load(Ordering::Relaxed)
     }
 
     /// Returns whether the server gets requests.
@@ -87,9 +72,8 @@ impl Server {
     }
 
     fn incidents(&self) -> MutexGuard<'_, Incidents> {
-        self.incidents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let incidents = self.incidents.lock();
+        incidents.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the last request that the server did not answer.
@@ -104,12 +88,7 @@ impl Server {
 
     /// Returns whether requests may be sent to the server.
     pub(super) fn is_in(&self, now: Moment) -> bool {
-        self.health.passes_checks() && (self.is_alone() || self.out_for(now).is_zero())
-    }
-
-    /// Returns whether requests may be sent to the server, and it answers.
-    pub(crate) fn is_healthy(&self, now: Moment) -> bool {
-        self.health.is_healthy(self.is_alone(), now)
+        self.health.passes_checks() && (self.health.is_alone() || self.out_for(now).is_zero())
     }
 
     /// Returns the time until the server may be used again. `check`: interval between its checks.
@@ -187,9 +166,10 @@ impl Server {
         self.note_failure(error, max_fails, kind, error.to_string(), now);
     }
 
-    /// Records a failure. It keeps the beginning of the previous failure if that continues.
+    /// Records a failure.
     ///
-    /// It continues if it is of the same kind and no good answer came since.
+    /// If it is of the same kind as the previous failure, and no good answer came since, it keeps
+    /// the beginning of that failure.
     fn note_failure(
         &self,
         reason: &dyn Display,
@@ -203,8 +183,9 @@ impl Server {
             past.out_by_failures = Some(now);
         }
         let answered = self.health.good_answers.last(None);
-        let goes_on = |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
-        let before = past.last_failure.as_ref().filter(goes_on);
+        let is_continued =
+            |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
+        let before = past.last_failure.as_ref().filter(is_continued);
         past.last_failure = Some(Failure {
             at: now,
             since: before.map_or(now, |it| it.since),
@@ -244,12 +225,11 @@ impl Server {
 
     /// Records that the server has left the file.
     pub(super) fn retire(&self) {
-        self.is_retired.store(true, Ordering::Relaxed);
         self.retirement.send_replace(true);
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        self.is_retired.load(Ordering::Relaxed)
+        *self.retirement.borrow()
     }
 
     /// Waits until the server leaves the file.

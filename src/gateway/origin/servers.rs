@@ -1,4 +1,4 @@
-//! Servers of an origin with their gate and their state; reloads keep what stays the same.
+//! [`Origin`]: servers of an origin, with their gate and their state. Reloads keep the state.
 //!
 //! The choice of a server is in `pick`.
 
@@ -18,7 +18,7 @@ use super::group::Group;
 use super::probe::Check;
 use super::recovery::Recovery;
 use super::server::Server;
-use crate::gate::{GateRejection, KeyAtGate, OriginGate, Permit, Room, Waiting};
+use crate::gate::{OriginGate, Room};
 use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
@@ -27,7 +27,7 @@ use crate::time::clock;
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
-    /// Index of the server after the one picked last: the first among equals.
+    /// Index of the server after the last picked one. It is preferred among equals.
     next: AtomicUsize,
     /// Choice by weight, limit or hash; `None`: the file gives only URLs.
     group: Option<Arc<Group>>,
@@ -48,20 +48,16 @@ pub struct Origin {
 impl Origin {
     /// Creates the servers of `settings`, all of them in use.
     ///
-    /// `dialer` opens the connections to them.
-    pub fn new(settings: config::Origin, dialer: &Dialer) -> Self {
-        Self::restored(None, settings, dialer)
-    }
-
-    /// Creates an origin that was removed from the file and is in it again, with its former gate.
-    pub fn restored(
-        former_gate: Option<&Arc<OriginGate>>,
+    /// `former_gate`: gate with requests of an origin of this name that has left the file before.
+    /// `dialer` opens the connections.
+    pub fn new(
         settings: config::Origin,
+        former_gate: Option<&Arc<OriginGate>>,
         dialer: &Dialer,
     ) -> Self {
         let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
         let servers = settings.servers.iter().map(server).collect();
-        Self::of(settings, servers, None, former_gate, dialer)
+        Self::with_servers(settings, servers, None, former_gate, dialer)
     }
 
     /// Returns the same origin under new settings.
@@ -69,9 +65,8 @@ impl Origin {
     /// Servers that stay keep their state, and requests at the origin keep their permits. Waiters
     /// at the gate keep waiting under the new settings.
     pub fn reload(&self, settings: config::Origin) -> Self {
-        let before = &self.servers;
         let server = |OriginServer { url, .. }: &OriginServer| {
-            let known = before.iter().find(|server| server.url() == url);
+            let known = self.servers.iter().find(|server| server.url() == url);
             known.cloned().unwrap_or_else(|| {
                 let server = Server::new(&settings.name, url);
                 server.health.note_return(clock::now());
@@ -79,7 +74,7 @@ impl Origin {
             })
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
-        for server in before {
+        for server in &self.servers {
             if !settings.servers.iter().any(|it| it.url == *server.url()) {
                 server.retire();
             } else if settings.health.is_none() {
@@ -87,26 +82,23 @@ impl Origin {
             }
         }
         let gate = self.gate.as_ref();
-        Self::of(settings, servers, Some(self), gate, &self.dialer)
+        Self::with_servers(settings, servers, Some(self), gate, &self.dialer)
     }
 
     /// Creates an origin. `before`: the origin under the old settings. `gate`: its gate so far.
-    fn of(
+    fn with_servers(
         settings: config::Origin,
         servers: Vec<Arc<Server>>,
         before: Option<&Self>,
         gate: Option<&Arc<OriginGate>>,
         dialer: &Dialer,
     ) -> Self {
-        for server in &servers {
-            server.set_alone(servers.len() == 1);
-        }
         let group = Group::of(&settings, &servers);
         let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
         let limited = group.clone().filter(|_| settings.limits_servers());
         let room = limited.map(|group| -> Room { Arc::new(move |now| group.room(now)) });
-        let metrics = gate.map(|gate| gate.metrics());
-        let metrics = metrics.or(before.map(|it| &it.gate_metrics));
+        let metrics_before = before.map(|it| &it.gate_metrics);
+        let metrics = gate.map(|gate| gate.metrics()).or(metrics_before);
         let gate_metrics = metrics.map(Arc::clone).unwrap_or_default();
         let gate = match gate {
             None => OriginGate::of(&settings, room, Arc::clone(&gate_metrics)),
@@ -203,16 +195,14 @@ impl Origin {
         if !self.settings.holds() || !error.is_unreachable() {
             return Err(error);
         }
-        let begun = gate.begin_outage(&self.settings.name, self.version, error)?;
-        if let Some(outage) = begun {
+        let new_outage = gate.begin_outage(&self.settings.name, self.version, error)?;
+        if let Some(outage) = new_outage {
             let recovery = Recovery {
-                origin: self.settings.name.clone(),
+                settings: self.settings.clone(),
                 gate: Arc::clone(gate),
                 outage,
                 servers: self.servers.clone(),
                 dialer: self.dialer.clone(),
-                connect_timeout: self.settings.connect_timeout,
-                http2: self.settings.http2,
                 max_fails: self.failures.max_fails,
             };
             actix_rt::spawn(recovery.run());
@@ -220,35 +210,28 @@ impl Origin {
         Ok(())
     }
 
-    /// Puts a request that could not be sent back at the head of the gate's queue.
+    /// Checks that a request that could not be sent because of `error` may wait at the gate.
     ///
-    /// `key`: its key at the gate. `held_since`: instant at which it first could not be sent. The
-    /// gate may reject the request.
+    /// Begins an outage, unless all servers are only full. `held_since`: instant at which the
+    /// request first could not be sent.
     ///
     /// # Errors
     ///
-    /// Returns the error if the request may not wait: if such an error does not end by itself, or
-    /// `hold` is over. If all servers are only full, `queue_timeout` applies instead of `hold`.
-    pub fn hold(
-        &self,
-        permit: Permit,
-        key: impl FnOnce() -> KeyAtGate,
-        error: OriginError,
-        held_since: Moment,
-    ) -> Result<Result<Waiting, GateRejection>, OriginError> {
-        let (is_full, settings) = (error.is_full(), &self.settings);
-        let most = if is_full {
-            settings.queue_timeout
+    /// Returns the error if such an error does not end by itself, or if `hold` is over. If all
+    /// servers are only full, `queue_timeout` applies instead of `hold`.
+    pub fn check_hold(&self, error: OriginError, held_since: Moment) -> Result<(), OriginError> {
+        let limit = if error.is_full() {
+            self.settings.queue_timeout
         } else {
-            settings.hold
+            self.settings.hold
         };
-        if clock::now() >= held_since + most {
+        if clock::now() >= held_since + limit {
             return Err(error);
         }
-        if !is_full {
-            self.begin_outage(error)?;
+        if error.is_full() {
+            return Ok(());
         }
-        Ok(permit.put_back(key(), held_since))
+        self.begin_outage(error)
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {

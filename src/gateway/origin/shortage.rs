@@ -25,7 +25,7 @@ pub(super) enum Shortage {
 }
 
 /// Interval between attempts during a shortage.
-const RETRY: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Number of requests that wait for a descriptor, on all workers.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
@@ -73,8 +73,7 @@ pub(super) async fn open_within<T>(
     open: impl AsyncFn() -> io::Result<T>,
 ) -> Result<T, OriginError> {
     let (missing, limit) = (Cell::new(None), connect_timeout);
-    let opened = timeout(limit, wait_out(&missing, open)).await;
-    let failed = match opened {
+    let failed = match timeout(limit, wait_out(&missing, open)).await {
         Ok(Ok(connection)) => return Ok(connection),
         Ok(Err(source)) => Some(source),
         Err(_) => None,
@@ -102,7 +101,7 @@ async fn wait_out<T>(
     let mut waiting = None;
     loop {
         let opened = open().await;
-        missing.set(opened.as_ref().err().and_then(of));
+        missing.set(opened.as_ref().err().and_then(missing_resource));
         let Some(shortage) = missing.get() else {
             return opened;
         };
@@ -110,20 +109,20 @@ async fn wait_out<T>(
         if !matches!(&waiting, Some(ResourceWaiter(known)) if *known == shortage) {
             waiting = Some(ResourceWaiter::begin(shortage));
         }
-        sleep(RETRY).await;
+        sleep(RETRY_INTERVAL).await;
     }
 }
 
 /// Returns the resource that a failed connection lacked; `None`: it failed for another reason.
-pub(super) fn of(error: &io::Error) -> Option<Shortage> {
+pub(super) fn missing_resource(error: &io::Error) -> Option<Shortage> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE) => Some(Shortage::Descriptor),
         Some(Errno::ADDRNOTAVAIL) => Some(Shortage::LocalPort),
         Some(_) => None,
-        // A failed lookup of a name hides its cause.
+        // A failed lookup of a name hides its cause. A refused certificate is no shortage.
         None => {
-            let may_be = error.kind() != io::ErrorKind::InvalidData;
-            (may_be && none_is_left()).then_some(Shortage::Descriptor)
+            let may_be_shortage = error.kind() != io::ErrorKind::InvalidData;
+            (may_be_shortage && none_is_left()).then_some(Shortage::Descriptor)
         }
     }
 }
@@ -145,7 +144,7 @@ fn log_shortage(shortage: Shortage, error: Option<&io::Error>) {
     let Some((hidden, error)) = LOGGED[shortage as usize].show(clock::now()).zip(error) else {
         return;
     };
-    let what = match shortage {
+    let message = match shortage {
         Shortage::Descriptor => {
             "a request waits for a file descriptor for its connection to the origin; raise the limit (LimitNOFILE= in systemd, ulimit -n)"
         }
@@ -153,7 +152,7 @@ fn log_shortage(shortage: Shortage, error: Option<&io::Error>) {
             "a request waits for a local port for its connection to the origin: all ports of net.ipv4.ip_local_port_range are in use towards it; widen that range, or raise keep_alive of the origin"
         }
     };
-    tracing::error!(%error, hidden, "{what}");
+    tracing::error!(%error, hidden, "{message}");
 }
 
 #[cfg(test)]

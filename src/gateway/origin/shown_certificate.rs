@@ -46,8 +46,8 @@ impl ShownCertificate {
             Ok(OriginStream::Tls(stream)) => shown_expiry(stream),
             Ok(_) => None,
             Err(error) => {
-                let refused = error.get_ref();
-                let refused = refused.and_then(|it| it.downcast_ref::<CertificateRefused>());
+                let source = error.get_ref();
+                let refused = source.and_then(|it| it.downcast_ref::<CertificateRefused>());
                 refused.and_then(|it| it.expired)
             }
         };
@@ -56,14 +56,14 @@ impl ShownCertificate {
         };
         self.expires.store(expires, Ordering::Relaxed);
         let now = unix_now();
-        let Some(words) = expiry(expires, now).filter(|_| expires > now) else {
+        let Some(expiry_text) = expiry(expires, now).filter(|_| expires > now) else {
             return;
         };
         if self.log.show(clock::wall()).is_some() {
             tracing::warn!(
                 origin = self.origin,
                 %server,
-                "the certificate of the server {words}; renew it on the server"
+                "the certificate of the server {expiry_text}; renew it on the server"
             );
         }
     }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-use super::tls::explained_alert;
+use super::tls::explain_alert;
 
 /// Byte stream to and from a server.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub enum OriginStream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Does the same for each kind of stream.
+/// Evaluates the same expression for each kind of stream.
 macro_rules! of_each {
     ($stream:expr, $it:ident => $does:expr) => {
         match $stream.get_mut() {
@@ -55,8 +55,8 @@ impl OriginStream {
 
     /// Returns whether there is certainly nothing to read, not even the end of the connection.
     ///
-    /// If so, the task is woken when there is. Avoids taking a buffer that would stay empty.
-    pub(super) fn is_silent(&self, cx: &mut Context<'_>) -> bool {
+    /// If so, the task is woken when there is something to read.
+    pub(super) fn has_no_input(&self, cx: &mut Context<'_>) -> bool {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(cx).is_pending(),
             Self::Unix(stream) => stream.poll_read_ready(cx).is_pending(),
@@ -67,27 +67,27 @@ impl OriginStream {
 
     /// Returns whether no byte, and no end of the connection, has arrived since the last read.
     ///
-    /// Checks only what the runtime already knows, and does not register the task for a wake-up. A
-    /// byte that has arrived is lost.
-    pub(super) fn is_idle(&mut self) -> bool {
+    /// Checks only what the runtime knows, and does not register the task for a wake-up. A byte
+    /// that has arrived is lost.
+    pub(super) fn is_quiet(&mut self) -> bool {
         let mut byte = [0];
         let read = match self {
             Self::Tcp(stream) => stream.try_read(&mut byte),
             Self::Unix(stream) => stream.try_read(&mut byte),
             // Decrypted bytes may wait in the TLS session, which the runtime does not know.
             Self::Tls(stream) => {
-                let (mut cx, mut to) =
-                    (Context::from_waker(Waker::noop()), ReadBuf::new(&mut byte));
+                let mut cx = Context::from_waker(Waker::noop());
+                let mut to = ReadBuf::new(&mut byte);
                 return Pin::new(stream).poll_read(&mut cx, &mut to).is_pending();
             }
         };
         read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns whether the server has sent unread bytes, or has closed the connection.
+    /// Returns whether the kernel has unread bytes, or the close of the connection by the server.
     ///
     /// For TLS only the close counts, because session tickets arrive at any time.
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn has_input_in_kernel(&self) -> bool {
         let (fd, flags) = match self {
             Self::Tcp(stream) => (stream.as_fd(), PollFlags::IN | PollFlags::RDHUP),
             Self::Unix(stream) => (stream.as_fd(), PollFlags::IN | PollFlags::RDHUP),
@@ -105,7 +105,7 @@ impl AsyncRead for OriginStream {
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        of_each!(self, stream => Pin::new(stream).poll_read(cx, to).map_err(explained_alert))
+        of_each!(self, stream => Pin::new(stream).poll_read(cx, to).map_err(explain_alert))
     }
 }
 
@@ -127,21 +127,13 @@ impl AsyncWrite for OriginStream {
     }
 }
 
-/// Interface that awc requires of a stream.
+/// Interface that awc requires of a stream. awc calls neither function.
 impl ActixStream for OriginStream {
-    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        match self {
-            Self::Tcp(stream) => ActixStream::poll_read_ready(stream, cx),
-            Self::Unix(stream) => ActixStream::poll_read_ready(stream, cx),
-            Self::Tls(stream) => ActixStream::poll_read_ready(stream.get_ref().0, cx),
-        }
+    fn poll_read_ready(&self, _: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        Poll::Ready(Ok(Ready::ALL))
     }
 
-    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        match self {
-            Self::Tcp(stream) => ActixStream::poll_write_ready(stream, cx),
-            Self::Unix(stream) => ActixStream::poll_write_ready(stream, cx),
-            Self::Tls(stream) => ActixStream::poll_write_ready(stream.get_ref().0, cx),
-        }
+    fn poll_write_ready(&self, _: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        Poll::Ready(Ok(Ready::ALL))
     }
 }

@@ -1,7 +1,7 @@
 //! Connections that one client alone uses, because it may be logged in on them.
 //!
-//! A login by NTLM or Negotiate belongs to the connection on which it is made: the server takes
-//! every later request there for one of the same user.
+//! A login by NTLM or Negotiate belongs to the connection on which it is made: the server
+//! attributes every later request on that connection to the same user.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ impl TiedConnections {
         &self,
         server: &Arc<Server>,
         now: Moment,
-        surely: bool,
+        asks_kernel: bool,
     ) -> Option<Box<Http1Connection>> {
         let mut tied = self.0.borrow_mut();
-        let at = tied.iter().position(|it| Arc::ptr_eq(&it.server, server))?;
-        let mut connection = tied.swap_remove(at).connection;
-        connection.is_usable(now, surely).then_some(connection)
+        let index = tied.iter().position(|it| Arc::ptr_eq(&it.server, server))?;
+        let mut connection = tied.swap_remove(index).connection;
+        connection.is_usable(now, asks_kernel).then_some(connection)
     }
 
     /// Keeps a connection, unless a request needs its descriptor. Closes an older one.

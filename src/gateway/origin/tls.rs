@@ -16,8 +16,8 @@ use tokio_rustls::rustls::HandshakeKind;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use self::refused::explained;
-pub(super) use self::refused::explained_alert;
+pub(super) use self::refused::explain_alert;
+use self::refused::explain_handshake;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
@@ -79,7 +79,7 @@ impl Tls {
             protocols.insert(0, b"h2".to_vec());
         }
         let connected = connector.with_alpn(protocols).connect(name, tcp).await;
-        let connected = connected.map_err(|error| explained(error, &self.settings))?;
+        let connected = connected.map_err(|error| explain_handshake(error, &self.settings))?;
         if let Some(expires) = shown_expiry(&connected) {
             self.expires.store(expires, Ordering::Relaxed);
         }
@@ -100,7 +100,7 @@ impl Tls {
 
 /// Loads the configurations, on a thread where reading the root certificates may block.
 async fn load(settings: OriginTls) -> io::Result<Configs> {
-    let loaded = tokio::task::spawn_blocking(move || config(&settings)).await;
+    let loaded = tokio::task::spawn_blocking(move || create_configs(&settings)).await;
     loaded.map_err(io::Error::other)?
 }
 
@@ -117,7 +117,7 @@ pub(super) fn shown_expiry(stream: &TlsStream<TcpStream>) -> Option<i64> {
 }
 
 /// Creates the configurations. Reads the root certificates, so it may block.
-fn config(settings: &OriginTls) -> io::Result<Configs> {
+fn create_configs(settings: &OriginTls) -> io::Result<Configs> {
     let builder = tls::client(settings.authorities.as_ref())?;
     let mut config = match &settings.identity {
         None => builder.with_no_client_auth(),

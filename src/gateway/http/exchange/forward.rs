@@ -301,7 +301,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             return Ok(found);
         }
         let in_flight = self.pick().map_err(Err)?;
-        let pool = self.record.worker.pools.of(in_flight.at());
+        let pool = self.record.worker.pools.of(in_flight.at_server());
         match pool.take(self.settings(), self.needs(), self.began, verified) {
             Some(kept) => Ok((kept, in_flight)),
             None => Err(Ok(in_flight)),
@@ -401,7 +401,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                 if logs_in_connection(self.record.info.fields()) {
                     connection.is_tied = true;
                 }
-                let sender = connection.sender();
+                let sender = &mut connection.sender;
                 heads::write_request(sender.head(), &request);
                 sender.begin_body(self.record.info.head.length());
             }
@@ -457,7 +457,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         &self,
         in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
-        let pool = self.record.worker.pools.of(in_flight.at());
+        let pool = self.record.worker.pools.of(in_flight.at_server());
         let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
         unless_disconnected(self.client, pin!(connecting)).await
     }

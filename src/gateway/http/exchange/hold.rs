@@ -40,7 +40,7 @@ impl<'r> Forward<'_, 'r> {
         self.note_held(false);
         // If no other server is available, the same one is used again.
         let (origin, now) = (self.origin(), self.record.now());
-        let _ = origin.untried(&[in_flight.server()], in_flight, now, || self.hash());
+        let _ = origin.move_to_untried(&[in_flight.server()], in_flight, now, || self.hash());
     }
 
     /// Notes that the request is held from now on. Returns the instant from which it is held.
@@ -123,7 +123,7 @@ impl<'r> Forward<'_, 'r> {
         let origin = self.origin();
         let (mut tried, mut last) = (vec![in_flight.server()], failure);
         loop {
-            match origin.untried(&tried, in_flight, self.record.now(), || self.hash()) {
+            match origin.move_to_untried(&tried, in_flight, self.record.now(), || self.hash()) {
                 Ok(()) => {}
                 // The request waits until one of the full servers is free.
                 Err(full) if full.is_full() => return Err(Failure::Origin(full)),
@@ -158,9 +158,9 @@ impl<'r> Forward<'_, 'r> {
         let (Some(gate), Some(permit)) = (gate, permit) else {
             return Err(Failure::Origin(error));
         };
-        let origin = self.origin();
-        let waiting = origin.hold(*permit, || gate.key(), error, held_since);
-        let waiting = waiting.map_err(Failure::Origin)?;
+        let may_wait = self.origin().check_hold(error, held_since);
+        may_wait.map_err(Failure::Origin)?;
+        let waiting = permit.put_back(gate.key(), held_since);
         let (began, at_gate) = (self.record.began, &mut self.record.at_gate);
         let worker = self.record.worker;
         let passing = pin!(gate.pass_again(worker, waiting, began, at_gate));

@@ -109,7 +109,8 @@ impl Gateway {
         }
         let mut retired = self.retired_gates.iter();
         let gate = retired.find(|(name, _)| *name == configured.name);
-        Origin::restored(gate.map(|it| &it.1), configured, &self.lifecycle.dialer)
+        let former_gate = gate.map(|(_, gate)| gate);
+        Origin::new(configured, former_gate, &self.lifecycle.dialer)
     }
 
     /// Retires the origins that were removed from the file.

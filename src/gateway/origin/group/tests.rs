@@ -37,7 +37,6 @@ fn strengths(group: &Group, now: Moment) -> Vec<(u64, Option<usize>)> {
 const OUT: MaxFails = MaxFails {
     in_a_row: 1,
     fail_timeout: Duration::from_secs(3),
-    alone: false,
 };
 
 fn fail(server: &Server, now: Moment) {

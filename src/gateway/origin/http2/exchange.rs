@@ -11,7 +11,8 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
 use super::ahead::Ahead;
-use super::{MAX_UNSENT, SharedConnection, StreamPermit, into_io};
+use super::shared_connection::{SharedConnection, StreamPermit};
+use super::{MAX_UNSENT, into_io};
 use crate::http::http2;
 use crate::http::message::sender::Then;
 use crate::http::message::{
@@ -31,7 +32,7 @@ pub struct Http2Exchange {
     /// The server may still refuse the request without having processed it.
     sent: Option<Vec<u8>>,
     /// Part of the body that another connection sent before its server refused the request.
-    again: Option<Buffer>,
+    taken_over: Option<Buffer>,
     /// Interim responses that were not taken yet. [`Budget`](super::watched::Budget) limits them.
     interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
@@ -40,7 +41,8 @@ pub struct Http2Exchange {
     permit: StreamPermit,
     /// Text of the fields of the present head.
     text: Vec<u8>,
-    is_over: bool,
+    /// Whether the whole body of the response was taken.
+    body_is_over: bool,
     trailers: Option<Trailers>,
     /// Deadline for the server to send something.
     pub(in super::super) silence: Deadline,
@@ -69,18 +71,18 @@ enum Response {
 
 impl Http2Exchange {
     /// Takes a stream on a connection.
-    pub(super) fn on(connection: &Rc<SharedConnection>) -> Box<Self> {
-        let permit = StreamPermit::on(connection);
+    pub(super) fn open(connection: &Rc<SharedConnection>) -> Box<Self> {
+        let permit = StreamPermit::take(connection);
         Box::new(Self {
             request: Request::None,
             sent: Some(Vec::new()),
-            again: None,
+            taken_over: None,
             interims: VecDeque::new(),
             response: Response::None,
             ahead: Ahead::new(permit.connection.undelivered.clone()),
             permit,
             text: Vec::new(),
-            is_over: false,
+            body_is_over: false,
             trailers: None,
             silence: Deadline::default(),
             is_refused: false,
@@ -115,13 +117,13 @@ impl Http2Exchange {
         let Some(mut sent) = other.sent.take() else {
             return false;
         };
-        if let Some(rest) = other.again.take() {
+        if let Some(rest) = other.taken_over.take() {
             sent.extend(rest.filled());
         }
         if !sent.is_empty() {
-            let mut again = Buffer::take();
-            again.put(&sent);
-            self.again = Some(again);
+            let mut taken_over = Buffer::take();
+            taken_over.put(&sent);
+            self.taken_over = Some(taken_over);
         }
         true
     }
@@ -161,16 +163,18 @@ impl Http2Exchange {
     /// Sends all buffered bytes.
     pub(in super::super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.send_head(false)?;
-        self.poll_send_again(cx)
+        self.poll_send_taken_over(cx)
     }
 
     /// Sends the part of the body that another connection has sent before.
-    fn poll_send_again(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let (Some(again), Request::Sending(stream)) = (&mut self.again, &mut self.request) {
+    fn poll_send_taken_over(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let (Some(taken_over), Request::Sending(stream)) =
+            (&mut self.taken_over, &mut self.request)
+        {
             let note = |data: &[u8]| note_sent(&mut self.sent, data);
-            let sent = http2::poll_send_piece(stream, cx, again, false, note);
+            let sent = http2::poll_send_piece(stream, cx, taken_over, false, note);
             ready!(sent).map_err(|_| io::ErrorKind::BrokenPipe)?;
-            self.again = None;
+            self.taken_over = None;
         }
         Poll::Ready(Ok(()))
     }
@@ -183,8 +187,8 @@ impl Http2Exchange {
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
         let is_last = matches!(then, Then::End(None));
-        self.send_head(is_last && piece.is_empty() && self.again.is_none())?;
-        ready!(self.poll_send_again(cx))?;
+        self.send_head(is_last && piece.is_empty() && self.taken_over.is_none())?;
+        ready!(self.poll_send_taken_over(cx))?;
         let Request::Sending(stream) = &mut self.request else {
             return Poll::Ready(Ok(()));
         };
@@ -234,7 +238,7 @@ impl Http2Exchange {
         }
         self.response = match std::mem::replace(&mut self.response, Response::None) {
             Response::Head(_, body) => {
-                self.is_over = length.is_empty();
+                self.body_is_over = length.is_empty();
                 Response::Body(body)
             }
             other => other,
@@ -269,7 +273,7 @@ impl Http2Exchange {
             // Once a part of the response has arrived, the request is not sent again.
             Ok(()) => self.sent = None,
             Err(error) => {
-                self.is_refused |= does_nothing(&error);
+                self.is_refused |= is_unprocessed(&error);
                 self.is_reset = error.is_reset() && !self.is_refused;
                 self.response = Response::Failed(None);
                 return Poll::Ready(Err(into_io(error)));
@@ -305,17 +309,17 @@ impl Http2Exchange {
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));
         };
-        if !self.is_over && !self.ahead.is_empty() {
+        if !self.body_is_over && !self.ahead.is_empty() {
             piece.clear_for_body();
             release(&self.permit, body, self.ahead.take(&mut piece));
-            self.is_over = self.ahead.is_empty() && body.is_end_stream();
+            self.body_is_over = self.ahead.is_empty() && body.is_end_stream();
             return Poll::Ready(Ok(piece));
         }
-        while !self.is_over {
+        while !self.body_is_over {
             let Some(data) = ready!(body.poll_data(cx)) else {
                 let trailers = ready!(body.poll_trailers(cx)).map_err(into_io)?;
                 self.trailers = http2::trailers(trailers.as_ref());
-                self.is_over = true;
+                self.body_is_over = true;
                 break;
             };
             let data = data.map_err(into_io)?;
@@ -324,14 +328,14 @@ impl Http2Exchange {
                 piece.clear_for_body();
                 piece.put(&data);
             }
-            self.is_over = body.is_end_stream();
-            while !self.is_over
+            self.body_is_over = body.is_end_stream();
+            while !self.body_is_over
                 && (1..COALESCED).contains(&piece.len())
                 && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
             {
                 release(&self.permit, body, data.len());
                 piece.put(&data);
-                self.is_over = body.is_end_stream();
+                self.body_is_over = body.is_end_stream();
             }
             if !piece.is_empty() {
                 break;
@@ -342,7 +346,7 @@ impl Http2Exchange {
 
     /// Returns whether the whole body of the response was taken.
     pub(in super::super) fn body_is_over(&self) -> bool {
-        self.is_over
+        self.body_is_over
     }
 
     /// Returns the trailer fields of the response.
@@ -354,7 +358,8 @@ impl Http2Exchange {
 impl Drop for Http2Exchange {
     fn drop(&mut self) {
         if let Response::Body(body) = &self.response {
-            self.permit.is_whole = self.is_over && self.ahead.is_empty() && body.is_end_stream();
+            self.permit.is_whole =
+                self.body_is_over && self.ahead.is_empty() && body.is_end_stream();
         }
     }
 }
@@ -381,7 +386,7 @@ fn release(permit: &StreamPermit, body: &mut RecvStream, count: usize) {
 ///
 /// h2 returns the error of a GOAWAY frame only for streams above the last one that the frame names.
 /// The server has not processed these, whatever its reason is (RFC 9113, section 6.8).
-fn does_nothing(error: &h2::Error) -> bool {
+fn is_unprocessed(error: &h2::Error) -> bool {
     let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (is_refused || error.is_go_away())
 }

@@ -12,10 +12,9 @@ use limit::Moment;
 const SILENCE: Duration = Duration::from_secs(5);
 /// Time for the server to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Factor by which the silence before the next ping grows, and its longest value.
-///
-/// The silence grows while the server sends nothing but answers to pings.
-const SLOWER: u32 = 8;
+/// Factor by which the silence before the next ping grows while only answers to pings arrive.
+const SILENCE_GROWTH: u32 = 8;
+/// Longest silence before the next ping.
 const MAX_SILENCE: Duration = Duration::from_secs(320);
 /// Longest time between two checks that counts, as the process may have been stopped.
 const MAX_STEP: Duration = Duration::from_secs(2);
@@ -32,7 +31,8 @@ pub(super) struct Received {
 #[derive(Debug)]
 pub(super) struct Liveness {
     received: Received,
-    looked: Moment,
+    /// Instant of the last check.
+    checked: Moment,
     /// Time since the last byte, or since the ping without an answer.
     silent: Duration,
     /// Silence before the next ping.
@@ -56,7 +56,7 @@ impl Liveness {
     pub(super) fn new(now: Moment) -> Self {
         Self {
             received: Received::default(),
-            looked: now,
+            checked: now,
             silent: Duration::ZERO,
             patience: SILENCE,
             is_pinged: false,
@@ -64,14 +64,14 @@ impl Liveness {
     }
 
     /// Checks a connection. `in_use`: whether the server has a request.
-    pub(super) fn look(&mut self, received: Received, in_use: bool, now: Moment) -> Finding {
-        let step = now.since(self.looked).min(MAX_STEP);
-        self.looked = now;
+    pub(super) fn check(&mut self, received: Received, in_use: bool, now: Moment) -> Finding {
+        let step = now.since(self.checked).min(MAX_STEP);
+        self.checked = now;
         let before = std::mem::replace(&mut self.received, received);
         if received.frames != before.frames {
             self.patience = SILENCE;
         } else if self.is_pinged && received.bytes != before.bytes {
-            self.patience = MAX_SILENCE.min(self.patience * SLOWER);
+            self.patience = MAX_SILENCE.min(self.patience * SILENCE_GROWTH);
         }
         if received.bytes != before.bytes || !in_use {
             (self.silent, self.is_pinged) = (Duration::ZERO, false);
@@ -110,16 +110,16 @@ mod tests {
             }
         }
 
-        fn look(&mut self, in_use: bool) -> Finding {
+        fn check(&mut self, in_use: bool) -> Finding {
             self.second += 1;
             let now = Moment::default() + Duration::from_secs(self.second);
-            self.liveness.look(self.received, in_use, now)
+            self.liveness.check(self.received, in_use, now)
         }
 
         /// Returns the seconds until the connection is pinged, while nothing arrives.
         fn pinged_after(&mut self) -> u64 {
             let before = self.second;
-            while self.look(true) != Finding::Ping {
+            while self.check(true) != Finding::Ping {
                 assert!(self.second < before + 1000, "no ping");
             }
             self.second - before
@@ -131,28 +131,28 @@ mod tests {
         let mut watch = Watch::new();
         assert_eq!(watch.pinged_after(), 5);
         for _ in 0..9 {
-            assert_eq!(watch.look(true), Finding::Suspect);
+            assert_eq!(watch.check(true), Finding::Suspect);
         }
-        assert_eq!(watch.look(true), Finding::Lost);
+        assert_eq!(watch.check(true), Finding::Lost);
     }
 
     #[test]
     fn a_connection_without_requests_is_not_pinged() {
         let mut watch = Watch::new();
         for _ in 0..100 {
-            assert_eq!(watch.look(false), Finding::Alive);
+            assert_eq!(watch.check(false), Finding::Alive);
         }
         assert_eq!(watch.pinged_after(), 5);
-        assert_eq!(watch.look(false), Finding::Alive);
+        assert_eq!(watch.check(false), Finding::Alive);
     }
 
     #[test]
     fn a_byte_that_comes_in_time_ends_the_suspicion() {
         let mut watch = Watch::new();
         watch.pinged_after();
-        assert_eq!(watch.look(true), Finding::Suspect);
+        assert_eq!(watch.check(true), Finding::Suspect);
         watch.received.bytes += 1;
-        assert_eq!(watch.look(true), Finding::Alive);
+        assert_eq!(watch.check(true), Finding::Alive);
     }
 
     #[test]
@@ -161,11 +161,11 @@ mod tests {
         for expected in [5, 40, 320, 320] {
             assert_eq!(watch.pinged_after(), expected);
             watch.received.bytes += 17;
-            assert_eq!(watch.look(true), Finding::Alive);
+            assert_eq!(watch.check(true), Finding::Alive);
         }
         watch.received.frames += 1;
         watch.received.bytes += 17;
-        assert_eq!(watch.look(true), Finding::Alive);
+        assert_eq!(watch.check(true), Finding::Alive);
         assert_eq!(watch.pinged_after(), 5);
     }
 
@@ -174,6 +174,6 @@ mod tests {
         let mut watch = Watch::new();
         watch.pinged_after();
         watch.second += 1000;
-        assert_eq!(watch.look(true), Finding::Suspect);
+        assert_eq!(watch.check(true), Finding::Suspect);
     }
 }

@@ -48,6 +48,8 @@ const END_STREAM: u8 = 1;
 const PADDED: u8 = 8;
 /// Bytes of a frame before its payload (RFC 9113, section 4.1).
 const FRAME_HEAD: usize = 9;
+/// Index of the frame's type in these bytes.
+const KIND: usize = 3;
 
 /// Budget of what the server of a connection may still send.
 #[derive(Debug, Default)]
@@ -58,15 +60,10 @@ pub(super) struct Budget {
     /// Bytes of bodies: the windows of all streams, including cancelled ones.
     bodies: Cell<usize>,
     /// Amount received so far.
-    received: Cell<Received>,
+    pub(super) received: Cell<Received>,
 }
 
 impl Budget {
-    /// Returns the amount that the server has sent so far.
-    pub(super) fn received(&self) -> Received {
-        self.received.get()
-    }
-
     /// Counts bytes, and frames other than pings.
     fn count(&self, bytes: usize, frames: u64) {
         let mut received = self.received.get();
@@ -85,11 +82,11 @@ impl Budget {
     ///
     /// `is_whole`: whether its whole response arrived. `left`: number of requests that remain.
     pub(super) fn end(&self, is_whole: bool, left: usize) {
-        let (unused, late) = if is_whole { (WINDOW, 0) } else { (0, 2) };
+        let (unused_window, late_heads) = if is_whole { (WINDOW, 0) } else { (0, 2) };
         (self.heads).update(|heads| heads.min(MAX_UNREAD * left + MAX_LATE));
-        (self.late_heads).update(|heads| (heads + late).min(2 * MAX_CANCELLED));
-        let most = WINDOW * (left + MAX_CANCELLED);
-        (self.bodies).update(|bodies| bodies.saturating_sub(unused).min(most));
+        (self.late_heads).update(|heads| (heads + late_heads).min(2 * MAX_CANCELLED));
+        let max_bodies = WINDOW * (left + MAX_CANCELLED);
+        (self.bodies).update(|bodies| bodies.saturating_sub(unused_window).min(max_bodies));
     }
 
     /// Records that an interim response was read: another one may arrive.
@@ -104,9 +101,9 @@ impl Budget {
 
     /// Spends one head, or one of the late heads if none is left.
     fn spend_head(&self) -> io::Result<()> {
-        let kept = [&self.heads, &self.late_heads];
-        let kept = kept.into_iter().find(|heads| heads.get() > 0);
-        let heads = kept.ok_or_else(|| too_many("interim responses"))?;
+        let budgets = [&self.heads, &self.late_heads];
+        let unspent = budgets.into_iter().find(|heads| heads.get() > 0);
+        let heads = unspent.ok_or_else(|| too_many("interim responses"))?;
         heads.set(heads.get() - 1);
         Ok(())
     }
@@ -175,9 +172,9 @@ impl Watched {
                 // The frame cannot be hidden from h2: its head has already passed.
                 self.note_piece(bytes, is_last)?;
             }
-            let skipped = self.left.min(bytes.len() - at);
-            self.left -= skipped;
-            at += skipped;
+            let payload = self.left.min(bytes.len() - at);
+            self.left -= payload;
+            at += payload;
             let count = (bytes.len() - at).min(FRAME_HEAD - self.filled);
             let head = &bytes[at..at + count];
             self.head[self.filled..self.filled + count].copy_from_slice(head);
@@ -197,10 +194,10 @@ impl Watched {
                         continue;
                     }
                     let is_hidden = self.note_piece(self.left, is_last)?;
-                    // The type stays unchanged if it arrived with an earlier read.
-                    let mut head = bytes[..at].iter_mut().rev().take(FRAME_HEAD);
-                    if let Some(kind) = head.nth(FRAME_HEAD - 4).filter(|_| is_hidden) {
-                        *kind = UNKNOWN;
+                    // If the type arrived with an earlier read, h2 has seen it, and it stays.
+                    let kind = (at + KIND).checked_sub(FRAME_HEAD);
+                    if let Some(kind) = kind.filter(|_| is_hidden) {
+                        bytes[kind] = UNKNOWN;
                     }
                 }
             }

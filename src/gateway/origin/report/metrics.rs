@@ -36,7 +36,7 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
         since.map_or(0.0, |since| now.since(since).as_secs_f64())
     });
     table.value("drip_origin_healthy", |server| {
-        u8::from(server.is_healthy(now))
+        u8::from(server.health.is_healthy(now))
     });
 }
 

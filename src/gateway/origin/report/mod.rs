@@ -13,7 +13,7 @@ use limit::Moment;
 
 use self::sample::{FailureSample, OriginSample};
 use self::unanswered::Past;
-use super::{Availability, Origin};
+use super::{Availability, Origin, Server};
 use crate::collapse::report::sample::SharedAnswers;
 use crate::collapse::report::sampler::Shared;
 use crate::gate::report::sampler::Gates;
@@ -54,9 +54,8 @@ impl Origins {
         self.servers.begin();
         self.disconnects.begin();
         let all = &gateway.settings().origins;
-        if self.past.len() > all.len() {
-            (self.past).retain(|name, _| all.iter().any(|it| it.name == *name));
-        }
+        let is_in_file = |name: &str| all.iter().any(|it| it.name == name);
+        self.past.retain(|name, _| is_in_file(name));
         let origins = gateway.origins().iter().enumerate();
         let sample = |(index, origin): (usize, &Origin)| OriginSample {
             room: gateway
@@ -66,7 +65,7 @@ impl Origins {
             shared: gateway
                 .collapse_metrics(index)
                 .map(|it| self.shared.sample(&origin.settings().name, it)),
-            ..self.origin(gateway, origin, now)
+            ..self.sample_origin(gateway, origin, now)
         };
         origins.map(sample).collect()
     }
@@ -76,13 +75,12 @@ impl Origins {
         self.shared.answers(gateway)
     }
 
-    /// Sample of an origin for the last second.
-    fn origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
+    /// Sample of an origin for the last second, without its room and its shared responses.
+    fn sample_origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
         let gate = origin.gate();
-        let disconnects = self
-            .disconnects
-            .since(settings.name.clone(), origin.disconnects());
+        let name = settings.name.clone();
+        let disconnects = self.disconnects.since(name, origin.disconnects());
         let Disconnects { left, left_after } = Disconnects::of(&disconnects);
         let mut sample = OriginSample {
             name: Plain::new(&settings.name),
@@ -94,15 +92,12 @@ impl Origins {
             ..OriginSample::default()
         };
         let past = self.past.entry(settings.name.clone()).or_default();
-        let mut requests = past.look(settings.response_timeout);
+        let mut requests = past.begin(settings.response_timeout);
         let mut latencies = Counts::default();
-        let mut last_failure = None;
         for server in origin.servers() {
             sample.servers += 1;
             sample.in_flight += server.in_flight.count() as u64;
-            requests.look_at(&server.in_flight, now);
-            let expires = sample.certificate_expires.into_iter();
-            sample.certificate_expires = expires.chain(server.certificate_expires()).min();
+            requests.add_server(&server.in_flight, now);
             sample.answered += server.metrics.answered();
             sample.failed += server.metrics.failed();
             match server.availability(now) {
@@ -113,26 +108,24 @@ impl Origins {
                 }
                 Availability::Out(..) => {}
             }
-            let recent = server.last_failure();
-            let recent = recent.filter(|failure| now.since(failure.at) < RECENT);
-            let recent = recent.map(|failure| (server.url(), failure));
-            last_failure = last_failure
-                .into_iter()
-                .chain(recent)
-                .max_by_key(|(_, failure)| failure.at);
-            let now = (
+            let totals = (
                 counts::responses(&server.metrics),
                 counts::errors(&server.metrics),
                 server.metrics.latencies(),
             );
-            let of = LatencySource::server(&settings.name, server.url());
-            let (codes, errors, more) = self.servers.since(of, now);
+            let source = LatencySource::server(&settings.name, server.url());
+            let (codes, errors, more) = self.servers.since(source, totals);
             counts::add(&mut sample.codes, &codes);
             counts::add(&mut sample.errors, &errors);
             latencies.add(&more);
         }
         sample.latency = latency(&latencies);
-        if let Some((url, failure)) = last_failure {
+        let expiries = origin.servers().filter_map(Server::certificate_expires);
+        sample.certificate_expires = expiries.min();
+        let failures = origin.servers();
+        let failures = failures.filter_map(|it| Some((it.url(), it.last_failure()?)));
+        let recent = failures.filter(|(_, failure)| now.since(failure.at) < RECENT);
+        if let Some((url, failure)) = recent.max_by_key(|(_, failure)| failure.at) {
             sample.last_failure = Some(Plain::new(&failure.text));
             sample.failure = Some(FailureSample {
                 server: Plain::new(&url.to_string()),
@@ -141,7 +134,7 @@ impl Origins {
                 is_held: settings.holds(),
             });
         }
-        past.add(&requests, gateway, origin, &mut sample, now);
+        past.add_to(&requests, gateway, origin, &mut sample, now);
         sample
     }
 }

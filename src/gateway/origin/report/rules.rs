@@ -33,7 +33,7 @@ fn last_failure(origin: &OriginSample) -> String {
 const RESTART: f64 = 10.0;
 
 /// Reason why an origin fails: text after the title, evidence, and remedy.
-fn why(origin: &OriginSample) -> (&'static str, String, String) {
+fn explain_failure(origin: &OriginSample) -> (&'static str, String, String) {
     let name = &origin.name;
     let last = last_failure(origin);
     let kind = origin.failure.as_ref().map(|it| (it.kind, it));
@@ -124,7 +124,7 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     if !(nobody || most_fail || some_fail || last_failed) {
         return None;
     }
-    let (why, evidence, remedy) = why(origin);
+    let (why, evidence, remedy) = explain_failure(origin);
     let title = if nobody {
         format!("Origin {name} has no server in use{why}")
     } else if last_failed {
@@ -206,7 +206,7 @@ pub(crate) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<F
         return None;
     }
     let (name, servers) = (&origin.name, origin.servers);
-    let is = match (out, bad) {
+    let verb = match (out, bad) {
         (0, 1) => "fails",
         (0, _) => "fail",
         (1, _) => "is out",
@@ -215,7 +215,7 @@ pub(crate) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<F
     let out = if out == 0 { bad } else { out };
     Some(Finding {
         weight: part(out, servers),
-        title: format!("{out} of {servers} servers of origin {name} {is}"),
+        title: format!("{out} of {servers} servers of origin {name} {verb}"),
         evidence: format!("The others get its requests.{}", last_failure(origin)),
         remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
             .to_owned(),

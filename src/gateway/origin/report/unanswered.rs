@@ -14,11 +14,13 @@ use crate::status::plain::Plain;
 const KEPT: usize = 600;
 /// Number of latest seconds that are left out, because the headline is about them.
 const NOW: usize = 3;
-/// Minimum numbers of seconds with responses, and of responses, for the usual values.
-const KNOWN: (usize, u64) = (3, 10);
+/// Minimum number of seconds with responses for the usual values.
+const MIN_SECONDS: usize = 3;
+/// Minimum number of responses for the usual values.
+const MIN_ANSWERS: u64 = 10;
 /// Minimum duration without a response of a late request.
 const LATE: Duration = Duration::from_secs(3);
-/// Minimum gap of two samples after which the machine, not the origin, is assumed to have stopped.
+/// Minimum time between two samples from which the gateway is assumed to have been stopped.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Values of the last ten minutes at one origin.
@@ -27,6 +29,7 @@ pub(crate) struct Past {
     seconds: VecDeque<Second>,
     /// Instant at which a response last began, or no request was unanswered.
     answered: Moment,
+    /// Instant of the last sample.
     sampled: Moment,
 }
 
@@ -39,7 +42,7 @@ struct Second {
     late: u64,
 }
 
-/// Requests in flight at an origin that were looked at so far.
+/// Requests in flight at the servers of an origin that were added so far.
 pub(crate) struct Requests {
     usual: Option<Usual>,
     /// A request that waits longer than this for its response is late.
@@ -50,8 +53,8 @@ pub(crate) struct Requests {
 }
 
 impl Past {
-    /// Begins to look at the requests of an origin. `response_timeout`: that of the origin.
-    pub(crate) fn look(&self, response_timeout: Duration) -> Requests {
+    /// Begins a second without requests. `response_timeout`: that of the origin.
+    pub(crate) fn begin(&self, response_timeout: Duration) -> Requests {
         let usual = self.usual();
         let late_after = usual.map_or(response_timeout / 2, |usual| {
             LATE.max(Duration::from_secs_f64(3.0 * usual.p95))
@@ -67,7 +70,7 @@ impl Past {
     /// Adds the unanswered requests and the usual values to the sample of an origin.
     ///
     /// The sample has its responses of this second already.
-    pub fn add(
+    pub(crate) fn add_to(
         &mut self,
         requests: &Requests,
         gateway: &Gateway,
@@ -102,11 +105,11 @@ impl Past {
 
     /// Computes the usual values; `None` before they are known.
     fn usual(&self) -> Option<Usual> {
-        let before = self.seconds.len().saturating_sub(NOW);
-        let seconds = || self.seconds.iter().take(before);
+        let count = self.seconds.len().saturating_sub(NOW);
+        let seconds = || self.seconds.iter().take(count);
         let mut latencies: Vec<_> = seconds().filter_map(|second| second.p95).collect();
         let answers: u64 = seconds().map(|second| second.answers).sum();
-        if latencies.len() < KNOWN.0 || answers < KNOWN.1 {
+        if latencies.len() < MIN_SECONDS || answers < MIN_ANSWERS {
             return None;
         }
         let mut late: Vec<_> = seconds().map(|second| second.late).collect();
@@ -115,7 +118,7 @@ impl Past {
             p95: median(&mut latencies, f64::total_cmp),
             late: median(&mut late, Ord::cmp),
             longest: longest.max_by(f64::total_cmp).unwrap_or_default(),
-            span: before as u64,
+            span: count as u64,
         })
     }
 }
@@ -127,9 +130,9 @@ fn median<T: Copy>(numbers: &mut [T], order: impl Fn(&T, &T) -> std::cmp::Orderi
 }
 
 impl Requests {
-    /// Looks at the requests of one more server.
-    pub(crate) fn look_at(&mut self, server: &InFlightTable, now: Moment) {
-        server.each(|request| {
+    /// Adds the requests of one more server.
+    pub(crate) fn add_server(&mut self, server: &InFlightTable, now: Moment) {
+        server.for_each(|request| {
             let since = request.since;
             let (count, oldest) = (self.holders)
                 .entry((request.sender, request.phase))
@@ -145,8 +148,8 @@ impl Requests {
     fn unanswered(&self) -> Option<(u64, Moment)> {
         let holders = self.holders.iter();
         let waiting = holders.filter(|((_, phase), _)| *phase == Phase::Answer);
-        let all = waiting.map(|(_, counted)| *counted);
-        all.reduce(|(one, since), (other, before)| (one + other, since.min(before)))
+        let counted = waiting.map(|(_, counted)| *counted);
+        counted.reduce(|(count, oldest), (more, since)| (count + more, oldest.min(since)))
     }
 
     /// Sender with the most requests in flight on one route and in one phase.

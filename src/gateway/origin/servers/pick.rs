@@ -29,12 +29,12 @@ impl Origin {
         Err(self.all_out(now))
     }
 
-    /// Moves the request to a server that it has not `tried`. It keeps its permit at the origin.
+    /// Moves the request to a server that is not in `tried`. It keeps its permit at the origin.
     ///
     /// # Errors
     ///
-    /// Returns an error if none of these servers is in, or if all that are in are full.
-    pub fn untried<'o>(
+    /// Returns an error if all other servers are out or full.
+    pub fn move_to_untried<'o>(
         &'o self,
         tried: &[&ServerUrl],
         request: &mut InFlight<'o>,
@@ -42,7 +42,7 @@ impl Origin {
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<(), OriginError> {
         let untried = |server: &Arc<Server>| !tried.contains(&server.url());
-        let other = self.pick_of(untried, request.sender(), now, hash)?;
+        let other = self.pick_of(untried, request.sender, now, hash)?;
         request.move_to(other);
         Ok(())
     }
@@ -52,8 +52,8 @@ impl Origin {
     /// Servers that are out are skipped. Servers with equally few requests take turns, in the order
     /// of the file.
     ///
-    /// `hash`: returns the hash of the request's key, or `None` if it has no key. Called only for
-    /// an origin that hashes keys.
+    /// `hash` returns the hash of the request's key; `None`: it has no key. Called only for an
+    /// origin that hashes keys.
     ///
     /// # Errors
     ///
@@ -70,17 +70,17 @@ impl Origin {
 
     /// Takes a connection that is tied to the client, with its server, if that server is in.
     ///
-    /// `surely`: whether to check with the kernel that the connection is still open.
+    /// `asks_kernel`: whether to check with the kernel that the connection is still open.
     pub fn pick_tied(
         &self,
         tied: &TiedConnections,
         sender: Sender,
         now: Moment,
-        surely: bool,
+        asks_kernel: bool,
     ) -> Option<(Connection, InFlight<'_>)> {
         let mut servers = self.servers.iter();
         let (server, connection) =
-            servers.find_map(|it| Some((it, tied.take(it, now, surely)?)))?;
+            servers.find_map(|it| Some((it, tied.take(it, now, asks_kernel)?)))?;
         let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
         if let Ok(picked) = self.pick_of(is_same, sender, now, || None) {
             return Some((Connection::Http1(connection), picked));
@@ -104,7 +104,7 @@ impl Origin {
                 Balance::LeastInFlight => None,
             };
             let chosen = group.choose(may_be, hash, now, begin);
-            return chosen.map_err(|why| match why {
+            return chosen.map_err(|reason| match reason {
                 NoServer::Out => self.all_out(now),
                 NoServer::Full => OriginError::AllFull {
                     origin: self.settings.name.clone(),
@@ -112,19 +112,23 @@ impl Origin {
             });
         }
         let count = self.servers.len();
-        let alone = count == 1;
+        let is_alone = count == 1;
         let next = self.next.load(Ordering::Relaxed).min(count);
         let candidates = (next..count)
             .chain(0..next)
             .map(|nth| (nth, &self.servers[nth]))
-            .filter(|(_, server)| may_be(server))
-            .filter(|(_, server)| server.is_in(now));
+            .filter(|(_, server)| may_be(server) && server.is_in(now));
         // Without a second server to compare with, the requests need not be counted.
-        let requests = |server: &Arc<Server>| if alone { 0 } else { server.in_flight.count() };
-        let Some((nth, _)) = candidates.min_by_key(|(_, server)| requests(server)) else {
-            return Err(self.all_out(now));
+        let requests = |server: &Server| {
+            if is_alone {
+                0
+            } else {
+                server.in_flight.count()
+            }
         };
-        if !alone {
+        let fewest = candidates.min_by_key(|(_, server)| requests(server));
+        let (nth, _) = fewest.ok_or_else(|| self.all_out(now))?;
+        if !is_alone {
             // Workers that pick at the same time may advance it only once. This does no harm.
             self.next.store((nth + 1) % count, Ordering::Relaxed);
         }
@@ -134,12 +138,13 @@ impl Origin {
     /// Returns the error for no server left.
     fn all_out(&self, now: Moment) -> OriginError {
         // A server that fails its checks can be in again after the next check at the earliest.
-        let check = self.settings.health.as_ref();
-        let check = check.map_or(Duration::ZERO, |health| health.interval);
-        let back = self.servers.iter().map(|server| server.back_in(check, now));
+        let health = self.settings.health.as_ref();
+        let check_interval = health.map_or(Duration::ZERO, |health| health.interval);
+        let servers = self.servers.iter();
+        let back_in = servers.map(|server| server.back_in(check_interval, now));
         OriginError::AllOut {
             origin: self.settings.name.clone(),
-            retry_after: back.min().unwrap_or_default(),
+            retry_after: back_in.min().unwrap_or_default(),
         }
     }
 }

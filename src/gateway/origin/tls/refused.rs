@@ -7,7 +7,7 @@ use config::tls::{CertificateRefused, RefusalContext};
 use tokio_rustls::rustls::{AlertDescription, Error};
 
 /// Explains the error of a handshake, with a remedy, if it is about a certificate.
-pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
+pub(super) fn explain_handshake(error: io::Error, settings: &OriginTls) -> io::Error {
     let context = RefusalContext {
         of: "server",
         field: "ca",
@@ -16,23 +16,23 @@ pub(super) fn explained(error: io::Error, settings: &OriginTls) -> io::Error {
         purpose: "serverAuth",
         rename: "Set server_name to one of its names",
     };
-    context.explain(explained_alert(error))
+    context.explain(explain_alert(error))
 }
 
 /// Explains an alert of the server. In TLS 1.3 it may arrive after the handshake.
-pub(in crate::origin) fn explained_alert(error: io::Error) -> io::Error {
+pub(in crate::origin) fn explain_alert(error: io::Error) -> io::Error {
     let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
     let Some(Error::AlertReceived(alert)) = source else {
         return error;
     };
-    match of_alert(*alert) {
+    match refusal_of(*alert) {
         Some(refused) => io::Error::new(error.kind(), refused),
         None => error,
     }
 }
 
 /// Explains an alert about the gateway's certificate, or about the requested server name.
-fn of_alert(alert: AlertDescription) -> Option<CertificateRefused> {
+fn refusal_of(alert: AlertDescription) -> Option<CertificateRefused> {
     use AlertDescription as Alert;
     let wrong = match alert {
         Alert::CertificateRequired => "requires a certificate of the gateway, which shows none",
@@ -67,7 +67,7 @@ mod tests {
     fn other_tls_errors_stay_unchanged() {
         let settings = OriginTls::default();
         let other = io::Error::new(io::ErrorKind::InvalidData, Error::DecryptError);
-        let explained = explained(other, &settings);
+        let explained = explain_handshake(other, &settings);
         assert_eq!(explained.to_string(), Error::DecryptError.to_string());
     }
 
@@ -75,7 +75,7 @@ mod tests {
     fn a_refused_certificate_of_the_gateway_names_the_fields() {
         let refused = Error::AlertReceived(AlertDescription::CertificateRequired);
         let error = io::Error::new(io::ErrorKind::InvalidData, refused);
-        let words = explained_alert(error).to_string();
+        let words = explain_alert(error).to_string();
         assert!(words.contains("client_cert"), "{words}");
         assert!(words.contains("shows none"), "{words}");
     }
