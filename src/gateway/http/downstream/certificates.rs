@@ -148,7 +148,7 @@ impl Certificates {
             let renewed = self.renew_pair(index, pair);
             let problem = renewed.as_ref().err().map(ToString::to_string);
             note_problem(CertificateOf::Server, &name_of(pair), problem.as_deref());
-            last = renewed.or(last);
+            last = renewed.and(last);
         }
         last
     }
