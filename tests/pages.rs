@@ -23,10 +23,12 @@ fn pages_in(folder: &str) -> Vec<PathBuf> {
     files.filter(|file| is_a(file, "md")).collect()
 }
 
-/// Returns the pages of benches/, of docs/ and its examples, and at the root.
+/// Returns the pages of benches/, at the root, and in docs/ with its folders.
 fn all_pages() -> Vec<PathBuf> {
-    let folders = ["benches", "docs", "docs/examples", ""];
-    folders.into_iter().flat_map(pages_in).collect()
+    let mut pages = files_below(&root().join("docs"));
+    pages.retain(|file| is_a(file, "md"));
+    pages.extend(["benches", ""].into_iter().flat_map(pages_in));
+    pages
 }
 
 /// Returns the link targets: the text between `](` and `)`.
@@ -56,6 +58,47 @@ fn each_picture_and_file_that_a_page_names_is_there_and_each_picture_is_shown() 
         let name = file.expect("a file").file_name();
         assert!(shown.contains(&*name.to_string_lossy()), "{name:?}");
     }
+}
+
+/// Returns the anchors of the headings of a page, as a code host makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let title = line.trim_start_matches('#');
+        if is_code || title == line || !title.starts_with(' ') {
+            continue;
+        }
+        let is_kept = |c: &char| c.is_alphanumeric() || "-_ ".contains(*c);
+        let anchor: String = title.trim().chars().filter(is_kept).collect();
+        let anchor = anchor.to_lowercase().replace(' ', "-");
+        let count = (1..).map(|count| format!("{anchor}-{count}"));
+        let mut names = std::iter::once(anchor.clone()).chain(count);
+        anchors.extend(names.find(|name| !anchors.contains(name)));
+    }
+    anchors
+}
+
+#[test]
+fn each_anchor_of_a_link_is_a_heading() {
+    let mut checked = 0;
+    for page in all_pages() {
+        let text = read(&page);
+        for link in links(&text).filter(|link| !link.starts_with("http")) {
+            let Some((file, anchor)) = link.split_once('#') else {
+                continue;
+            };
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().expect("a folder").join(file),
+            };
+            let is_heading = anchors(&read(&target)).contains(anchor);
+            assert!(is_heading, "{} names {link}", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "only {checked} links");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use super::files_below;
+
 /// Programs with which documented commands begin. A new program in the documents belongs here.
 const PROGRAMS: [&str; 16] = [
     "bash",
@@ -28,12 +30,14 @@ pub fn root() -> &'static Path {
 }
 
 /// Returns the text of the README, and of each page of docs/ in the order of names.
+///
+/// Other tests run the commands of docs/examples.
 pub fn pages() -> Vec<String> {
-    let files = fs::read_dir(root().join("docs")).expect("a folder");
-    let files = files.map(|file| file.expect("a file").path());
-    let mut files: Vec<_> = files
-        .filter(|file| file.extension().is_some_and(|end| end == "md"))
-        .collect();
+    let docs = root().join("docs");
+    let examples = docs.join("examples");
+    let mut files = files_below(&docs);
+    files.retain(|file| file.extension().is_some_and(|end| end == "md"));
+    files.retain(|file| !file.starts_with(&examples));
     files.sort();
     files.insert(0, root().join("README.md"));
     files

@@ -15,8 +15,8 @@ fn a_wrong_template_says_what_is_allowed() {
 
 #[test]
 fn the_page_describes_the_variables_that_messages_name() {
-    let page = include_str!("../../../docs/configuration.md");
-    let (_, section) = page.split_once("\n### Key variables\n").unwrap();
+    let page = include_str!("../../../docs/reference/keys.md");
+    let (_, section) = page.split_once("\n## Key variables\n").unwrap();
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
     let described: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();

@@ -1,4 +1,6 @@
-//! Tests that `docs/configuration.md` describes the tables of the configuration.
+//! Tests that the pages of `docs/reference` describe the tables of the configuration.
+
+use std::fs;
 
 use serde_json::Value;
 
@@ -12,30 +14,31 @@ use crate::{
     Server, Tls, Zone,
 };
 
-const PAGE: &str = include_str!("../../../docs/configuration.md");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+const MAX_WORDS: usize = 2500;
 
 /// Titles of the sections with a table of fields.
 const SECTIONS: [(&str, Table); 17] = [
-    ("## `[server]`", Server::TABLE),
-    ("### `listen`", ListenTable::TABLE),
-    ("## `[server.tls]`", Tls::TABLE),
-    ("## `[origins.NAME]`", Origin::TABLE),
-    ("### Servers", OriginServer::TABLE),
-    ("## `[origins.NAME.backoff]`", Backoff::TABLE),
-    ("## `[origins.NAME.health]`", Health::TABLE),
-    ("## `[origins.NAME.room]`", Room::TABLE),
-    ("## `[zones.NAME]`", Zone::TABLE),
-    ("### Plans", Plan::TABLE),
-    ("## `[jwt.NAME]`", Jwt::TABLE),
-    ("## `[redis]`", Redis::TABLE),
-    ("## `[[routes]]`", Route::TABLE),
-    ("### Limits", LIMIT),
-    ("## `[routes.collapse]`", Collapse::TABLE),
-    ("## `[routes.cors]`", Cors::TABLE),
-    ("## `[log]`", Log::TABLE),
+    ("`[server]`", Server::TABLE),
+    ("`listen`", ListenTable::TABLE),
+    ("`[server.tls]`", Tls::TABLE),
+    ("`[origins.NAME]`", Origin::TABLE),
+    ("Servers", OriginServer::TABLE),
+    ("`[origins.NAME.backoff]`", Backoff::TABLE),
+    ("`[origins.NAME.health]`", Health::TABLE),
+    ("`[origins.NAME.room]`", Room::TABLE),
+    ("`[zones.NAME]`", Zone::TABLE),
+    ("Plans", Plan::TABLE),
+    ("`[jwt.NAME]`", Jwt::TABLE),
+    ("`[redis]`", Redis::TABLE),
+    ("`[[routes]]`", Route::TABLE),
+    ("Limits", LIMIT),
+    ("`[routes.collapse]`", Collapse::TABLE),
+    ("`[routes.cors]`", Cors::TABLE),
+    ("`[log]`", Log::TABLE),
 ];
 
-/// Names of the fields that the page describes outside of a table of fields.
+/// Names of the fields that the pages describe outside of a table of fields.
 const IN_PROSE: [&[&str]; 8] = [
     &[
         "include", "server", "origins", "zones", "jwt", "redis", "routes", "log",
@@ -65,7 +68,7 @@ fn add_tables(form: &Form, found: &mut Vec<Table>) {
 }
 
 #[test]
-fn the_page_has_a_section_for_each_table() {
+fn the_pages_have_a_section_for_each_table() {
     let mut all = Vec::new();
     add_tables(&Form::Table(FILE), &mut all);
     assert!(all.len() > SECTIONS.len());
@@ -74,7 +77,7 @@ fn the_page_has_a_section_for_each_table() {
         let has_section = SECTIONS.iter().any(|(_, known)| known.names() == names);
         assert!(
             has_section || IN_PROSE.contains(&&names[..]),
-            "add a table of fields to docs/configuration.md, and to SECTIONS: {names:?}"
+            "add a table of fields to docs/reference, and to SECTIONS: {names:?}"
         );
     }
 }
@@ -88,20 +91,54 @@ fn in_words(effect: Effect) -> &'static str {
     }
 }
 
+/// Returns the file name and the text of each page, in the order of names.
+fn pages() -> Vec<(String, String)> {
+    let files = fs::read_dir(FOLDER).unwrap().map(|file| file.unwrap());
+    let mut pages: Vec<_> = files
+        .map(|file| {
+            let name = file.file_name().into_string().unwrap();
+            (name, fs::read_to_string(file.path()).unwrap())
+        })
+        .collect();
+    pages.sort();
+    pages
+}
+
 /// Returns the rows of the first table of fields after a title. The first row has the column names.
-fn rows(title: &str) -> Vec<Vec<&'static str>> {
-    let (_, section) = PAGE.split_once(&format!("\n{title}\n")).expect(title);
+fn rows<'a>(text: &'a str, title: &str) -> Vec<Vec<&'a str>> {
+    let heading = format!("# {title}\n");
+    let sections: Vec<&str> = text.split(&heading).collect();
+    let [_, section] = sections[..] else {
+        panic!("{} sections have the title {title}", sections.len() - 1)
+    };
     let start = section.find("| field |").expect(title);
     let lines = section[start..].lines();
     let lines = lines.take_while(|line| line.starts_with('|'));
-    let cells = |line: &'static str| line.split('|').map(str::trim).collect();
+    let cells = |line: &'a str| line.split('|').map(str::trim).collect();
     lines.map(cells).collect()
 }
 
 #[test]
-fn the_page_documents_the_default_and_the_effect_of_each_field() {
+fn the_first_page_lists_all_pages_and_none_is_long() {
+    let pages = pages();
+    let (_, first) = pages.iter().find(|(name, _)| name == "README.md").unwrap();
+    let contents = fs::read_to_string(format!("{FOLDER}/../SUMMARY.md")).unwrap();
+    for (name, text) in &pages {
+        let is_listed = name == "README.md" || first.contains(&format!("]({name})"));
+        assert!(is_listed, "README.md does not list {name}");
+        let is_listed = contents.contains(&format!("](reference/{name})"));
+        assert!(is_listed, "SUMMARY.md does not list {name}");
+        let words = text.split_whitespace().count();
+        assert!(words <= MAX_WORDS, "{name} has {words} words");
+    }
+}
+
+#[test]
+fn the_pages_document_the_default_and_the_effect_of_each_field() {
+    let texts: Vec<String> = pages().into_iter().map(|(_, text)| text).collect();
+    let text = texts.concat();
     for (title, table) in SECTIONS {
-        let rows = rows(title);
+        let rows = rows(&text, title);
         let column = |name: &str| rows[0].iter().position(|it| *it == name);
         let (default, effect) = (column("default").expect(title), column("takes effect"));
         let mut described = Vec::new();

@@ -4,11 +4,9 @@
 //! to a shared cache without revalidation, written anew. Each is one request, a pause, and another
 //! one: the second is answered from memory, or reaches the origin.
 //!
-//! `docs/configuration.md` lists what drip reuses although RFC 9111 forbids it. nginx and Varnish
-//! always
+//! `docs/reference/routes-collapse.md` says which answers drip reuses. nginx and Varnish always
 //! send a GET for the complete resource to the origin. So "HEAD, then GET" is no fault, and "a
-//! part" is a
-//! fault of this origin. If Varnish finds no valid date, it uses its default lifetime.
+//! part" is a fault of this origin. If Varnish finds no valid date, it uses its default lifetime.
 
 use std::net::SocketAddr;
 use std::thread;

@@ -102,10 +102,18 @@ pub(super) fn all_cases() -> Vec<Case> {
 fn texts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
-    for folder in ["docs/examples", "tests/corpus/gateways", "docs"] {
-        let entries = fs::read_dir(root.join(folder)).unwrap();
-        paths.extend(entries.map(|entry| entry.unwrap().path()));
+    let entries = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    let docs = entries(&root.join("docs"));
+    for folder in docs.iter().filter(|path| path.is_dir()) {
+        paths.extend(entries(folder));
     }
+    paths.extend(docs);
+    paths.extend(entries(&root.join("tests/corpus/gateways")));
     let mut texts = Vec::new();
     for path in paths {
         let Ok(text) = fs::read_to_string(&path) else {
