@@ -37,7 +37,7 @@ cargo install => an_installation_is_of_this_folder";
 /// They run the tests themselves, build or measure for minutes, or need an origin and an objective.
 const NOT_RUN: &str = r#"
 tests/run.sh => tests/run.sh => cargo test --locked --no-fail-fast --test counterparts
-cargo test => .ci/run => step cargo test --locked\n
+cargo test => .ci/run => step cargo test --locked --workspace\n
 cargo install --path . --features otlp => tests/run.sh => cargo test --locked --features otlp
 DRIP_SOAK_SECONDS=3600 cargo test --release --test plain soak => tests/load/soak/mod.rs => number("DRIP_SOAK_SECONDS").unwrap_or(
 ORACLE_CASES=1000000 cargo test --test plain oracle => tests/oracle/mod.rs => variable("ORACLE_CASES").unwrap_or(
