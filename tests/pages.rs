@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::files_below;
-use crate::support::page::root;
+use crate::support::page::{pages_of, root};
 
 fn read(file: impl AsRef<Path>) -> String {
     fs::read_to_string(root().join(file)).expect("a file")
@@ -23,11 +23,11 @@ fn pages_in(folder: &str) -> Vec<PathBuf> {
     files.filter(|file| is_a(file, "md")).collect()
 }
 
-/// Returns the pages of benches/, at the root, and in docs/ with its folders.
+/// Returns the pages of benches/, of grafana/, at the root, and in docs/ with its folders.
 fn all_pages() -> Vec<PathBuf> {
     let mut pages = files_below(&root().join("docs"));
     pages.retain(|file| is_a(file, "md"));
-    pages.extend(["benches", ""].into_iter().flat_map(pages_in));
+    pages.extend(["benches", "grafana", ""].into_iter().flat_map(pages_in));
     pages
 }
 
@@ -46,7 +46,7 @@ fn each_picture_and_file_that_a_page_names_is_there_and_each_picture_is_shown() 
         for link in local {
             let file = link.split('#').next().unwrap_or(link);
             let file = page.parent().expect("a folder").join(file);
-            assert!(file.is_file(), "{} names {link}", page.display());
+            assert!(file.exists(), "{} names {link}", page.display());
             if is_a(&file, "svg") {
                 assert!(read(&file).starts_with("<svg"), "{}", file.display());
                 shown += link;
@@ -101,6 +101,35 @@ fn each_anchor_of_a_link_is_a_heading() {
     assert!(checked > 100, "only {checked} links");
 }
 
+/// Folders of the book, below docs/.
+const CHAPTERS: [&str; 6] = [
+    "start",
+    "recipes",
+    "reference",
+    "operate",
+    "understand",
+    "coming-from",
+];
+
+/// Most words of a page of the book.
+const MAX_WORDS: usize = 2500;
+
+#[test]
+fn each_page_of_the_book_is_short_and_in_its_table_of_contents() {
+    let docs = root().join("docs");
+    let contents = read("docs/SUMMARY.md");
+    let folders = CHAPTERS.iter().map(|chapter| docs.join(chapter));
+    let folders = folders.filter(|folder| folder.is_dir());
+    let files = folders.flat_map(|folder| files_below(&folder));
+    for page in files.filter(|file| is_a(file, "md")) {
+        let name = page.strip_prefix(&docs).expect("a page of docs").display();
+        let words = read(&page).split_whitespace().count();
+        assert!(words <= MAX_WORDS, "{name} has {words} words");
+        let is_listed = contents.contains(&format!("]({name})"));
+        assert!(is_listed, "{name} is not in SUMMARY.md");
+    }
+}
+
 #[test]
 fn each_page_names_the_command_that_makes_it_and_no_command_that_there_is_not() {
     let manifest = read("Cargo.toml");
@@ -138,7 +167,7 @@ fn the_lines_of_the_checklist_are_those_that_are_tested() {
 
 #[test]
 fn each_metric_in_the_code_is_among_the_operations() {
-    let operations = read("docs/operations.md");
+    let operations = pages_of("operate");
     let families = read("src/gateway/status/exposition/families.txt");
     let names = families.lines().filter_map(|line| line.split(' ').next());
     let mut received = 0;

@@ -46,6 +46,14 @@ pub fn pages() -> Vec<String> {
         .collect()
 }
 
+/// Returns the text of all pages of a folder of docs/.
+pub fn pages_of(folder: &str) -> String {
+    let mut files = files_below(&root().join("docs").join(folder));
+    files.retain(|file| file.extension().is_some_and(|end| end == "md"));
+    let pages = files.iter().map(|file| fs::read_to_string(file));
+    pages.map(|page| page.expect("a page")).collect()
+}
+
 /// The text between two fences, and its kind from the first fence.
 #[derive(Debug)]
 pub struct Block {

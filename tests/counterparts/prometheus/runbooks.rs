@@ -2,37 +2,44 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use crate::prometheus::board::{self, text};
 use crate::prometheus::read;
+use crate::support::page::{pages_of, root};
 
 /// Parts of each runbook, in this order.
 const PARTS: [&str; 4] = ["Means", "See", "Do", "Do not"];
 
-/// A section of docs/runbooks.md.
+/// A section of a page of runbooks in docs/operate.
 pub struct Runbook {
+    page: String,
     pub alert: String,
     text: String,
     /// Expressions to ask Prometheus for.
     pub expressions: Vec<String>,
 }
 
-fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("docs")
-        .join(name);
-    fs::read_to_string(path).expect("a page")
-}
-
 pub fn all() -> Vec<Runbook> {
-    let page = page("runbooks.md");
-    let sections = page.split("\n## ").skip(1);
-    sections.map(Runbook::new).collect()
+    let folder = root().join("docs/operate");
+    let files = fs::read_dir(&folder).expect("a folder");
+    let names = files.map(|file| file.expect("a file").file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    let names = names.filter(|name| name.starts_with("runbooks-"));
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+        .iter()
+        .flat_map(|name| {
+            let page = fs::read_to_string(folder.join(name)).expect("a page");
+            let sections = page.split("\n## ").skip(1);
+            let runbooks = sections.map(|section| Runbook::new(name, section));
+            runbooks.collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 impl Runbook {
-    fn new(section: &str) -> Self {
+    fn new(page: &str, section: &str) -> Self {
         let (alert, rest) = section.split_once('\n').expect("a section");
         let (mut text, mut expressions) = (String::new(), Vec::new());
         for (nth, piece) in rest.split("```").enumerate() {
@@ -43,6 +50,7 @@ impl Runbook {
             }
         }
         Self {
+            page: page.to_owned(),
             alert: alert.to_owned(),
             text,
             expressions,
@@ -74,14 +82,13 @@ fn annotations(field: &str) -> Vec<(String, String)> {
 
 #[test]
 fn each_alert_leads_to_its_runbook() {
-    let runbooks: BTreeSet<_> = all().into_iter().map(|runbook| runbook.alert).collect();
-    let urls = annotations("runbook_url");
-    for (alert, url) in &urls {
-        let anchor = alert.to_lowercase();
-        assert_eq!(url, &format!("docs/runbooks.md#{anchor}"));
-    }
-    let alerts: BTreeSet<_> = urls.into_iter().map(|(alert, _)| alert).collect();
-    assert_eq!(alerts, runbooks);
+    let runbooks = all().into_iter().map(|runbook| {
+        let anchor = runbook.alert.to_lowercase();
+        let url = format!("docs/operate/{}#{anchor}", runbook.page);
+        (runbook.alert, url)
+    });
+    let runbooks: BTreeSet<_> = runbooks.collect();
+    assert_eq!(BTreeSet::from_iter(annotations("runbook_url")), runbooks);
 }
 
 #[test]
@@ -134,9 +141,9 @@ fn each_alert_leads_to_a_dashboard() {
 }
 
 #[test]
-fn the_operations_name_each_alert_and_no_other() {
-    let operations = page("operations.md");
-    let rows = operations
+fn the_table_of_alerts_names_each_alert_and_no_other() {
+    let page = pages_of("operate");
+    let rows = page
         .lines()
         .filter_map(|line| line.strip_prefix("| [`Drip")?.split('`').next());
     let rows: BTreeSet<_> = rows.map(|name| format!("Drip{name}")).collect();

@@ -1,7 +1,7 @@
 //! Paths of the admin port, and the handlers that belong to no noun.
 //!
 //! The requests of zones, gates, rooms, origins and the store are in `api` of their folders.
-//! docs/operations.md describes the requests and responses of each path.
+//! docs/operate/api.md lists all paths.
 
 mod config;
 mod find;

@@ -8,7 +8,7 @@ use crate::observe::metrics::labels;
 use crate::status::plain::Plain;
 
 labels! {
-    /// Cause of a headline, the most urgent first. docs/operations.md describes each.
+    /// Cause of a headline, the most urgent first. docs/operate/headline.md describes each.
     #[derive(Default, PartialOrd, Ord, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Cause {
@@ -186,7 +186,10 @@ mod tests {
 
     #[test]
     fn each_cause_is_documented_in_its_order() {
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+        let docs = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/operate/headline.md"
+        );
         let docs = std::fs::read_to_string(docs).unwrap();
         let table = docs.split("| cause | when |").nth(1).unwrap();
         let rows: Vec<_> = table

@@ -68,7 +68,7 @@ pub struct PastHeadline {
     pub since: f64,
     /// End; `None` while the warning lasts.
     pub until: Option<f64>,
-    /// Number of requests, for the causes that docs/operations.md names; else 0.
+    /// Number of requests, for the causes that docs/operate/headline.md names; else 0.
     pub count: u64,
     /// The headline at its worst.
     pub headline: Headline,

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::page::pages_of;
+
 /// A page, and its blocks between fences: kind and text of each.
 pub struct Page {
     name: String,
@@ -69,8 +71,7 @@ impl Page {
         for part in ["\n## Try it\n", "\n## What to watch\n"] {
             assert!(self.text.contains(part), "{} has no {part}", self.name);
         }
-        let operations = folder().join("../operations.md");
-        let operations = fs::read_to_string(operations).expect("a page");
+        let operations = pages_of("operate");
         let is_of_name = |c: char| c.is_ascii_lowercase() || c == '_';
         for (at, _) in self.text.match_indices("`drip_") {
             let rest = &self.text[at + 1..];
