@@ -324,7 +324,7 @@ fn only_where_nothing_can_be_forwarded_it_fails() {
 /// The page shows an nginx file, the resulting settings, and the notes.
 #[test]
 fn the_page_shows_what_happens() {
-    let page = "docs/coming-from-nginx.md";
+    let page = "docs/coming-from/nginx.md";
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let (_, rest) = page.split_once("```nginx\n").expect("a file of nginx");
     let (conf, rest) = rest.split_once("```").unwrap();

@@ -37,7 +37,7 @@ fn a_manifest_is_known_by_its_name_or_its_beginning() {
 /// The page shows a manifest, the resulting settings, and the notes.
 #[test]
 fn the_page_shows_what_happens() {
-    let page = "docs/coming-from-ingress-nginx.md";
+    let page = "docs/coming-from/ingress-nginx.md";
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("```{kind}\n")).expect("a block");

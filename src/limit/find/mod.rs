@@ -9,7 +9,7 @@
 //! - After a breach the level falls at once to one step below the last good level.
 //! - A level is decided only by responses to requests that were sent at it.
 //!
-//! docs/find.md explains the test and its limits.
+//! docs/understand/find.md explains the test, and docs/operate/find.md its limits.
 
 mod answer;
 mod blocks;

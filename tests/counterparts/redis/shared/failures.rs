@@ -1,4 +1,4 @@
-//! Tests of requests while the store fails: the table in docs/many-gateways.md.
+//! Tests of requests while the store fails: the table in docs/operate/several-gateways-redis.md.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -283,7 +283,7 @@ fn a_redis_that_takes_no_writes_is_out_once_and_not_said_to_be_silent() {
 /// The documented permissions of a gateway are enough for all its commands.
 #[test]
 fn the_commands_that_are_documented_are_enough() {
-    let docs = include_str!("../../../../docs/many-gateways.md");
+    let docs = include_str!("../../../../docs/operate/several-gateways-redis.md");
     let begin = docs.find("ACL SETUSER drip ").expect("the command");
     let command = docs[begin..].lines().next().expect("a line");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/gateway/store/scripts");
