@@ -50,7 +50,7 @@ pub fn pages() -> Vec<String> {
 pub fn pages_of(folder: &str) -> String {
     let mut files = files_below(&root().join("docs").join(folder));
     files.retain(|file| file.extension().is_some_and(|end| end == "md"));
-    let pages = files.iter().map(|file| fs::read_to_string(file));
+    let pages = files.iter().map(fs::read_to_string);
     pages.map(|page| page.expect("a page")).collect()
 }
 
