@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use limit::Moment;
 
-/// Overridable that apply in place of the configured ones, until they expire.
+/// Values that apply in place of the configured ones, until they expire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Override<V> {
     /// The overriding values.

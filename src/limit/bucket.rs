@@ -112,7 +112,11 @@ impl Bucket {
         let level = (self.tail - line(rate, now)).max(-request);
         let room = Ceiling::new(rate, limit.for_one()).accepted - level;
         // At an unlimited rate a request has no ticks.
-        let requests = room.max(0).checked_div(request);
+        let requests = match (u64::try_from(room.max(0)), u64::try_from(request)) {
+            // 64-bit division is one instruction.
+            (Ok(room), Ok(request)) => room.checked_div(request).map(i128::from),
+            _ => room.max(0).checked_div(request),
+        };
         requests.map_or(u32::MAX, |requests| {
             u32::try_from(requests).unwrap_or(u32::MAX)
         })

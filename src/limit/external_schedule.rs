@@ -152,8 +152,12 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Returns the waiters that are due by this instant.
     pub fn due_by(&self, moment: Moment) -> impl Iterator<Item = &W> {
-        let due = self.schedule().filter(move |(due, _)| *due <= moment);
-        due.map(|(_, waiter)| waiter)
+        self.lanes.iter().flat_map(move |lane| {
+            let times = lane.times.iter();
+            let due = times.take_while(move |(due, _)| *due <= moment);
+            let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
+            due.zip(waiters).map(|(_, waiter)| waiter)
+        })
     }
 
     /// Returns all waiters, in any order.

@@ -144,7 +144,7 @@ impl Dispatch {
                 return pending().await;
             };
             match ready.try_io(|listener| self.accept_one(listener.get_ref(), permit)) {
-                Ok(Ok(())) => is_failing = false,
+                Ok(Ok(is_accepted)) => is_failing &= !is_accepted,
                 Ok(Err(error)) => {
                     if lacks_descriptor(&error) {
                         DESCRIPTOR_WAITS.add(DescriptorWait::Client, 1);
@@ -166,7 +166,7 @@ impl Dispatch {
         for _ in 0..=BACKLOG {
             let permit = self.connections.permit_now();
             let accepted = permit.map(|permit| self.accept_one(listener, permit));
-            if !matches!(accepted, Some(Ok(()))) {
+            if !matches!(accepted, Some(Ok(_))) {
                 return;
             }
         }
@@ -174,18 +174,18 @@ impl Dispatch {
 
     /// Accepts a connection, and sends it to the next worker.
     ///
-    /// Drops `permit` and returns no error if only this connection has failed.
-    fn accept_one(&self, listener: &Listener, permit: ConnectionPermit) -> io::Result<()> {
+    /// Drops `permit` and returns `false` if only this connection has failed.
+    fn accept_one(&self, listener: &Listener, permit: ConnectionPermit) -> io::Result<bool> {
         match listener.accept() {
             Ok(stream) => self.hand_over(Accepted {
                 stream,
                 listener: listener.nth,
                 permit,
             }),
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if is_of_one_connection(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends a connection to the next worker.

@@ -65,9 +65,9 @@ pub struct KeyRecord {
     /// Key. It need not be UTF-8.
     #[serde(with = "crate::base64_bytes")]
     key: Key,
-    /// `None`: the zone's rate.
+    /// Text of the key's rate; `None`: the zone's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rate: Option<Rate>,
+    rate: Option<String>,
     /// Charges of the key; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<SavedAccount>,
@@ -78,17 +78,24 @@ impl KeyRecord {
     pub fn new(saved: SavedKey, zone_rate: Rate) -> Self {
         Self {
             key: saved.key,
-            rate: (saved.rate != zone_rate).then_some(saved.rate),
+            rate: (saved.rate != zone_rate).then(|| saved.rate.to_string()),
             account: saved.account,
         }
     }
 
     /// Converts to a key of a zone with this rate.
-    pub fn into_key(self, zone_rate: Rate) -> SavedKey {
-        SavedKey {
+    ///
+    /// `None`: the rate of the key cannot be read, as from a later version.
+    pub fn into_key(self, zone_rate: Rate) -> Option<SavedKey> {
+        let rate = match self.rate.as_deref() {
+            None => zone_rate,
+            Some("none") => Rate::UNLIMITED,
+            Some(text) => text.parse().ok()?,
+        };
+        Some(SavedKey {
             key: self.key,
-            rate: self.rate.unwrap_or(zone_rate),
+            rate,
             account: self.account,
-        }
+        })
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Shards {
     hasher: RandomState,
     pub(super) metrics: Arc<ZoneMetrics>,
     /// Log events of the zone's requests.
-    pub(super) events: Events,
+    pub(super) events: Arc<Events>,
     pub(super) paused: Paused,
     /// Start of the zone.
     pub(super) started: Moment,
@@ -36,6 +36,7 @@ impl Shards {
     pub(super) fn new(
         supervisors: Box<[SupervisorAddress]>,
         metrics: Arc<ZoneMetrics>,
+        events: Arc<Events>,
         paused: Paused,
         started: Moment,
     ) -> Self {
@@ -43,7 +44,7 @@ impl Shards {
             supervisors,
             hasher: RandomState::default(),
             metrics,
-            events: Events::default(),
+            events,
             paused,
             started,
             retired: AtomicBool::new(false),

@@ -121,12 +121,12 @@ impl Trial {
     pub fn take_unhelpful(&mut self) -> Option<Unhelpful> {
         let (many, few) = (self.many.as_ref()?, self.few.as_ref()?);
         let enough = MIN_ANSWERS.min(many.first.unanswered.div_ceil(2));
-        if many.count < enough || few.count < MIN_ANSWERS {
+        let (all, part) = (many.first.unanswered, few.first.unanswered);
+        if all == 0 || many.count < enough || few.count < MIN_ANSWERS {
             return None;
         }
-        let (all, part) = (many.first.unanswered, few.first.unanswered);
         let no_effect = many.mean();
-        let in_proportion = no_effect * u128::from(part) / u128::from(all.max(1));
+        let in_proportion = no_effect * u128::from(part) / u128::from(all);
         let range = no_effect - in_proportion;
         let found = few.mean();
         if found > no_effect - range / 4 {

@@ -57,6 +57,8 @@ struct Ring<K> {
 struct Slot<K> {
     /// Index of the slot, counted from the Unix epoch.
     number: u64,
+    /// End of the slot.
+    end: Moment,
     /// One for each [`Measure`], in their order.
     summaries: [SpaceSaving<K>; 3],
 }
@@ -102,6 +104,12 @@ impl Window {
     /// Returns the index of the slot at an instant.
     fn number(self, now: Moment) -> u64 {
         now.since(Moment::default()).as_secs() / self.slots().0.as_secs()
+    }
+
+    /// Returns the end of the slot with this index.
+    fn end(self, number: u64) -> Moment {
+        let length = self.slots().0.as_secs();
+        Moment::default() + Duration::from_secs((number + 1).saturating_mul(length))
     }
 
     /// Returns the index of the first slot of the window at an instant.
@@ -190,14 +198,15 @@ impl<K> Default for HeavyHitters<K> {
 impl<K> Ring<K> {
     /// Returns the summary of the current slot. Begins a new slot if the last one has ended.
     fn summary(&mut self, measure: Measure, now: Moment) -> &mut SpaceSaving<K> {
-        let number = self.window.number(now);
-        if self.slots.back().is_none_or(|last| last.number < number) {
+        if self.slots.back().is_none_or(|last| last.end <= now) {
             if let Some(last) = self.slots.back_mut() {
                 last.summaries.iter_mut().for_each(SpaceSaving::close);
             }
             self.forget_old(now);
+            let number = self.window.number(now);
             self.slots.push_back(Slot {
                 number,
+                end: self.window.end(number),
                 summaries: Default::default(),
             });
         }

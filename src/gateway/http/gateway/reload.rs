@@ -85,7 +85,8 @@ impl Gateway {
                 self.log_fresh_start(configured);
                 let namesake = self.zones_in_use().find(|it| it.settings().name == *name);
                 let metrics = namesake.map_or_else(Arc::default, |it| Arc::clone(it.metrics()));
-                Zone::start(configured.clone(), workers, since, store, metrics)
+                let events = namesake.map_or_else(Arc::default, |it| Arc::clone(it.events()));
+                Zone::start(configured.clone(), workers, since, store, metrics, events)
             };
             zones.push(Arc::new(zone));
         }

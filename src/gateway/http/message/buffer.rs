@@ -42,6 +42,16 @@ impl PoolStats {
         let all = all.saturating_add_signed(change);
         self.all.store(all, Ordering::Relaxed);
     }
+
+    /// Returns the counts.
+    fn read(&self) -> BufferStats {
+        // A buffer may be taken between the two loads.
+        let pooled = self.pooled.load(Ordering::Relaxed);
+        BufferStats {
+            in_use: self.all.load(Ordering::Relaxed).saturating_sub(pooled),
+            pooled,
+        }
+    }
 }
 
 /// Number of buffers of all workers, for metrics.
@@ -110,10 +120,9 @@ pub(crate) fn stats() -> BufferStats {
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut stats = BufferStats::default();
     for pool in pools.iter().filter_map(Weak::upgrade) {
-        let pooled = pool.pooled.load(Ordering::Relaxed);
-        stats.pooled += pooled;
-        // A buffer may be taken between the two loads.
-        stats.in_use += pool.all.load(Ordering::Relaxed).saturating_sub(pooled);
+        let of_pool = pool.read();
+        stats.in_use += of_pool.in_use;
+        stats.pooled += of_pool.pooled;
     }
     stats
 }

@@ -1,9 +1,9 @@
 //! Metrics of the process: lost log lines, restarts, waits for resources, handshakes, reloads.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
-use ::metrics::{counter, gauge};
+use ::metrics::{Counter, counter, gauge};
 
 use super::label::{CountBy, labels};
 use super::{
@@ -19,7 +19,15 @@ const FAILURE: &str = "failure";
 
 /// Counts a line of the access log that was not written.
 pub fn count_dropped_line() {
-    counter!(LOG_DROPPED).increment(1);
+    dropped_lines().increment(1);
+}
+
+/// Returns the counter of dropped lines of the access log.
+///
+/// It is looked up once, because lines are dropped while the gateway is busy.
+fn dropped_lines() -> &'static Counter {
+    static DROPPED: OnceLock<Counter> = OnceLock::new();
+    DROPPED.get_or_init(|| counter!(LOG_DROPPED))
 }
 
 /// Counts a line of the log on standard error that was not written.
@@ -29,7 +37,7 @@ pub fn count_dropped_stderr_line() {
 
 /// Creates the series, also while they are zero.
 pub(super) fn show_dropped() {
-    counter!(LOG_DROPPED).increment(0);
+    dropped_lines().increment(0);
     counter!(STDERR_DROPPED).increment(0);
 }
 

@@ -55,7 +55,9 @@ impl Origins {
         self.disconnects.begin();
         let all = &gateway.settings().origins;
         let is_in_file = |name: &str| all.iter().any(|it| it.name == name);
-        self.past.retain(|name, _| is_in_file(name));
+        if self.past.len() > all.len() {
+            self.past.retain(|name, _| is_in_file(name));
+        }
         let origins = gateway.origins().iter().enumerate();
         let sample = |(index, origin): (usize, &Origin)| OriginSample {
             room: gateway

@@ -187,8 +187,9 @@ fn parse_header(bytes: &[u8]) -> Result<(u64, u32), Unusable> {
     if !text.starts_with(STATE_MAGIC) && !STATE_MAGIC.starts_with(text) {
         return Err(Unusable::Other);
     }
-    let fields = text.get(STATE_MAGIC.len()..).ok_or(Unusable::Length)?;
-    let mut fields = fields.split_ascii_whitespace();
+    let fields = text.get(STATE_MAGIC.len()..);
+    let fields = fields.filter(|_| bytes.len() == HEADER);
+    let mut fields = fields.ok_or(Unusable::Length)?.split_ascii_whitespace();
     let version = fields.next().and_then(|version| version.parse().ok());
     let version = version.ok_or(Unusable::Other)?;
     if version != VERSION {

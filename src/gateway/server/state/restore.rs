@@ -160,9 +160,9 @@ impl<'g> Batch<'g> {
         })
     }
 
-    /// Adds a key, and sends the batch when it is full.
-    fn add(&mut self, key: SavedKey) {
-        self.keys.push(key);
+    /// Adds a key, unless its rate cannot be read, and sends the batch when it is full.
+    fn add(&mut self, key: Option<SavedKey>) {
+        self.keys.extend(key);
         if self.keys.len() >= BATCH {
             self.send();
         }

@@ -86,7 +86,7 @@ impl Headlines {
         changes.iter().for_each(WarningChange::log);
     }
 
-    /// Rechanges the present headline and the earlier warnings, the newest first.
+    /// Returns the present headline and the earlier warnings, the newest first.
     pub(crate) fn view(&self) -> sample::Headlines {
         let state = self.state();
         sample::Headlines {

@@ -67,7 +67,7 @@ impl Past {
         })
     }
 
-    /// Records the headline of a second. Rechanges the warnings that began, became bad or ended.
+    /// Records the headline of a second. Returns the warnings that began, became bad or ended.
     ///
     /// A warning does not end while another one only precedes it. A warning that begins soon after
     /// a `change` of the file names the change as long as it lasts.
@@ -128,7 +128,7 @@ impl PastHeadline {
         self.headline.finding.topic() == headline.finding.topic()
     }
 
-    /// Prolongs the warning by one second. Rechanges whether it has become bad.
+    /// Prolongs the warning by one second. Returns whether it has become bad.
     fn prolong(&mut self, headline: &Headline) -> bool {
         self.until = None;
         self.count += headline.finding.count;

@@ -55,6 +55,7 @@ impl Zone {
         since: Moment,
         store_health: Option<Arc<StoreHealth>>,
         metrics: Arc<ZoneMetrics>,
+        events: Arc<Events>,
     ) -> Self {
         metrics.show_rate(settings.rate);
         let plans = settings.plans.iter();
@@ -76,7 +77,7 @@ impl Zone {
             SupervisorAddress::new(id, actor)
         });
         let supervisors = supervisors.collect();
-        let shards = Shards::new(supervisors, metrics, paused, started);
+        let shards = Shards::new(supervisors, metrics, events, paused, started);
         Self::new(parameters, shards)
     }
 
@@ -99,7 +100,13 @@ impl Zone {
         supervisor: SupervisorAddress,
     ) -> Self {
         let (metrics, paused) = (Arc::default(), Paused::default());
-        let shards = Shards::new([supervisor].into(), metrics, paused, Moment::default());
+        let shards = Shards::new(
+            [supervisor].into(),
+            metrics,
+            Arc::default(),
+            paused,
+            Moment::default(),
+        );
         Self::new(parameters, shards)
     }
 
@@ -296,7 +303,7 @@ impl Zone {
     }
 
     /// Returns the log events of the zone's requests. A reload keeps them, so it repeats no event.
-    pub fn events(&self) -> &Events {
+    pub fn events(&self) -> &Arc<Events> {
         &self.shards.events
     }
 }

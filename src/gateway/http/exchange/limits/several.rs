@@ -2,14 +2,12 @@
 //!
 //! The request is admitted only if all zones admit it. Otherwise all charges are refunded.
 
-use std::future::{poll_fn, ready};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use config::Route;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use limit::Limit;
 use smallvec::SmallVec;
 
@@ -99,16 +97,28 @@ async fn join_with_permits<'r>(
     Ok(ZoneAdmissions(taken.into()))
 }
 
-/// Probes the zones. Returns the first rejection that arrives, and its index in `limits`.
+/// Probes the zones. Returns the first rejection and its index in `limits`.
 ///
 /// A probe charges nothing.
 async fn probe(gateway: &Gateway, limits: &[PendingLimit]) -> Option<(usize, Rejection)> {
-    let probes = limits.iter().enumerate().map(|(index, limit)| async move {
-        let probe = gateway.zone(limit.zone).probe(limit.join.clone());
-        Some((index, probe.await?))
-    });
-    let probes: FuturesUnordered<_> = probes.collect();
-    let (index, rejection) = probes.filter_map(ready).next().await?;
+    let probe = |limit: &PendingLimit| gateway.zone(limit.zone).probe(limit.join.clone());
+    let mut probes: Vec<_> = limits.iter().map(|it| Some(Box::pin(probe(it)))).collect();
+    // The first rejection decides, the first in order of those that arrive together.
+    let (index, rejection) = poll_fn(|cx| {
+        for (index, slot) in probes.iter_mut().enumerate() {
+            let outcome = slot.as_mut().map(|probe| probe.as_mut().poll(cx));
+            match outcome {
+                Some(Poll::Ready(Some(rejection))) => return Poll::Ready(Some((index, rejection))),
+                Some(Poll::Ready(None)) => *slot = None,
+                Some(Poll::Pending) | None => {}
+            }
+        }
+        if probes.iter().all(Option::is_none) {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    })
+    .await?;
     for (other, limit) in limits.iter().enumerate() {
         let zone = gateway.zone(limit.zone);
         if other == index {

@@ -213,9 +213,8 @@ fn buffers_are_counted_and_come_back() {
     // A new thread has a new pool.
     let counted = std::thread::spawn(|| {
         let own = || {
-            let stats = POOL.with(|pool| Arc::clone(&pool.stats));
-            let pooled = stats.pooled.load(Ordering::Relaxed);
-            (stats.all.load(Ordering::Relaxed) - pooled, pooled)
+            let stats = POOL.with(|pool| pool.stats.read());
+            (stats.in_use, stats.pooled)
         };
         let (mut one, mut other) = (Buffer::take(), Buffer::default());
         assert_eq!(own(), (1, 0));
