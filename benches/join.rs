@@ -62,6 +62,7 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
             Moment::default(),
             None,
             Arc::default(),
+            Arc::default(),
         ))
     })
 }
