@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::thread;
 use std::time::Duration;
 
@@ -155,7 +156,7 @@ impl Testbed {
         origin.send(answer);
         Passed {
             client,
-            origin,
+            origin: OriginSide(origin),
             seen,
         }
     }
@@ -231,8 +232,34 @@ impl Drop for Testbed {
 /// A request that the origin has answered.
 pub struct Passed {
     pub client: Raw,
-    pub origin: Raw,
+    pub origin: OriginSide,
     pub seen: Message,
+}
+
+/// The origin's side of a connection, which ends when it is dropped.
+///
+/// A process that another thread starts may keep a dropped socket open. The proxy would send the
+/// next request on it.
+pub struct OriginSide(Raw);
+
+impl Deref for OriginSide {
+    type Target = Raw;
+
+    fn deref(&self) -> &Raw {
+        &self.0
+    }
+}
+
+impl DerefMut for OriginSide {
+    fn deref_mut(&mut self) -> &mut Raw {
+        &mut self.0
+    }
+}
+
+impl Drop for OriginSide {
+    fn drop(&mut self) {
+        self.shut();
+    }
 }
 
 pub const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use super::bed::{GET, MS, OK, Testbed, each, everybody, ok_with, post_with};
+use super::bed::{GET, MS, OK, OriginSide, Testbed, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
 /// Unrequested bytes: a response, its beginning, a farewell of some servers, an odd line end.
@@ -17,7 +17,7 @@ const UNASKED: [&str; 5] = [
 ];
 
 /// Checks that the next request uses another connection and gets its own response.
-fn check_next(bed: &Testbed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
+fn check_next(bed: &Testbed, client: &mut Raw, mut before: OriginSide, request: &str, case: &str) {
     client.send(request);
     let mut origin = bed.origin.accept();
     assert_eq!(origin.request().target(), "/", "{case}");

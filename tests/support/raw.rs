@@ -97,6 +97,11 @@ impl Raw {
         super::close(&self.stream);
     }
 
+    /// Shuts down both sides, if the connection is still open.
+    pub fn shut(&self) {
+        let _is_closed = self.stream.shutdown(Shutdown::Both);
+    }
+
     /// Ends the connection with a reset.
     pub fn reset(self) {
         let linger = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));

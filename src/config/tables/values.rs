@@ -135,7 +135,9 @@ pub(crate) fn boolean(node: Node) -> Option<bool> {
 /// Reads a whole number in a range.
 pub(crate) fn whole(node: Node, range: RangeInclusive<u64>) -> Option<u64> {
     let number = node.value.as_integer();
-    let number = number.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+    // Signed, because TOML has -0.
+    let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
+    let number = number.and_then(|n| u64::try_from(n).ok());
     let in_range = number.filter(|n| range.contains(n));
     let (min, max) = (range.start(), range.end());
     in_range.or_else(|| node.expected(&format!("a whole number from {min} to {max}")))

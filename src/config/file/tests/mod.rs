@@ -43,6 +43,15 @@ fn problems(text: &str) -> String {
     found.map_or_else(|found| found.to_string(), |_| String::new())
 }
 
+#[test]
+fn a_whole_number_may_have_any_form_of_toml() {
+    for (written, burst) in [("20", 20), ("-0", 0), ("0x14", 20), ("1_000", 1000)] {
+        let settings = settings_with("burst = 20", &format!("burst = {written}"));
+        let limit = &settings.routes[0].limits[0];
+        assert_eq!(limit.limit.burst, burst, "{written}");
+    }
+}
+
 const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
 const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
 

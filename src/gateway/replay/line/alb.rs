@@ -13,6 +13,15 @@ const NOT_ALB: LineError = LineError::Format(
     "the access log of an ALB: type time elb client:port target:port ... \"request\" \"agent\"",
 );
 
+/// Types of requests: the first word of a line.
+const TYPES: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
+
+/// Returns whether a line begins with the type of a request.
+pub(super) fn begins_with_type(line: &str) -> bool {
+    let first = line.split_whitespace().next();
+    first.is_some_and(|word| TYPES.contains(&word))
+}
+
 /// Parses a line.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let mut quoted = line.split('"');

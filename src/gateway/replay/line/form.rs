@@ -35,11 +35,21 @@ impl Form {
 
     /// Detects the format of a trace by its first line.
     pub fn detect(line: &str) -> Self {
+        let is_json = line.trim_start().starts_with('{');
         // The lines of these formats cannot be of another one. Some look like JSON or `combined`.
         let distinct = [Self::Traefik, Self::Caddy, Self::Alb, Self::Haproxy];
-        let found = distinct.into_iter().find(|form| form.read(line).is_ok());
+        let found = distinct.into_iter().find(|form| {
+            let is_possible = match form {
+                // Any line with enough fields would fit.
+                Self::Alb => alb::begins_with_type(line),
+                // A client may have written a line of HAProxy into a field of JSON.
+                Self::Haproxy => !is_json,
+                _ => true,
+            };
+            is_possible && form.read(line).is_ok()
+        });
         found.unwrap_or_else(|| {
-            if line.trim_start().starts_with('{') {
+            if is_json {
                 Self::Json
             } else if line.contains('[') && line.contains('"') {
                 Self::Combined

@@ -100,6 +100,10 @@ fn the_format_is_detected_by_the_first_line() {
     assert_eq!(Form::detect("{\"time\":\"x\"}"), Form::Json);
     assert_eq!(Form::detect(COMBINED), Form::Combined);
     assert_eq!(Form::detect("time,key"), Form::Csv);
+    let of_syslog = "Nov 21 03:33:47 lb1 nginx: 192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a HTTP/1.1\" 200 612 \"-\" \"curl/8\"";
+    assert_eq!(Form::detect(of_syslog), Form::Combined);
+    let agent_of_haproxy = "{\"time\":\"2026-11-21T03:33:47Z\",\"agent\":\"x [21/Nov/2026:03:33:47.359] a b 0/0/0/0/0 y\"}";
+    assert_eq!(Form::detect(agent_of_haproxy), Form::Json);
 }
 
 const COMBINED: &str = "192.0.2.1 - bob [21/Nov/2026:04:33:47 +0100] \"GET /a/b?x=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" zone=\"z\"";

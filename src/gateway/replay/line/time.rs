@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::fmt::strtime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use limit::Moment;
@@ -12,8 +13,17 @@ const MONTHS: [&[u8; 3]; 12] = [
 
 /// Parses nginx's `$time_local`, such as `21/Nov/2026:03:33:47 +0000`.
 ///
-/// Also returns the offset from UTC in seconds. A general parser takes ten times as long.
+/// Also returns the offset from UTC in seconds.
 pub(super) fn parse_local(text: &str) -> Option<(Moment, i32)> {
+    parse_fixed_width(text).or_else(|| {
+        let time = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?;
+        let utc_offset = time.offset()?.seconds();
+        Some((moment(time.to_timestamp().ok()?)?, utc_offset))
+    })
+}
+
+/// Parses a local time in nginx's fixed widths. The general parser takes ten times as long.
+fn parse_fixed_width(text: &str) -> Option<(Moment, i32)> {
     let text: &[u8; 26] = text.as_bytes().try_into().ok()?;
     if [2, 6, 11, 14, 17, 20].map(|at| text[at]) != *b"//::: " {
         return None;
@@ -84,12 +94,10 @@ pub(super) fn parse_seconds(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::fmt::strtime;
-
     use super::*;
 
     #[test]
-    fn local_times_are_parsed_as_by_the_general_parser() {
+    fn fixed_widths_are_parsed_as_by_the_general_parser() {
         for text in [
             "21/Nov/2026:03:33:47 +0000",
             "29/Feb/2024:23:59:59 -1130",
@@ -99,7 +107,7 @@ mod tests {
             let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).unwrap();
             let long = moment(read.to_timestamp().unwrap()).unwrap();
             let ahead = read.offset().unwrap().seconds();
-            assert_eq!(parse_local(text), Some((long, ahead)), "{text}");
+            assert_eq!(parse_fixed_width(text), Some((long, ahead)), "{text}");
         }
         let texts = "29/Feb/2023:00:00:00 +0000|21/Nov/2026:24:00:00 +0000|\
             21/Nov/2026:03:33:47 *0000|21/nov/2026:03:33:47 +0000|\
@@ -107,9 +115,20 @@ mod tests {
             21/Nov/2026:03:33:47||01/Jan/1970:00:00:00 +0100|\
             01/Jan/2555:00:00:00 +0000";
         for text in texts.split('|') {
-            assert_eq!(parse_local(text), None, "{text}");
+            assert_eq!(parse_fixed_width(text), None, "{text}");
         }
     }
+
+    #[test]
+    fn a_local_time_may_have_other_widths_and_a_leap_second() {
+        for (text, fixed) in [
+            ("1/Nov/2026:4:03:47 +0000", "01/Nov/2026:04:03:47 +0000"),
+            ("31/Dec/2016:23:59:60 +0000", "31/Dec/2016:23:59:59 +0000"),
+        ] {
+            assert_eq!(parse_local(text), parse_fixed_width(fixed), "{text}");
+        }
+    }
+
     #[test]
     fn a_time_of_json_may_be_written_in_any_way() {
         let nine = 1_793_523_600_000_000_000;
