@@ -10,7 +10,7 @@
 //! (`SupervisorAddress`, `KeyCall`).
 //!
 //! Requests of the supervisor's own thread call it directly, without a message
-//! (`supervisor/here.rs`). They get their answer at once unless they wait.
+//! (`supervisor/local.rs`). They get their answer at once unless they wait.
 //!
 //! The supervisor itself admits a request that finds an empty bucket. So a key has an actor only
 //! after one of its requests has found a level.

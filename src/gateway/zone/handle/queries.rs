@@ -13,10 +13,8 @@ use crate::zone::arrivals::Arrivals;
 use crate::zone::heavy::HeavyKeys;
 use crate::zone::join::Key;
 use crate::zone::stats::{KeyState, Order, Top, ZoneStats};
-use crate::zone::supervisor::ZoneSupervisor;
+use crate::zone::supervisor::{FROM_THE_END, StatsStep, ZoneSupervisor};
 
-/// Index at which a walk begins. It runs from the last key to the first.
-const FROM_THE_END: usize = usize::MAX;
 /// Minimum pause between two steps of a walk. The supervisor handles other messages meanwhile.
 pub(super) const MIN_PAUSE: Duration = Duration::from_millis(1);
 
@@ -27,12 +25,14 @@ impl Zone {
     pub async fn stats(&self, limit: usize) -> ZoneStats {
         let mut stats = ZoneStats::default();
         let mut deepest = Top::new(Order::Depth, limit);
-        let take = async |(part, keys): (ZoneStats, Vec<KeyState>)| {
-            stats.depth += part.depth;
-            stats.in_flight += part.in_flight;
-            stats.active += part.active;
-            stats.parked += part.parked;
-            for state in keys {
+        let take = async |StatsStep { sums, waiting }: StatsStep| {
+            if let Some(sums) = sums {
+                stats.depth += sums.depth;
+                stats.in_flight += sums.in_flight;
+                stats.active += sums.active;
+                stats.parked += sums.parked;
+            }
+            for state in waiting {
                 stats.depth_max = stats.depth_max.max(state.depth);
                 stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
                 deepest.show(state);

@@ -13,7 +13,7 @@ use super::super::restart;
 use super::super::restart::Restart;
 #[cfg(test)]
 use super::address::SupervisorAddress;
-use super::here::{self, Here, SupervisorId};
+use super::local::{self, LocalSupervisor, SupervisorId};
 use super::{ZoneSupervisor, shard, sweep};
 use crate::observe::metrics::ActorKind;
 
@@ -25,18 +25,18 @@ pub(super) struct Call<F>(pub(super) F);
 /// Passes messages to a [`ZoneSupervisor`].
 pub(in crate::zone) struct SupervisorActor {
     id: SupervisorId,
-    here: Rc<Here>,
+    local: Rc<LocalSupervisor>,
 }
 
 impl SupervisorActor {
     /// Creates the actor of a supervisor on this thread. Requests of the thread find it by `id`.
     pub(in crate::zone) fn new(id: SupervisorId, supervisor: ZoneSupervisor) -> Self {
-        let here = Rc::new(Here {
+        let local = Rc::new(LocalSupervisor {
             supervisor: RefCell::new(supervisor),
             is_open: Cell::new(false),
         });
-        here::add(id, Rc::clone(&here));
-        Self { id, here }
+        local::add(id, Rc::clone(&local));
+        Self { id, local }
     }
 }
 
@@ -52,7 +52,7 @@ impl SupervisorActor {
 
 impl Drop for SupervisorActor {
     fn drop(&mut self) {
-        here::remove(self.id);
+        local::remove(self.id);
     }
 }
 
@@ -60,21 +60,21 @@ impl Actor for SupervisorActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let mut supervisor = self.here.supervisor.borrow_mut();
+        let mut supervisor = self.local.supervisor.borrow_mut();
         if let Some(bell) = supervisor.bell.take() {
             Self::add_stream(bell, ctx);
         }
         let next = supervisor.shard.pacer.now() + sweep::SWEEP_INTERVAL;
         supervisor.alarm.set(Some(next));
         supervisor.actor = Some(ctx.address());
-        self.here.is_open.set(true);
+        self.local.is_open.set(true);
     }
 }
 
 impl Supervised for SupervisorActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        self.here.is_open.set(false);
-        self.here.supervisor.borrow_mut().restart();
+        self.local.is_open.set(false);
+        self.local.supervisor.borrow_mut().restart();
     }
 }
 
@@ -86,13 +86,13 @@ impl<F: FnOnce(&mut ZoneSupervisor) + Send + 'static> Handler<Call<F>> for Super
     type Result = ();
 
     fn handle(&mut self, Call(call): Call<F>, _: &mut Context<Self>) {
-        call(&mut self.here.supervisor.borrow_mut());
+        call(&mut self.local.supervisor.borrow_mut());
     }
 }
 
 impl StreamHandler<()> for SupervisorActor {
     fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
-        if self.here.supervisor.borrow_mut().sweep() {
+        if self.local.supervisor.borrow_mut().sweep() {
             ctx.stop();
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::ZoneSupervisor;
 use super::actor::{Call, SupervisorActor};
-use super::here::{self, Here, SupervisorId};
+use super::local::{self, LocalSupervisor, SupervisorId};
 use crate::zone::answer::Answer;
 use crate::zone::join::{Join, Key};
 
@@ -42,8 +42,8 @@ impl SupervisorAddress {
 
     /// Joins. Returns the answer, or a receiver for it.
     pub(in crate::zone) fn join(&self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
-        if let Some(here) = self.here() {
-            let answer = self.call(&here, |zone| zone.join(join));
+        if let Some(local) = self.local() {
+            let answer = self.call(&local, |zone| zone.join(join));
             // After a panic there is no answer, so the receiver is closed.
             return answer.unwrap_or_else(|| Err(oneshot::channel().1));
         }
@@ -59,9 +59,9 @@ impl SupervisorAddress {
         key: &Key,
         call: impl FnOnce(&mut ZoneSupervisor, &Key) + Send + 'static,
     ) {
-        if let Some(here) = self.here() {
+        if let Some(local) = self.local() {
             // A call that panics is lost, like a message whose handler panics.
-            let _lost = self.call(&here, |zone| call(zone, key));
+            let _lost = self.call(&local, |zone| call(zone, key));
         } else {
             let key = Key::clone(key);
             self.post(move |zone| call(zone, &key));
@@ -71,8 +71,12 @@ impl SupervisorAddress {
     /// Calls the supervisor, which is on this thread. Returns `None` after a panic.
     ///
     /// The actor then panics in turn, so that it restarts as after any other panic.
-    fn call<T>(&self, here: &Here, call: impl FnOnce(&mut ZoneSupervisor) -> T) -> Option<T> {
-        let panic = match here.call(call) {
+    fn call<T>(
+        &self,
+        local: &LocalSupervisor,
+        call: impl FnOnce(&mut ZoneSupervisor) -> T,
+    ) -> Option<T> {
+        let panic = match local.call(call) {
             Ok(result) => return Some(result),
             Err(panic) => panic,
         };
@@ -107,8 +111,8 @@ impl SupervisorAddress {
     }
 
     /// Returns the supervisor if it is on this thread and no earlier message is unhandled.
-    fn here(&self) -> Option<Rc<Here>> {
+    fn local(&self) -> Option<Rc<LocalSupervisor>> {
         let is_idle = self.unhandled.load(Ordering::Acquire) == 0;
-        is_idle.then(|| here::find(self.id)).flatten()
+        is_idle.then(|| local::find(self.id)).flatten()
     }
 }

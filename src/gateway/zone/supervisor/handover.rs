@@ -72,7 +72,7 @@ impl ZoneSupervisor {
                     break;
                 }
             };
-            let rate = self.rates.of(key);
+            let rate = self.rates.charged_rate(key);
             let account = account.save(rate, at);
             // A key without charges matters only to a zone that bounds its new keys.
             if account.is_some() || self.tuning.zone.new_keys.is_some() {
@@ -102,7 +102,7 @@ impl ZoneSupervisor {
             return;
         }
         let algorithm = self.tuning.zone.algorithm;
-        let effective = self.rates.effective(&key);
+        let effective = self.rates.rate_by_settings(&key);
         let mut restored = Account::new(algorithm);
         if let Some(account) = account.filter(|account| account.algorithm() == algorithm) {
             restored = Account::restored(&account, rate, at);
@@ -115,7 +115,7 @@ impl ZoneSupervisor {
             return;
         }
         if !self.rates.are_all_the_same() {
-            self.rates.set(&key, effective);
+            self.rates.set_charged_rate(&key, effective);
         }
         self.keys.add(&key, State::Parked(restored), now);
     }

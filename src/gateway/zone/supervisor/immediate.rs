@@ -27,7 +27,7 @@ impl ZoneSupervisor {
         {
             return Err(Rejection::in_pause(until.since(now)));
         }
-        let rate = self.rates.effective(key);
+        let rate = self.rates.rate_by_settings(key);
         let counted = self.counted_at(now);
         let account = self.account(key, now);
         let account = account.ok_or_else(|| Rejection::soon(Rejected::Keys))?;
@@ -56,7 +56,7 @@ impl ZoneSupervisor {
         let (join, now) = (&pending.join, self.shard.pacer.now());
         // The settings may have changed since the join was sent to the store.
         self.follow_plan(&join.key, now);
-        let rate = self.rates.effective(&join.key);
+        let rate = self.rates.rate_by_settings(&join.key);
         let answer = match (decision, self.tuning.zone.on_store_failure) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
@@ -93,7 +93,7 @@ impl ZoneSupervisor {
         }
         match charge {
             Charge::Own(charge) => {
-                let (rate, now) = (self.rates.of(key), self.counted_at(now));
+                let (rate, now) = (self.rates.charged_rate(key), self.counted_at(now));
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
                     account.refund(rate, charge, now);
                 }
@@ -128,7 +128,7 @@ impl ZoneSupervisor {
                 });
             }
             Charge::Own(charge) => {
-                let (rate, now) = (self.rates.of(key), self.counted_at(now));
+                let (rate, now) = (self.rates.charged_rate(key), self.counted_at(now));
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
                     account.settle(rate, charge, cost, now);
                 }

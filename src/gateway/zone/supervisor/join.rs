@@ -128,7 +128,7 @@ impl ZoneSupervisor {
         if is_paused || self.shard.is_shared() {
             return None;
         }
-        let rate = self.rates.of(key);
+        let rate = self.rates.charged_rate(key);
         match &self.keys[index].state {
             State::Parked(account) | State::Passing(account) => account.refuses(rate, limit, now),
             State::Active(active) if active.snapshot.pending.get() == 0 => {

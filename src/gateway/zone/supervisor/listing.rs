@@ -1,4 +1,6 @@
-//! Operators' queries about a zone's keys, answered in small steps so that no waiter leaves late.
+//! Operators' commands on a zone's keys: listings, in small steps, and forgetting a key.
+//!
+//! The steps are small so that no waiter leaves late.
 
 use std::time::Duration;
 
@@ -11,26 +13,39 @@ use crate::zone::heavy::{HeavyKey, HeavyKeys};
 use crate::zone::join::{Key, Waiters};
 use crate::zone::stats::{KeyState, ZoneStats};
 
-/// Number of keys that one step of a query visits. A step takes a fraction of a millisecond.
+/// Number of keys that one step of a listing visits. A step takes a fraction of a millisecond.
 const WALK_STEP: usize = 500;
+
+/// Index at which the first step of a walk begins. A walk runs from the last key to the first.
+pub(in crate::zone) const FROM_THE_END: usize = usize::MAX;
+
+/// Part of a zone's statistics, from one step.
+pub(in crate::zone) struct StatsStep {
+    /// Sums over all keys; `None` after the first step.
+    pub(in crate::zone) sums: Option<ZoneStats>,
+    /// States of the visited keys with waiters.
+    pub(in crate::zone) waiting: Vec<KeyState>,
+}
 
 impl ZoneSupervisor {
     /// Runs a step of collecting statistics, from just before index `end` to the front.
     ///
-    /// Returns the sums (only in the first step, where `end` is `usize::MAX`), the states of the
-    /// visited keys with waiters, and the index to continue from; 0 at the end.
-    pub(in crate::zone) fn stats(&mut self, end: usize) -> ((ZoneStats, Vec<KeyState>), usize) {
+    /// `end` is [`FROM_THE_END`] in the first step. Returns the result, and the index to continue
+    /// from; 0 at the end.
+    pub(in crate::zone) fn stats(&mut self, end: usize) -> (StatsStep, usize) {
         let now = self.shard.pacer.now();
-        let mut stats = ZoneStats::default();
-        if end == usize::MAX {
-            (stats.depth, stats.in_flight) = (self.shard.depth.get(), self.shard.running.get());
-            (stats.active, stats.parked) = (self.keys.active(), self.keys.parked());
-        }
+        let sums = (end == FROM_THE_END).then(|| ZoneStats {
+            depth: self.shard.depth.get(),
+            in_flight: self.shard.running.get(),
+            active: self.keys.active(),
+            parked: self.keys.parked(),
+            ..ZoneStats::default()
+        });
         let mut waiting = Vec::new();
         let next_end = self.shard.walk(end, WALK_STEP, |snapshot| {
-            waiting.push(snapshot.state(self.rates.of(&snapshot.key), now));
+            waiting.push(snapshot.state(self.rates.charged_rate(&snapshot.key), now));
         });
-        ((stats, waiting), next_end)
+        (StatsStep { sums, waiting }, next_end)
     }
 
     /// Runs a step of listing all keys, from just before index `end` to the front.
@@ -110,14 +125,14 @@ impl ZoneSupervisor {
     /// Returns the present state of a known key.
     fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
         let mut state = match &known.state {
-            State::Active(active) => active.snapshot.state(self.rates.of(key), now),
+            State::Active(active) => active.snapshot.state(self.rates.charged_rate(key), now),
             State::Parked(account) | State::Passing(account) => KeyState {
                 key: Key::from(key),
                 depth: 0,
                 in_flight: 0,
                 elsewhere: None,
                 excess: account
-                    .excess(self.rates.of(key), self.counted_at(now))
+                    .excess(self.rates.charged_rate(key), self.counted_at(now))
                     .requests(),
                 oldest_wait: Duration::ZERO,
                 active: false,

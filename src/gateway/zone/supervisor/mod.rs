@@ -10,11 +10,11 @@ mod address;
 #[cfg(test)]
 mod crash;
 mod handover;
-mod here;
 mod immediate;
 mod join;
 mod keys;
 mod listing;
+mod local;
 mod passing;
 mod rates;
 mod retune;
@@ -41,8 +41,9 @@ pub(super) use actor::SupervisorActor;
 pub(super) use address::SupervisorAddress;
 #[cfg(test)]
 pub(crate) use crash::Crash;
-pub(super) use here::SupervisorId;
 use keys::{Keys, Known, State};
+pub(super) use listing::{FROM_THE_END, StatsStep};
+pub(super) use local::SupervisorId;
 use rates::Rates;
 pub(super) use tuning::Tuning;
 
@@ -123,8 +124,8 @@ impl ZoneSupervisor {
         };
         let snapshot = Rc::new(Snapshot::new(Key::clone(key), bucket));
         let rate = match known {
-            Some(_) => self.rates.of(key),
-            None => self.rates.effective(key),
+            Some(_) => self.rates.charged_rate(key),
+            None => self.rates.rate_by_settings(key),
         };
         let paused_until = self.tuning.overrides.paused_until(key);
         let shard = Rc::clone(&self.shard);
@@ -238,7 +239,7 @@ impl ZoneSupervisor {
         }
         self.follow_plan(&join.key, now);
         let known = self.keys.find(&join.key);
-        let rate = self.rates.effective(&join.key);
+        let rate = self.rates.rate_by_settings(&join.key);
         let counted = self.counted_at(now);
         let refuses = |account: &Account| account.refuses(rate, join.limit, counted);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {

@@ -30,9 +30,9 @@ impl ZoneSupervisor {
             return None;
         }
         let (mut bucket, rate) = match known.map(|index| &self.keys[index]) {
-            None => (Bucket::new(), self.rates.effective(key)),
+            None => (Bucket::new(), self.rates.rate_by_settings(key)),
             Some(known) => match known.parked() {
-                Some(Account::Bucket(bucket)) => (*bucket, self.rates.of(key)),
+                Some(Account::Bucket(bucket)) => (*bucket, self.rates.charged_rate(key)),
                 _ => return None,
             },
         };

@@ -48,24 +48,24 @@ impl Rates {
     }
 
     /// Returns the rate under which a known key is charged now.
-    pub(super) fn of(&self, key: &[u8]) -> Rate {
-        self.own(key).unwrap_or(self.zone_rate)
+    pub(super) fn charged_rate(&self, key: &[u8]) -> Rate {
+        self.charged_rate_unless_zone(key).unwrap_or(self.zone_rate)
     }
 
-    /// Returns the rate of a known key if it is not the zone's.
-    pub(super) fn own(&self, key: &[u8]) -> Option<Rate> {
+    /// Returns the rate under which a known key is charged now, if it is not the zone's.
+    pub(super) fn charged_rate_unless_zone(&self, key: &[u8]) -> Option<Rate> {
         self.known.get(key).copied()
     }
 
-    /// Returns the rate that a key gets at its next use.
-    pub(super) fn effective(&self, key: &[u8]) -> Rate {
+    /// Returns the rate of a key by the settings in force. A known key gets it at its next use.
+    pub(super) fn rate_by_settings(&self, key: &[u8]) -> Rate {
         let of_plan = || self.plans.of(key)?.rate;
         let own = self.overrides.rate_of(key).or_else(of_plan);
         own.unwrap_or(self.zone_rate)
     }
 
-    /// Sets the rate of a key from now on.
-    pub(super) fn set(&mut self, key: &[u8], rate: Rate) {
+    /// Sets the rate under which a key is charged from now on.
+    pub(super) fn set_charged_rate(&mut self, key: &[u8], rate: Rate) {
         if rate == self.zone_rate {
             self.known.remove(key);
         } else {

@@ -26,7 +26,7 @@ impl ZoneSupervisor {
         if before.rate != rate {
             for (key, account) in self.keys.each_parked_mut() {
                 // Keys with a rate of their own follow their plan at their next use.
-                if self.rates.own(key).is_none() {
+                if self.rates.charged_rate_unless_zone(key).is_none() {
                     account.retune(before.rate, rate, now);
                 }
             }
@@ -38,9 +38,11 @@ impl ZoneSupervisor {
                 active.send(move |actor, _, _| actor.change_in_flight(&in_flight));
             }
             let key = &active.snapshot.key;
-            let previous = self.rates.own(key).unwrap_or(before.rate);
-            let effective = self.rates.effective(key);
-            self.rates.set(key, effective);
+            // Rate under which the key was charged until now. `rates` has the zone's new rate.
+            let previous = self.rates.charged_rate_unless_zone(key);
+            let previous = previous.unwrap_or(before.rate);
+            let effective = self.rates.rate_by_settings(key);
+            self.rates.set_charged_rate(key, effective);
             let paused_until = self.tuning.overrides.paused_until(key);
             if before.overrides.paused_until(key) != paused_until {
                 active.send(move |actor, now, ctx| actor.pause(paused_until, now, ctx));
@@ -56,8 +58,8 @@ impl ZoneSupervisor {
     /// Adds an unknown key, at the rate of its plan.
     pub(super) fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
         if !self.rates.are_all_the_same() {
-            let rate = self.rates.effective(key);
-            self.rates.set(key, rate);
+            let rate = self.rates.rate_by_settings(key);
+            self.rates.set_charged_rate(key, rate);
         }
         if **key != *NEW_KEYS {
             self.shard.metrics.new_keys.add(1);
@@ -83,7 +85,8 @@ impl ZoneSupervisor {
         let Some(known) = self.keys.get_mut(key) else {
             return;
         };
-        let (previous, effective) = (self.rates.of(key), self.rates.effective(key));
+        let previous = self.rates.charged_rate(key);
+        let effective = self.rates.rate_by_settings(key);
         if previous == effective {
             return;
         }
@@ -95,6 +98,6 @@ impl ZoneSupervisor {
                 active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));
             }
         }
-        self.rates.set(key, effective);
+        self.rates.set_charged_rate(key, effective);
     }
 }

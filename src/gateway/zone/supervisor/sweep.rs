@@ -133,7 +133,7 @@ impl ZoneSupervisor {
             if self.rates.are_all_the_same() {
                 rate
             } else {
-                self.rates.of(&self.keys.name(index))
+                self.rates.charged_rate(&self.keys.name(index))
             }
         };
         let first_keys = self.keys.parked_orders().into_iter();

@@ -27,7 +27,7 @@ impl SupervisorId {
 }
 
 /// Supervisor, reachable by its actor and by the requests of its thread.
-pub(super) struct Here {
+pub(super) struct LocalSupervisor {
     pub(super) supervisor: RefCell<ZoneSupervisor>,
     /// Whether it may be called: only while its actor runs.
     ///
@@ -36,28 +36,29 @@ pub(super) struct Here {
 }
 
 thread_local! {
-    static HERE: RefCell<HashMap<SupervisorId, Rc<Here>, RandomState>> = RefCell::default();
+    static LOCAL: RefCell<HashMap<SupervisorId, Rc<LocalSupervisor>, RandomState>> =
+        RefCell::default();
 }
 
 /// Makes a supervisor reachable on this thread.
-pub(super) fn add(id: SupervisorId, here: Rc<Here>) {
-    HERE.with_borrow_mut(|supervisors| supervisors.insert(id, here));
+pub(super) fn add(id: SupervisorId, local: Rc<LocalSupervisor>) {
+    LOCAL.with_borrow_mut(|supervisors| supervisors.insert(id, local));
 }
 
 /// Removes a supervisor that has ended.
 pub(super) fn remove(id: SupervisorId) {
     // On a thread that is ending, the map may already have been dropped.
-    let _ended = HERE.try_with(|supervisors| supervisors.borrow_mut().remove(&id));
+    let _ended = LOCAL.try_with(|supervisors| supervisors.borrow_mut().remove(&id));
 }
 
 /// Returns the supervisor if it is on this thread and may be called.
-pub(super) fn find(id: SupervisorId) -> Option<Rc<Here>> {
-    let here = HERE.with_borrow(|supervisors| supervisors.get(&id).map(Rc::clone))?;
-    let is_free = here.is_open.get() && here.supervisor.try_borrow_mut().is_ok();
-    is_free.then_some(here)
+pub(super) fn find(id: SupervisorId) -> Option<Rc<LocalSupervisor>> {
+    let local = LOCAL.with_borrow(|supervisors| supervisors.get(&id).map(Rc::clone))?;
+    let is_free = local.is_open.get() && local.supervisor.try_borrow_mut().is_ok();
+    is_free.then_some(local)
 }
 
-impl Here {
+impl LocalSupervisor {
     /// Calls the supervisor, which is not borrowed.
     ///
     /// # Errors
