@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::carried::Carried;
+use super::batches_in_flight::BatchesInFlight;
 use super::charge_request::{ChargeRequest, Reply};
 use super::key_permits::{self, PermitsRequest};
 use super::refill::Refilled;
@@ -62,7 +62,7 @@ pub(super) struct Batcher {
     /// Retunes that wait for their batch.
     retunes: RefCell<Vec<(SharedKey, Reply<InForce>)>>,
     /// Batches of charges in flight, for the order of their answers.
-    carried: Carried,
+    batches_in_flight: BatchesInFlight,
     /// Number of batches of charges and calls for permits in flight.
     in_flight: Cell<usize>,
     /// Whether the next of these batches is about to be sent.
@@ -85,7 +85,7 @@ impl Batcher {
             permit_calls: RefCell::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
-            carried: Carried::default(),
+            batches_in_flight: BatchesInFlight::default(),
             in_flight: Cell::default(),
             is_gathering: Cell::default(),
             is_correcting: Cell::default(),
@@ -187,7 +187,7 @@ impl Batcher {
             let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
             batcher.in_flight.set(batcher.in_flight.get() - 1);
             batcher.returned.notify_one();
-            batcher.carried.notify_answered();
+            batcher.batches_in_flight.notify_answered();
             batcher.gather();
         });
     }
@@ -198,7 +198,7 @@ impl Batcher {
         let permit_calls = take_some(&self.permit_calls, |_| 1);
         // The next batch carries the operations that did not fit.
         self.gather();
-        self.carried.add(&batch);
+        self.batches_in_flight.add(&batch);
         let (time_left, store) = (self.time_left(&batch), self.link.store());
         let joins = batch
             .iter()
@@ -232,13 +232,14 @@ impl Batcher {
         let answers_by_request: Vec<_> = answers_by_request.collect();
         let respond = |request: &ChargeRequest, answers: &[_]| self.respond(request, answers, trip);
         let Some(error) = outage else {
-            let responses = self
-                .carried
-                .respond_in_order(&batch, answers_by_request, respond);
+            let responses =
+                self.batches_in_flight
+                    .respond_in_order(&batch, answers_by_request, respond);
             return responses.await;
         };
         // First in, first out: earlier batches fall back first, later ones last.
-        self.carried.abandon(|other| !Rc::ptr_eq(other, &batch));
+        self.batches_in_flight
+            .abandon(|other| !Rc::ptr_eq(other, &batch));
         for (request, answers) in batch.iter().zip(answers_by_request) {
             respond(request, answers);
         }
@@ -384,7 +385,7 @@ impl LinkUser for Batcher {
     ///
     /// Does not wait for operations in flight: later joins would be decided before them.
     fn lost(&self) {
-        self.carried.abandon(|_| true);
+        self.batches_in_flight.abandon(|_| true);
         // Callers that expect an answer get `NoReply` when their operation is dropped.
         let charges = self.charges.take().into_iter().map(|it| it.key.link);
         let permit_calls = self.permit_calls.take().into_iter().map(|it| it.link);

@@ -91,8 +91,8 @@ impl ChargeRequest {
         self.refill.take()
     }
 
-    /// Returns whether a request still waits for the answer.
-    pub(super) fn is_open_join(&self) -> bool {
+    /// Returns whether it is a join whose answer is still missing.
+    pub(super) fn is_unanswered_join(&self) -> bool {
         let reply = self.reply.take();
         let is_open = self.is_join && reply.is_some();
         self.reply.set(reply);

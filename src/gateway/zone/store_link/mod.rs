@@ -7,14 +7,14 @@
 //! ```
 //!
 //! `leases` may decide a join without a call to the store. `batcher` carries the other operations,
-//! `carried` keeps their answers in order. `paces` has the rates of the file, `rate_divergence`
-//! detects gateways with other rates.
+//! `batches_in_flight` keeps their answers in order. `paces` has the rates of the file,
+//! `rate_divergence` detects gateways with other rates.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
 
 mod batcher;
-mod carried;
+mod batches_in_flight;
 mod charge_request;
 mod key_lease;
 mod key_permits;

@@ -43,20 +43,20 @@ fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[ChargeRequest]> {
 #[actix::test]
 async fn an_answer_waits_for_earlier_requests_of_its_key() {
     let _network = simulated::set_network(Rc::new(simulated::NoStore));
-    let (link, carried, answered) = (link(), Carried::default(), RefCell::new(Vec::new()));
+    let (link, batches, answered) = (link(), BatchesInFlight::default(), RefCell::new(Vec::new()));
     let respond = |ask: &ChargeRequest, name: &'static str| {
         ask.respond(Err(NoReply));
         answered.borrow_mut().push(name);
     };
     let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));
-    carried.add(&first);
-    carried.add(&second);
-    let mut overtakes = pin!(carried.respond_in_order(&second, vec!["c", "second b"], respond));
+    batches.add(&first);
+    batches.add(&second);
+    let mut overtakes = pin!(batches.respond_in_order(&second, vec!["c", "second b"], respond));
     assert!(overtakes.as_mut().now_or_never().is_none());
     assert_eq!(answered.take(), ["c"]);
     let answers = vec!["a", "first b"];
-    carried.respond_in_order(&first, answers, respond).await;
-    carried.notify_answered();
+    batches.respond_in_order(&first, answers, respond).await;
+    batches.notify_answered();
     overtakes.await;
     assert_eq!(answered.take(), ["a", "first b", "second b"]);
 }
@@ -64,12 +64,12 @@ async fn an_answer_waits_for_earlier_requests_of_its_key() {
 #[actix::test]
 async fn no_answer_waits_for_requests_that_were_abandoned() {
     let _network = simulated::set_network(Rc::new(simulated::NoStore));
-    let (link, carried) = (link(), Carried::default());
+    let (link, batches) = (link(), BatchesInFlight::default());
     let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["b", "a"]));
-    carried.add(&first);
-    carried.add(&second);
-    let mut overtakes = pin!(carried.respond_in_order(&second, vec![(), ()], |_, ()| {}));
+    batches.add(&first);
+    batches.add(&second);
+    let mut overtakes = pin!(batches.respond_in_order(&second, vec![(), ()], |_, ()| {}));
     assert!(overtakes.as_mut().now_or_never().is_none());
-    carried.abandon(|other| Rc::ptr_eq(other, &first));
+    batches.abandon(|other| Rc::ptr_eq(other, &first));
     overtakes.await;
 }

@@ -11,12 +11,12 @@ use super::charge_request::ChargeRequest;
 
 /// Batches of charges in flight, in the order in which they were sent.
 ///
-/// The answers may come in another order. A late claim of a gate ends the connection for later
-/// operations, while earlier batches on it still wait for their answers. In a cluster of Redis each
-/// node answers at its own speed. So an answer waits until the earlier requests of its key are
-/// answered: first in, first out.
+/// Answers may come in another order. The client replaces its connection after a timeout of any
+/// caller, while earlier batches still wait on the old connection. And each node of a Redis Cluster
+/// answers at its own speed. So an answer waits until the earlier requests of its key are answered:
+/// first in, first out.
 #[derive(Default)]
-pub(super) struct Carried {
+pub(super) struct BatchesInFlight {
     batches: RefCell<Vec<Weak<[ChargeRequest]>>>,
     /// Wakes answers that wait for earlier ones.
     answered: Notify,
@@ -25,7 +25,7 @@ pub(super) struct Carried {
 /// Requests of a batch with their answers.
 type Answered<'a, T> = Vec<(&'a ChargeRequest, T)>;
 
-impl Carried {
+impl BatchesInFlight {
     /// Adds a batch in flight.
     pub(super) fn add(&self, batch: &Rc<[ChargeRequest]>) {
         let mut batches = self.batches.borrow_mut();
@@ -40,8 +40,8 @@ impl Carried {
 
     /// Answers the batches in flight with [`NoReply`], in order, while `is_abandoned` returns true.
     pub(super) fn abandon(&self, is_abandoned: impl Fn(&Rc<[ChargeRequest]>) -> bool) {
-        let carried = self.batches.borrow().clone();
-        let batches = carried.iter().filter_map(Weak::upgrade);
+        let all = self.batches.borrow().clone();
+        let batches = all.iter().filter_map(Weak::upgrade);
         for batch in batches.take_while(is_abandoned) {
             for request in batch.iter() {
                 request.respond(Err(NoReply));
@@ -95,7 +95,7 @@ impl Carried {
             .take_while(|other| !Rc::ptr_eq(other, batch))
             .collect();
         let earlier = earlier.iter().flat_map(|other| other.iter());
-        let unanswered = earlier.filter(|request| request.is_open_join());
+        let unanswered = earlier.filter(|request| request.is_unanswered_join());
         let unanswered: HashSet<&[u8]> = unanswered.map(|it| &it.key.name[..]).collect();
         let is_behind = |request: &ChargeRequest| unanswered.contains(&request.key.name[..]);
         requests
