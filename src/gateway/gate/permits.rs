@@ -73,7 +73,7 @@ fn pool_limits(origin: &config::Origin) -> Option<PoolLimits> {
 impl SharedPermits {
     /// Limits the requests at the origin to the number of permits held now.
     pub(super) fn limit_to_held(&self, gate: &mut Queue, now: Moment) {
-        gate.set_lent(Some(self.pool_client.lent(now)), now);
+        gate.set_lent(Some(self.pool_client.leased_permits(now)), now);
     }
 
     /// Returns what the gate needs of its permits now.
@@ -103,7 +103,7 @@ impl SharedPermits {
     fn lease_end(&self) -> u64 {
         match self.pool_client.permit_source() {
             PermitSource::Alone(_) => NO_LEASE,
-            PermitSource::Pool => self.pool_client.until().as_nanos(),
+            PermitSource::Pool => self.pool_client.lease_end().as_nanos(),
         }
     }
 }
@@ -194,7 +194,7 @@ impl OriginGate {
             permits.terms.since = since;
         }
         permits.terms.limits = limits;
-        permits.pool_client.set(limits);
+        permits.pool_client.retune(limits);
         if permits.caller.calls(store) {
             permits.caller.wake();
             return None;

@@ -53,7 +53,7 @@ impl ScriptCall for PermitsCall<'_> {
             count(call.in_use),
             call.lowered_maximum.map_or(f64::INFINITY, count),
             count(call.usable),
-            count(call.wish),
+            count(call.requested),
             double(call.weight),
             double(call.members.registrations),
             double(call.members.members),
@@ -84,11 +84,11 @@ fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
     let reply = match rest.take()? {
         [TAKEN] => Err(Error::taken()),
         [DONE] => {
-            let (lent, keeps) = (rest.count()?, rest.count()?);
+            let (leased, keeps) = (rest.count()?, rest.count()?);
             let [flags] = rest.take()?;
             // Fields are read in the order in which they are written here.
             Ok(PoolReply {
-                lent,
+                leased,
                 keeps,
                 others_wait: flags & OTHERS_WAIT > 0,
                 is_scarce: flags & SCARCE > 0,

@@ -1,4 +1,4 @@
-//! Schedule of the calls of a gateway to its pool, and the number of permits it would like.
+//! Schedule of the calls of a gateway to its pool, and the number of permits that it requests.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -74,9 +74,9 @@ impl PoolClient {
             return MIN_INTERVAL;
         }
         let all_in_use = needs.in_use >= self.held;
-        let wish = self.wish(needs);
-        let must_report = |reported| wish > reported && all_in_use;
-        let must_report = self.reported_wish.is_none_or(must_report);
+        let requested = self.number_to_request(needs);
+        let must_report = |reported| requested > reported && all_in_use;
+        let must_report = self.requested.is_none_or(must_report);
         if has_unreported || has_surplus || self.others_wait || must_report {
             return POLL_SCARCE;
         }
@@ -96,7 +96,7 @@ impl PoolClient {
             // The first waiter must not wait for this call.
             return MIN_INTERVAL;
         }
-        match self.next_since {
+        match self.first_in_line_since {
             Some(since) => {
                 (self.last_call.since(since) / POLL_NEXT_DIVISOR).clamp(POLL_NEXT, POLL_STARVED)
             }
@@ -114,15 +114,15 @@ impl PoolClient {
         NonZeroU32::new(counts.gateways).filter(|_| is_more)
     }
 
-    /// Returns the number of permits that the gateway would like to hold.
-    pub(super) fn wish(&self, needs: PermitNeeds) -> usize {
+    /// Returns the number of permits that the gateway requests to hold.
+    pub(super) fn number_to_request(&self, needs: PermitNeeds) -> usize {
         let usable = needs.usable();
         if self.is_leaving || needs.is_slot_first {
             return usable;
         }
         let peak = self.peaks[0].max(self.peaks[1]);
         let spare = (peak / 4).max(2);
-        let wish = usable.max(peak).saturating_add(spare);
-        wish.min(needs.max_permits.max(usable))
+        let requested = usable.max(peak).saturating_add(spare);
+        requested.min(needs.max_permits.max(usable))
     }
 }

@@ -57,8 +57,10 @@ pub struct PoolCall {
     pub lowered_maximum: Option<usize>,
     /// Permits that it could use now.
     pub usable: usize,
-    /// Permits that it would like to hold, so that the next request need not wait for a call.
-    pub wish: usize,
+    /// Number of permits that it requests to hold.
+    ///
+    /// It may be above `usable`, so that the next request need not wait for a call.
+    pub requested: usize,
     /// Weight of this gateway against other gateways.
     pub weight: u64,
     /// Members of the pool, as of the last reply.
@@ -82,7 +84,7 @@ pub struct KnownMembers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolReply {
     /// Permits that are leased to this gateway from now on.
-    pub lent: usize,
+    pub leased: usize,
     /// Number of permits that it may keep: other gateways request the rest.
     pub keeps: usize,
     /// Whether other gateways wait for permits.

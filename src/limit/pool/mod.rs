@@ -6,6 +6,9 @@
 //! pool's lease never ends first. A leased permit counts once the reply arrives. A returned permit
 //! stops counting before the call is sent. So the gateway never holds more than the pool has leased
 //! to it.
+//!
+//! With fewer permits than gateways, a permit rotates between them. The time for which a gateway
+//! then keeps its only permit is its *turn*.
 
 mod calling;
 mod messages;
@@ -43,7 +46,7 @@ pub struct PoolClient {
     held: usize,
     /// Number of permits that the pool has leased to this gateway, as of the last reply.
     leased: usize,
-    /// Number of permits that it may keep, as of the last reply.
+    /// Number of permits that it need not return while other gateways wait, as of the last reply.
     keeps: usize,
     /// End of the lease, by this gateway's clock.
     lease_end: Moment,
@@ -63,18 +66,24 @@ pub struct PoolClient {
     has_failed: bool,
     /// Maximum of all gateways together that the last call reported.
     lowered_maximum: Option<usize>,
-    /// Number of usable permits that the last call reported.
+    /// Number of permits that could be used at once, as the last call reported it.
     reported_usable: usize,
-    /// Wish that the last call reported; `None`: the pool must receive new settings soon.
-    reported_wish: Option<usize>,
+    /// Number of permits that the last call requested to hold.
+    ///
+    /// `None`: the settings have changed, so a call is due soon.
+    requested: Option<usize>,
     /// Largest numbers of concurrent requests, of the current span and of the previous one.
     peaks: [usize; 2],
+    /// Start of the current span.
     peak_since: Moment,
+    /// Members of the pool, as of the last reply.
     members: KnownMembers,
+    /// State of the pool, as of the last reply.
     counts: Option<PoolCounts>,
+    /// Whether it leaves the pool: it keeps no unused permit.
     is_leaving: bool,
-    /// Instant since which it holds nothing and gets the next free permit.
-    next_since: Option<Moment>,
+    /// Since when this gateway is first in line for the next free permit; `None`: it is not.
+    first_in_line_since: Option<Moment>,
     /// Turn of its only permit, if it had none before.
     turn: Option<Turn>,
     round_trip: RoundTrip,
@@ -91,9 +100,9 @@ impl PoolClient {
     }
 
     /// Applies new settings.
-    pub fn set(&mut self, limits: PoolLimits) {
+    pub fn retune(&mut self, limits: PoolLimits) {
         self.limits = limits;
-        self.reported_wish = None;
+        self.requested = None;
     }
 
     /// Keeps no unused permit from now on.
@@ -102,7 +111,7 @@ impl PoolClient {
     }
 
     /// Returns the number of requests at the origin below which one more may start now.
-    pub fn bound(&self, now: Moment) -> usize {
+    pub fn max_in_flight(&self, now: Moment) -> usize {
         match self.permit_source() {
             PermitSource::Alone(part) => part,
             PermitSource::Pool if now < self.lease_end => self.held,
@@ -131,15 +140,15 @@ impl PoolClient {
     }
 
     /// Returns the end of its lease.
-    pub fn until(&self) -> Moment {
+    pub fn lease_end(&self) -> Moment {
         self.lease_end
     }
 
     /// Returns the permits that a gate may use now.
-    pub fn lent(&self, now: Moment) -> LeasedPermits {
+    pub fn leased_permits(&self, now: Moment) -> LeasedPermits {
         let turn = self.turn.filter(|_| self.keeps == 0 && self.held <= 1);
         LeasedPermits {
-            permits: self.bound(now),
+            permits: self.max_in_flight(now),
             until: turn.map(|turn| turn.until),
             among: self.contenders(),
         }
@@ -205,14 +214,14 @@ impl PoolClient {
             // would trust this call.
             self.held = self.held.min(needs.in_use);
         }
-        let (usable, wish) = (needs.usable(), self.wish(needs));
+        let (usable, requested) = (needs.usable(), self.number_to_request(needs));
         let may_keep = self.may_keep(needs.in_use, needs.slot, now);
-        let keeps = wish.min(may_keep).max(needs.in_use);
+        let keeps = requested.min(may_keep).max(needs.in_use);
         self.held = self.held.min(keeps);
         let is_member = now < self.lease_end || (self.held > 0 && now < self.withheld_until());
         self.number += 1;
         (self.under_way, self.last_call) = (Some(now), now);
-        (self.reported_usable, self.reported_wish) = (usable, Some(wish));
+        (self.reported_usable, self.requested) = (usable, Some(requested));
         let configured = self.limits.permits;
         self.lowered_maximum = needs.maximum.filter(|maximum| *maximum < configured);
         PoolCall {
@@ -221,7 +230,7 @@ impl PoolClient {
             in_use: needs.in_use,
             lowered_maximum: self.lowered_maximum,
             usable,
-            wish,
+            requested,
             weight: needs.weight.max(1),
             members: if is_member {
                 self.members
@@ -238,17 +247,18 @@ impl PoolClient {
             return;
         };
         self.round_trip.note(now.since(sent));
-        if reply.lent != 1 {
+        if reply.leased != 1 {
             self.turn = None;
         } else if self.leased == 0 {
             self.turn = Some(Turn::new(now, self.round_trip.usual));
         }
-        (self.leased, self.keeps) = (reply.lent, reply.keeps);
+        (self.leased, self.keeps) = (reply.leased, reply.keeps);
         // A permit that other gateways request, or that is leased twice, is not used again.
-        self.held = reply.lent.min(self.may_keep(needs.in_use, needs.slot, now));
+        let may_keep = self.may_keep(needs.in_use, needs.slot, now);
+        self.held = reply.leased.min(may_keep);
         self.lease_end = self.lease_end.max(sent + LEASE_LENGTH);
-        let is_next = reply.lent == 0 && reply.keeps > 0;
-        self.next_since = is_next.then(|| self.next_since.unwrap_or(sent));
+        let is_next = reply.leased == 0 && reply.keeps > 0;
+        self.first_in_line_since = is_next.then(|| self.first_in_line_since.unwrap_or(sent));
         self.others_wait = reply.others_wait;
         // A pool that is recovering is called at short intervals, to get a lease soon.
         self.is_scarce = reply.is_scarce || reply.counts.is_recovering;

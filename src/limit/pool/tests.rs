@@ -30,9 +30,9 @@ fn needs(in_use: usize, waiting: usize) -> PermitNeeds {
     }
 }
 
-fn lent(lent: usize, keeps: usize) -> PoolReply {
+fn leased(leased: usize, keeps: usize) -> PoolReply {
     PoolReply {
-        lent,
+        leased,
         keeps,
         ..PoolReply::default()
     }
@@ -44,16 +44,20 @@ fn a_lease_counts_from_when_the_call_was_sent() {
     assert_eq!(it.due(needs(0, 0)), Some(Moment::default()));
     it.call(needs(0, 0), at(0));
     assert_eq!(it.due(needs(0, 3)), None, "one call at a time");
-    it.answered(&lent(2, 2), needs(0, 0), at(0));
-    assert_eq!(it.bound(at(2349)), 2);
-    assert_eq!(it.bound(at(2350)), 0, "2.4 s less what clocks drift");
+    it.answered(&leased(2, 2), needs(0, 0), at(0));
+    assert_eq!(it.max_in_flight(at(2349)), 2);
+    assert_eq!(
+        it.max_in_flight(at(2350)),
+        0,
+        "2.4 s less what clocks drift"
+    );
 }
 
 #[test]
 fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent() {
     let mut it = pool_client(WithoutPool::Closed);
     it.call(needs(0, 5), at(0));
-    it.answered(&lent(5, 5), needs(0, 0), at(0));
+    it.answered(&leased(5, 5), needs(0, 0), at(0));
     it.call(needs(5, 5), at(10));
     it.failed();
     assert_eq!(it.held(), 5);
@@ -63,7 +67,7 @@ fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent()
     assert_eq!((call.number, call.held, call.usable), (3, 5, 10));
     let fewer = PoolReply {
         others_wait: true,
-        ..lent(5, 3)
+        ..leased(5, 3)
     };
     it.answered(&fewer, needs(5, 0), at(60));
     it.ended(4, at(60));
@@ -77,22 +81,22 @@ fn a_lost_answer_lends_nothing_and_what_is_given_back_counts_before_it_is_sent()
 fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
     let mut it = pool_client(WithoutPool::Closed);
     let call = it.call(needs(0, 0), at(0));
-    assert_eq!((call.usable, call.wish), (0, 2));
-    it.answered(&lent(2, 2), needs(0, 0), at(0));
+    assert_eq!((call.usable, call.requested), (0, 2));
+    it.answered(&leased(2, 2), needs(0, 0), at(0));
     assert_eq!(it.due(needs(0, 0)), Some(at(200)), "others may want them");
     for in_use in 1..=20 {
         it.started(in_use);
     }
     let call = it.call(needs(20, 0), at(200));
-    assert_eq!((call.usable, call.wish), (20, 25));
-    it.answered(&lent(25, 25), needs(0, 0), at(200));
+    assert_eq!((call.usable, call.requested), (20, 25));
+    it.answered(&leased(25, 25), needs(0, 0), at(200));
     assert_eq!(it.call(needs(1, 0), at(900)).held, 25);
-    it.answered(&lent(25, 25), needs(0, 0), at(900));
+    it.answered(&leased(25, 25), needs(0, 0), at(900));
     let found = it.call(needs(1, 0), at(2000)).held;
     assert_eq!(found, 25, "the second before counts");
-    it.answered(&lent(25, 25), needs(0, 0), at(2000));
+    it.answered(&leased(25, 25), needs(0, 0), at(2000));
     let call = it.call(needs(1, 0), at(3100));
-    assert_eq!((call.held, call.wish), (3, 3));
+    assert_eq!((call.held, call.requested), (3, 3));
 }
 
 /// The only permit is kept for one request, or for 40 ms of them, and 2 ms for the next one.
@@ -100,13 +104,13 @@ fn an_idle_gateway_keeps_two_and_one_that_was_busy_a_few_more_for_a_second() {
 fn the_only_permit_is_kept_for_one_turn_while_others_wait() {
     let waited_for = PoolReply {
         others_wait: true,
-        ..lent(1, 0)
+        ..leased(1, 0)
     };
     let begin = || {
         let mut it = pool_client(WithoutPool::Closed);
         it.call(needs(0, 3), at(0));
         it.answered(&waited_for, needs(0, 0), at(1));
-        assert_eq!(it.bound(at(1)), 1);
+        assert_eq!(it.max_in_flight(at(1)), 1);
         it
     };
     let mut it = begin();
@@ -136,24 +140,24 @@ fn the_only_permit_is_kept_for_one_turn_while_others_wait() {
 fn a_suspended_gateway_calls_the_pool_before_it_goes_alone() {
     let mut it = pool_client(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
-    it.answered(&lent(2, 2), needs(0, 0), at(0));
+    it.answered(&leased(2, 2), needs(0, 0), at(0));
     it.call(needs(2, 9), at(800));
     // The process was suspended for 20 s while the call was under way.
-    assert_eq!(it.bound(at(21_000)), 0);
+    assert_eq!(it.max_in_flight(at(21_000)), 0);
     it.failed();
     assert_eq!(
-        (it.permit_source(), it.bound(at(21_000))),
+        (it.permit_source(), it.max_in_flight(at(21_000))),
         (PermitSource::Pool, 0)
     );
     it.call(needs(2, 9), at(21_000));
     it.failed();
     // A quarter of 40, as configured.
     assert_eq!(it.permit_source(), PermitSource::Alone(10));
-    assert_eq!(it.bound(at(21_100)), 10);
+    assert_eq!(it.max_in_flight(at(21_100)), 10);
     let call = it.call(needs(10, 9), at(21_200));
     assert_eq!((call.in_use, call.members), (10, KnownMembers::default()));
-    it.answered(&lent(12, 12), needs(0, 0), at(21_200));
-    assert_eq!(it.bound(at(21_300)), 12);
+    it.answered(&leased(12, 12), needs(0, 0), at(21_200));
+    assert_eq!(it.max_in_flight(at(21_300)), 12);
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn a_gateway_without_pool_that_is_closed_starts_nothing() {
     it.failed();
     assert!(it.is_out());
     assert_eq!(
-        (it.permit_source(), it.bound(at(200))),
+        (it.permit_source(), it.max_in_flight(at(200))),
         (PermitSource::Pool, 0)
     );
 }
@@ -172,12 +176,12 @@ fn a_gateway_without_pool_that_is_closed_starts_nothing() {
 fn a_gateway_that_leaves_returns_all_permits() {
     let mut it = pool_client(WithoutPool::Local);
     it.call(needs(0, 0), at(0));
-    it.answered(&lent(2, 2), needs(0, 0), at(0));
+    it.answered(&leased(2, 2), needs(0, 0), at(0));
     it.leave();
     assert!(!it.has_returned_all(needs(0, 0)));
     let call = it.call(needs(0, 0), at(5));
-    assert_eq!((call.held, call.wish, call.leaves), (0, 0, true));
-    it.answered(&lent(0, 0), needs(0, 0), at(5));
+    assert_eq!((call.held, call.requested, call.leaves), (0, 0, true));
+    it.answered(&leased(0, 0), needs(0, 0), at(5));
     assert!(it.has_returned_all(needs(0, 0)));
     assert_eq!(it.due(needs(0, 0)), None);
     let is_due = it.due(needs(0, 1)).is_some();
@@ -190,7 +194,7 @@ fn permits_that_are_no_longer_withheld_are_not_claimed() {
     let claimed = |after_lease: u64| {
         let mut it = pool_client(WithoutPool::Closed);
         it.call(needs(0, 5), at(0));
-        it.answered(&lent(5, 5), needs(0, 5), at(0));
+        it.answered(&leased(5, 5), needs(0, 5), at(0));
         it.started(2);
         it.call(needs(2, 0), at(2350 + after_lease)).held
     };

@@ -110,7 +110,7 @@ impl Pool<'_> {
             held: it.held,
             in_use: it.in_use,
             usable,
-            wish: usable + if leaves { 0 } else { self.up_to(3) },
+            requested: usable + if leaves { 0 } else { self.up_to(3) },
             weight: self.rng.within(1, 9),
             members: it.members,
             lowered_maximum: None,
@@ -124,7 +124,7 @@ impl Pool<'_> {
             assert!(matches!(again, Err(Error::Refused(_))), "{again:?}");
         }
         if self.rng.percent(85) {
-            it.held = reply.lent.min(reply.keeps.max(it.in_use));
+            it.held = reply.leased.min(reply.keeps.max(it.in_use));
             (it.lease_end, it.members) = (now + LEASE, reply.members);
         }
         self.gateways.insert(id, it);
@@ -150,12 +150,15 @@ impl Pool<'_> {
             more <= free,
             "{more} permits are leased, {free} are free: {reply:?}"
         );
-        assert!(reply.lent <= has.max(call.wish), "{reply:?} to {call:?}");
-        assert!(reply.keeps <= call.wish.max(reply.lent), "{reply:?}");
+        assert!(
+            reply.leased <= has.max(call.requested),
+            "{reply:?} to {call:?}"
+        );
+        assert!(reply.keeps <= call.requested.max(reply.leased), "{reply:?}");
         self.lent += more;
         if !call.leaves || has > 0 {
             let known = Known {
-                lent: reply.lent,
+                lent: reply.leased,
                 in_use: call.in_use,
                 ends: now + LEASE,
             };
@@ -194,12 +197,12 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
     let first = PoolCall {
         number: 1,
         usable: 3,
-        wish: 3,
+        requested: 3,
         weight: 1,
         ..PoolCall::default()
     };
     let reply = pool.ask(99, first).await.expect("it answers");
-    assert!(reply.counts.is_recovering && reply.lent == 0, "{reply:?}");
+    assert!(reply.counts.is_recovering && reply.leased == 0, "{reply:?}");
     pool.now += LEASE + 1;
     for _ in 0..STEPS {
         pool.now += match pool.rng.within(0, 100) {
@@ -218,12 +221,12 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
     let all = PoolCall {
         number: 1,
         usable: 20,
-        wish: 20,
+        requested: 20,
         weight: 1,
         ..PoolCall::default()
     };
     let reply = pool.ask(7, all).await.expect("it answers");
-    assert_eq!(reply.lent, pool.most.0, "{reply:?}");
+    assert_eq!(reply.leased, pool.most.0, "{reply:?}");
     pool.lent
 }
 
@@ -253,7 +256,7 @@ fn a_lease_ends_when_it_says() {
             held,
             in_use: held,
             usable: 4,
-            wish: 4,
+            requested: 4,
             weight: 1,
             ..PoolCall::default()
         };
@@ -264,7 +267,7 @@ fn a_lease_ends_when_it_says() {
         };
         ask(1, wants(1, 0), 0).await;
         let reply = ask(1, wants(2, 0), LEASE).await;
-        assert_eq!((reply.lent, reply.counts.free), (4, 0));
+        assert_eq!((reply.leased, reply.counts.free), (4, 0));
         let ends = 2 * LEASE;
         let counts = async |number, millis| {
             let idle = PoolCall {
@@ -310,13 +313,13 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
                         in_use: held[nth].min(usable),
                         lowered_maximum: of_all[nth],
                         usable,
-                        wish: usable,
+                        requested: usable,
                         weight: 1,
                         ..PoolCall::default()
                     };
                     last = ask(nth as u64, call, now).await;
                     // Permits above the limit are returned before the next call.
-                    held[nth] = last.lent.min(last.keeps);
+                    held[nth] = last.leased.min(last.keeps);
                 }
             }
             (held, last.counts)
@@ -340,12 +343,12 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
             in_use: 6,
             lowered_maximum: Some(5),
             usable: 12,
-            wish: 12,
+            requested: 12,
             weight: 1,
             ..PoolCall::default()
         };
         let reply = ask(2, own, now - LEASE / 2).await;
-        assert_eq!((reply.lent, reply.keeps), (6, 0), "{reply:?}");
+        assert_eq!((reply.leased, reply.keeps), (6, 0), "{reply:?}");
         let less = PoolCall {
             number: now + 1,
             held: 5,
@@ -354,7 +357,7 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
         };
         let reply = ask(2, less, now).await;
         let counts = reply.counts;
-        assert_eq!((reply.lent, reply.keeps), (5, 5), "{reply:?}");
+        assert_eq!((reply.leased, reply.keeps), (5, 5), "{reply:?}");
         assert_eq!((counts.of, counts.withheld, counts.free), (11, 6, 0));
     });
 }
