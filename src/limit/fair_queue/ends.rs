@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Tag;
-use super::weights::{ROUGH_UNIT, rough};
+use super::weights::{COST_IN_SUMS, tag_in_sums};
 
 /// Ends of all flows with waiters. Flows with the same end share an entry.
 #[derive(Debug, Default)]
@@ -37,14 +37,14 @@ impl Ends {
         }
     }
 
-    /// Returns the whole costs from the ends of these flows through `tag`, in [`ROUGH_UNIT`].
+    /// Returns the whole costs from the ends of these flows through `tag`, in [`COST_IN_SUMS`].
     ///
     /// [`Lines::begun`](super::lines::Lines::begun) counts these costs, although the flows have no
     /// waiters for them.
     pub(super) fn through(&self, tag: Tag) -> u128 {
         let costs = |(end, flows): (&Tag, &Flows)| {
-            let span = rough(tag) - rough(*end);
-            u128::from(flows.weight) * span + u128::from(flows.count) * ROUGH_UNIT
+            let span = tag_in_sums(tag) - tag_in_sums(*end);
+            u128::from(flows.weight) * span + u128::from(flows.count) * COST_IN_SUMS
         };
         self.0.range(..=tag).map(costs).sum()
     }

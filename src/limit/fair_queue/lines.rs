@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::weights::{ROUGH_UNIT, rough};
+use super::weights::{COST_IN_SUMS, tag_in_sums};
 use super::{Flow, Tag};
 use crate::chain::{Chain, Nodes};
 
@@ -66,7 +66,7 @@ impl Lines {
         let (tag, number, weight) = (
             flows[index].tag,
             flows[index].tag_number,
-            flows[index].counted(),
+            flows[index].weight_in_sums(),
         );
         let line = self.by_tag.entry(tag).or_default();
         if line
@@ -85,7 +85,7 @@ impl Lines {
 
     /// Removes a flow from its line. It must be in that line.
     pub fn remove<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let (tag, weight) = (flows[index].tag, flows[index].counted());
+        let (tag, weight) = (flows[index].tag, flows[index].weight_in_sums());
         let Some(line) = self.by_tag.get_mut(&tag) else {
             return;
         };
@@ -100,13 +100,13 @@ impl Lines {
         self.weight -= u64::from(weight);
     }
 
-    /// Returns the whole costs from the tags of these flows through `tag`, in [`ROUGH_UNIT`].
+    /// Returns the whole costs from the tags of these flows through `tag`, in [`COST_IN_SUMS`].
     ///
     /// Assumes that no flow ever runs out of waiters.
     pub fn begun(&self, tag: Tag) -> u128 {
         let costs = |(start, line): (&Tag, &Line)| {
-            let span = rough(tag) - rough(*start);
-            u128::from(line.weight) * span + line.len() as u128 * ROUGH_UNIT
+            let span = tag_in_sums(tag) - tag_in_sums(*start);
+            u128::from(line.weight) * span + line.len() as u128 * COST_IN_SUMS
         };
         self.by_tag.range(..=tag).map(costs).sum()
     }

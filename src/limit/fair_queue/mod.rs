@@ -216,10 +216,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         });
         let flow = &mut self.flows[index];
         flow.waiters.push(&mut self.waiters, slot);
-        let end = flow.end + flow.span(cost);
+        let end = flow.end + flow.cost_in_tags(cost);
         let before = std::mem::replace(&mut flow.end, end);
-        self.ends.remove(flow.counted(), before);
-        self.ends.add(flow.counted(), end);
+        self.ends.remove(flow.weight_in_sums(), before);
+        self.ends.add(flow.weight_in_sums(), end);
         self.update_head(index);
         self.waiting += 1;
         self.costs += u64::from(cost);
@@ -258,7 +258,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.now = flow.tag;
         self.newcomers = self.newcomers.max(self.now);
         self.work_time.restart(self.now);
-        let end = flow.tag + flow.span(cost);
+        let end = flow.tag + flow.cost_in_tags(cost);
         self.set_tag(index, end);
         self.resting.push(&mut self.flows, index);
         self.forget();
@@ -287,7 +287,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let (tag, key, slot) = (flow.tag, flow.key.clone(), flow.waiters.first()?);
         flow.waiters.unlink(&mut self.waiters, slot);
         let departed = self.waiters.remove(slot)?;
-        let end = tag + flow.span(departed.cost);
+        let end = tag + flow.cost_in_tags(departed.cost);
         let is_last = flow.waiters.is_empty();
         self.set_tag(index, end);
         self.now = tag;
@@ -304,7 +304,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
         if is_last {
             let flow = &self.flows[index];
-            self.ends.remove(flow.counted(), flow.end);
+            self.ends.remove(flow.weight_in_sums(), flow.end);
             self.end_waiting(index);
             self.resting.push(&mut self.flows, index);
         } else {
@@ -326,8 +326,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         flow.waiters.unlink(&mut self.waiters, at.slot);
         let removed = self.waiters.remove(at.slot)?;
         let old_end = flow.end;
-        flow.end = old_end - flow.span(removed.cost);
-        let (counted, new_end, is_last) = (flow.counted(), flow.end, flow.waiters.is_empty());
+        flow.end = old_end - flow.cost_in_tags(removed.cost);
+        let (counted, new_end, is_last) =
+            (flow.weight_in_sums(), flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
         self.costs -= u64::from(removed.cost);
         self.ends.remove(counted, old_end);
@@ -400,7 +401,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if let Some(named) = &mut self.named {
             flow.gateways = named.began(index, &flow.key, flow.weight.into());
         }
-        self.ends.add(flow.counted(), flow.end);
+        self.ends.add(flow.weight_in_sums(), flow.end);
         self.weights += u64::from(flow.weight);
         self.ready.push(&mut self.flows, index);
     }
@@ -413,10 +414,10 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
         let is_costly = cost > 1 && self.waiting > 0;
         let tag = if is_costly {
-            let start = self.work_time.get().min(self.now + flow.span(cost));
-            self.now.max(start + flow.span(cost - 1))
+            let start = self.work_time.get().min(self.now + flow.cost_in_tags(cost));
+            self.now.max(start + flow.cost_in_tags(cost - 1))
         } else {
-            self.newcomers.min(self.now + flow.span(1))
+            self.newcomers.min(self.now + flow.cost_in_tags(1))
         };
         self.flows[index].is_costly = is_costly;
         self.work_time.costly += usize::from(is_costly);
@@ -450,7 +451,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     fn update_head(&mut self, index: u32) {
         let flow = &self.flows[index];
         let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
-        let head = first.map_or(0, |first| flow.tag + flow.span(first.cost));
+        let head = first.map_or(0, |first| flow.tag + flow.cost_in_tags(first.cost));
         self.set_head(index, head);
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::weights::PARTS;
+use super::weights::SUM_UNIT;
 
 /// Fraction of whole numbers.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl Model {
         self.sets += 1;
         let is_costly = cost > 1 && self.len() > 0;
         let tag = if is_costly {
-            let start = Fraction(self.work_time, PARTS.into()).min(self.now.plus(cost, weight));
+            let start = Fraction(self.work_time, SUM_UNIT.into()).min(self.now.plus(cost, weight));
             start.plus(cost - 1, weight).max(self.now)
         } else {
             self.newcomers.min(self.now.plus(1, weight))
@@ -135,11 +135,11 @@ impl Model {
         });
         let reached = heads.reduce(Fraction::min).map_or(tag, |it| it.min(end));
         self.newcomers = self.newcomers.max(reached);
-        let now = (self.now.0 * u128::from(PARTS)).div_ceil(self.now.1);
+        let now = (self.now.0 * u128::from(SUM_UNIT)).div_ceil(self.now.1);
         if self.len() == 0 {
             self.work_time = now;
         } else {
-            self.work_time += u128::from(PARTS) * u128::from(cost) / u128::from(weights);
+            self.work_time += u128::from(SUM_UNIT) * u128::from(cost) / u128::from(weights);
             let is_costly = |key: &Key| key.is_costly && !key.waiters.is_empty();
             if !self.keys.iter().any(is_costly) {
                 self.work_time = self.work_time.max(now);

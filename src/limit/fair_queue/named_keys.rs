@@ -188,7 +188,7 @@ impl<K> NamedKeys<K> {
     /// Records that the store has applied the changes of the claim that was under way.
     ///
     /// Returns the flows that wait and are no longer named.
-    pub(super) fn noted(&mut self) -> Vec<u32> {
+    pub(super) fn record_applied(&mut self) -> Vec<u32> {
         let mut unnamed = Vec::new();
         for (name, weight) in self.sent.drain(..) {
             if weight == 0 {
@@ -223,7 +223,7 @@ impl<K> NamedKeys<K> {
     }
 
     /// Sets the number of gateways at which a key waits. Returns its flow if it is known and waits.
-    pub(super) fn waits_at(&mut self, name: u64, gateways: NonZeroU16) -> Option<u32> {
+    pub(super) fn set_gateways_of_key(&mut self, name: u64, gateways: NonZeroU16) -> Option<u32> {
         self.reported.get_mut(&name)?.gateways = gateways;
         self.flows.get(&name).copied()
     }

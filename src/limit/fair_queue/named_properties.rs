@@ -98,7 +98,7 @@ proptest! {
                         }
                     }
                     if answered {
-                        keys.noted();
+                        keys.record_applied();
                         let mut none = Vec::new();
                         keys.take_changes(0, &mut none);
                     } else {
@@ -140,9 +140,9 @@ proptest! {
         }
         let mut changes = Vec::new();
         queue.named().unwrap().take_changes(100, &mut changes);
-        queue.changes_noted();
+        queue.record_applied();
         for (key, (_, gateways)) in (0..).zip(&keys) {
-            queue.waits_at(key, NonZeroU16::new(*gateways).unwrap());
+            queue.set_gateways_of_key(key, NonZeroU16::new(*gateways).unwrap());
         }
         let parts = keys.iter().map(|(weight, gateways)| f64::from(*weight) / f64::from(*gateways));
         let parts: Vec<f64> = parts.collect();

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use super::weights::ROUGH_UNIT;
+use super::weights::COST_IN_SUMS;
 use super::{FairQueue, Tag, UNIT};
 
 impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
@@ -25,7 +25,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// has no waiters.
     pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
         let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
-        let tag = flow.tag + flow.span(nth);
+        let tag = flow.tag + flow.cost_in_tags(nth);
         Some(self.through(tag).saturating_sub(1))
     }
 
@@ -54,7 +54,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let begun = self.ready.begun(tag);
         let ended = self.ends.through(tag);
         // The sums are a little too low, because rough tags are rounded down.
-        let costs = (begun.saturating_sub(ended) + ROUGH_UNIT / 1024) / ROUGH_UNIT;
+        let costs = (begun.saturating_sub(ended) + COST_IN_SUMS / 1024) / COST_IN_SUMS;
         u64::try_from(costs).unwrap_or(u64::MAX)
     }
 }

@@ -4,11 +4,11 @@
 //! divided by the weights of all keys that waited. This is the virtual time of generalized
 //! processor sharing (Parekh and Gallager, 1993).
 
-use super::weights::PARTS;
+use super::weights::SUM_UNIT;
 use super::{Tag, UNIT};
 
 /// Resolution of the work time, so coarse that fractions of it can be compared exactly.
-const STEP: Tag = UNIT / PARTS as Tag;
+const STEP: Tag = UNIT / SUM_UNIT as Tag;
 
 /// Work time `w` of a queue.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl WorkTime {
     /// the departure. Departures of keys that received an early tag from the work time leave it
     /// behind `now`. Once all of these keys have departed, it continues at `now`.
     pub(super) fn advance(&mut self, cost: u32, weights: u64, now: Tag) {
-        let parts = u128::from(PARTS);
+        let parts = u128::from(SUM_UNIT);
         let steps = parts * parts * u128::from(cost) / u128::from(weights.max(1));
         self.tag += steps * STEP;
         if self.costly == 0 {

@@ -99,10 +99,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
                 queue.forget_reported();
                 continue;
             }
-            queue.changes_noted();
+            queue.record_applied();
             for (key, gateways) in &news.gateways {
                 match NonZeroU16::new(*gateways) {
-                    Some(gateways) => queue.waits_at(*key, gateways),
+                    Some(gateways) => queue.set_gateways_of_key(*key, gateways),
                     None => queue.report_again(),
                 }
             }

@@ -18,7 +18,7 @@
 //! Limits of waiting: `room`, `wait_timeout`.
 
 #[cfg(test)]
-mod charged;
+mod charge_tests;
 mod claims;
 mod granted;
 mod key_reporting;
