@@ -32,8 +32,8 @@ impl Flight {
         self.departed.store(nanos, Ordering::Relaxed);
     }
 
-    /// Records that a response without a length has begun.
-    pub(super) fn open(&self, now: Moment) {
+    /// Records that a response without a length has begun: it may never end.
+    pub(super) fn note_unbounded(&self, now: Moment) {
         self.opened.store(now.as_nanos(), Ordering::Relaxed);
     }
 

@@ -245,7 +245,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     ///
     /// The caller must [release](Self::release) the followers, which go to the origin for
     /// themselves.
-    pub fn unshareable(&mut self, id: &FlightId, now: Moment) {
+    pub fn end_too_large(&mut self, id: &FlightId, now: Moment) {
         if self.flight(id).is_some() {
             self.mark(&id.key, now, false);
         }

@@ -25,6 +25,7 @@ pub struct Leader {
     departed: Option<DepartedRequest>,
     /// Position at the gate that the previous leader left to this one.
     reserved: Option<ReservedPosition>,
+    /// Whether the lead has ended, so that dropping it has no effect.
     is_over: bool,
 }
 
@@ -41,7 +42,10 @@ impl Gathered {
         &self.body
     }
 
-    /// Returns the bytes after the first `read` ones, for a single client; `None` if none are left.
+    /// Returns the bytes that a leader's own client has not read yet; `None` if there are none.
+    ///
+    /// For a leader whose answer is no longer shared. `read`: number of bytes that the client has.
+    /// The bytes count as those of a slow reader: lack of memory may cut them off.
     pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
         let Self {
             mut body,
@@ -141,7 +145,7 @@ impl Leader {
     /// Begins to gather an answer. `has_length`: whether its head states the length of the body.
     pub fn gather(&self, head: AnswerHead, has_length: bool) -> Gathered {
         if !has_length {
-            self.flight.open(head.arrived);
+            self.flight.note_unbounded(head.arrived);
         }
         Gathered {
             head,
@@ -191,16 +195,16 @@ impl Leader {
         answer
     }
 
-    /// Records that the answer is too large to share. The followers are released.
-    pub fn unshareable(mut self, now: Moment) {
+    /// Ends the lead with an answer that is too large to share. The followers are released.
+    pub fn end_too_large(mut self, now: Moment) {
         self.is_over = true;
-        self.shared.lock().unshareable(&self.id, now);
+        self.shared.lock().end_too_large(&self.id, now);
         self.shared.make_room(0);
         self.shared.release(&self.id);
     }
 
-    /// Records that the answer may not be shared: the next follower leads.
-    pub fn has_own_answer(mut self, now: Moment) {
+    /// Ends the lead with an answer for this client alone. The next follower leads.
+    pub fn end_private(mut self, now: Moment) {
         self.is_over = true;
         self.shared.failed(&self, Cause::OwnAnswer, now);
     }
@@ -222,6 +226,7 @@ impl Drop for Leader {
         let limit = self.collapse.follow_timeout;
         let (shared, key) = (&self.shared, &self.id.key);
         if !shared.abandon(key, &self.flight, limit, clock::now()) {
+            // For `Cause::Left` the time is not used: nothing is scheduled for a retry.
             shared.failed(self, Cause::Left, Moment::default());
         }
     }

@@ -175,6 +175,8 @@ impl SharedAnswers {
                 let Some((result, flight)) = followed else {
                     return Lookup::Alone;
                 };
+                // Only a new follower notices that the leader's response has had no end for too
+                // long. All followers are then released.
                 self.abandon(&key, &flight, collapse.follow_timeout, now);
                 Lookup::Follow(Follower {
                     shared: Arc::clone(self),
@@ -260,8 +262,8 @@ impl SharedAnswers {
 
     /// Makes room for `bytes` more. Returns whether they fit.
     ///
-    /// While the memory is too full, one of two groups loses an answer: the answers that only
-    /// readers hold, unless the others exceed their part.
+    /// While the memory is too full, cuts off an answer that only slow readers hold. If the other
+    /// answers take more than three quarters, evicts the least recently used kept one instead.
     fn make_room(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         let mut kinds = self.lock();

@@ -28,11 +28,11 @@ fn followers_of_an_endless_answer_are_released_in_order() {
     drop(first);
     drop(released(&mut followers[1]));
     assert!(!leader.add(&mut gathered, b"more"), "it is for nobody else");
-    leader.unshareable(at(6));
+    leader.end_too_large(at(6));
     // One request at a time probes, while the others go to the origin at once.
     let probe = clients.lead(6);
     assert!(matches!(clients.ask(KEY, 6), CollapseLookup::Alone));
-    probe.has_own_answer(at(7));
+    probe.end_private(at(7));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_request_during_an_endless_answer_does_not_wait() {
     let probe = clients.lead(31);
     let _own = leader.complete(gathered, at(32));
     assert!(matches!(clients.ask(KEY, 32), CollapseLookup::Alone));
-    probe.has_own_answer(at(33));
+    probe.end_private(at(33));
 }
 
 #[test]

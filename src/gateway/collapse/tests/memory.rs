@@ -64,7 +64,7 @@ fn unshareable_kinds_stay_within_the_memory_limit() {
     clients.shared.set_limit(100_000);
     for number in 0..1000_u64 {
         let key = [&number.to_be_bytes()[..], &[b'x'; 1000]].concat();
-        clients.lead_of(&key, number).has_own_answer(at(number));
+        clients.lead_of(&key, number).end_private(at(number));
         assert!(bytes(&clients) <= 100_000, "{}", bytes(&clients));
     }
     assert!(bytes(&clients) > 50_000, "{}", bytes(&clients));
@@ -103,7 +103,7 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
     assert!(!leader.add(&mut gathered, &[b'x'; 5000]));
     assert!(gathered.body().is_empty());
     assert!(clients.is_kept(b"small", 1));
-    leader.unshareable(at(1));
+    leader.end_too_large(at(1));
     assert!(matches!(clients.ask(KEY, 1), CollapseLookup::Alone));
 }
 

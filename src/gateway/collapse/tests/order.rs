@@ -43,7 +43,7 @@ fn an_unused_turn_passes_to_the_next_follower() {
     let clients = Clients::new(collapse(0, 0));
     let leader = clients.lead(0);
     let [first, second, mut third] = [1, 2, 3].map(|now| clients.follow(now));
-    leader.unshareable(at(4));
+    leader.end_too_large(at(4));
     assert!(is_waiting(&mut third));
     // The second follower leaves before its turn. The first one leaves without taking its turn.
     drop(second);
@@ -113,7 +113,7 @@ fn followers_on_other_threads_all_get_a_result() {
             scope.spawn(has_result)
         };
         let threads: Vec<_> = followers.into_iter().enumerate().map(start).collect();
-        leader.unshareable(at(2));
+        leader.end_too_large(at(2));
         let with_result = threads
             .into_iter()
             .map(|it| it.join().expect("whether it was told"));

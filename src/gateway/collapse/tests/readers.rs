@@ -67,7 +67,7 @@ fn an_answer_that_is_kept_is_not_cut_off() {
     let slow: Vec<_> = (0..20_u8)
         .map(|nth| {
             let (leader, gathered) = clients.gather(&[nth], &[b'x'; 9000], 0);
-            leader.unshareable(at(0));
+            leader.end_too_large(at(0));
             gathered.into_rest(0)
         })
         .collect();

@@ -58,7 +58,7 @@ impl World {
     }
 
     fn is_unshareable(&mut self, leader: Flying) {
-        self.kinds.unshareable(&leader.id, self.now);
+        self.kinds.end_too_large(&leader.id, self.now);
         self.model.is_unshareable(leader.kind, false, self.now);
         if let Some(request) = leader.request {
             self.over(request, "unshareable");

@@ -291,7 +291,7 @@ impl World {
         assert_eq!(failed, Failed::Over);
         let stale = self.kinds.stand_in(&id, false, |_| windows, now);
         assert_eq!(stale, None);
-        self.kinds.unshareable(&id, now);
+        self.kinds.end_too_large(&id, now);
         assert_eq!(self.kinds.release(&id), None);
         assert_eq!(self.kinds.state(&id), None);
     }

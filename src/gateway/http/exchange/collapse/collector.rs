@@ -110,7 +110,7 @@ impl<'c> Collector<'c> {
     /// Stops sharing an answer that is too large. `collected`: bytes that the client gets first.
     fn stop_sharing(&mut self, collected: Option<Arc<AnswerBody>>) {
         if let Some(leader) = self.leader.take() {
-            leader.unshareable(self.pacer.now());
+            leader.end_too_large(self.pacer.now());
         }
         self.stage = Stage::Passing(collected);
     }
@@ -252,7 +252,7 @@ impl ClientStream for Collector<'_> {
             Verdict::Failed => self.unanswered(),
             Verdict::Unshareable => {
                 if let Some(leader) = self.leader.take() {
-                    leader.has_own_answer(self.pacer.now());
+                    leader.end_private(self.pacer.now());
                 }
                 self.stage = Stage::Passing(None);
             }
