@@ -7,7 +7,9 @@ use super::stamp::Stamp;
 use super::tables::kinds::words;
 
 words! {
-    /// Purpose of a file that the configuration names, with its name as the cause of a reload.
+    /// Purpose of a file that the configuration names.
+    ///
+    /// The text names the file as the cause of a reload.
     ///
     /// If several files change at once, the first kind in this list is reported.
     pub enum FileKind {
@@ -39,7 +41,7 @@ pub struct NamedFile {
     pub(super) stamp: Stamp,
     /// Hash of the content, once it is read. `None` for kinds that are compared setting by setting.
     pub(super) digest: Option<u64>,
-    /// The file name comes from the environment, so no output shows it.
+    /// Whether the path comes from the environment. Then no output shows it.
     pub(super) is_secret: bool,
 }
 

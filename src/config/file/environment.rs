@@ -110,6 +110,7 @@ impl Expansion<'_, '_> {
                 for problem in problems {
                     self.report.wrong(offset, format!("{name}: {problem}"));
                 }
+                // `None`: the problem has been reported.
                 expanded.insert(offset, None);
                 true
             }
@@ -191,8 +192,8 @@ fn is_key(path: &[&str]) -> bool {
 
 /// Returns whether a value is the secret of a room, a part of it, or a table with one.
 ///
-/// Such a value may contain a secret besides variables. Each secret keeps its own text before
-/// expansion.
+/// Its text before expansion is not collected, because output shows that text, and it may contain a
+/// written secret. The type of the secret keeps its own text.
 fn has_room_secret(path: &[&str]) -> bool {
     matches!(
         path,

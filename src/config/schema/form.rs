@@ -20,14 +20,14 @@ pub(crate) enum Form {
     /// A whole number between two bounds, both included.
     Whole(u64, u64),
     /// A list without duplicates, with at least this many items.
-    List(&'static Form, usize),
+    UniqueList(&'static Form, usize),
     /// A list with at least this many items.
-    AnyList(&'static Form, usize),
+    List(&'static Form, usize),
     Table(Table),
     /// A table of values. The names match this regular expression.
     ByName(&'static str, &'static Form),
     /// A table as in `ByName`, with a minimum and a maximum number of entries.
-    FewByName(&'static str, &'static Form, [usize; 2]),
+    BoundedByName(&'static str, &'static Form, [usize; 2]),
     OneOf(&'static [Form]),
 }
 
@@ -42,7 +42,7 @@ pub(crate) const RATE_FORM: Form =
 /// A size: a text with a unit, or a number of bytes.
 pub(crate) const SIZE_FORM: Form =
     Form::OneOf(&[Form::Like("[0-9]+(GB|MB|KB|B)?"), Form::Whole(0, u64::MAX)]);
-/// Bytes per duration, or none.
+/// Bytes per duration; 0: no minimum.
 pub(crate) const BYTE_RATE_FORM: Form =
     Form::Like("0|[0-9]+(GB|MB|KB|B)/([smhd]|[0-9]+(d|h|m|s|ms|us|ns))");
 pub(crate) const PERCENT_FORM: Form = Form::Like("[0-9]+([.][0-9]{1,4})?%");
@@ -55,7 +55,7 @@ pub(crate) const ADDRESS_FORM: Form = Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F
 pub(crate) const NOT_EMPTY_FORM: Form = Form::Like("(.|\\n)+");
 /// One text, or a list of texts that is not empty.
 pub(crate) const ONE_OR_LIST_FORM: Form =
-    Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]);
+    Form::OneOf(&[NOT_EMPTY_FORM, Form::UniqueList(&NOT_EMPTY_FORM, 1)]);
 pub(crate) const HEADER_NAME_FORM: Form = Form::Like(TOKEN);
 /// Name of a header field.
 pub(crate) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";

@@ -63,11 +63,11 @@ fn value_schema(form: &Form) -> Value {
         Form::Whole(min, max) => {
             json!({ "type": "integer", "minimum": min, "maximum": max })
         }
-        Form::AnyList(item, min_items) => {
+        Form::List(item, min_items) => {
             json!({ "type": "array", "items": value_schema(item), "minItems": min_items })
         }
-        Form::List(item, min_items) => {
-            let mut list = value_schema(&Form::AnyList(item, *min_items));
+        Form::UniqueList(item, min_items) => {
+            let mut list = value_schema(&Form::List(item, *min_items));
             list["uniqueItems"] = json!(true);
             list
         }
@@ -77,7 +77,7 @@ fn value_schema(form: &Form) -> Value {
             "propertyNames": { "pattern": format!("^({names})$") },
             "additionalProperties": value_schema(value),
         }),
-        Form::FewByName(names, value, [min, max]) => {
+        Form::BoundedByName(names, value, [min, max]) => {
             let mut table = value_schema(&Form::ByName(names, value));
             table["minProperties"] = json!(min);
             table["maxProperties"] = json!(max);

@@ -33,7 +33,7 @@ table! {
 }
 
 const TROUBLE: Kind<Vec<Trouble>> = kind(
-    Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
+    Form::UniqueList(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
     |node| {
         const EXAMPLE: &str = "[\"503\", \"timeout\"]";
         const WHAT: &str = "a status such as \"503\", \"5xx\", \"timeout\" or \"connect\"";

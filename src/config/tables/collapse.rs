@@ -45,13 +45,13 @@ const KEY: Kind<KeyTemplate> = Kind {
 };
 
 const VARY: Kind<Vec<String>> = kind(
-    Form::List(&HEADER_NAME_FORM, 0),
+    Form::UniqueList(&HEADER_NAME_FORM, 0),
     |node| names("[\"accept-encoding\"]", node, field),
     |it| texts(it),
 );
 
 const COOKIES: Kind<Vec<String>> = kind(
-    Form::List(&HEADER_NAME_FORM, 0),
+    Form::UniqueList(&HEADER_NAME_FORM, 0),
     |node| names("[\"session\"]", node, cookie),
     |it| texts(it),
 );

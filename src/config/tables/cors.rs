@@ -25,7 +25,7 @@ table! {
 }
 
 const ORIGINS: Kind<Vec<String>> = kind(
-    Form::List(
+    Form::UniqueList(
         &Form::Like(r"\*|[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#@\s:*]+)(:[1-9][0-9]{0,4})?"),
         1,
     ),

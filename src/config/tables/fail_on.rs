@@ -21,7 +21,7 @@ pub enum FailOn {
 const EXAMPLE: &str = "[\"502\", \"503\", \"slow:2s\"]";
 
 pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
-    Form::List(
+    Form::UniqueList(
         &Form::Like("[45][0-9][0-9]|[45]xx|slow:[0-9]+(d|h|m|s|ms|us|ns)"),
         0,
     ),

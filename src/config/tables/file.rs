@@ -11,11 +11,11 @@ use crate::{Log, Redis};
 const ORIGINS: Field = Field::of(Form::ByName(NAME, &Form::Table(Origin::TABLE)));
 const ZONES: Field = Field::of(Form::ByName(NAME, &Form::Table(Zone::TABLE)));
 const JWT: Field = Field::of(Form::ByName(NAME, &Form::Table(Jwt::TABLE)));
-const ROUTES: Field = Field::of(Form::AnyList(&Form::Table(Route::TABLE), 0));
+const ROUTES: Field = Field::of(Form::List(&Form::Table(Route::TABLE), 0));
 
 table! {
     pub(crate) const FILE {
-        include: Field::of(Form::AnyList(&Form::Text, 0)), Now,
+        include: Field::of(Form::List(&Form::Text, 0)), Now,
             "Files with origins, zones, tokens and routes, such as \"conf.d/*.toml\", relative to this one.";
         server: Field::of(Form::Table(Server::TABLE)), Now,
             "The client side: addresses, threads, timeouts and size limits.";

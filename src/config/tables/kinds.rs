@@ -159,7 +159,7 @@ pub(crate) const SIZE_ABOVE_ZERO: Kind<NonZeroU64> = kind(
 pub(crate) const HEAD_SIZE: Kind<usize> = size::<_, 1024, { 1 << 20 }>();
 
 pub(crate) const NETWORKS: Kind<Vec<IpNet>> = kind(
-    Form::List(&NETWORK_FORM, 0),
+    Form::UniqueList(&NETWORK_FORM, 0),
     |node| {
         let network = |item: Node| values::pattern(item, values::NETWORK);
         values::list(node, "[\"192.0.2.0/24\"]", network)

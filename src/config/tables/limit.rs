@@ -8,7 +8,7 @@ use super::names::index;
 use super::prelude::*;
 use crate::Zone;
 
-pub(super) const FORM: Form = Form::AnyList(&Form::Table(LIMIT), 0);
+pub(super) const FORM: Form = Form::List(&Form::Table(LIMIT), 0);
 
 const COUNT: Kind<u32> = whole::<_, 0, U32>();
 /// Capacity of a token bucket: the number of requests that pass at once.

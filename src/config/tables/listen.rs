@@ -9,7 +9,7 @@ use super::names::{NO_NAME, is_name};
 use super::prelude::*;
 use crate::{Listen, ListenAddress, ListenService, Server, Settings};
 
-pub(super) const FORM: Form = Form::AnyList(
+pub(super) const FORM: Form = Form::List(
     &Form::OneOf(&[ADDRESS_FORM, Form::Table(ListenTable::TABLE)]),
     1,
 );

@@ -6,12 +6,14 @@ use super::plan_keys::{MAX_FILE_SIZE, MAX_WRONG, values_of};
 use super::prelude::*;
 use crate::{FileKind, Networks, Peers};
 
+/// List of networks, or a table with the name of a file. The arguments of `kind`: form, read, show.
 pub(super) const NETWORK_LIST: Kind<Networks> = kind(
-    Form::OneOf(&[Form::List(&NETWORK_FORM, 1), Form::Table(FILE)]),
+    Form::OneOf(&[Form::UniqueList(&NETWORK_FORM, 1), Form::Table(FILE)]),
     |node| {
         let example = "[\"192.0.2.0/24\"]";
         let (list, file) = read(node, example, "partners.txt", values::NETWORK)?;
         if file.is_none() && list.is_empty() {
+            // Reports that the list is empty.
             values::filled(node, example);
         }
         Some(Networks { list, file })
@@ -24,7 +26,7 @@ pub(super) const NETWORK_LIST: Kind<Networks> = kind(
 
 /// Addresses that connections from clients come from.
 pub(super) const PEERS: Kind<Peers> = kind(
-    Form::OneOf(&[Form::List(&PEER_FORM, 0), Form::Table(FILE)]),
+    Form::OneOf(&[Form::UniqueList(&PEER_FORM, 0), Form::Table(FILE)]),
     |node| {
         let (peers, file) = read(node, "[\"10.0.0.0/8\"]", "proxies.txt", values::PEER)?;
         let has_unix = peers.contains(&None);

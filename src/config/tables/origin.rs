@@ -145,7 +145,7 @@ const WEIGHT: Kind<u32> = whole::<_, 1, { MAX_CLASS_WEIGHT as u64 }>();
 /// Maximum number of classes of an origin. Each departure examines all of them.
 const MAX_CLASSES: usize = 8;
 
-const CLASSES_FORM: Form = Form::FewByName(NAME, &WEIGHT.form, [1, MAX_CLASSES]);
+const CLASSES_FORM: Form = Form::BoundedByName(NAME, &WEIGHT.form, [1, MAX_CLASSES]);
 
 const CLASSES: Kind<Vec<Class>> = kind(CLASSES_FORM, read_classes, |it| {
     let row = |class: &Class| Some((class.name.to_string(), bare(&class.weight)?));

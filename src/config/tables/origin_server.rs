@@ -28,7 +28,7 @@ const URL: Kind<ServerUrl> = kind(url::FORM, url::read, shown);
 
 const FORM: Form = Form::OneOf(&[url::FORM, Form::Table(OriginServer::TABLE)]);
 
-pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::List(&FORM, 1), read, |it| {
+pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::UniqueList(&FORM, 1), read, |it| {
     bare(&toml_list(it.iter().map(shown_server)))
 });
 

@@ -19,7 +19,7 @@ table! {
         name: Arc<str>;
         /// Keys written in the configuration file itself.
         keys: Vec<String>;
-        + keys: Field::of(Form::List(&NOT_EMPTY_FORM, 0)).or("[]"), Now,
+        + keys: Field::of(Form::UniqueList(&NOT_EMPTY_FORM, 0)).or("[]"), Now,
             "Keys with this plan.",
             |it, _| texts(&it.keys);
         /// Absolute path.

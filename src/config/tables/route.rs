@@ -174,7 +174,7 @@ pub(super) fn is_of_refusals(name: &str) -> bool {
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
 
 const REFUND: Kind<Vec<Statuses>> = kind(
-    Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
+    Form::UniqueList(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
     |node| {
         let what = "a status such as \"404\" or \"2xx\"";
         values::list(node, "[\"2xx\"]", |item| {
@@ -202,7 +202,7 @@ words! {
 const HEADER: Kind<RatelimitHeader> = word();
 
 const HEADERS: Kind<Vec<RatelimitHeader>> = kind(
-    Form::List(&HEADER.form, 0),
+    Form::UniqueList(&HEADER.form, 0),
     |node| {
         let mut headers = values::list(node, "[\"x-ratelimit\"]", HEADER.read)?;
         // The order in the file has no effect.

@@ -15,7 +15,7 @@ pub(super) const PATH: Kind<PathPattern> = kind(
 const HOST_FORM: Form = Form::Like("([*][.])?[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]");
 
 pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
-    Form::OneOf(&[HOST_FORM, Form::List(&HOST_FORM, 1)]),
+    Form::OneOf(&[HOST_FORM, Form::UniqueList(&HOST_FORM, 1)]),
     |node| {
         const EXAMPLE: &str = "[\"api.example.com\", \"*.example.com\"]";
         let what = format!("a host such as \"api.example.com\", or a list such as {EXAMPLE}");
@@ -27,7 +27,7 @@ pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
 );
 
 pub(super) const METHODS: Kind<Vec<String>> = kind(
-    Form::List(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
+    Form::UniqueList(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
     |node| {
         let what = "a method such as \"POST\"";
         values::list(node, "[\"POST\"]", |item| {
@@ -90,7 +90,7 @@ fn parse_host(text: &str) -> Result<HostPattern, &'static str> {
 /// Maximum number of conditions of a route. All are compared with each candidate request.
 const MAX_CONDITIONS: usize = 16;
 
-const CONDITIONS_FORM: Form = Form::FewByName(
+const CONDITIONS_FORM: Form = Form::BoundedByName(
     "(header|cookie):[0-9A-Za-z!#$%&'*+.^_`|~-]+|query:.+",
     &Form::Text,
     [0, MAX_CONDITIONS],

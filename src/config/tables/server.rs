@@ -98,7 +98,7 @@ table! {
 const ADMIN_FORM: Form = Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+");
 
 const ADMIN_HOSTS: Kind<Vec<String>> = kind(
-    Form::List(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
+    Form::UniqueList(&Form::Like("[A-Za-z0-9._-]{1,253}\\.?(:[0-9]{1,5})?"), 0),
     |node| values::list(node, "[\"drip.internal\"]", read_admin_host),
     |it| texts(it),
 );

@@ -61,7 +61,7 @@ fn add_tables(form: &Form, found: &mut Vec<Table>) {
                 add_tables(&field.form, found);
             }
         }
-        Form::List(of, _) | Form::AnyList(of, _) | Form::ByName(_, of) => add_tables(of, found),
+        Form::UniqueList(of, _) | Form::List(of, _) | Form::ByName(_, of) => add_tables(of, found),
         Form::OneOf(forms) => forms.iter().for_each(|form| add_tables(form, found)),
         _ => {}
     }

@@ -34,7 +34,7 @@ table! {
 }
 
 /// Several certificates may share one key.
-const KEY_FORM: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::AnyList(&NOT_EMPTY_FORM, 1)]);
+const KEY_FORM: Form = Form::OneOf(&[NOT_EMPTY_FORM, Form::List(&NOT_EMPTY_FORM, 1)]);
 
 /// Files of a certificate.
 ///
