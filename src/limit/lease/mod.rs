@@ -7,12 +7,15 @@
 //! condition. The first condition holds until `p` has passed, and then the slot expires. A slot in
 //! a window counts there whenever it is used, so it expires with its window.
 //!
-//! **Number.** A gateway takes half of the slots that the requests of the last two spans of the
-//! lease's length needed, by the smaller of both counts. So a lease is nearly always used up before
-//! it ends, and a key that was requested once has none. A second bound is the number of slots that
-//! are used in half of the time for which the bucket has room without waiting (or for which
-//! requests wait anyway). So the leases of all gateways together take at most half of that room.
-//! While less comes than the rate, no request waits or is refused because of them.
+//! **Number.** Let `n` be the smaller of the request counts of the last two intervals, each as long
+//! as a lease. A gateway leases `n / 2` slots. So a lease is nearly always used up before it ends,
+//! and a key that was requested once has none.
+//!
+//! The number is also at most half of the slots that are used during the *room* of the bucket. The
+//! room is the time in which the bucket drains from the highest level at which a request neither
+//! waits nor is refused. If a granted slot is later, the room lasts until that slot. So the leases
+//! of all gateways together take at most half of the room. While less comes than the rate, no
+//! request waits or is refused because of them.
 //!
 //! **Refusals.** After the store has refused a request, the gateway refuses here as well, until the
 //! instant of the store's next acceptance, at most for the lease's length. For a busy key, that
@@ -36,7 +39,8 @@ use demand::RecentRequests;
 
 /// Leased slots of one key, and the number to lease next.
 ///
-/// `P` is the data with which a slot is used. All instants are on the clock of the gateway.
+/// `P` is a slot or a refusal, in the form that its user needs. All instants are on the clock of
+/// the gateway.
 #[derive(Clone, Debug)]
 pub struct Lease<P> {
     /// Limit of the requests that use the lease. Requests with another limit go to the store.
@@ -55,11 +59,11 @@ pub struct Lease<P> {
 /// Slot that was leased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leased<P> {
-    /// Data with which the slot is used.
+    /// The slot, in the form that its user needs.
     pub slot: P,
     /// Instant before which a request may use it.
     pub usable_until: Moment,
-    /// End of the lease: then the slot must be given back.
+    /// End of the lease: then the slot must be returned.
     pub ends: Moment,
 }
 
@@ -174,30 +178,31 @@ impl<P: Clone> Lease<P> {
 
     /// Returns the instant until which requests are refused, after the store has refused one.
     ///
-    /// The request was sent at `asked`. The store would accept another one at `retry_at`, and the
+    /// The request was sent at `sent`. The store would accept another one at `retry_at`, and the
     /// bucket would drain in `drains_in`.
-    pub fn refuses_until(
+    pub fn refusal_end(
         &self,
         terms: &LeaseTerms,
-        asked: Moment,
+        sent: Moment,
         retry_at: Moment,
         drains_in: Duration,
     ) -> Moment {
-        let retry = retry_at.since(asked);
-        let is_busy = self.demand.steady(terms.length, asked) > 1;
-        let whole = if terms.algorithm.has_windows() {
+        let retry = retry_at.since(sent);
+        let is_busy = self.demand.steady(terms.length, sent) > 1;
+        // Windows do not drain: a quarter of the period stands for that time.
+        let drain_time = if terms.algorithm.has_windows() {
             terms.rate.period() / 4
         } else {
             drains_in
         };
-        let longest = (whole / 4).min(terms.length);
+        let longest = (drain_time / 4).min(terms.length);
         let pause = if is_busy {
             // Half of the longest pause, and up to the whole of it.
-            (longest / 2).mul_f64(1.0 + spread(asked.as_nanos()))
+            (longest / 2).mul_f64(1.0 + spread(sent.as_nanos()))
         } else {
             Duration::ZERO
         };
-        asked + retry.max(pause).min(terms.length)
+        sent + retry.max(pause).min(terms.length)
     }
 
     /// Refuses requests of this limit until this instant.

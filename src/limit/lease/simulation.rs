@@ -279,7 +279,7 @@ impl Simulation {
                 let drains_in = terms.rate.interval().mul_f64(drains_in.max(0.0));
                 let retry_at = sent + refusal.retry_at.since(decided);
                 let lease = &mut gateway.lease;
-                let until = lease.refuses_until(&terms, sent, retry_at, drains_in);
+                let until = lease.refusal_end(&terms, sent, retry_at, drains_in);
                 lease.refuse(limit, Slot::Refused, until);
             }
             let Slot::Given { until, .. } = slot else {

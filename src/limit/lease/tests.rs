@@ -127,7 +127,7 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     let until = |lease: &Lease<u32>, terms, retry: u64, drains: u64| {
         let retry_at = at(60 + retry);
         let drains_in = Duration::from_millis(drains);
-        lease.refuses_until(terms, at(60), retry_at, drains_in)
+        lease.refusal_end(terms, at(60), retry_at, drains_in)
     };
     assert_eq!(until(&lease, &slow, 500, 100_000), at(80));
     assert_eq!(until(&lease, &slow, 7, 100_000), at(67));

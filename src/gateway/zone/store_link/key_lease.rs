@@ -155,7 +155,7 @@ impl KeyLease {
         let drains_in = terms.rate.interval().as_secs_f64() * level;
         let drains_in = Duration::try_from_secs_f64(drains_in).unwrap_or(Duration::MAX);
         let lease = &mut self.lease;
-        let until = lease.refuses_until(&terms, asked, refusal.retry_at, drains_in);
+        let until = lease.refusal_end(&terms, asked, refusal.retry_at, drains_in);
         refusal.retry_at = refusal.retry_at.max(until);
         decision.verdict = Verdict::Reject(refusal);
         lease.refuse(refill.limit, decision, until);
