@@ -2,12 +2,20 @@
 
 use std::io;
 
-use super::fit::{Fit, Fitter, widths_in};
+use super::fit::{Fit, Fitter, WIDTHS, widths_in};
 use super::keys::HeavyKey;
 use super::survey::Survey;
 
 /// Number of keys shown.
 const SHOWN: usize = 5;
+
+/// Numbers of the advised zone.
+pub(super) struct Choice {
+    /// Recommended rate and burst.
+    pub(super) recommended: Fit,
+    /// Alternative with or without the busiest key, if there is one.
+    pub(super) alternative: Option<Fit>,
+}
 
 /// The recommended rates and bursts.
 pub struct Advice {
@@ -57,11 +65,20 @@ impl Advice {
     }
 
     /// Returns the recommended numbers, and the alternative numbers if there are any.
-    pub(super) fn chosen(&self) -> (Fit, Option<Fit>) {
-        match self.others {
+    pub(super) fn chosen(&self) -> Choice {
+        let (recommended, alternative) = match self.others {
             Some(others) if self.ignores_busiest() => (others, Some(self.all)),
             others => (self.all, others),
+        };
+        Choice {
+            recommended,
+            alternative,
         }
+    }
+
+    /// Returns the name of the widest window that the log is long enough for.
+    pub(super) fn widest_window(&self) -> &'static str {
+        WIDTHS[self.widths - 1].1
     }
 
     /// Returns whether the recommendation ignores the busiest key.

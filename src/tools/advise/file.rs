@@ -5,7 +5,6 @@ use gateway::replay::Form;
 
 use super::advice::Advice;
 use super::enough::caution;
-use super::fit::WIDTHS;
 use super::gate::gate_fields;
 use super::paste::{limit, title, zone_of};
 use super::report::{basis, headline};
@@ -21,7 +20,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     let survey = &advice.survey;
     let rate_comment = rate_comment(advice);
     let key = toml_string(&survey.template.to_string());
-    let rate = toml_string(&advice.chosen().0.rate.to_string());
+    let rate = toml_string(&advice.chosen().recommended.rate.to_string());
     let key_comment = match survey.form {
         Some(Form::Csv) => {
             "# The log does not contain the parts of its keys: the client address is assumed.\n"
@@ -45,9 +44,12 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
         Some(_) => "",
         None => "    # the log does not contain the origin's address: write it here",
     };
+    let (headline, basis) = (headline(advice), basis(survey));
+    let server = toml_string(origin.unwrap_or(ORIGIN));
+    let (zone, limit) = (title(&zone_of(survey)), limit(advice));
     format!(
         "# Numbers from {name}:\n\
-         # {} {}.\n\
+         # {headline} {basis}.\n\
          # `drip advise {name}` shows the keys; `drip simulate{option} --summary {name}` replays the log\n\
          # against this file.\n\
          {caution}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
@@ -57,23 +59,18 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
          # trusted_proxies = [\"10.0.0.0/8\"]    # proxies whose X-Forwarded-For is trusted\n\n\
          # The gate of the origin limits the requests of all clients together.\n\
          [origins.app]\n\
-         servers = [{}]{origin_comment}\n{gate}\n\
-         [zones.{}]\nkey = {key}\n{key_comment}{rate_comment}rate = {rate}\n\n\
+         servers = [{server}]{origin_comment}\n{gate}\n\
+         [zones.{zone}]\nkey = {key}\n{key_comment}{rate_comment}rate = {rate}\n\n\
          [[routes]]\n\
          path = \"/\"\n\
          origin = \"app\"\n\
-         # The smallest burst that rejects none of these requests at this rate.\n{}{dry_run}",
-        headline(advice),
-        basis(survey),
-        toml_string(origin.unwrap_or(ORIGIN)),
-        title(&zone_of(survey)),
-        limit(advice),
+         # The smallest burst that rejects none of these requests at this rate.\n{limit}{dry_run}"
     )
 }
 
-/// Returns a comment that says how the rate was found.
+/// Returns a comment about the source of the rate.
 fn rate_comment(advice: &Advice) -> String {
-    let (_, window) = WIDTHS[advice.widths - 1];
+    let window = advice.widest_window();
     let other = if advice.ignores_busiest() {
         "other "
     } else {

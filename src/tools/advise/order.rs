@@ -24,7 +24,9 @@ pub(super) struct Order<T: Ord> {
 }
 
 impl<T: Copy + Ord> Order<T> {
-    /// Adds an item of `time`. Call [`Self::take_certain`] until it returns `None` before the next.
+    /// Adds an item of `time`.
+    ///
+    /// Before the next item, call [`Self::take_in_order`] until it returns `None`.
     pub(super) fn put(&mut self, time: u64, item: T) {
         // If later items have already been taken, the item counts as if it had their time.
         self.late += u64::from(time < self.last_taken);
@@ -34,8 +36,8 @@ impl<T: Copy + Ord> Order<T> {
         self.latest = self.latest.max(time);
     }
 
-    /// Takes the first item and its time, if its order is certain or too many items are held.
-    pub(super) fn take_certain(&mut self) -> Option<(u64, T)> {
+    /// Takes the first item and its time, if no earlier one can follow or too many items are held.
+    pub(super) fn take_in_order(&mut self) -> Option<(u64, T)> {
         let due = self.latest.saturating_sub(MAX_DELAY);
         let Reverse((first, ..)) = self.held.peek()?;
         (*first <= due || self.held.len() >= MAX_HELD).then(|| self.take())?
@@ -59,7 +61,7 @@ mod tests {
         let (mut order, mut out) = (Order::default(), Vec::new());
         for (number, time) in times.into_iter().enumerate() {
             order.put(time, number as u64);
-            out.extend(std::iter::from_fn(|| order.take_certain()));
+            out.extend(std::iter::from_fn(|| order.take_in_order()));
         }
         out.extend(std::iter::from_fn(|| order.take()));
         (out, order.late)
@@ -88,7 +90,7 @@ mod tests {
         let mut taken = Vec::new();
         let mut put = |order: &mut Order<()>, time| {
             order.put(time, ());
-            taken.extend(std::iter::from_fn(|| order.take_certain()));
+            taken.extend(std::iter::from_fn(|| order.take_in_order()));
             (taken.len(), taken.last().copied())
         };
         for time in 0..MAX_HELD as u64 + 8 {

@@ -84,7 +84,7 @@ impl OriginLoad {
     }
 
     /// Ends the seconds more than [`MAX_DELAY`] before `now`. Their requests have all been read.
-    pub(super) fn close_until(&mut self, now: u64) {
+    pub(super) fn close_old_seconds(&mut self, now: u64) {
         let first_open = now.saturating_sub(MAX_DELAY) / SECOND;
         while self
             .open
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_comes_too_late_counts_in_the_first_second_that_is_open() {
         let mut load = load(&[line(1000.0, 0.25)]);
-        load.close_until(Duration::from_secs(2000).as_nanos().try_into().unwrap());
+        load.close_old_seconds(Duration::from_secs(2000).as_nanos().try_into().unwrap());
         assert!(load.open.is_empty());
         load.add(&Form::Json.read(&line(5.0, 5.0)).unwrap());
         load.add(&Form::Csv.read("18446744073.7,a").unwrap());

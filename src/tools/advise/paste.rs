@@ -2,7 +2,7 @@
 
 use config::{KeyTemplate, Part, Variable, toml_string};
 
-use super::advice::Advice;
+use super::advice::{Advice, Choice};
 use super::fit::Fit;
 use super::survey::Survey;
 
@@ -18,15 +18,18 @@ pub fn toml(advice: &Advice) -> String {
         limit(advice),
         title(&zone_of(survey)),
         toml_string(&survey.template.to_string()),
-        toml_string(&advice.chosen().0.rate.to_string()),
+        toml_string(&advice.chosen().recommended.rate.to_string()),
     )
 }
 
 /// Returns the field of a route that limits it, with the alternative numbers as a comment.
 pub(super) fn limit(advice: &Advice) -> String {
-    let (Fit { burst, .. }, other) = advice.chosen();
+    let Choice {
+        recommended: Fit { burst, .. },
+        alternative,
+    } = advice.chosen();
     let name = advice.busiest().map_or("", |key| &key.shown);
-    let other = other.map_or(String::new(), |Fit { rate, burst, .. }| {
+    let other = alternative.map_or(String::new(), |Fit { rate, burst, .. }| {
         if advice.ignores_busiest() {
             format!("# Made without {name}. With it: rate = \"{rate}\", burst = {burst}.\n")
         } else {

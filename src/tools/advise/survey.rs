@@ -120,14 +120,15 @@ impl Survey {
         }
         let time = line.time.as_nanos();
         let slot = self.keys.slot(&short_key(&self.key));
-        self.load.close_until(time);
+        self.load.close_old_seconds(time);
         let remaining = self.remaining.checked_sub(1);
         self.remaining = remaining.ok_or_else(|| {
             let message = format!("more than {MAX_REQUESTS} requests: use a part of the log");
             io::Error::other(message)
         })?;
         self.order.put(time, slot);
-        while let Some((time, slot)) = self.order.take_certain() {
+        // Lines may be slightly out of order: counts a request once no earlier one can follow.
+        while let Some((time, slot)) = self.order.take_in_order() {
             self.count(time, slot)?;
         }
         Ok(())
@@ -144,6 +145,9 @@ impl Survey {
     }
 
     /// Makes the key of a request in `self.key`. The key is empty if the request has none.
+    ///
+    /// The key is as in the line, else as logged for the requested zone, else made from the
+    /// template.
     fn make_key(&mut self, line: &Line) {
         self.key.clear();
         let file_zone = self.file_zone.as_ref();
@@ -155,6 +159,7 @@ impl Survey {
                         self.key.extend_from_slice(key.as_bytes());
                     }
                 }
+                // The log names no zone, and without a file the zone's template is unknown: no key.
                 (Some(_), None) if file_zone.is_none() => {}
                 _ => {
                     let client = recorded.client.zip(file_zone);

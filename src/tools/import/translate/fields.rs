@@ -4,7 +4,7 @@ use config::{KeyTemplate, toml_string, toml_text};
 
 use super::probe;
 use super::scope::Scope;
-use super::zones::foreign;
+use super::zones::first_unsupported_variable;
 use crate::import::tree::Directive;
 
 /// Header fields that replace those of a message, as entries in TOML.
@@ -26,6 +26,7 @@ impl Fields {
                 continue;
             };
             if value.is_empty() {
+                // In drip, `false` removes the field, as an empty value does in nginx.
                 fields.add(REQUEST_HEADERS, directive, "false");
             } else if !is_set_by_drip(&name.to_ascii_lowercase(), value) {
                 let value = toml_value(directive, value).unwrap_or_else(|why| {
@@ -105,12 +106,14 @@ fn is_set_by_drip(name: &str, value: &str) -> bool {
 /// Returns the reason why drip does not support the value.
 fn toml_value(directive: &Directive, value: &str) -> Result<String, &'static str> {
     let template = KeyTemplate::parse_value(value).ok();
-    let template = template.filter(|template| foreign(template).is_none());
+    let template = template.filter(|template| first_unsupported_variable(template).is_none());
     let template = template
         .ok_or("drip does not know its variables")?
         .to_string();
     if template.contains("${") {
-        return Err("a variable cannot end right before a letter there");
+        return Err(
+            "a letter, digit or _ follows a variable, and drip has no ${...} form in header values",
+        );
     }
     let has = |name: &str| template.contains(&format!("${name}"));
     if has("arg_") || has("cookie_") {

@@ -161,7 +161,7 @@ fn translate_key(text: &str) -> Result<KeyTemplate, String> {
     let known = text.replace("$binary_remote_addr", "$remote_addr");
     let known = known.replace("${binary_remote_addr}", "${remote_addr}");
     let key = known.parse::<KeyTemplate>();
-    let key = key.and_then(|key| match foreign(&key) {
+    let key = key.and_then(|key| match first_unsupported_variable(&key) {
         Some(variable) => Err(KeyError::Unknown(variable.to_string())),
         None => Ok(key),
     });
@@ -176,7 +176,7 @@ fn translate_key(text: &str) -> Result<KeyTemplate, String> {
 ///
 /// These are tokens, groups of paths, and certificates of clients, which an imported file does not
 /// request.
-pub(super) fn foreign(template: &KeyTemplate) -> Option<&Variable> {
+pub(super) fn first_unsupported_variable(template: &KeyTemplate) -> Option<&Variable> {
     template.parts().iter().find_map(|part| match part {
         Part::Variable(
             variable @ (Variable::Jwt { .. }
