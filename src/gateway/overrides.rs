@@ -1,6 +1,7 @@
 //! Overrides: values that an operator sets in place of configured ones, until they expire.
 //!
-//! `zone`, `gate` and `room` define which of their values can be overridden.
+//! `zone`, `gate` and `room` define which of their values can be overridden. Maintenance of a route
+//! is an override, too.
 
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ impl<V> Override<V> {
 /// Values of a noun that can be overridden. The default overrides nothing.
 pub trait Overridable: Default + PartialEq {
     /// Name of each value in metrics, and its text in the log; `None`: not overridden.
+    ///
+    /// Each noun has three such values.
     fn named(&self) -> [(&'static str, Option<String>); 3];
 
     /// Texts of the overridden values, such as `rate 20r/s` and `paused`.

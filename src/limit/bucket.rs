@@ -15,8 +15,9 @@ use super::{Cost, Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 /// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
 /// `tail = max(line, tail + 1 request)`.
 ///
-/// The verdict on a request does not depend on its cost. A cost above 1 raises the tail further,
-/// and so delays later requests.
+/// The wait of a request does not depend on its cost, but its acceptance does: the level with its
+/// whole cost must stay within `burst`. A cost above 1 raises the tail further, and so delays later
+/// requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 // Packed to 8 bytes like the other state of a key: padding would add 16 to 24 bytes a key.
 #[repr(Rust, packed(8))]

@@ -11,7 +11,7 @@ impl Cost {
     /// Cost of an ordinary request, as in nginx.
     pub const ONE: Self = Self(NonZeroU8::MIN);
 
-    /// Largest cost.
+    /// Largest cost, as a number.
     pub const MAX: u32 = 255;
 
     /// Returns a cost, or `None` if `cost` is 0 or above [`Cost::MAX`].

@@ -9,7 +9,7 @@ use crate::{nanos, to_float};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Highest rate allowed, in requests per second. A thread can keep this pace.
+/// Highest rate allowed, in requests per second. One worker can release a waiter each microsecond.
 const MAX_PER_SECOND: u128 = 1_000_000;
 
 /// Longest period allowed: 366 days.

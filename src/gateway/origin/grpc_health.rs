@@ -77,6 +77,7 @@ fn serving_status(body: &[u8]) -> Option<u8> {
     match message {
         // The status has its default value, `UNKNOWN`.
         [] => Some(0),
+        // A varint of one byte: all statuses are below 128. Later fields are ignored.
         [STATUS_FIELD, status @ ..MORE, ..] => Some(*status),
         _ => None,
     }

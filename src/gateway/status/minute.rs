@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
-/// Interval of steps, in seconds.
+/// Interval of steps, in seconds. A step keeps the total counts of all sources.
 const INTERVAL: u64 = 10;
 /// Number of kept steps. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
@@ -86,6 +86,8 @@ impl Minute {
         let kept = self.lock();
         match kept.counts.get(source).and_then(VecDeque::front) {
             Some(before) => now.since(before),
+            // A source without a step is less than 10 s old, so all its counts are of the last
+            // minute. If the table is full, it may be older, and has no latency.
             None if kept.counts.len() < MAX_KEPT => now.clone(),
             None => Counts::default(),
         }

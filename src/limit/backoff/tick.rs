@@ -1,5 +1,6 @@
-//! Ticks: the instants, ten a second, at which a back-off applies its rules, and how exact an
-//! instant is that another gateway has sent.
+//! Ticks: ten times a second, a back-off applies its rules.
+//!
+//! Also the tolerance for instants that other gateways report.
 
 use std::time::Duration;
 

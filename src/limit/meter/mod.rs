@@ -31,8 +31,9 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Returns the allowance under which a request of cost 1 fits if one of this cost fits here.
+    /// Returns the allowance that decides a request of cost 1 as this one decides one of `cost`.
     ///
+    /// Its capacity is lower by `cost - 1`, because such a request takes as many tokens more.
     /// A cost above the capacity is treated as equal to it.
     #[must_use]
     pub fn for_cost(self, cost: Cost) -> Self {
@@ -136,6 +137,7 @@ impl Meter {
     }
 }
 
+/// Gives access to the operations of the key's algorithm, without a `match` for each of them.
 impl Deref for Meter {
     type Target = dyn Metering;
 

@@ -24,13 +24,13 @@ fn is_paused(gate: &GateSample) -> bool {
 pub(crate) fn crowd(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let crowd = origin.gate.as_ref()?.crowd.as_ref()?;
     let (name, network) = (&origin.name, &crowd.network);
-    let [addresses, requests, of] =
+    let [addresses, requests, all_requests] =
         [crowd.addresses, crowd.requests, crowd.of].map(|count| whole(count as u64));
     Some(Finding {
         weight: part(crowd.requests as u64, 1),
         title: format!("{addresses} addresses of {network} crowd the gate of {name}"),
         evidence: format!(
-            "{requests} of the last {of} requests that waited there or were rejected are theirs. Without `share`, all clients are in one queue."
+            "{requests} of the last {all_requests} requests that waited there or were rejected are theirs. Without `share`, all clients are in one queue."
         ),
         remedy: format!(
             "Name a zone by `$remote_addr` as `share` of {name}, so that each client has its own queue. `new_keys` in that zone bounds how many new addresses get one; `deny` of the route shuts the network out."
@@ -69,8 +69,8 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let lacks = shortage.as_ref();
     let lacks = lacks.map_or(String::new(), |it| format!(" {}", it.evidence));
     let slow_client = slow_client(recent, origin).filter(|_| !is_stopped);
-    let (holder, client_remedy) = slow_client.unzip();
-    let holder = holder.unwrap_or_default();
+    let (slow_client_evidence, client_remedy) = slow_client.unzip();
+    let slow_client_evidence = slow_client_evidence.unwrap_or_default();
     let other_remedy = client_remedy.or(shortage.and_then(|it| it.remedy));
     let suspicion = suspicion(is_stopped || other_remedy.is_some());
     let remedy = match (reason, other_remedy) {
@@ -96,7 +96,7 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             pace(part(rejections, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{}: {why}.{holder}{deepest}{lacks}",
+            "{}: {why}.{slow_client_evidence}{deepest}{lacks}",
             recent.share_of(rejections, requests, "request")
         ),
         remedy,
@@ -106,9 +106,10 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     })
 }
 
-/// Relation of a finding about a gate to the last change of the file.
+/// Returns whether the remedy begins with reverting the last change of the file.
 ///
-/// `has_other_cause`: requests wait for something that no field of the file sets.
+/// `Suspected`: it does. `Named`: the change is only shown as evidence, because requests wait for
+/// something that no field of the file sets: `has_other_cause`.
 fn suspicion(has_other_cause: bool) -> Suspicion {
     if has_other_cause {
         Suspicion::Named
@@ -128,11 +129,11 @@ pub(crate) fn binding_setting(
     let rate = gate.rate.file;
     let rate = rate.map(|it| format!("`rate`, which is {}", rate_pace(gate, it)));
     let permits = gate.max_in_flight.file.map(|it| {
-        let whose = match gate.permits {
+        let scope = match gate.permits {
             Some(_) => " for all gateways",
             None => "",
         };
-        format!("`max_in_flight`, which is {it}{whose}")
+        format!("`max_in_flight`, which is {it}{scope}")
     });
     match (waits_for_permits(recent, origin), rate, permits) {
         (Some(true), _, Some(permits)) | (_, None, Some(permits)) => permits,
@@ -155,11 +156,12 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         let (evidence, raise) = waited_for(origin, gate);
         (evidence, None, raise)
     };
-    let (holder, client_remedy) = slow_client(recent, origin).unzip();
+    let (slow_client_evidence, client_remedy) = slow_client(recent, origin).unzip();
     let other_remedy = client_remedy.or(other_remedy);
     let suspicion = suspicion(other_remedy.is_some());
     let remedy = other_remedy.unwrap_or(raise);
-    let holder = holder.or_else(|| held_by(origin)).unwrap_or_default();
+    let holder_evidence = slow_client_evidence.or_else(|| held_by(origin));
+    let holder_evidence = holder_evidence.unwrap_or_default();
     let wait = gate.wait_p99.map_or(String::new(), |wait| {
         format!(" The longest waits take {}.", seconds(wait))
     });
@@ -171,7 +173,7 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     Some(Finding {
         weight: part(gate.depth, 1),
         title: format!("{} at the gate of {name}", waiting(gate.depth)),
-        evidence: cause + &holder + &wait,
+        evidence: cause + &holder_evidence + &wait,
         remedy,
         suspicion,
         ..Finding::about(name, Cause::Waiting, severity)
@@ -196,18 +198,19 @@ fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
 /// Returns the evidence, and the advice to raise a limit.
 fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     let (name, busy) = (&origin.name, origin.in_flight);
-    let here = gate.max_in_flight.now.filter(|_| gate.permits.is_none());
-    let taken = match (&gate.permits, here) {
+    let own_maximum = gate.max_in_flight.now.filter(|_| gate.permits.is_none());
+    // Number of permits in use, and their maximum.
+    let permits_in_use = match (&gate.permits, own_maximum) {
         (Some(permits), _) => Some((permits.in_use, permits.held)),
         (None, most) => most.map(|most| (busy, most)),
     };
-    match (here.filter(|most| busy >= *most), gate.rate.now) {
+    match (own_maximum.filter(|most| busy >= *most), gate.rate.now) {
         (Some(most), _) => (
             format!("All {most} permits at the origin are taken."),
             more_permits(origin, gate, ""),
         ),
         (None, Some(rate)) => {
-            let permits = taken.map_or(String::new(), |(busy, most)| {
+            let permits = permits_in_use.map_or(String::new(), |(busy, most)| {
                 format!(" More `max_in_flight` would not help: {busy} of {most} permits are taken.")
             });
             (
@@ -222,12 +225,12 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
     }
 }
 
-/// Advice to raise the permits of an origin. `whose`: owner of the number.
-fn more_permits(origin: &OriginSample, gate: &GateSample, whose: &str) -> String {
+/// Advice to raise the permits of an origin. `scope`: " for all gateways", or empty for this one.
+fn more_permits(origin: &OriginSample, gate: &GateSample, scope: &str) -> String {
     let most = gate.max_in_flight.now.unwrap_or_default();
     let rate = gate.rate.now;
     format!(
-        "If {} can work on more requests at once, raise its `max_in_flight`, which is {most}{whose}.{}",
+        "If {} can work on more requests at once, raise its `max_in_flight`, which is {most}{scope}.{}",
         origin.name,
         rate.map_or("", |_| " More of its `rate` would not help.")
     )

@@ -18,7 +18,7 @@ pub struct Peer {
     /// HTTPS port to which all requests are redirected; `None`: requests are served here.
     pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
-    pub secure: bool,
+    pub is_encrypted: bool,
     /// Entry in the table of open connections; `None` if there is none.
     pub connection: Option<OpenConnection>,
     /// Rarely present facts. Behind one pointer, because idle connections must be small.
@@ -74,6 +74,6 @@ impl Peer {
 
     /// Returns `http` or `https`.
     pub fn scheme(&self) -> &'static str {
-        if self.secure { "https" } else { "http" }
+        if self.is_encrypted { "https" } else { "http" }
     }
 }

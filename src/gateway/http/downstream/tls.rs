@@ -177,7 +177,7 @@ impl TlsServer {
         // A handshake has the timeout of a head. Each step is boxed to keep this future small.
         let socket = Box::pin(self.handshake(socket, timeouts.header)).await?;
         count_handshake();
-        peer.secure = true;
+        peer.is_encrypted = true;
         let (_, session) = socket.get_ref();
         if let Some(first) = session.peer_certificates().and_then(<[_]>::first) {
             peer.set_certificate(ClientCertificate::of(first));

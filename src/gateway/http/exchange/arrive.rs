@@ -74,7 +74,7 @@ pub(super) fn pass_stages_after_room<'a>(
     check_rewrite(to.route, info)?;
     check_size(record)?;
     let learned = record.route.and_then(|it| gateway.learned_costs(it));
-    record.cost = cost::before(&to.route.cost, info, learned);
+    record.cost = cost::estimate(&to.route.cost, info, learned);
     let gate = predict_gate(to, record)?;
     Ok(Arrival { to, gate })
 }

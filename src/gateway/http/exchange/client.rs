@@ -41,8 +41,8 @@ impl Client {
 /// Returns the rightmost address in the field that is not trusted.
 ///
 /// If all are trusted, returns the leftmost address. Returns `None` if there is no address, or if
-/// an element before the result is not an address. Elements further left are not read: the client
-/// itself may have written them.
+/// an element to the right of the result is not an address. Elements further left are not read: the
+/// client itself may have written them.
 fn find_address(
     fields: Fields<'_>,
     field: ForwardedHeader,

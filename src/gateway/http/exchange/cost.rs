@@ -1,7 +1,7 @@
 //! Cost of a request: computed before it is sent, and corrected by its response.
 //!
 //! The cost is what a zone or a gate charges for the request. It is fixed, or comes from the
-//! request, its response, or learned times (`work`).
+//! request, its response, or learned times (`limit::work`).
 
 use config::CostRule;
 use limit::Cost;
@@ -14,7 +14,7 @@ use crate::zone::UsedAdmission;
 /// Returns the cost of a request before its response is known.
 ///
 /// `learned`: costs learned for the route, if the route learns them.
-pub(super) fn before(
+pub(super) fn estimate(
     rule: &CostRule,
     info: &RequestInfo<'_>,
     learned: Option<&RouteCosts>,

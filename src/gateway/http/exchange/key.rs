@@ -139,7 +139,7 @@ pub(super) fn append(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo,
         Variable::ServerPort => write_number(key, info.peer().local_port),
         Variable::SslClientVerify => key.extend_from_slice(match info.peer().certificate() {
             Some(_) => b"SUCCESS",
-            None if info.peer().secure => b"NONE",
+            None if info.peer().is_encrypted => b"NONE",
             None => b"",
         }),
         Variable::SslClientFingerprint => append_fact(key, info, |it| &it.fingerprint),

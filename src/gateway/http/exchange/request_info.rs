@@ -101,7 +101,7 @@ impl<'a> RequestInfo<'a> {
     pub(super) fn is_over_tls(&self) -> bool {
         let mut named = self.fields().all(FieldName::XForwardedProto);
         let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
-        self.peer().secure || is_named
+        self.peer().is_encrypted || is_named
     }
 
     /// Returns the fields of the head.

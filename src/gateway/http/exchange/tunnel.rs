@@ -110,6 +110,7 @@ pub(super) async fn carry(
         if moved {
             silent.stop();
         }
+        // `start` has no effect while it runs.
         silent.start(silence);
         if half_closed.poll(cx).is_ready() {
             return Poll::Ready(());

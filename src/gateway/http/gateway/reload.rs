@@ -36,7 +36,8 @@ impl Gateway {
 
     /// Creates the next version for settings that already include maintenance.
     ///
-    /// `since`: instant of the file's last change.
+    /// `since`: instant from which changed rates count, compared between gateways. Rates that did
+    /// not change keep their own instant.
     pub(super) fn next(
         &self,
         settings: Settings,
@@ -132,6 +133,8 @@ impl Gateway {
     }
 
     /// Logs that a zone starts empty because its algorithm or its store has changed.
+    ///
+    /// A zone with another key also starts empty. `config::changes` reports that change.
     fn log_fresh_start(&self, configured: &config::Zone) {
         let mut all = self.zones.iter().map(|zone| zone.settings());
         let Some(known) = all.find(|known| known.name == configured.name) else {

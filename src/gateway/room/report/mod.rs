@@ -14,6 +14,10 @@ use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 
 /// Counts of visitors by event, with the name of each event.
+///
+/// A visitor `walked_in` without waiting, or `drew` a number. A waiting visitor was `called`, or
+/// `sent_away`. After the call it `came`, or the call expired: `lost`. When its session ended, it
+/// `left`.
 pub(crate) fn events(counts: &RoomCounts) -> [(&'static str, u64); 7] {
     [
         ("walked_in", counts.walked_in),
@@ -37,6 +41,7 @@ pub(crate) fn room_status(
     let text = |rate: Rate| Plain::new(&rate.to_string());
     let pace = state.pace;
     let is_known = state.waiting > 0 && state.is_open && !limits.is_paused;
+    // Predicted wait, in seconds, of a visitor who comes now: behind all who wait.
     let wait = (state.waiting + 1) as f64 / pace;
     sample::Room {
         waiting: state.waiting,

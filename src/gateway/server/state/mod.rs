@@ -28,8 +28,10 @@ pub(super) use rooms::RoomsFile;
 
 use crate::time::clock;
 
-/// Time limit for the first request of open connections after the signal to stop.
-const MAX_LAST_JOINS: Duration = Duration::from_millis(500);
+/// After the signal to stop, open connections may still send a request for this long.
+///
+/// Then the state is written.
+const MAX_WAIT_FOR_LAST_REQUESTS: Duration = Duration::from_millis(500);
 /// Time limit for writing.
 const MAX_WRITING: Duration = Duration::from_secs(8);
 /// Time limit of a start for waiting until the previous process has written its state.

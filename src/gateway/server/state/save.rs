@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::format::Writer;
 use super::lock::Lock;
 use super::record::{GateRecord, Record, Stamp};
-use super::{MAX_LAST_JOINS, MAX_WRITING, StateFile};
+use super::{MAX_WAIT_FOR_LAST_REQUESTS, MAX_WRITING, StateFile};
 use crate::gate::OriginGate;
 use crate::http::gateway::Gateway;
 use crate::time::clock;
@@ -45,7 +45,11 @@ impl StateFile {
         all_closed: impl Future<Output = ()>,
         in_haste: impl Future<Output = ()>,
     ) {
-        let _late = timeout(MAX_LAST_JOINS, select(pin!(all_closed), pin!(in_haste))).await;
+        let _late = timeout(
+            MAX_WAIT_FOR_LAST_REQUESTS,
+            select(pin!(all_closed), pin!(in_haste)),
+        )
+        .await;
         let take_now = || Lock::try_take(&self.path).unwrap_or_default();
         let Some(_lock) = self.lock.or_else(take_now) else {
             tracing::warn!(

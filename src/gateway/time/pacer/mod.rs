@@ -250,7 +250,7 @@ impl Pacer {
 /// Rings the alarms of a pacer whenever its timer fires, until its last handle is dropped.
 async fn drive(driven: &Weak<Pacer>, timer: Option<&Timer>) {
     while let Some(timer) = timer
-        && timer.rings().await.is_ok()
+        && timer.fired().await.is_ok()
         && let Some(pacer) = driven.upgrade()
     {
         pacer.ring();

@@ -35,7 +35,7 @@ impl SimulatedTimer {
     }
 
     /// Waits until it fires.
-    pub(super) async fn rings(&self) {
+    pub(super) async fn fired(&self) {
         loop {
             let due = self.due.get();
             let fires = async {

@@ -33,9 +33,9 @@ impl Timer {
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // The unsafe successor requires that the descriptor stays the same while it is registered.
-        // An `OwnedFd` that cannot be taken out of the `Rc` meets this, but this crate allows no
-        // unsafe code.
+        // Deprecated in favour of an unsafe constructor of `AsyncFd`. Its caller promises that the
+        // descriptor stays the same while it is registered. An `OwnedFd` that cannot be taken out
+        // of the `Rc` meets this, but this crate allows no unsafe code.
         #[expect(deprecated)]
         let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
         Ok(Self::Kernel(Rc::new(fd)))
@@ -66,11 +66,11 @@ impl Timer {
     ///
     /// The kernel's timer is never read: the event loop reports each expiry once, and the next
     /// setting clears it (`timerfd_settime(2)`).
-    pub(super) async fn rings(&self) -> io::Result<()> {
+    pub(super) async fn fired(&self) -> io::Result<()> {
         match self {
             Self::Kernel(fd) => fd.readable().await?.clear_ready(),
             #[cfg(test)]
-            Self::Simulated(timer) => timer.rings().await,
+            Self::Simulated(timer) => timer.fired().await,
         }
         Ok(())
     }

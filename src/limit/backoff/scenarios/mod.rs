@@ -2,6 +2,11 @@
 //!
 //! The origin has ten workers, takes 50 ms for a request, and is offered 150 requests a second. It
 //! falls to three workers (60 requests a second) at 20 s, and recovers at 60 s.
+//!
+//! The gate is configured with 200r/s, unless a scenario has another rate. `room` is the number of
+//! requests that may queue at the origin before it sheds. The gate is *back* when its rate is at
+//! 190r/s again. The *steady time* is the time for which the rate stays at its reduced value before
+//! it grows.
 
 mod origin;
 mod record;
@@ -162,7 +167,7 @@ fn an_outage_does_not_double_the_steady_time() {
             let rates = it.states.iter().map(|(_, rate, _)| *rate);
             let least = rates.fold(f64::MAX, f64::min);
             let steady = it.longest_steady();
-            println!("{name}: back {back} s, {least}/s at least, steady_times of {steady:?}");
+            println!("{name}: back {back} s, {least}/s at least, longest steady time {steady:?}");
             assert!(back <= 50.0 + 30.0 && steady <= Duration::from_secs(5));
             assert!((20.0..30.0).contains(&least));
             assert!(it.good(80, 120) >= 0.93 * 150.0);

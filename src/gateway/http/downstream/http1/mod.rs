@@ -76,7 +76,7 @@ pub fn serve<S: Socket, A: RequestService>(
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
     let context = ConnectionContext::new(peer, timeouts.usage());
-    let is_encrypted = context.peer().secure;
+    let is_encrypted = context.peer().is_encrypted;
     let mut connection = Http1Connection::new(socket, is_encrypted, timeouts, stop);
     async move {
         let end = loop {

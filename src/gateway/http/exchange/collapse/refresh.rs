@@ -49,6 +49,7 @@ async fn fetch(
     let info = RequestInfo::new(&head, &context, &gateway.settings().server);
     let found = find_route(&gateway, &info, head.method());
     let Some((index, route)) = found else {
+        // Dropping `leader` makes the next follower lead. The same applies below.
         return;
     };
     // The configuration may have changed since the request passed this check.
@@ -63,7 +64,7 @@ async fn fetch(
     record.shared = SharedOutcome::Refresh;
     record.route = Some(index);
     record.limited = Limited::Decided(LimitOutcome::default());
-    record.cost = cost::before(&route.cost, &info, gateway.learned_costs(index));
+    record.cost = cost::estimate(&route.cost, &info, gateway.learned_costs(index));
     let to = Destination { route, origin };
     let gate = GateRequest::new(&record, to);
     let before = BeforeGate {
