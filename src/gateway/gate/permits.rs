@@ -3,7 +3,7 @@
 //! A pool is the set of an origin's permits in the store. It lends permits to each gateway for the
 //! time of a lease.
 //!
-//! [`limit::PoolClient`] decides how many permits to borrow, and when to call the pool.
+//! [`limit::PoolClient`] decides how many permits to lease, and when to call the pool.
 //! [`PermitsLink`] calls the pool.
 
 mod link;

@@ -74,7 +74,7 @@ impl ScriptCall for PermitsCall<'_> {
 const OTHERS_WAIT: u8 = 1;
 /// Bit of a reply's flags: few permits are free.
 const SCARCE: u8 = 2;
-/// Bit of a reply's flags: the pool lends nothing until it knows who holds which permits.
+/// Bit of a reply's flags: the pool leases nothing until it knows who holds which permits.
 const RECOVERING: u8 = 4;
 
 /// Reads a reply; `None` if it is not one of the script.

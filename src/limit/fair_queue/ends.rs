@@ -13,7 +13,7 @@ pub(super) struct Ends(BTreeMap<Tag, Flows>);
 #[derive(Debug, Default)]
 struct Flows {
     count: u32,
-    /// Sum of their counted weights.
+    /// Sum of their weights, in units of `SUM_UNIT`.
     weight: u64,
 }
 

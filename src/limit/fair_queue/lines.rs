@@ -13,7 +13,7 @@ use crate::chain::{Chain, Nodes};
 pub(super) struct Lines {
     by_tag: BTreeMap<Tag, Line>,
     flows: usize,
-    /// Sum of the counted weights of all flows.
+    /// Sum of the weights of all flows, in units of `SUM_UNIT`.
     weight: u64,
 }
 
@@ -24,7 +24,7 @@ struct Line {
     flows: Chain,
     /// Flows that were added after a flow whose tag was set later, by the value of `tag_count`.
     late: BTreeMap<u64, u32>,
-    /// Sum of the counted weights of these flows.
+    /// Sum of the weights of these flows, in units of `SUM_UNIT`.
     weight: u64,
 }
 
@@ -40,7 +40,7 @@ impl Lines {
         self.flows
     }
 
-    /// Returns the sum of the counted weights of all flows.
+    /// Returns the sum of the weights of all flows, in units of `SUM_UNIT`.
     pub fn weight(&self) -> u64 {
         self.weight
     }

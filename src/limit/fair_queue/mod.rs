@@ -327,18 +327,17 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let removed = self.waiters.remove(at.slot)?;
         let old_end = flow.end;
         flow.end = old_end - flow.cost_in_tags(removed.cost);
-        let (counted, new_end, is_last) =
-            (flow.weight_in_sums(), flow.end, flow.waiters.is_empty());
+        let (weight, new_end, is_last) = (flow.weight_in_sums(), flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
         self.costs -= u64::from(removed.cost);
-        self.ends.remove(counted, old_end);
+        self.ends.remove(weight, old_end);
         if is_last {
             // A key that soon waits again has the same tag as before.
             self.ready.remove(&mut self.flows, index);
             self.end_waiting(index);
             self.resting.push(&mut self.flows, index);
         } else {
-            self.ends.add(counted, new_end);
+            self.ends.add(weight, new_end);
         }
         self.update_head(index);
         self.forget();

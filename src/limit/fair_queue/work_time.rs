@@ -31,9 +31,9 @@ impl WorkTime {
 
     /// Adds a departure.
     ///
-    /// `weights` is the sum of the counted weights of all keys that waited, and `now` the tag of
-    /// the departure. Departures of keys that received an early tag from the work time leave it
-    /// behind `now`. Once all of these keys have departed, it continues at `now`.
+    /// `weights` is the sum of the weights of all keys that waited, in units of [`SUM_UNIT`], and
+    /// `now` the tag of the departure. Departures of keys that received an early tag from the work
+    /// time leave it behind `now`. Once all of these keys have departed, it continues at `now`.
     pub(super) fn advance(&mut self, cost: u32, weights: u64, now: Tag) {
         let parts = u128::from(SUM_UNIT);
         let steps = parts * parts * u128::from(cost) / u128::from(weights.max(1));

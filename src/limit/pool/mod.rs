@@ -197,7 +197,7 @@ impl PoolClient {
         keeps
     }
 
-    /// Returns until when the pool certainly lends the permits of the last lease to nobody else.
+    /// Returns the instant until which the pool certainly leases these permits to no other gateway.
     fn withheld_until(&self) -> Moment {
         // Clocks may be 2 % too fast or too slow.
         self.lease_end + self.limits.orphan.saturating_sub(self.limits.orphan / 50)
