@@ -58,7 +58,7 @@ fn check(least: usize, attack: impl Fn(&Gateway, &AtomicBool) + Sync) {
                 origins[0].wait_until_stuck(least);
             }
             thread::sleep(200 * MS);
-            let mut clients = gateways.each_ref().map(|gateway| gateway.connect());
+            let mut clients = gateways.each_ref().map(Gateway::connect);
             let mut times = [const { Vec::new() }; 2];
             for _ in 0..REQUESTS {
                 for (client, times) in clients.iter_mut().zip(&mut times) {

@@ -69,8 +69,7 @@ fn gateway(origin: &Origin, keys: &str) -> Gateway {
          [[routes]]\npath = \"/limited\"\norigin = \"app\"\nlimits = [{{ zone = \"z\" }}]\n",
         origin.address
     ));
-    let gateway = Gateway::start_at(site);
-    gateway
+    Gateway::start_at(site)
 }
 
 /// Returns the claims that the origin receives for this field.

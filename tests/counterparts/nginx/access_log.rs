@@ -81,7 +81,7 @@ fn a_key_of_any_bytes_harms_neither_log_nor_verdict() {
         let mut client = gateway.connect();
         let mut remaining = Vec::new();
         for key in [&b"a\"b\\c"[..], b"\xff\xfe", b"a\"b\\c"] {
-            client.send(&[b"GET / HTTP/1.1\r\nHost: a\r\nX-Key: ", key, b"\r\n\r\n"].concat());
+            client.send([b"GET / HTTP/1.1\r\nHost: a\r\nX-Key: ", key, b"\r\n\r\n"].concat());
             remaining.push(client.answer().number("x-ratelimit-remaining"));
         }
         assert_eq!(remaining[..2], [1, 1], "two keys");

@@ -28,12 +28,12 @@ const INGRESSES: [(&str, &str, &str); 4] = [
 
 fn manifest() -> String {
     let parts = INGRESSES.map(|(name, annotations, hosts)| {
-        let annotations = annotations.split(' ').flat_map(|it| it.split_once('='));
+        let annotations = annotations.split(' ').filter_map(|it| it.split_once('='));
         let annotations = annotations
             .map(|(name, value)| format!("nginx.ingress.kubernetes.io/{name}: \"{value}\""));
         let rules = hosts
             .split(' ')
-            .flat_map(|it| it.split_once('/'))
+            .filter_map(|it| it.split_once('/'))
             .map(|(host, path)| {
                 let app = "{service: {name: app, port: {number: 80}}}";
                 let path = format!("{{path: /{path}, pathType: Prefix, backend: {app}}}");

@@ -68,12 +68,12 @@ impl Drop for Running {
 /// Makes something once in a folder beside the build. Returns its path.
 fn once(name: &str, make: impl FnOnce(&Path) -> Command) -> PathBuf {
     static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut built = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if !made.contains(&path) {
+    if !built.contains(&path) {
         let output = make(&path).output().expect("a compiler");
         assert!(output.status.success(), "{output:?}");
-        made.push(path.clone());
+        built.push(path.clone());
     }
     path
 }

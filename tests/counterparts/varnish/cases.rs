@@ -51,13 +51,13 @@ fn case(line: &'static str) -> Case {
         (second, None) => (None, second),
     };
     Case {
-        name: *name,
+        name,
         may: *rule == "may",
         script: Script {
             status,
             fields: fields.trim().replace(" ~ ", "\n").leak(),
         },
-        differs: *differs,
+        differs,
         first: first.unwrap_or_else(|| request("")),
         between,
         second: second.unwrap_or_else(|| request("")),

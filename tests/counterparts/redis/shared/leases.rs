@@ -82,6 +82,9 @@ fn use_until_a_lease_is_held(gateway: &Gateway) -> usize {
     }
 }
 
+/// How a gateway ends or drops a zone. The second argument is its file.
+type End<'a> = &'a dyn Fn(&mut Gateway, &str);
+
 /// A gateway that stops, or whose zone is removed, returns its lease exactly once.
 #[test]
 fn a_gateway_that_stops_or_drops_the_zone_returns_its_lease() {
@@ -100,8 +103,7 @@ fn a_gateway_that_stops_or_drops_the_zone_returns_its_lease() {
         // The refunds are sent together, within about a millisecond.
         thread::sleep(50 * MS);
     };
-    let ends: [(&str, &dyn Fn(&mut Gateway, &str)); 2] =
-        [("stops", &stop), ("drops the zone", &drop_zone)];
+    let ends: [(&str, End); 2] = [("stops", &stop), ("drops the zone", &drop_zone)];
     for (what, end) in ends {
         best_of_three(|_| {
             let (origin, redis) = (Origin::start(), Redis::start());

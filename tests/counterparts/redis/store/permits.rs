@@ -143,7 +143,7 @@ impl Pool<'_> {
             .max(call.held.min(before.map_or(0, |it| it.lent)));
         let free = most.saturating_sub(others + has);
         let more = reply
-            .lent
+            .leased
             .checked_sub(has)
             .expect("it keeps what it has in use");
         assert!(
