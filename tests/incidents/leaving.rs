@@ -33,6 +33,8 @@ const OUTAGE: Rule = Rule {
     about: Some("app"),
     says: &["100 % of clients leave before app answers, after about "],
     helps: &["Origin app is slower than its clients wait: find out what it waits for"],
+    // The last clients disconnect within a second; their window lasts three, and a sample one more.
+    calm: 8,
     ..RULE
 };
 

@@ -88,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What happens next, where one key always waits.
+/// Step of a run in which one key always waits.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     /// A waiter of another key leaves. If there is none, another key joins.
