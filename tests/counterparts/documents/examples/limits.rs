@@ -1,4 +1,4 @@
-//! Tests of examples of limits: an API with plans, logins, a blog, several gateways.
+//! Tests of examples of limits: an API with plans, logins, a blog, crawlers, several gateways.
 
 use std::time::Duration;
 
@@ -19,6 +19,58 @@ fn the_commands_of_the_public_api_print_what_the_page_says() {
 fn the_commands_of_the_ticket_sale_print_what_the_page_says() {
     let origin = Origin::start();
     best_of_three(|| Example::start("ticket-sale", &origin, &[]));
+}
+
+#[test]
+fn crawlers_wait_and_are_a_class_of_their_own() {
+    let origin = Origin::start();
+    best_of_three(|| Example::start("crawlers", &origin, &[]));
+
+    let example = Example::start("crawlers", &origin, &[]);
+    let address = example.gateway.address();
+    let ask = |program: &str, path: &str| curl(address, path, &["-A", program]);
+    for crawler in [
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "Mozilla/5.0 AppleWebKit/537.36; compatible; GPTBot/1.2; +https://openai.com/gptbot",
+        "Mozilla/5.0 (Linux; Android 5.0) AppleWebKit/537.36 (compatible; Bytespider)",
+        "meta-externalagent/1.1",
+    ] {
+        assert_eq!(ask(crawler, "/"), 200);
+    }
+    let person = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let phone = "Mozilla/5.0 (Linux; Android 14; CUBOT X90) AppleWebKit/537.36 Chrome/140.0";
+    assert_eq!(ask(person, "/"), 200);
+    assert_eq!(ask(phone, "/"), 200);
+    for _ in 0..20 {
+        assert_eq!(ask("GPTBot/1.2", "/robots.txt"), 200);
+    }
+    let metrics = example.gateway.metrics();
+    let class = |name| {
+        let labels = [("origin", "site"), ("class", name)];
+        metrics.count("drip_origin_class_requests_total", &labels)
+    };
+    assert_eq!((class("crawlers"), class("people")), (4, 22));
+}
+
+#[test]
+fn the_commands_of_cors_print_what_the_page_says() {
+    let origin = Origin::start();
+    best_of_three(|| Example::start("cors", &origin, &[]));
+
+    let example = Example::start("cors", &origin, &[]);
+    let before = origin.arrivals().len();
+    let preflight = [
+        "-X",
+        "OPTIONS",
+        "-H",
+        "Origin: https://other.example",
+        "-H",
+        "Access-Control-Request-Method: PUT",
+    ];
+    for _ in 0..20 {
+        assert_eq!(curl(example.gateway.address(), "/", &preflight), 204);
+    }
+    assert_eq!(origin.arrivals().len(), before);
 }
 
 /// Starts an application whose only password is `right`.

@@ -1,4 +1,4 @@
-//! Tests of examples of limits at the origin: a fragile backend, a proxy, open sockets.
+//! Tests of examples of limits at the origin: a fragile backend, a proxy, open sockets, streams.
 
 use std::thread;
 use std::time::Duration;
@@ -128,4 +128,126 @@ fn two_websockets_of_a_client_pass_and_a_third_one_waits_and_is_rejected() {
     let (mut fourth, mut fourth_server) = websocket(&example, &origin);
     fourth.send(b"x");
     assert_eq!(fourth_server.exactly(1), b"x");
+}
+
+#[test]
+fn an_llm_server_answers_two_at_once_and_its_users_take_turns() {
+    // It reads the bodies.
+    let origin = Origin::echo();
+    Example::start("llm-server", &origin, &[]).works();
+
+    let holding = HoldingOrigin::of("/held");
+    let example = Example::start("llm-server", &holding.origin, &[]);
+    let address = example.gateway.address();
+    let ask = |user: &str, n: usize| {
+        let mut client = Client::connect(address);
+        client.send(format!(
+            "POST /v1/held-{user}-{n} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {user}\r\n\
+             Content-Length: 0\r\n\r\n"
+        ));
+        client
+    };
+    let held = || {
+        let mut targets = holding.targets();
+        targets.retain(|target| target.contains("/held"));
+        targets
+    };
+    let depth = || {
+        let metrics = example.gateway.metrics();
+        metrics.count("drip_origin_queue_depth", &[("origin", "llm")])
+    };
+    let mut clients = vec![ask("alice", 0), ask("alice", 1)];
+    eventually("two are at the server", || held().len() == 2);
+    for n in 2..6 {
+        clients.push(ask("alice", n));
+        eventually("it waits", || depth() == i64::try_from(n).expect("few") - 1);
+    }
+    clients.push(ask("bob", 0));
+    eventually("five wait", || depth() == 5);
+    // The list of models does not wait, and other paths are not there.
+    assert_eq!(curl(address, "/v1/models", &[]), 200);
+    assert_eq!(curl(address, "/api/pull", &["-d", "{}"]), 404);
+    assert_eq!(held().len(), 2);
+
+    holding.release("/v1/held-alice-0");
+    holding.release("/v1/held-alice-1");
+    eventually("two more are there", || held().len() == 4);
+    assert!(
+        held().contains(&"/v1/held-bob-0".to_owned()),
+        "{:?}",
+        held()
+    );
+    holding.release("/v1/held-bob-0");
+    for n in 2..6 {
+        holding.release(&format!("/v1/held-alice-{n}"));
+    }
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+}
+
+/// Sends a request, and begins a stream as its response. Returns the client's end and the server's.
+fn stream(example: &Example, origin: &RawOrigin, request: &str) -> (Raw, Raw) {
+    let mut client = Raw::connect(example.gateway.address());
+    client.send(request);
+    let mut server = origin.accept();
+    server.request();
+    server.send(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+    );
+    assert_eq!(client.head().status(), 200);
+    (client, server)
+}
+
+#[test]
+fn tokens_of_an_llm_server_pass_one_by_one_and_a_client_that_disconnects_ends_its_request() {
+    let (pages, origin) = (Origin::start(), RawOrigin::start());
+    let here = format!("http://{}", origin.address);
+    let llm = [("http://127.0.0.1:9000", here.as_str())];
+    let example = Example::start("llm-server", &pages, &llm);
+    let prompt = "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
+    let (mut client, mut server) = stream(&example, &origin, prompt);
+    for token in ["first", "later"] {
+        server.send(format!("5\r\n{token}\r\n"));
+        client.wait_for(token);
+    }
+    client.close();
+    server.end();
+    let in_flight = || {
+        let metrics = example.gateway.metrics();
+        metrics.count("drip_origin_in_flight", &[("origin", "llm")])
+    };
+    eventually("its permit is free", || in_flight() == 0);
+}
+
+#[test]
+fn streams_of_agents_take_no_permit_and_a_user_has_ten() {
+    let pages = Origin::echo();
+    let example = Example::start("mcp", &pages, &[]);
+    example.works();
+    drop(example);
+
+    let origin = RawOrigin::start();
+    let here = format!("http://{}", origin.address);
+    let tools = [("http://127.0.0.1:9000", here.as_str())];
+    let example = Example::start("mcp", &pages, &tools);
+    let listen = "GET /mcp HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer alice\r\n\r\n";
+    let open: Vec<_> = (0..10).map(|_| stream(&example, &origin, listen)).collect();
+    let alice = ["-H", "Authorization: Bearer alice"];
+    assert_eq!(curl(example.gateway.address(), "/mcp", &alice), 429);
+    let metrics = example.gateway.metrics();
+    assert_eq!(
+        metrics.count("drip_zone_in_flight", &[("zone", "streams")]),
+        10
+    );
+
+    // All permits are free for calls, whose responses are streams, too.
+    let call = "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
+    let calls: Vec<_> = (0..8).map(|_| stream(&example, &origin, call)).collect();
+    let metrics = example.gateway.metrics();
+    assert_eq!(
+        metrics.count("drip_origin_in_flight", &[("origin", "tools")]),
+        8
+    );
+    drop((open, calls));
 }
