@@ -144,6 +144,18 @@ impl Rate {
         Duration::from_nanos(self.period_nanos)
     }
 
+    /// Parses a rate, or `none` as [`Self::UNLIMITED`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `text` is neither.
+    pub fn parse_or_unlimited(text: &str) -> Result<Self, RateError> {
+        match text {
+            "none" => Ok(Self::UNLIMITED),
+            text => text.parse(),
+        }
+    }
+
     /// Returns the duration of `requests` requests at this rate, rounded up to a nanosecond.
     pub fn time_for(self, requests: u64) -> Duration {
         let request = self.ticks_per_request().unsigned_abs();

@@ -87,11 +87,8 @@ impl KeyRecord {
     ///
     /// `None`: the rate of the key cannot be read, as from a later version.
     pub fn into_key(self, zone_rate: Rate) -> Option<SavedKey> {
-        let rate = match self.rate.as_deref() {
-            None => zone_rate,
-            Some("none") => Rate::UNLIMITED,
-            Some(text) => text.parse().ok()?,
-        };
+        let rate = self.rate.as_deref().map(Rate::parse_or_unlimited);
+        let rate = rate.transpose().ok()?.unwrap_or(zone_rate);
         Some(SavedKey {
             key: self.key,
             rate,

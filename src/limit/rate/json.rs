@@ -13,9 +13,6 @@ impl Serialize for Rate {
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match &*String::deserialize(from)? {
-            "none" => Ok(Self::UNLIMITED),
-            text => text.parse().map_err(D::Error::custom),
-        }
+        Self::parse_or_unlimited(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

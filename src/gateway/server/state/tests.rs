@@ -196,6 +196,19 @@ fn accounts() -> impl Strategy<Value = Option<SavedAccount>> {
     prop::option::of(account)
 }
 
+#[test]
+fn a_key_whose_rate_cannot_be_read_is_skipped_alone() {
+    for (rate, is_kept) in [("5r/s", true), ("none", true), ("5r/fortnight", false)] {
+        let saved = key(b"a", "5r/s", None);
+        let line = serde_json::to_string(&Record::Key(KeyRecord::new(saved, zone_rate())));
+        let line = line.unwrap().replace("5r/s", rate);
+        let Record::Key(record) = serde_json::from_str(&line).unwrap() else {
+            panic!("{line}");
+        };
+        assert_eq!(record.into_key(zone_rate()).is_some(), is_kept, "{line}");
+    }
+}
+
 proptest! {
     #![proptest_config(testing::config())]
 

@@ -127,12 +127,8 @@ impl OtherNumbers {
 
 /// Parses a rate for a zone.
 fn rate(text: &str, zone: &Zone) -> Result<Rate, String> {
-    let rate = match text {
-        "none" => Rate::UNLIMITED,
-        text => text
-            .parse()
-            .map_err(|error| format!("rate: {error}; found {text:?}"))?,
-    };
+    let rate = Rate::parse_or_unlimited(text);
+    let rate = rate.map_err(|error| format!("rate: {error}; found {text:?}"))?;
     let reason = zone.unfit(rate);
     reason.map_or(Ok(rate), |reason| Err(format!("rate: {reason}")))
 }

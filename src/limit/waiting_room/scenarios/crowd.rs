@@ -76,10 +76,7 @@ pub(super) fn at(seconds: f64) -> Moment {
 pub(super) fn limits(sessions: u32, admit: &str, idle: u64, claim: u64) -> RoomLimits {
     RoomLimits {
         sessions: NonZeroU32::new(sessions),
-        admit: match admit {
-            "none" => Rate::UNLIMITED,
-            rate => rate.parse().unwrap(),
-        },
+        admit: Rate::parse_or_unlimited(admit).unwrap(),
         idle: Duration::from_secs(idle),
         claim: Duration::from_secs(claim),
         opens: None,
