@@ -32,6 +32,10 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
         }
         text.push(c);
     }
+    if text.is_empty() || text.starts_with(char::is_whitespace) {
+        // A path of drip may neither be empty nor begin with a blank after `regex:`.
+        text.insert_str(0, "(?:)");
+    }
     ByteRegex::new(&text).ok()?;
     Some(text)
 }
@@ -80,6 +84,8 @@ mod tests {
             (r"\.(png|jpe?g)$", r"\.(png|jpe?g)\n?$"),
             (r"^/a\$[$]", r"^/a\$[$]"),
             ("^/é", "^/é"),
+            ("", "(?:)"),
+            (" a", "(?:) a"),
             (r"^/(?<id>[[:alnum:]]{2,3})/", r"^/(?<id>[[:alnum:]]{2,3})/"),
         ] {
             assert_eq!(translate(pattern, false).as_deref(), Some(text));
