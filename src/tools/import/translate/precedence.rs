@@ -53,7 +53,26 @@ pub(super) fn order_routes<'n>(
             route.pattern = Pattern::Regex(expression::prefix(path));
         }
     }
-    routes
+    drop_unreachable(routes)
+}
+
+/// Removes regular expressions that equal an earlier one, and notes each.
+///
+/// A prefix that became one may equal a location's own, or the one that refuses its nested location.
+fn drop_unreachable(routes: Vec<Location>) -> Vec<Location> {
+    let mut reachable: Vec<Location> = Vec::with_capacity(routes.len());
+    for route in routes {
+        match reachable.iter().find(|it| it.pattern == route.pattern) {
+            Some(earlier) if route.regex().is_some() => {
+                let at = &earlier.at;
+                route.at.note(format!(
+                    "this location gets no requests: the route of {at} takes them"
+                ));
+            }
+            _ => reachable.push(route),
+        }
+    }
+    reachable
 }
 
 /// Returns whether a prefix is nested in a shorter one that has `^~`.
