@@ -140,7 +140,6 @@ fn run_seeds(seeds: &Seeds, is_short: fn(u64) -> bool, kind: Kind) -> Option<Sum
         }
     }
     println!("{sums:?}");
-    assert!(seeds.is_single() || sums.joins > 0, "no request joined");
     seeds.are_many().then_some(sums)
 }
 

