@@ -103,16 +103,16 @@ type LoggedChange = [&'static str; 5];
 const OF_ZONE: &str = "/api/zones/z/override";
 const OF_KEY: &str = "/api/zones/z/keys/a/override";
 const PAUSE: &str = r#"{"pause": true, "for": "1h"}"#;
-const RATE: &str = r#"{"rate": "7r/s", "for": "1h"}"#;
+const RATE: &str = r#"{"rate": "7r/h", "for": "1h"}"#;
 
 #[rustfmt::skip]
 const CHANGES: [LoggedChange; 8] = [
     ["PUT", OF_ZONE, PAUSE, "SECRET1",
      "override set|what=\"zones.z\"|from=\"the file: rate 1r/m\"|to=\"paused\"|until=2|by=\"ops\""],
     ["PUT", OF_ZONE, RATE, "SECRET2",
-     "override set|from=\"paused\"|to=\"rate 7r/s\"|until=2|by=\"ci\""],
+     "override set|from=\"paused\"|to=\"rate 7r/h\"|until=2|by=\"ci\""],
     ["DELETE", OF_ZONE, "", "ops:SECRET1",
-     "override undone|from=\"rate 7r/s\"|to=\"the file: rate 1r/m\"|by=\"ops\""],
+     "override undone|from=\"rate 7r/h\"|to=\"the file: rate 1r/m\"|by=\"ops\""],
     ["PUT", OF_KEY, RATE, "plain", "override set|what=\"zones.z, key a\"|by=\"admin\""],
     ["DELETE", OF_KEY, "", "SECRET2", "override undone|what=\"zones.z, key a\"|by=\"ci\""],
     ["DELETE", "/api/zones/z/keys/a", "", "SECRET1",
