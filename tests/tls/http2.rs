@@ -130,6 +130,9 @@ async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
     let file = one_zone(&origin, "10r/s", "burst = 5");
     let gateway = gateway("hold_streams = false", &file);
     let (sender, _ended) = open(&gateway).await;
+    // The connection to the origin is open, so that the first of those measured arrives at once.
+    let first = sender.clone().send_request(get("/?key=first")).await;
+    assert_eq!(first.expect("an answer").status(), 200);
     let asked: Vec<_> = (0..8)
         .map(|_| {
             let mut sender = sender.clone();
