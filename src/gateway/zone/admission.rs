@@ -1,9 +1,11 @@
 //! Admission by a zone: its permit, and later changes of its charge.
 //!
-//! [`take_permits`] takes the permits of a request with several limits.
+//! A *permit* is the right to run one request of a key, under a limit with `in_flight`. A *charge*
+//! is what the key's bucket has counted for the request. `take_permits` takes the permits of a
+//! request with several limits.
 
 use limit::{Cost, Limit, Ticket};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Rejection};
 use super::join::{Key, NEW_KEYS};
@@ -14,8 +16,9 @@ use crate::observe::metrics::{LimitStatus, PlanMetrics, Rejected};
 /// Admission by one zone. If it is dropped unused, its charge is refunded.
 pub struct ZoneAdmission<'z> {
     pub(super) shards: &'z Shards,
-    /// Key of the request, not of the bucket that unknown keys share.
+    /// Key of the request, even if another bucket admitted it (see `is_flood`).
     pub(super) key: Key,
+    /// Metrics of the key's plan, if it has one.
     pub(super) plan: Option<&'z PlanMetrics>,
     pub(super) grant: Grant,
     pub(super) dry_run: bool,
@@ -53,7 +56,7 @@ impl<'z> ZoneAdmission<'z> {
         self.use_up()
     }
 
-    /// Does the same as [`Self::take`], without a move of the admission, which is dropped later.
+    /// Does the same as [`take`](Self::take), for an admission that its owner drops later.
     pub fn use_up(&mut self) -> Option<InFlightPermit<'z>> {
         self.unused = None;
         let status = self.grant.status(self.dry_run);
@@ -65,16 +68,16 @@ impl<'z> ZoneAdmission<'z> {
         })
     }
 
-    /// Asks for the permit that the admission does not have yet, under this limit.
+    /// Requests the permit that the admission does not have yet, under this limit.
     ///
-    /// Returns whether it got the permit. `waits`: whether to wait until one is free.
+    /// Returns whether it got the permit. `waits`: whether to wait until a permit is free.
     ///
     /// # Errors
     ///
     /// The zone rejects the request. Then [withdraw](Self::withdraw) the admission.
     pub async fn request_permit(&mut self, limit: Limit, waits: bool) -> Result<bool, Rejection> {
         let Some(ticket) = self.grant.permit else {
-            // The zone no longer limits.
+            // The zone has ended, so it no longer limits.
             return Ok(true);
         };
         let key = self.bucket_key();
@@ -116,27 +119,27 @@ impl<'z> ZoneAdmission<'z> {
         Err(rejection)
     }
 
-    /// Returns the permit but keeps the admission.
+    /// Gives the permit back to the key but keeps the admission.
     ///
-    /// The request first waits for the permit of another zone.
+    /// The request will request it again, after the permit of another zone.
     pub fn put_permit_back(&self) {
         if let Some(ticket) = self.grant.permit {
             return_permit(self.shards, &self.bucket_key(), ticket, true);
         }
     }
 
-    /// Gives up the admission, because its own zone has rejected the request and counted it.
+    /// Gives up the admission: its zone has rejected the request later, and counted that.
     pub fn withdraw(mut self) {
         self.unused = None;
         give_back(self.shards, &self.bucket_key(), &self.grant);
     }
 
-    /// Gives up the admission, because another zone or the origin's gate rejected the request.
+    /// Gives up the admission: another zone or the origin's gate rejected the request.
     pub fn reject_elsewhere(mut self) {
         self.unused = Some(LimitStatus::RejectedElsewhere);
     }
 
-    /// Returns the charge of this admission, to be changed after its use.
+    /// Returns the charge of this admission, which can be changed after the use.
     pub fn used(&self) -> UsedAdmission<'z> {
         UsedAdmission {
             shards: self.shards,
@@ -156,16 +159,14 @@ pub struct UsedAdmission<'z> {
 impl UsedAdmission<'_> {
     /// Refunds the charge: later waiters move up.
     pub fn refund(self) {
-        let charge = self.charge;
-        self.shards
-            .send(&self.key, move |zone, key| zone.refund(key, charge));
+        let (shards, charge) = (self.shards, self.charge);
+        shards.send(&self.key, move |zone, key| zone.refund(key, charge));
     }
 
     /// Changes the charge to this cost.
     pub fn settle(self, cost: Cost) {
-        let charge = self.charge;
-        self.shards
-            .send(&self.key, move |zone, key| zone.settle(key, charge, cost));
+        let (shards, charge) = (self.shards, self.charge);
+        shards.send(&self.key, move |zone, key| zone.settle(key, charge, cost));
     }
 }
 
@@ -178,7 +179,7 @@ impl Drop for ZoneAdmission<'_> {
     }
 }
 
-/// Permit: the right of a request to run, until this is dropped.
+/// Permit in use. Dropping it returns the permit, because the request has ended.
 pub struct InFlightPermit<'z> {
     shards: &'z Shards,
     key: Key,
@@ -206,83 +207,11 @@ pub(super) fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
     }
 }
 
-/// Frees a permit. `asks_again`: the request will ask for it again, after one of another zone.
+/// Frees a permit. `asks_again`: the request will request it again, after that of another zone.
 fn return_permit(shards: &Shards, key: &Key, ticket: Ticket, asks_again: bool) {
     shards.send(key, move |zone, key| {
         zone.if_active(key, move |actor, _, _| {
             actor.return_permit(ticket, asks_again);
         });
     });
-}
-
-/// Number of failed attempts after which a request may [keep](KEEPING) the permits that it gets.
-const ATTEMPTS_BEFORE_KEEPING: usize = 8;
-
-/// Right to keep permits while waiting for others. One request of the process has it at a time.
-///
-/// Without it, a request might never find all its permits free at the same instant. All other
-/// requests hold no permits while they wait, so a process has no deadlock. Each gateway that shares
-/// the zones has one such request, and all of them take permits in the same order.
-static KEEPING: Semaphore = Semaphore::const_new(1);
-
-/// Takes the permits of a request with these admissions, under these limits.
-///
-/// Returns the admissions with their permits. The order of the zones is the same for all requests.
-///
-/// The request waits in the queue of one zone at a time, in the order of arrival. Once it has a
-/// permit there, it tries to take the permits of the other zones. If one is not free, it returns
-/// all its permits, and waits in the queue of that zone.
-///
-/// # Errors
-///
-/// A zone rejects the request. Returns the rejection and the index of its limit. Then all
-/// admissions have been given up.
-pub async fn take_permits<'z>(
-    mut admissions: Vec<ZoneAdmission<'z>>,
-    limits: &[Limit],
-) -> Result<Vec<ZoneAdmission<'z>>, (usize, Rejection)> {
-    match take_all(&mut admissions, limits).await {
-        Ok(()) => Ok(admissions),
-        Err((index, rejection)) => {
-            admissions.remove(index).withdraw();
-            admissions
-                .into_iter()
-                .for_each(ZoneAdmission::reject_elsewhere);
-            Err((index, rejection))
-        }
-    }
-}
-
-/// Takes the permits of all admissions, in as many attempts as needed.
-async fn take_all(
-    admissions: &mut [ZoneAdmission<'_>],
-    limits: &[Limit],
-) -> Result<(), (usize, Rejection)> {
-    let (mut failed_attempts, mut first) = (0, 0);
-    loop {
-        let may_keep = failed_attempts >= ATTEMPTS_BEFORE_KEEPING;
-        let keeping = may_keep.then(|| KEEPING.try_acquire().ok()).flatten();
-        let mut order: Vec<usize> = (0..admissions.len()).collect();
-        // Begin with the zone that had no free permit last time, unless permits are kept.
-        if keeping.is_none() {
-            order[..=first].rotate_right(1);
-        }
-        let mut taken = 0;
-        for &index in &order {
-            let waits = taken == 0 || keeping.is_some();
-            let answer = admissions[index].request_permit(limits[index], waits);
-            let has_permit = answer.await.map_err(|rejection| (index, rejection))?;
-            if !has_permit {
-                break;
-            }
-            taken += 1;
-        }
-        if taken == order.len() {
-            return Ok(());
-        }
-        for &index in &order[..taken] {
-            admissions[index].put_permit_back();
-        }
-        (failed_attempts, first) = (failed_attempts + 1, order[taken]);
-    }
 }

@@ -1,4 +1,7 @@
-//! Answers of a key's actor: admission or rejection, and what the client may do next.
+//! Answers to a join: an admission (`Grant`) or a rejection, and predictions for the client.
+//!
+//! The bucket of a key has a *level*, in requests, which leaks at the rate. A *slot* is a departure
+//! time on the queue's schedule. A *permit* is the right to run one request of the key.
 
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 pub enum Charge {
     /// Charged by this gateway, which keeps the zone.
     Own(limit::Charge),
-    /// Charged by the store that keeps the zone.
+    /// Charged by the store (Redis) that keeps the zone for several gateways.
     Store(store::Charge),
     /// Charged by this gateway alone, with this cost, while the store was unavailable.
     Alone(Cost),
@@ -35,8 +38,8 @@ impl Charge {
         }
     }
 
-    /// Reduces the charge to at most `cost`.
-    pub(super) fn at_most(self, cost: Cost) -> Self {
+    /// Reduces the charge to at most `cost`. Only for a zone in the store.
+    pub(super) fn reduced_to(self, cost: Cost) -> Self {
         match self {
             Self::Store(charge) if charge.cost() > cost => Self::Store(charge.part(0, cost)),
             Self::Alone(charged) => Self::Alone(charged.min(cost)),
@@ -45,7 +48,9 @@ impl Charge {
     }
 
     /// Returns the part of the charge above `cost`, the real cost; `None` if there is none.
-    pub(super) fn too_much(&self, cost: Cost) -> Option<Self> {
+    ///
+    /// Also `None` for a charge of this gateway, whose queue corrects it itself.
+    pub(super) fn surplus(&self, cost: Cost) -> Option<Self> {
         match self {
             Self::Store(charge) => charge.too_much(cost).map(Self::Store),
             Self::Alone(charged) => charged.above(cost).map(Self::Alone),
@@ -54,7 +59,7 @@ impl Charge {
     }
 }
 
-/// Answer to a [`Join`], and to a probe (whether a join would be accepted).
+/// Answer to a [`Join`], to a request for a permit, or to a probe: whether a join would succeed.
 pub enum Answer {
     /// The request is admitted.
     ZoneAdmission(Grant),
@@ -75,7 +80,7 @@ impl From<Result<Grant, Rejection>> for Answer {
     }
 }
 
-/// Admission by the key's actor, with the key's state at that time.
+/// Admission of a request, with the key's state at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
     /// Charge of the request. Needed to refund an unused admission.
@@ -153,7 +158,7 @@ impl Grant {
         }
     }
 
-    /// Creates the admission by a zone that no longer limits.
+    /// Creates the admission by a zone that has ended, because it was removed from the file.
     pub(super) fn unlimited() -> Self {
         let prediction = Prediction {
             remaining: 1,
@@ -184,12 +189,12 @@ impl Rejection {
         }
     }
 
-    /// Creates a rejection for which neither the level nor an exact time of a retry is known.
+    /// Creates a rejection after which neither the level nor the exact time of a retry is known.
     pub(super) fn soon(reason: Rejected) -> Self {
         Self::soon_at_level(reason, Excess::default())
     }
 
-    /// Creates a rejection for which no exact time of a retry is known.
+    /// Creates a rejection after which the exact time of a retry is unknown.
     ///
     /// For example, a running request may return its permit at any time.
     pub(super) fn soon_at_level(reason: Rejected, excess: Excess) -> Self {
@@ -201,7 +206,7 @@ impl Rejection {
         }
     }
 
-    /// Creates the rejection of a paused key at which no more requests may wait.
+    /// Creates the rejection by a paused key: the queue is full, or the algorithm has none.
     pub(super) fn in_pause(retry_after: Duration) -> Self {
         Self {
             retry_after,
@@ -211,7 +216,7 @@ impl Rejection {
 
     /// Returns the status to count and log for this rejection.
     ///
-    /// A stop rejects requests in a dry run, too, because no request is forwarded any more.
+    /// A stop rejects even in a dry run, because no request is forwarded any more.
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         if dry_run && self.reason != Rejected::Stopping {
             LimitStatus::RejectedDryRun

@@ -1,4 +1,7 @@
 //! Arrivals of the last ten minutes at a zone, kept for a replay with other settings.
+//!
+//! Each supervisor has an `ArrivalLog`. `Arrivals` is a copy of the logs of all workers. A log is
+//! made of *chunks*: many arrivals in little memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,11 +32,12 @@ pub struct Arrival<'a> {
     pub dry_run: bool,
 }
 
-/// Arrivals at a zone, and the span of time for which they are complete.
+/// Arrivals at a zone, complete from `since` to `until`.
 #[derive(Clone, Debug, Default)]
 pub struct Arrivals {
     since: Moment,
     until: Moment,
+    /// Chunks of all workers. Some may have arrivals before `since`, which do not count.
     chunks: Vec<Arc<Chunk>>,
 }
 
@@ -67,6 +71,7 @@ struct Entry {
     time: Moment,
     /// End of its key in `keys`. The key begins where the previous one ends.
     key_end: u32,
+    /// Index in `limits`.
     limit: u16,
     cost: Cost,
 }
@@ -113,7 +118,7 @@ impl ArrivalLog {
         }
     }
 
-    /// Returns a copy of the log.
+    /// Returns a copy of the log. Full chunks are not copied but shared.
     pub(super) fn arrivals(&self, now: Moment) -> Arrivals {
         let full = self.full.iter().map(Arc::clone);
         Arrivals {
@@ -155,16 +160,18 @@ impl Arrivals {
     /// Sorts them first, which takes a few milliseconds for a full zone.
     pub fn in_order(&self) -> impl ExactSizeIterator<Item = Arrival<'_>> {
         let chunks = self.chunks.iter();
+        // Each arrival as its chunk and its index there. A stable sort moves only these.
         let all =
             chunks.flat_map(|chunk| (0..chunk.entries.len()).map(move |index| (&**chunk, index)));
-        let known = all.filter(|(chunk, index)| chunk.entries[*index].time >= self.since);
-        let mut known: Vec<_> = known.collect();
-        known.sort_by_key(|(chunk, index)| chunk.entries[*index].time);
-        known.into_iter().map(|(chunk, index)| chunk.arrival(index))
+        let complete = all.filter(|(chunk, index)| chunk.entries[*index].time >= self.since);
+        let mut complete: Vec<_> = complete.collect();
+        complete.sort_by_key(|(chunk, index)| chunk.entries[*index].time);
+        (complete.into_iter()).map(|(chunk, index)| chunk.arrival(index))
     }
 }
 
 impl Chunk {
+    /// Appends an arrival.
     fn add(&mut self, arrival: Arrival) {
         let limit = (arrival.limit.for_one(), arrival.dry_run);
         // A zone has few limits, and most requests have one of the recent ones.

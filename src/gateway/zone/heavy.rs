@@ -1,4 +1,7 @@
-//! Keys of a zone with the most requests, rejections or waiting time.
+//! Heaviest keys of a zone: those with the most requests, rejections or waiting time.
+//!
+//! A *measure* is one of these three. `limit::HeavyHitters` counts them, approximately and in
+//! bounded memory.
 
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -53,7 +56,7 @@ pub(super) struct HeavyCount {
 
 impl HeavyName {
     /// Returns the key, or its first 128 bytes.
-    pub fn begin(&self) -> &[u8] {
+    pub fn beginning(&self) -> &[u8] {
         &self.0[..self.0.len().min(MAX_KEY_SIZE)]
     }
 
@@ -67,7 +70,7 @@ impl HeavyName {
         if let Some(key) = self.whole() {
             return names.full(key);
         }
-        let beginning = || format!("{}…", names.full(self.begin()));
+        let beginning = || format!("{}…", names.full(self.beginning()));
         names.masked(self.short_form()).unwrap_or_else(beginning)
     }
 
@@ -76,7 +79,7 @@ impl HeavyName {
         if let Some(key) = self.whole() {
             return names.short(key);
         }
-        let beginning = || names.short(self.begin());
+        let beginning = || names.short(self.beginning());
         names.masked(self.short_form()).unwrap_or_else(beginning)
     }
 
@@ -85,11 +88,12 @@ impl HeavyName {
         self.0.get(MAX_KEY_SIZE..).unwrap_or_default()
     }
 
-    /// Returns the name of the key's plan, if it has one and the key is kept whole.
+    /// Returns the name of the key's plan. `None` if it has none, or if the key is not kept whole.
     pub fn plan<'p>(&self, plans: &'p Plans) -> Option<&'p str> {
         plans.name_of(self.whole()?)
     }
 
+    /// Creates the name of a key.
     fn of(key: &Key) -> Self {
         if key.len() <= MAX_KEY_SIZE {
             return Self(Key::clone(key));
@@ -122,7 +126,7 @@ impl HeavyKeys {
 }
 
 impl HeavyKey {
-    /// Returns the number by which the key counts.
+    /// Returns the value of a measure; for waits in nanoseconds.
     fn weight(&self, measure: Measure) -> u128 {
         match measure {
             Measure::Requests => self.requests.into(),

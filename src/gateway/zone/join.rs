@@ -1,10 +1,14 @@
-//! Join of a zone, the key that it joins with, and the waiters that a next process expects.
+//! Join: a request that asks a zone for admission, with its key and its ticket.
+//!
+//! Also what the next process learns of a waiter when this process hands over.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use limit::{DestinationId, ExpectedRequest, Limit, Moment, Ticket};
+use tokio::sync::mpsc;
 
 use super::arrivals::Arrival;
 
@@ -21,21 +25,21 @@ pub const NEW_KEYS: &[u8] = b"";
 pub struct Join {
     /// Key of the request.
     pub key: Key,
-    /// Index of the key's plan, if it has one.
+    /// Index of the key's plan in the file, if it has one. A plan gives keys a rate of their own.
     pub plan: Option<usize>,
     /// Limit of the route.
     pub limit: Limit,
-    /// Whether to decide, charge and answer as usual, but never wait.
+    /// Whether the zone decides, charges and answers as usual, but never lets the request wait.
     pub dry_run: bool,
     /// Identifies the request, in all zones that it joins.
     pub ticket: Ticket,
-    /// Gate that the request goes on to, if its future departures matter there.
+    /// Origin's gate that the request goes on to, if the gate must know its departure in advance.
     pub onward: Option<DestinationId>,
-    /// Whether it takes the permits of all its zones together, after all have admitted it.
+    /// Whether the request takes the permits of all its zones later (see `take_permits`).
     pub takes_permits_later: bool,
 }
 
-/// Treatment of the waiters of a key whose charges are forgotten.
+/// Treatment of a key's waiters when an operator makes the zone forget the key's charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiters {
     /// Waiters keep their order and rate.
@@ -66,7 +70,7 @@ impl Join {
         }
     }
 
-    /// Returns the request in the form in which it is recorded.
+    /// Returns the record of this request, for a replay.
     pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
         Arrival {
             time,
@@ -77,21 +81,28 @@ impl Join {
     }
 }
 
-/// Returns a ticket that is unique in this process. Each thread counts up from its own start.
+/// Returns a ticket that is unique in this process.
 pub fn next_ticket() -> Ticket {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     thread_local! {
+        // The upper 16 bits are the thread's number, the lower 48 bits its count.
         static NEXT: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) << 48);
     }
     Ticket(NEXT.replace(NEXT.get() + 1))
 }
 
-/// Waiter whose departure is expected after its process has handed over.
+/// Sender of expected departures.
+pub(super) type DepartureSender = mpsc::UnboundedSender<ExpectedDeparture>;
+
+/// Change of `in_flight` of a limit: its old and its new value.
+pub(super) type InFlightChange = (NonZeroU32, NonZeroU32);
+
+/// Departure of a waiter, which is expected after its process has handed over to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedDeparture {
     /// Ticket of the request, the same in each zone in which it waits.
     pub ticket: Ticket,
-    /// Gate that the request goes on to.
+    /// Origin's gate that the request goes on to.
     pub onward: DestinationId,
     /// Departure time and cost of the request.
     pub to_come: ExpectedRequest,

@@ -1,4 +1,7 @@
 //! Request that has joined one zone, as its caller sees it: admitted, rejected or waiting.
+//!
+//! If the zone accepts no more new keys, the request joins again, at the one bucket that unknown
+//! keys share. Such a request is part of a *flood*.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -37,7 +40,7 @@ pub struct Joining<'z> {
     dry_run: bool,
     /// Whether it waits at the bucket that unknown keys share.
     is_flood: bool,
-    /// Status to count if the request leaves before it is admitted.
+    /// Status to count if this is dropped before the answer has been received.
     unused: LimitStatus,
     answer: oneshot::Receiver<Answer>,
     /// Whether the answer has been received.
@@ -66,7 +69,7 @@ impl<'z> Joined<'z> {
     }
 }
 
-/// Returns a receiver of an answer that may be there already.
+/// Returns a receiver of an answer. An answer that is there already is sent to the receiver.
 fn receiver(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Receiver<Answer> {
     match answer {
         Ok(answer) => {
@@ -80,7 +83,7 @@ fn receiver(answer: Result<Answer, oneshot::Receiver<Answer>>) -> oneshot::Recei
 }
 
 impl<'z> Joining<'z> {
-    /// Creates the request that waits for this answer, which may be there already.
+    /// Creates the request that waits for this answer.
     pub(super) fn new(
         answer: Result<Answer, oneshot::Receiver<Answer>>,
         shards: &'z Shards,
@@ -125,7 +128,7 @@ impl<'z> Joining<'z> {
         bucket_key(self.key.as_ref(), self.is_flood)
     }
 
-    /// Creates the admission, which takes the key.
+    /// Creates the admission, and moves the key into it.
     fn admission(&mut self, grant: Grant) -> ZoneAdmission<'z> {
         ZoneAdmission {
             shards: self.shards,
@@ -164,7 +167,8 @@ impl<'z> Future for Joining<'z> {
             Err(_) if self.shards.has_ended(&self.bucket_key()) => {
                 return Poll::Ready(Ok(self.admission(Grant::unlimited())));
             }
-            // The key's actor or the supervisor has panicked. A stop answers every waiter.
+            // Without an answer, the key's actor or the supervisor has panicked: a stop answers
+            // every waiter. The other answers do not occur here.
             Ok(Answer::UseNewKeysBucket(_) | Answer::NoPermit) | Err(_) => {
                 Rejection::soon(Rejected::Restart)
             }
@@ -181,7 +185,7 @@ impl Drop for Joining<'_> {
         if self.is_answered {
             return;
         }
-        // Close first: then the actor cannot answer any more, and exactly one case applies.
+        // Close first. Then either the answer is here already, or the actor cannot answer any more.
         self.answer.close();
         match self.answer.try_recv() {
             Ok(Answer::ZoneAdmission(grant)) => give_back(self.shards, &self.bucket_key(), &grant),

@@ -1,5 +1,9 @@
 //! Zones: the actors that own the buckets, and the messages between them.
 //!
+//! A zone of the file limits requests by a key, such as the client's address. Each key has a
+//! bucket, and usually a queue: a request over the rate waits for its slot. To *join* is to ask a
+//! zone for admission. A *shard* of a zone is its part on one worker.
+//!
 //! ```text
 //! Zone ──Join──▶ ZoneSupervisor (one a zone and worker) ──PendingJoin──▶ KeyActor (one a key)
 //!   ▲                                                                          │ Waiter
@@ -21,11 +25,13 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `handle`, `shards`, `steering` | a zone for the gateway, its supervisors, their parameters |
+//! | `handle`, `shards`, `parameters` | a zone for the gateway, its supervisors, their parameters |
 //! | `join`, `joining`, `admission` | a request, its wait for an answer, its admission |
+//! | `take_permits` | permits of a request with several limits |
 //! | `pending`, `answer` | messages to the actors and their answers |
 //! | `supervisor`, `key`, `restart` | the actors, and their restart after a panic |
-//! | `snapshot` | state that the actors of one supervisor share |
+//! | `shard`, `snapshot` | state that the actors of one supervisor share with it |
+//! | `queue_depth` | counts of waiters and of requests in flight |
 //! | `store_link` | the connection to the store that several gateways share |
 //! | `overrides` | temporary settings from the admin port |
 //! | `saved` | state of a zone and of its keys that outlives the process |
@@ -42,21 +48,24 @@ mod join;
 mod joining;
 mod key;
 mod overrides;
+mod parameters;
 mod pending;
+mod queue_depth;
 pub(crate) mod report;
 mod restart;
 mod saved;
+mod shard;
 mod shards;
 mod snapshot;
 mod stats;
-mod steering;
 mod store_link;
 mod supervisor;
+mod take_permits;
 #[cfg(test)]
 mod tests;
 
 pub use crate::store::{Error as StoreError, StoreHealth, during_outage, store_result};
-pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission, take_permits};
+pub use admission::{InFlightPermit, UsedAdmission, ZoneAdmission};
 pub use answer::{Charge, Grant, Prediction, Rejection};
 pub use arrivals::{Arrival, Arrivals};
 pub use handle::Zone;
@@ -68,3 +77,4 @@ pub use saved::{KeyRecord, SavedKey, ZoneRecord};
 pub use stats::{KeyState, Order, PermitsElsewhere, Top, ZoneStats};
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
+pub use take_permits::take_permits;

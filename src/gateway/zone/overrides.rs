@@ -1,4 +1,4 @@
-//! Overrides of a zone and of single keys.
+//! Overrides of a zone and of single keys: values that apply for a while in place of the file's.
 
 use std::collections::HashMap;
 
@@ -55,15 +55,15 @@ impl Overrides {
     /// Returns whether an override has expired.
     pub fn any_expired(&self, now: Moment) -> bool {
         let mut overrides = self.keys.values().chain(&self.zone);
-        overrides.any(|it| it.has_expired(now))
+        overrides.any(|one| one.has_expired(now))
     }
 
     /// Removes expired overrides. Returns their keys; `None` stands for the whole zone.
     pub fn take_expired(&mut self, now: Moment) -> Vec<Option<Key>> {
-        let zone = self.zone.take_if(|it| it.has_expired(now)).map(|_| None);
-        let keys = self.keys.extract_if(|_, it| it.has_expired(now));
-        let keys = keys.map(|(key, _)| Some(key));
-        zone.into_iter().chain(keys).collect()
+        let zone = self.zone.take_if(|zone| zone.has_expired(now));
+        let keys = self.keys.extract_if(|_, key| key.has_expired(now));
+        let expired_keys = keys.map(|(key, _)| Some(key));
+        zone.map(|_| None).into_iter().chain(expired_keys).collect()
     }
 
     /// Returns the overriding rate of the zone, if there is one.
@@ -76,22 +76,22 @@ impl Overrides {
         self.keys.get(key)?.values.rate
     }
 
-    /// Returns the end of a key's pause; `None` if it is not paused.
+    /// Returns the end of a key's pause; `None` if neither the key nor the zone is paused.
     pub(super) fn paused_until(&self, key: &[u8]) -> Option<Moment> {
         let overrides = self.keys.get(key).into_iter().chain(&self.zone);
-        let pauses = overrides.filter(|it| it.values.pause);
-        pauses.map(|it| it.until).max()
+        let pauses = overrides.filter(|one| one.values.pause);
+        pauses.map(|pause| pause.until).max()
     }
 
     /// Returns whether a key is in dry run; `None`: the setting of the route applies.
     pub(super) fn dry_run(&self, key: &[u8]) -> Option<bool> {
-        let own = self.keys.get(key).and_then(|it| it.values.dry_run);
-        own.or_else(|| self.zone.as_ref()?.values.dry_run)
+        let of_key = self.keys.get(key).and_then(|one| one.values.dry_run);
+        of_key.or_else(|| self.zone.as_ref()?.values.dry_run)
     }
 
     /// Returns whether any override sets the dry run.
     pub(super) fn has_dry_run(&self) -> bool {
         let mut overrides = self.keys.values().chain(&self.zone);
-        overrides.any(|it| it.values.dry_run.is_some())
+        overrides.any(|one| one.values.dry_run.is_some())
     }
 }

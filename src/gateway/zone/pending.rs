@@ -1,4 +1,4 @@
-//! Requests that an actor answers: joins, and requests for a permit.
+//! Messages to an actor that it answers: joins, and requests for a permit.
 
 use limit::{Limit, Moment, Ticket};
 use tokio::sync::oneshot;
@@ -6,15 +6,15 @@ use tokio::sync::oneshot;
 use super::answer::Answer;
 use super::join::Join;
 
-/// Join with the sender of its answer. It is answered once, unless its caller has disconnected.
+/// Join with the sender of its answer. The actor answers it once.
 pub(super) struct PendingJoin {
     pub(super) join: Join,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// Request for the permit of a request that a zone has admitted.
+/// Request for a permit, by a request that the zone has admitted without one.
 ///
-/// It is answered once, unless its caller has disconnected.
+/// The actor answers it once.
 pub(super) struct PermitRequest {
     /// Ticket of the join.
     pub(super) ticket: Ticket,
@@ -22,13 +22,15 @@ pub(super) struct PermitRequest {
     pub(super) limit: Limit,
     /// Time of the join. The waiter with the earliest join gets the next permit.
     pub(super) joined: Moment,
-    /// Whether it waits until a permit is free. If not, the answer may be that none is free.
+    /// Whether the request waits until a permit is free.
+    ///
+    /// If not, the answer may be [`Answer::NoPermit`].
     pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
 impl Join {
-    /// Returns the pending join, and the receiver of its answer.
+    /// Returns the message for the actor, and the receiver of its answer.
     pub(super) fn pending(self) -> (PendingJoin, oneshot::Receiver<Answer>) {
         let (reply, answer) = oneshot::channel();
         (PendingJoin { join: self, reply }, answer)

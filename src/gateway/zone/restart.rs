@@ -37,12 +37,12 @@ pub(super) trait Restart: Supervised + Actor<Context = Context<Self>> {
     const KIND: ActorKind;
 }
 
-/// Number of a zone's actors that pause before their restart.
+/// Number of a zone's supervisors that pause before their restart.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paused(Arc<AtomicUsize>);
+pub(super) struct PausedActors(Arc<AtomicUsize>);
 
-impl Paused {
-    /// Returns whether any actor pauses.
+impl PausedActors {
+    /// Returns whether any of them pauses.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
@@ -64,7 +64,7 @@ pub(super) fn start<A: Restart>(actor: A) -> Addr<A> {
 /// After a panic the actor restarts at once, or after a pause if the previous panic was recent.
 pub(super) fn start_on<A: Restart>(
     worker: &ArbiterHandle,
-    paused: Paused,
+    paused: PausedActors,
     make: impl FnOnce() -> A + Send + 'static,
 ) -> Addr<A> {
     let (sender, receiver) = channel::channel(MAILBOX_CAPACITY);
@@ -81,7 +81,7 @@ pub(super) fn start_on<A: Restart>(
     Addr::new(sender)
 }
 
-/// Task of an actor.
+/// Task of an actor: runs it, and restarts it after each panic.
 struct Restarting<A: Restart> {
     running: ContextFut<A, Context<A>>,
     /// Pauses of the actor; `None` if it never pauses.
@@ -90,7 +90,8 @@ struct Restarting<A: Restart> {
 
 /// Pauses of an actor between panics and restarts.
 struct Pauses {
-    paused: Paused,
+    /// Count that this actor is part of while it pauses.
+    paused: PausedActors,
     last_panic: Option<Moment>,
     /// Present pause; `None` unless the actor pauses.
     pause: Option<Pin<Box<Sleep>>>,
@@ -113,6 +114,7 @@ impl<A: Restart> Future for Restarting<A> {
             };
             count_restart(A::KIND);
             let (kind, cause) = (A::KIND.label(), message(&*panic));
+            // `hidden`: number of such log lines that were left out since the last one.
             if let Some(hidden) = RESTARTS.show(clock::now()) {
                 tracing::error!(
                     actor = kind,
@@ -121,6 +123,7 @@ impl<A: Restart> Future for Restarting<A> {
                     "an actor panicked: it restarts, and its waiters get 503"
                 );
             }
+            // `false`: the actor had ended, so nothing is left to restart.
             if !self.running.restart() {
                 return Poll::Ready(());
             }

@@ -18,11 +18,12 @@ pub struct SavedKey {
     pub account: Option<SavedAccount>,
 }
 
-/// Settings of a zone that must be unchanged for its keys to be restored.
+/// Description of a zone in the state file. Keys are restored only into a zone that it fits.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneRecord {
     /// Name of the zone.
     pub name: String,
+    /// Template of the zone's keys.
     key: String,
     ipv6_prefix: u8,
     algorithm: String,
@@ -48,9 +49,9 @@ impl ZoneRecord {
 
     /// Returns whether the saved keys fit this zone: all settings but the rate are the same.
     pub fn fits(&self, zone: &config::Zone) -> bool {
-        let mut of_zone = Self::new(zone, self.new_keys());
-        of_zone.rate = self.rate;
-        *self == of_zone
+        let mut expected = Self::new(zone, self.new_keys());
+        expected.rate = self.rate;
+        *self == expected
     }
 
     /// Returns the duration from the time of the state until the budget for new keys is whole.
@@ -59,7 +60,7 @@ impl ZoneRecord {
     }
 }
 
-/// A key with its charge.
+/// A key with its charge, as a record of the state file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRecord {
     /// Key. It need not be UTF-8.
@@ -68,7 +69,7 @@ pub struct KeyRecord {
     /// Text of the key's rate; `None`: the zone's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
-    /// Charges of the key; `None`: none.
+    /// Charge of the key; `None`: nothing is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     account: Option<SavedAccount>,
 }
@@ -85,7 +86,7 @@ impl KeyRecord {
 
     /// Converts to a key of a zone with this rate.
     ///
-    /// `None`: the rate of the key cannot be read, as from a later version.
+    /// `None`: the rate of the key cannot be parsed. A later version may have written it.
     pub fn into_key(self, zone_rate: Rate) -> Option<SavedKey> {
         let rate = self.rate.as_deref().map(Rate::parse_or_unlimited);
         let rate = rate.transpose().ok()?.unwrap_or(zone_rate);

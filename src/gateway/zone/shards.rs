@@ -1,4 +1,4 @@
-//! Supervisors of a zone, and the choice of a supervisor by key.
+//! Shards of a zone: its supervisors, one on each worker, and the choice of a supervisor by key.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Rejection};
 use super::join::{Join, Key};
-use super::restart::Paused;
+use super::restart::PausedActors;
 use super::supervisor::{SupervisorAddress, ZoneSupervisor};
 use crate::observe::events::Events;
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
@@ -24,7 +24,8 @@ pub(super) struct Shards {
     pub(super) metrics: Arc<ZoneMetrics>,
     /// Log events of the zone's requests.
     pub(super) events: Arc<Events>,
-    pub(super) paused: Paused,
+    /// Supervisors that pause before a restart after repeated panics.
+    pub(super) paused: PausedActors,
     /// Start of the zone.
     pub(super) started: Moment,
     /// Whether the zone was removed from the file.
@@ -37,7 +38,7 @@ impl Shards {
         supervisors: Box<[SupervisorAddress]>,
         metrics: Arc<ZoneMetrics>,
         events: Arc<Events>,
-        paused: Paused,
+        paused: PausedActors,
         started: Moment,
     ) -> Self {
         Self {
@@ -89,17 +90,19 @@ impl Shards {
         self.supervisor(key).send(key, call);
     }
 
+    /// Returns the supervisor of a key.
     fn supervisor(&self, key: &[u8]) -> &SupervisorAddress {
         &self.supervisors[self.index(key)]
     }
 
+    /// Returns the index of a key's supervisor.
     fn index(&self, key: &[u8]) -> usize {
         let hash = self.hasher.hash_one(key);
         // There are far fewer workers than hashes, so the remainder is nearly uniform.
         usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default()
     }
 
-    /// Splits items by the supervisor of their key, in the order of the supervisors.
+    /// Splits items by the supervisor of their key: one list for each supervisor, in their order.
     pub(super) fn split<T>(&self, items: Vec<T>, key: impl Fn(&T) -> &[u8]) -> Vec<Vec<T>> {
         let mut parts: Vec<Vec<T>> = self.supervisors.iter().map(|_| Vec::new()).collect();
         for item in items {

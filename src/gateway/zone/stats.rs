@@ -1,4 +1,6 @@
-//! Statistics of a zone's keys, collected in small steps so that no waiter leaves late.
+//! Statistics of a zone, states of its keys, and the first keys by an order.
+//!
+//! `supervisor/listing` collects them in small steps.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -17,7 +19,7 @@ pub struct KeyState {
     pub depth: usize,
     /// Number of requests in flight, under limits with `in_flight`.
     pub in_flight: usize,
-    /// Permits that other gateways hold; `None` if the store counts none for this one.
+    /// Permits that other gateways hold; `None` if the store counts none for this gateway.
     pub elsewhere: Option<PermitsElsewhere>,
     /// Level, in requests.
     pub excess: f64,
@@ -47,13 +49,16 @@ pub enum Order {
     OldestWait,
 }
 
+/// Numbers by which a key is ordered. The second one decides between equal first ones.
+type Rank = (u64, u64);
+
 /// Collects the first `limit` keys by an order.
 pub struct Top {
     order: Order,
     limit: usize,
     /// Keys by rank, the lowest first. Among keys of equal rank, the last by its bytes comes first.
-    kept: BTreeMap<((u64, u64), Reverse<Key>), KeyState>,
-    /// Keys in `kept`, because a walk may show a key twice.
+    kept: BTreeMap<(Rank, Reverse<Key>), KeyState>,
+    /// Keys in `kept`, because a walk may visit a key twice.
     keys: HashSet<Key>,
 }
 
@@ -68,8 +73,8 @@ impl Top {
         }
     }
 
-    /// Keeps a key if it is among the first.
-    pub fn show(&mut self, state: KeyState) {
+    /// Keeps a key if it is among the first and not kept already.
+    pub fn offer(&mut self, state: KeyState) {
         let rank = (self.rank(&state), Reverse(Key::clone(&state.key)));
         let is_full = self.kept.len() >= self.limit;
         let lowest = self.kept.keys().next();
@@ -91,8 +96,8 @@ impl Top {
         self.kept.into_values().rev().collect()
     }
 
-    /// Returns the numbers by which a key is ordered.
-    fn rank(&self, state: &KeyState) -> (u64, u64) {
+    /// Returns the rank of a key in the requested order.
+    fn rank(&self, state: &KeyState) -> Rank {
         // For non-negative floats, the order of the bits is the order of the numbers.
         let excess = state.excess.max(0.0).to_bits();
         match self.order {
@@ -161,7 +166,7 @@ mod tests {
         ] {
             let mut top = Top::new(order, limit);
             for (key, depth, excess) in keys {
-                top.show(state(key, depth, excess));
+                top.offer(state(key, depth, excess));
             }
             assert_eq!(names(top), expected, "{order:?} {limit}");
         }

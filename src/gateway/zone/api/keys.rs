@@ -1,4 +1,4 @@
-//! `/api/zones/{zone}/keys`: lists of keys, single keys, and forgetting a key.
+//! `/api/zones/{zone}/keys`: lists of keys, and forgetting a key. Also parses the key of a path.
 
 use std::time::Duration;
 
@@ -20,15 +20,18 @@ use crate::zone::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 
 /// Maximum number of keys in one list.
 const MAX_KEYS: usize = 1_000;
+/// Error of a query with a window and an order that needs none.
+const NO_WINDOW: &str = "window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present";
 
 /// Query of a list of keys.
 #[derive(Deserialize)]
-struct Listing {
+struct ListQuery {
     #[serde(default)]
     sort: Sort,
+    /// Number of keys.
     #[serde(default = "default_limit")]
     limit: usize,
-    /// In seconds; `None`: one minute.
+    /// Window of the heaviest keys, in seconds; `None`: one minute.
     window: Option<u64>,
 }
 
@@ -46,29 +49,27 @@ enum Sort {
 }
 
 /// Kind of list.
-enum Listed {
+enum ListKind {
     /// All remembered keys.
     Remembered(Order),
     /// The heaviest keys of a window.
     Heavy(Measure, Window),
 }
 
-impl Listing {
+impl ListQuery {
     /// Parses the requested kind of list. The error says what is wrong.
-    fn listed(&self) -> Result<Listed, String> {
+    fn kind(&self) -> Result<ListKind, String> {
         if !(1..=MAX_KEYS).contains(&self.limit) {
             let limit = self.limit;
             return Err(format!("limit is {limit}; it must be from 1 to {MAX_KEYS}"));
         }
-        let remembered = |order| {
-            match self.window {
-            None => Ok(Listed::Remembered(order)),
-            Some(_) => Err("window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present".to_owned()),
-        }
+        let remembered = |order| match self.window {
+            None => Ok(ListKind::Remembered(order)),
+            Some(_) => Err(NO_WINDOW.to_owned()),
         };
         let heavy = |measure| match self.window {
-            None | Some(60) => Ok(Listed::Heavy(measure, Window::Minute)),
-            Some(600) => Ok(Listed::Heavy(measure, Window::TenMinutes)),
+            None | Some(60) => Ok(ListKind::Heavy(measure, Window::Minute)),
+            Some(600) => Ok(ListKind::Heavy(measure, Window::TenMinutes)),
             Some(window) => Err(format!("window is {window}; it must be 60 or 600 seconds")),
         };
         match self.sort {
@@ -82,14 +83,15 @@ impl Listing {
     }
 }
 
-/// Default length of a list.
+/// Returns the default number of keys in a list.
 fn default_limit() -> usize {
     20
 }
 
 /// Query of a request to forget a key.
 #[derive(Deserialize)]
-struct Forgetting {
+struct ForgetQuery {
+    /// Whether the waiters of the key are rejected.
     #[serde(default)]
     drop: bool,
 }
@@ -99,18 +101,18 @@ pub(crate) async fn list(request: HttpRequest, admin: Data<Admin>, zone: Path<St
     let expected = format!(
         "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MAX_KEYS}, and window 60 or 600"
     );
-    let listing: Listing = reply::query(&request, &expected)?;
-    let listed = listing.listed().map_err(reply::bad_request)?;
+    let query: ListQuery = reply::query(&request, &expected)?;
+    let kind = query.kind().map_err(reply::bad_request)?;
     let gateway = admin.serving()?;
     let (_, zone) = find(&gateway, &zone)?;
-    match listed {
-        Listed::Remembered(order) => remembered(zone, order, listing.limit).await,
-        Listed::Heavy(measure, window) => heavy(zone, measure, window, listing.limit).await,
+    match kind {
+        ListKind::Remembered(order) => list_remembered(zone, order, query.limit).await,
+        ListKind::Heavy(measure, window) => list_heavy(zone, measure, window, query.limit).await,
     }
 }
 
 /// Lists the first keys of all that the zone remembers.
-async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
+async fn list_remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
     let states = zone.keys(order, limit).await.into_iter();
@@ -126,7 +128,7 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> Answer {
 }
 
 /// Lists the heaviest keys of a window.
-async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> Answer {
+async fn list_heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> Answer {
     let plans = &zone.settings().plans;
     let names = KeyNames::of(zone.settings());
     let found = zone.heavy_keys(measure, window, limit).await;
@@ -153,23 +155,23 @@ async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> A
             Window::Minute => 60,
             Window::TenMinutes => 600,
         },
-        // `total`: sum of the measure over all keys. `error`: upper bound of its excess for one
-        // key.
-        "total": amount(measure, found.total),
-        "error": amount(measure, found.error),
+        // `total`: sum of the measure over all keys. `error`: upper bound of the error of one key's
+        // value, which may be too high but not too low.
+        "total": sum_json(measure, found.total),
+        "error": sum_json(measure, found.error),
         "keys": keys.collect::<Vec<_>>(),
     })))
 }
 
-/// Formats a sum: waits in seconds.
-fn amount(measure: Measure, sum: u64) -> f64 {
+/// Converts a sum of a measure for the JSON: waits from nanoseconds to seconds.
+fn sum_json(measure: Measure, sum: u64) -> f64 {
     match measure {
         Measure::Requests | Measure::Rejections => sum as f64,
         Measure::Waits => Duration::from_nanos(sum).as_secs_f64(),
     }
 }
 
-/// Adds the present state of a key.
+/// Adds the present state of a key to its JSON.
 fn add_state(json: &mut Value, state: &KeyState) {
     json["depth"] = state.depth.into();
     json["in_flight"] = state.in_flight.into();
@@ -183,11 +185,11 @@ fn add_state(json: &mut Value, state: &KeyState) {
 
 /// `DELETE`: forgets a key.
 pub(crate) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    let forgetting: Forgetting = reply::query(&request, "drop must be true or false")?;
+    let query: ForgetQuery = reply::query(&request, "drop must be true or false")?;
     let gateway = admin.serving()?;
     let (zone, key) = parse_path(request.uri().path());
     let (_, zone) = find(&gateway, &zone)?;
-    let waiters = if forgetting.drop {
+    let waiters = if query.drop {
         Waiters::Rejected
     } else {
         Waiters::Stay
@@ -208,7 +210,9 @@ pub(crate) async fn forget(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json!({ "forgotten": true, "dropped": dropped })))
 }
 
-/// Resolves a key from a path: the key itself, or the key with this masked name.
+/// Resolves a key from a path: the key itself, or the key that has this masked name.
+///
+/// A zone with `mask_keys` shows masked names in place of its keys.
 pub(crate) async fn unmask(zone: &Zone, named: Key) -> Result<Key, Refusal> {
     if !zone.settings().is_masked_name(&named) {
         return Ok(named);
@@ -232,8 +236,8 @@ pub(crate) async fn unmask(zone: &Zone, named: Key) -> Result<Key, Refusal> {
 
 /// Parses the zone and the key of a path.
 ///
-/// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
-/// The key is `None` if its text is not a valid escaped key.
+/// The path is taken as it was sent: the router would treat an encoded slash as a separator. The
+/// key is `None` if its text is not a valid escaped key.
 pub(crate) fn parse_path(path: &str) -> (String, Option<Key>) {
     let rest = path.strip_prefix("/api/zones/").unwrap_or_default();
     let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));

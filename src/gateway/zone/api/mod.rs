@@ -49,7 +49,7 @@ pub(crate) fn find<'g>(
     found.ok_or_else(|| reply::unknown("zone", name, zones.map(|it| &*it.settings().name)))
 }
 
-/// Name of a zone or of a key in the log and the history of changes.
+/// Returns the name of a zone or of a key in the log and in the history of changes.
 pub(crate) fn subject(zone: &Zone, key: Option<&Key>) -> String {
     let zone = zone.settings();
     let name = &zone.name;
@@ -59,16 +59,16 @@ pub(crate) fn subject(zone: &Zone, key: Option<&Key>) -> String {
     }
 }
 
-/// Refusal if a worker does not report its part of a zone in time.
-pub(crate) fn busy() -> Refusal {
+/// Creates the refusal for a worker that does not report its part of a zone in time.
+pub(crate) fn worker_timeout() -> Refusal {
     reply::unavailable("a worker did not answer in time; try again")
 }
 
-/// JSON of a zone.
+/// Returns the JSON of a zone, by its index.
 async fn zone_json(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
-    let stats = stats(zone).await.ok_or_else(busy)?;
+    let stats = stats(zone).await.ok_or_else(worker_timeout)?;
     let mut json = json!({
         "name": Plain::new(&settings.name),
         "key": Plain::new(&settings.key.to_string()),
@@ -93,7 +93,7 @@ async fn zone_json(gateway: &Gateway, index: usize) -> Result<Value, Refusal> {
     Ok(json)
 }
 
-/// Plans of a zone, in the order of the file.
+/// Returns the JSON of the plans of a zone, in the order of the file.
 fn plans(zone: &config::Zone) -> Vec<Value> {
     let plans = zone.plans.iter().zip(zone.plans.counts());
     let plan_json = |(plan, keys): (&config::Plan, usize)| {
@@ -109,7 +109,7 @@ fn plans(zone: &config::Zone) -> Vec<Value> {
     plans.map(plan_json).collect()
 }
 
-/// Limits of routes in a zone, in the order of the file.
+/// Returns the JSON of the routes' limits in a zone, in the order of the file.
 fn limits(gateway: &Gateway, zone: usize) -> Vec<Value> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();
@@ -121,7 +121,7 @@ fn limits(gateway: &Gateway, zone: usize) -> Vec<Value> {
             };
             limits.push(json!({
                 "route": Plain::new(&route.name()),
-                // Without a queue, the request itself counts, too.
+                // In the file, the burst of an algorithm without a queue includes the request.
                 "burst": u64::from(limit.burst) + u64::from(!queues),
                 "delay": delay,
                 "nodelay": delay.is_none(),

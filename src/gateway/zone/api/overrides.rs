@@ -1,4 +1,4 @@
-//! Overrides of a zone or of a key.
+//! `/api/zones/{zone}/override`, also of a key: sets and ends an override. Lists all overrides.
 
 use actix_web::HttpRequest;
 use actix_web::web::{Bytes, Data};
@@ -83,13 +83,12 @@ pub(crate) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
     let (_, zone) = find(&gateway, &zone)?;
     let (overrides, names) = (zone.overrides(), KeyNames::of(zone.settings()));
-    let keys = overrides.keys.iter();
-    let mut keys: Vec<_> = keys
-        .map(|(key, it)| (Plain::new(&names.full(key)), it))
-        .collect();
-    keys.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let keys = keys.into_iter();
-    let keys = keys.map(|(key, it)| json!({ "key": key, "override": it }));
+    let of_keys = overrides.keys.iter();
+    let named = of_keys.map(|(key, one)| (Plain::new(&names.full(key)), one));
+    let mut by_name: Vec<_> = named.collect();
+    by_name.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let keys = by_name.into_iter();
+    let keys = keys.map(|(key, one)| json!({ "key": key, "override": one }));
     let json = json!({ "zone": overrides.zone, "keys": keys.collect::<Vec<_>>() });
     Ok(reply::ok(&json))
 }
@@ -129,7 +128,7 @@ async fn target<'g>(request: &HttpRequest, gateway: &'g Gateway) -> Result<ZoneO
     Ok(ZoneOrKey { zone, key })
 }
 
-/// Parses the body of a PUT.
+/// Parses the body of a PUT. `by`: author of the override.
 fn requested(body: &[u8], zone: &Zone, by: &str) -> Result<ZoneOverride, Refusal> {
     let example = r#"{"rate": "20r/s", "for": "10m"}, with rate, pause, dry_run and for"#;
     let body: OverrideBody = parse(body, example)?;
@@ -147,7 +146,7 @@ fn requested(body: &[u8], zone: &Zone, by: &str) -> Result<ZoneOverride, Refusal
     overrides::requested(values, fields, body.r#for, by, clock::now())
 }
 
-/// Parses a rate. Refuses one at which the zone cannot count.
+/// Parses a rate. Refuses a rate at which the zone's algorithm cannot count.
 fn rate(zone: &Zone, text: &str) -> Result<Rate, Refusal> {
     let (rate, settings) = (value("rate", text)?, zone.settings());
     if let Some(problem) = settings.unfit(rate) {

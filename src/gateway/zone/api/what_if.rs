@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, ResponseError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{busy, find};
+use super::{find, worker_timeout};
 use crate::admin::Admin;
 use crate::admin::reply::{self, Answer};
 use crate::status::what_if::{OtherNumbers, in_force, replay};
@@ -17,28 +17,29 @@ use crate::time::clock;
 use crate::zone::report::sample::WhatIf;
 
 /// Time limit for the workers to return their arrivals.
-const COLLECTED_IN: Duration = Duration::from_secs(1);
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit of a replay. The maximum number of kept arrivals takes a fraction of a second.
-const REPLAYED_IN: Duration = Duration::from_secs(5);
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One replay at a time: it keeps a processor busy.
-static ONE: Semaphore = Semaphore::const_new(1);
+/// Permit for one replay at a time, because a replay keeps a processor busy.
+static REPLAY_PERMIT: Semaphore = Semaphore::const_new(1);
 
 /// `POST`: replays the last arrivals with other numbers.
 pub(crate) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> Answer {
     let gateway = admin.serving()?;
     let (index, zone) = find(&gateway, &name)?;
     let requested = OtherNumbers::read(&body, zone.settings()).map_err(reply::bad_request)?;
-    let Ok(permit) = ONE.try_acquire() else {
-        return Ok(later(
+    let Ok(permit) = REPLAY_PERMIT.try_acquire() else {
+        return Ok(refuse_for_now(
             "another replay is running; try again when it has ended",
         ));
     };
-    let arrivals = timeout(COLLECTED_IN, zone.arrivals()).await;
-    let arrivals = arrivals.map_err(|_| busy())?;
+    let arrivals = timeout(COLLECT_TIMEOUT, zone.arrivals()).await;
+    let arrivals = arrivals.map_err(|_| worker_timeout())?;
     let replayed = web::block(move || {
-        let _one = permit;
-        let deadline = clock::now() + REPLAYED_IN;
+        // The permit is free again when the replay has ended, even if the client has disconnected.
+        let _running = permit;
+        let deadline = clock::now() + REPLAY_TIMEOUT;
         let settings = in_force(&gateway, index);
         let replayed = replay(arrivals.in_order(), &settings, index, &requested, deadline)?;
         let (since, until) = (arrivals.since(), arrivals.until());
@@ -50,7 +51,7 @@ pub(crate) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     });
     match replayed.await {
         Ok(Some(replayed)) => Ok(reply::ok(&replayed)),
-        Ok(None) => Ok(later(
+        Ok(None) => Ok(refuse_for_now(
             "the replay did not end in time; try again when the machine is less busy",
         )),
         Err(error) => Err(reply::refusal(
@@ -60,8 +61,8 @@ pub(crate) async fn run(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     }
 }
 
-/// Refuses a request that may succeed in a second.
-fn later(message: &str) -> HttpResponse {
+/// Creates the refusal of a request that may succeed in a second.
+fn refuse_for_now(message: &str) -> HttpResponse {
     let mut response = reply::unavailable(message).error_response();
     let value = HeaderValue::from_static("1");
     response.headers_mut().insert(RETRY_AFTER, value);

@@ -45,28 +45,29 @@ impl Zone {
         join_all(completions).map(drop)
     }
 
-    /// Returns the waiters that go on to a gate. Of a zone in Redis, only this gateway's waiters.
+    /// Returns the departures of waiters that go on to an origin's gate.
     ///
-    /// Afterwards, [`save`](Self::save) stores a paused key with waiters in its present state.
-    ///
-    /// Waiters for a permit are left out, because their departure time is unknown.
+    /// Of a zone in Redis, only those of this gateway. Waiters for a permit are left out, because
+    /// their departure time is unknown. Call it before [`save`](Self::save): the call makes the
+    /// actors publish the present state of their keys.
     pub async fn expected_departures(&self) -> Vec<ExpectedDeparture> {
         // At most one departure for each waiter.
-        let (to, mut received) = mpsc::unbounded_channel();
+        let (sender, mut received) = mpsc::unbounded_channel();
         for supervisor in self.shards.living() {
-            let to = to.clone();
-            supervisor.post(move |zone| zone.list_expected_departures(&to));
+            let sender = sender.clone();
+            supervisor.post(move |zone| zone.list_expected_departures(&sender));
         }
-        drop(to);
+        // The list ends when the last actor has dropped its sender.
+        drop(sender);
         let mut departures = Vec::new();
         while received.recv_many(&mut departures, usize::MAX).await > 0 {}
         departures
     }
 
-    /// Passes all keys that the next process needs to `take`, in parts, in their state at `at`.
+    /// Saves all keys that the next process needs, in their state at `at`: passes them to `take`.
     ///
-    /// Call it after [`Zone::hand_over`]. A key may appear twice. Ends early if `take` returns
-    /// `false`.
+    /// Call it after [`Zone::hand_over`]. `take` gets the keys in parts, some keys twice. Ends
+    /// early if `take` returns `false`.
     pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
         let step = move |zone: &mut ZoneSupervisor, end| zone.save(end, at);
         self.walk(MIN_PAUSE, step, async |keys: Vec<SavedKey>| {
@@ -77,13 +78,13 @@ impl Zone {
 
     /// Returns the time from `at` until the zone's budget for new keys is unused again.
     pub fn new_keys_used(&self, at: Moment) -> Duration {
-        self.steering.published().new_keys.used(at)
+        self.parameters.published().new_keys.used(at)
     }
 
     /// Restores a budget for new keys that is unused again from `unused_at` on.
     pub fn restore_new_keys(&self, unused_at: Moment) {
         if let Some(rate) = self.settings.new_keys {
-            let published = self.steering.published();
+            let published = self.parameters.published();
             published.new_keys.restore(rate, unused_at, clock::now());
         }
     }

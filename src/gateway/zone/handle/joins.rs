@@ -9,12 +9,12 @@ use crate::zone::join::{Join, Key};
 use crate::zone::joining::{Joined, Joining};
 
 impl Zone {
-    /// Joins the zone. Returns its decision if there is one at once.
+    /// Joins the zone. Returns the admission or rejection, or the wait for one.
     pub fn join_at_once(&self, join: Join) -> Joined<'_> {
         Joined::new(&self.shards, self.plan(join.plan), join)
     }
 
-    /// Joins the zone, and waits for the answer.
+    /// Joins the zone. Returns a future of the answer, even if the answer is there already.
     pub fn join(&self, join: Join) -> Joining<'_> {
         let answer = self.shards.join(&join);
         Joining::new(answer, &self.shards, self.plan(join.plan), join)
@@ -29,9 +29,8 @@ impl Zone {
         let mut is_flood = false;
         loop {
             let (reply, answer) = oneshot::channel();
-            let key = Key::clone(&join.key);
-            self.shards
-                .send(&key, move |zone, _| zone.probe(join, reply));
+            let (shards, key) = (&self.shards, Key::clone(&join.key));
+            shards.send(&key, move |zone, _| zone.probe(join, reply));
             match answer.await {
                 Ok(Some(Answer::UseNewKeysBucket(unknown))) => {
                     is_flood = true;

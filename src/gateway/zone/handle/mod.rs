@@ -1,13 +1,12 @@
 //! Handle of a zone, usable from any thread.
 //!
 //! `joins` joins and probes, `queries` reads the state of all supervisors, `handover` saves and
-//! restores. The parameters that it sends to the supervisors are in `steering`.
+//! restores. The parameters that it sends to the supervisors are in `parameters`.
 
 mod handover;
 mod joins;
 mod queries;
 
-use std::num::NonZeroU32;
 #[cfg(test)]
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,11 +15,11 @@ use actix_rt::ArbiterHandle;
 use limit::Moment;
 use tokio::sync::oneshot;
 
-use super::join::{Key, Waiters};
+use super::join::{InFlightChange, Key, Waiters};
 use super::overrides::Overrides;
-use super::restart::{self, Paused};
+use super::parameters::{PublishedParameters, ZoneParameters};
+use super::restart::{self, PausedActors};
 use super::shards::Shards;
-use super::steering::{PublishedParameters, Steering};
 use super::store_link::{Paces, RateDivergence, Sharing};
 #[cfg(test)]
 use super::supervisor::Crash;
@@ -33,22 +32,22 @@ use crate::time::pacer::Pacer;
 
 /// Handle of a zone's supervisors, usable from any thread.
 ///
-/// Each reload creates a new version of it. All versions share the supervisors and `steering`.
+/// Each reload creates a new version of it. All versions share the supervisors and `parameters`.
 pub struct Zone {
     name: Arc<str>,
     settings: Arc<config::Zone>,
     shards: Arc<Shards>,
     /// Metrics of the plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
-    steering: Arc<Steering>,
+    parameters: Arc<ZoneParameters>,
 }
 
 impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
-    /// `since` is when the file got its present rates; a plan's file of keys may be newer.
-    /// `store_health` belongs to the store, if the zone is kept in one. `metrics` are new, or those
-    /// of the zone of the same name that this one replaces.
+    /// `since`: when the file got its present rates. A plan's file of keys may be newer.
+    /// `store_health`: health of the store, if the zone is kept in one. `metrics`: new ones, or
+    /// those of the zone of the same name that this one replaces.
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],
@@ -60,12 +59,11 @@ impl Zone {
         metrics.show_rate(settings.rate);
         let plans = settings.plans.iter();
         let plan_files = plans.filter_map(|plan| plan.file.as_deref());
-        let since = plan_files
-            .filter_map(clock::changed)
-            .fold(since, Moment::max);
+        let plan_changes = plan_files.filter_map(clock::changed);
+        let since = plan_changes.fold(since, Moment::max);
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let parameters = PublishedParameters::new(settings, sharing);
-        let (started, paused) = (clock::now(), Paused::default());
+        let (started, paused) = (clock::now(), PausedActors::default());
         let supervisors = workers.iter().enumerate().map(|(index, worker)| {
             let tuning = parameters.tuning(index, workers.len());
             let metrics = Arc::clone(&metrics);
@@ -89,7 +87,7 @@ impl Zone {
             plans: metrics_of_plans(&shards.metrics, &settings),
             settings,
             shards: Arc::new(shards),
-            steering: Arc::new(Steering::new(parameters)),
+            parameters: Arc::new(ZoneParameters::new(parameters)),
         }
     }
 
@@ -99,7 +97,7 @@ impl Zone {
         parameters: PublishedParameters,
         supervisor: SupervisorAddress,
     ) -> Self {
-        let (metrics, paused) = (Arc::default(), Paused::default());
+        let (metrics, paused) = (Arc::default(), PausedActors::default());
         let shards = Shards::new(
             [supervisor].into(),
             metrics,
@@ -126,23 +124,24 @@ impl Zone {
         Self::on_this_thread(parameters, SupervisorActor::start(supervisor))
     }
 
-    /// Returns the same zone under new settings. It keeps its keys and waiters.
+    /// Returns the handle of the same zone under new settings. It keeps its keys and waiters.
     ///
-    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
-    /// `now`: time at which the file was saved.
+    /// `in_flight`: changes of `in_flight` of limits in this zone. `now`: time at which the file
+    /// was saved.
     pub fn retune(
         &self,
         settings: config::Zone,
-        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
+        in_flight: Vec<InFlightChange>,
         store_health: Option<Arc<StoreHealth>>,
         now: Moment,
     ) -> Self {
         let has_new_rates = !self.settings.has_rates_of(&settings);
-        let mut published = self.steering.published();
+        let mut published = self.parameters.published();
         let previous = published.sharing.as_ref();
         let since = match previous {
             Some(previous) if !has_new_rates => previous.paces.since(),
-            // Wall-clock time, because gateways compare it.
+            // The rates are new, or the zone was not shared. Wall-clock time, because gateways
+            // compare it.
             _ => clock::to_wall(now),
         };
         let divergence = previous.map(|previous| Arc::clone(&previous.divergence));
@@ -158,27 +157,23 @@ impl Zone {
         if is_changed || !in_flight.is_empty() {
             self.publish(&published, &in_flight.into());
         }
-        // Otherwise keep the displayed rate: the rate of another gateway may be in force.
+        // With unchanged rates the metric stays: it may show the rate of another gateway, in force.
         if has_new_rates {
             self.metrics().show_rate(published.rate());
         }
         drop(published);
         Self {
-            // Keys carry over only to a zone of the same name.
+            // The new settings have the same name: see `carries_over_to`.
             name: Arc::clone(&self.name),
             plans: metrics_of_plans(self.metrics(), &settings),
             settings,
             shards: Arc::clone(&self.shards),
-            steering: Arc::clone(&self.steering),
+            parameters: Arc::clone(&self.parameters),
         }
     }
 
-    /// Sends each supervisor its share of the parameters.
-    fn publish(
-        &self,
-        published: &PublishedParameters,
-        in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
-    ) {
+    /// Sends each supervisor its share of the parameters, and the changed values of `in_flight`.
+    fn publish(&self, published: &PublishedParameters, in_flight: &Arc<[InFlightChange]>) {
         let supervisors = &self.shards.supervisors;
         for (index, supervisor) in supervisors.iter().enumerate() {
             let tuning = published.tuning(index, supervisors.len());
@@ -189,20 +184,20 @@ impl Zone {
 
     /// Returns the overrides in force.
     pub fn overrides(&self) -> Arc<Overrides> {
-        self.steering.overrides()
+        self.parameters.overrides()
     }
 
     /// Changes the overrides. Returns the result of `change`.
     ///
     /// Waiters get new departure times at once.
     pub fn change_overrides<T>(&self, change: impl FnOnce(&mut Overrides) -> T) -> T {
-        let mut published = self.steering.published();
+        let mut published = self.parameters.published();
         let mut overrides = Overrides::clone(&published.overrides);
         let result = change(&mut overrides);
         if overrides != *published.overrides {
-            self.steering.set_overrides(&mut published, overrides);
+            self.parameters.set_overrides(&mut published, overrides);
             self.publish(&published, &[].into());
-            // In a shared zone an override never changes the rate.
+            // In a zone that gateways share, an override never changes the rate.
             if published.sharing.is_none() {
                 self.metrics().show_rate(published.rate());
             }
@@ -213,10 +208,10 @@ impl Zone {
     /// Returns whether `key` is in dry run. `route_dry_run` applies unless an override says
     /// otherwise.
     pub fn dry_run(&self, key: &[u8], route_dry_run: bool) -> bool {
-        self.steering.dry_run(key, route_dry_run)
+        self.parameters.dry_run(key, route_dry_run)
     }
 
-    /// Returns whether a zone with these settings would keep this zone's keys.
+    /// Returns whether a zone with these settings continues this zone and keeps its keys.
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
         let present = &self.settings;
         present.name == settings.name
@@ -225,7 +220,10 @@ impl Zone {
             && present.store == settings.store
     }
 
-    /// Ends the supervisors once they have no waiters. Overrides end now: nobody could undo them.
+    /// Retires the zone, which was removed from the file: its supervisors end after the last
+    /// waiter.
+    ///
+    /// Overrides end now, because nobody could undo them.
     pub fn retire(&self) {
         self.change_overrides(|overrides| *overrides = Overrides::default());
         self.shards.retire();
@@ -248,12 +246,12 @@ impl Zone {
     /// Returns the number of rejected waiters; `None` if the key is unknown.
     pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
         let (reply, answer) = oneshot::channel();
-        self.shards
-            .send(&key, move |zone, key| zone.forget(key, waiters, reply));
+        let forget = move |zone: &mut ZoneSupervisor, key: &Key| zone.forget(key, waiters, reply);
+        self.shards.send(&key, forget);
         answer.await.ok().flatten()
     }
 
-    /// Rejects all waiters and all later requests.
+    /// Rejects all waiters and all later requests, because the gateway stops.
     pub fn reject_all(&self) {
         self.shards.call_all(ZoneSupervisor::reject_all);
     }
@@ -286,7 +284,7 @@ impl Zone {
 
     /// Returns whether another gateway that shares the zone has another rate for it.
     pub fn differs(&self) -> bool {
-        let published = self.steering.published();
+        let published = self.parameters.published();
         let sharing = published.sharing.as_ref();
         sharing.is_some_and(|sharing| sharing.divergence.is_seen())
     }
@@ -314,9 +312,9 @@ fn metrics_of_plans(metrics: &ZoneMetrics, zone: &config::Zone) -> Box<[Arc<Plan
     plans.map(|plan| metrics.plan(&plan.name)).collect()
 }
 
-/// Returns how a zone is shared; `None` if it is kept in memory.
+/// Returns how gateways share a zone through the store; `None` if it is kept in memory.
 ///
-/// The check of the file guarantees that its rates can be kept in the store.
+/// The check of the file guarantees that the store can keep its rates.
 fn sharing(
     zone: &config::Zone,
     since: Moment,

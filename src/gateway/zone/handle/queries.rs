@@ -1,4 +1,4 @@
-//! Queries that all supervisors of a zone answer together.
+//! Queries that all supervisors of a zone answer together, for operators and samples.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Zone {
             for state in waiting {
                 stats.depth_max = stats.depth_max.max(state.depth);
                 stats.oldest_wait = stats.oldest_wait.max(state.oldest_wait);
-                deepest.show(state);
+                deepest.offer(state);
             }
             true
         };
@@ -51,7 +51,7 @@ impl Zone {
         let mut top = Top::new(order, limit);
         let take = async |keys: Vec<KeyState>| {
             for state in keys {
-                top.show(state);
+                top.offer(state);
             }
             true
         };
@@ -61,8 +61,8 @@ impl Zone {
 
     /// Returns the keys with this [masked name](config::Zone::masked): one, unless names collide.
     ///
-    /// Finds keys that are remembered, have an override or are among the heaviest. Visits all
-    /// remembered keys.
+    /// A masked name hides the key from operators. Finds keys that are remembered, have an override
+    /// or are among the heaviest. Visits all remembered keys.
     pub async fn masked_keys(&self, name: &str) -> BTreeSet<Key> {
         let zone = Arc::clone(&self.settings);
         let has_name = |key: &&Key| zone.masked(key).as_deref() == Some(name);
@@ -112,11 +112,11 @@ impl Zone {
 
     /// Walks over the keys of all supervisors, from the last key to the first.
     ///
-    /// `step` visits a few keys before the index that it is given. It returns what it found and the
-    /// index to continue from, 0 at the end. `take` receives what was found; the walk ends if it
-    /// returns `false`. After each step there is a pause as long as the step took, and at least
-    /// `pause`, so that requests have at least half of the workers' time. If a supervisor panics,
-    /// the walk continues with the next one.
+    /// `step` visits a few keys before the index that it is given. It returns its result and the
+    /// index to continue from, 0 at the end. `take` receives each result; the walk ends if it
+    /// returns `false`. After each step there is a pause, at least as long as `pause` and as the
+    /// step took. So requests have at least half of the workers' time. If a supervisor panics, the
+    /// walk continues with the next one.
     pub(super) async fn walk<T: Send + 'static>(
         &self,
         pause: Duration,
@@ -136,7 +136,7 @@ impl Zone {
                     return;
                 }
                 end = next_end;
-                // A shorter sleep is not possible: a timer takes a millisecond or two.
+                // A shorter pause is left out: any sleep takes a millisecond or two.
                 if end > 0 && pause >= MIN_PAUSE {
                     sleep(pause).await;
                 }

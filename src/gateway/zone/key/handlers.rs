@@ -1,17 +1,19 @@
 //! Messages to a key's actor and their handlers.
+//!
+//! A message is a call of one of these methods at the present instant of the key's clock. Joins are
+//! in the module above, pauses in `pause`, requests for permits in `permits`.
 
-use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use actix::{ActorContext, AsyncContext, Context, Handler, Message};
 use limit::{Cost, ExpectedRequest, Moment, Rate, Ticket};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::KeyActor;
 use super::queue::KeyQueue;
 use super::waiter::Waiter;
 use crate::zone::answer::{Answer, Charge};
-use crate::zone::join::{ExpectedDeparture, Join, Waiters};
+use crate::zone::join::{DepartureSender, ExpectedDeparture, InFlightChange, Join, Waiters};
 use crate::zone::store_link::{Decision, ExtraCharge, NoReply};
 
 /// Message to a key's actor: a function that the actor calls at its present instant.
@@ -30,7 +32,7 @@ where
     fn handle(&mut self, KeyCall(call): KeyCall<F>, ctx: &mut Context<Self>) {
         let pending = &self.snapshot.pending;
         pending.set(pending.get().saturating_sub(1));
-        self.at_now(|actor, now| call(actor, now, ctx));
+        self.handle_event(|actor, now| call(actor, now, ctx));
     }
 }
 
@@ -87,10 +89,10 @@ impl KeyActor {
         let queue = match (&mut self.queue, charge) {
             (KeyQueue::Own(queue), Charge::Own(charge)) => return queue.settle(charge, cost, now),
             (KeyQueue::Shared(queue), Charge::Store(_) | Charge::Alone(_)) => queue,
-            // Either nothing was charged, or the zone has moved from another store since then.
+            // Either nothing was charged, or the zone has moved to another store since the charge.
             _ => return,
         };
-        if let Some(surplus) = charge.too_much(cost) {
+        if let Some(surplus) = charge.surplus(cost) {
             queue.refund_and_move_up(surplus, now);
         }
         if let Some(more) = cost.above(charge.cost()) {
@@ -126,7 +128,7 @@ impl KeyActor {
         }
     }
 
-    /// Adopts a new rate; in a shared zone also the other settings.
+    /// Adopts a new rate; in a zone that is kept in the store, also the other settings.
     pub(in crate::zone) fn retune(&mut self, rate: Rate, now: Moment, ctx: &mut Context<Self>) {
         match &mut self.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
@@ -134,8 +136,8 @@ impl KeyActor {
         }
     }
 
-    /// Changes the `in_flight` of waiters. `changes`: pairs of an old and a new value.
-    pub(in crate::zone) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
+    /// Changes the `in_flight` of waiters.
+    pub(in crate::zone) fn change_in_flight(&mut self, changes: &[InFlightChange]) {
         let change = |waiter: &mut Waiter| waiter.change_in_flight(changes);
         match &mut self.queue {
             KeyQueue::Own(queue) => queue.waiters_mut().for_each(change),
@@ -144,7 +146,7 @@ impl KeyActor {
         self.permits.change(changes);
     }
 
-    /// Rejects all waiters, and lets no request wait any more, because the gateway stops.
+    /// Rejects all waiters and lets no later request wait, because the gateway stops.
     pub(in crate::zone) fn stop(&mut self, now: Moment) {
         self.rejects_all = true;
         let waiters = self.take_waiters();
@@ -170,17 +172,14 @@ impl KeyActor {
         let _unsent = reply.send(Some(rejected));
     }
 
-    /// Sends the waiters that go on to a gate.
+    /// Sends the departures of the waiters that go on to an origin's gate.
     ///
-    /// While the key is paused, its waiters are due when the pause ends.
-    pub(in crate::zone) fn list_expected_departures(
-        &self,
-        to: &mpsc::UnboundedSender<ExpectedDeparture>,
-    ) {
+    /// While the key is paused, its waiters leave after the end of the pause.
+    pub(in crate::zone) fn list_expected_departures(&self, sender: &DepartureSender) {
         let departure = |(due, waiter): (Moment, &Waiter)| {
             let onward = waiter.onward.filter(|_| !waiter.reply.is_closed())?;
             let to_come = ExpectedRequest {
-                due: self.pause.real(due, self.shard.pacer.now()),
+                due: self.pause.real_time(due, self.shard.pacer.now()),
                 cost: waiter.limit.cost,
             };
             Some(ExpectedDeparture {
@@ -189,11 +188,11 @@ impl KeyActor {
                 to_come,
             })
         };
-        let waiters = self.queue.schedule().into_iter();
-        let waiters = waiters.chain(self.pause.paused());
+        let by_due = self.queue.schedule().into_iter();
+        let waiters = by_due.chain(self.pause.paused());
         for departure in waiters.filter_map(departure) {
             // The caller may have been dropped.
-            let _unsent = to.send(departure);
+            let _unsent = sender.send(departure);
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Actor of one key: its bucket, its queue, its permits and its pause.
 //!
-//! `handlers` are its messages. `queue` keeps the waiters; for a key in the store, `shared_queue`
-//! keeps them and `store_reply` handles the replies. `permits` bounds the requests in flight here,
-//! `shared_permits` the requests in flight at all gateways.
+//! A *slot* is a departure time on the queue's schedule. A *permit* is the right to run one
+//! request, under a limit with `in_flight`.
+//!
+//! `handlers` handles its messages. `queue` keeps the waiters; for a key in the store,
+//! `shared_queue` keeps them and `store_reply` handles the replies. `permits` bounds the requests
+//! in flight here, `shared_permits` the requests in flight at all gateways.
 
 mod handlers;
 mod pause;
@@ -16,14 +19,15 @@ mod waiter;
 use std::rc::Rc;
 
 use actix::{Actor, Context, StreamHandler, Supervised};
-use limit::{Delay, Departure, Moment, Permits, Queue, Rate, Verdict};
+use limit::{Delay, Moment, Permits, Queue, Rate, Verdict};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Rejection};
 use super::join::Key;
 use super::pending::PendingJoin;
 use super::restart::Restart;
-use super::snapshot::{Shard, Snapshot};
+use super::shard::Shard;
+use super::snapshot::Snapshot;
 use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
 pub(super) use handlers::{End, KeyCall};
@@ -38,14 +42,14 @@ pub(super) struct KeyActor {
     queue: KeyQueue,
     /// Permits in use, and waiters that are due but need a permit.
     permits: Permits<(Waiter, Charge)>,
-    /// Set while the store may count permits of this key for this gateway.
+    /// State of the permits in the store; `Some` while it may count permits for this gateway.
     shared_permits: Option<Box<SharedPermits>>,
     pause: Pause,
     shard: Rc<Shard>,
     snapshot: Rc<Snapshot>,
-    /// Created when the first request waits. Most keys never have a waiter.
+    /// Alarm of the next departure. Created when the first request waits: most keys have no waiter.
     alarm: Option<Alarm>,
-    /// Whether the gateway stops: no request may wait any more.
+    /// Whether no request may wait any more, because the gateway stops.
     rejects_all: bool,
 }
 
@@ -85,16 +89,17 @@ impl KeyActor {
     /// Admits a request, lets it wait or rejects it.
     pub(super) fn join(&mut self, mut pending: PendingJoin, now: Moment, ctx: &mut Context<Self>) {
         let (limit, dry_run) = (pending.join.limit, pending.join.dry_run);
-        let rejection = self.refuses_in_pause(limit, dry_run);
-        let rejection = rejection.or_else(|| self.refuses_permit(limit, dry_run, now));
+        let in_pause = self.rejection_in_pause(limit, dry_run);
+        let rejection = in_pause.or_else(|| self.rejection_without_permit(limit, dry_run, now));
         if let Some(rejection) = rejection {
             return self.reject(pending.reply, rejection, dry_run);
         }
         if pending.join.takes_permits_later {
+            // The request waits for its slot only. Its permit is requested later.
             pending.join.limit.in_flight = None;
         }
         let (limit, ticket) = (pending.join.limit, pending.join.ticket);
-        let since = self.real(now);
+        let since = self.real_time(now);
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
@@ -115,6 +120,7 @@ impl KeyActor {
         };
         let waiter = Waiter::new(pending, excess, since);
         match (due, limit.delay) {
+            // With `nodelay` (`Delay::Never`), no request waits for its slot.
             (Some(_), Delay::Above(delay_level)) if !dry_run => {
                 queue.seat(charge, delay_level, ticket, waiter);
                 self.ensure_alarm(ctx);
@@ -141,14 +147,9 @@ impl KeyActor {
 
     /// Releases all waiters that are due and get a permit.
     fn drain(&mut self, now: Moment) {
-        while let Some(Departure {
-            due,
-            charge,
-            waiter,
-        }) = self.queue.take_due(now)
-        {
-            self.shard.metrics.lateness.record(now.since(due));
-            self.pass(waiter, charge, Some(due), now);
+        while let Some(departure) = self.queue.take_due(now) {
+            self.shard.metrics.lateness.record(now.since(departure.due));
+            self.pass(departure.waiter, departure.charge, Some(departure.due), now);
         }
         self.release_paused(now);
         self.drain_permit_waiters(now);
@@ -159,16 +160,10 @@ impl KeyActor {
     /// `due`: its slot, if it waited. If the client has disconnected, refunds the charge and frees
     /// the permit.
     fn grant(&mut self, waiter: Waiter, charge: Charge, due: Option<Moment>, now: Moment) {
-        let Waiter {
-            limit,
-            excess,
-            ticket,
-            waits_for,
-            reply,
-            ..
-        } = waiter;
+        let (limit, ticket) = (waiter.limit, waiter.ticket);
         let mut permit = limit.in_flight.map(|_| ticket);
-        if waits_for == WaitsFor::Slot {
+        if waiter.waits_for == WaitsFor::Slot {
+            // The request will request its permit later, by this ticket. Until then it *sleeps*.
             permit = Some(ticket);
             self.permits.sleep(ticket);
         } else if permit.is_some() {
@@ -177,33 +172,33 @@ impl KeyActor {
         let grant = Grant {
             charge,
             due,
-            at: self.real(now),
-            excess,
+            at: self.real_time(now),
+            excess: waiter.excess,
             prediction: self.prediction(limit, now),
             permit,
         };
-        if reply.send(Answer::ZoneAdmission(grant)).is_err() {
+        if waiter.reply.send(Answer::ZoneAdmission(grant)).is_err() {
             self.queue.refund(charge, now);
             self.permits.wake(ticket);
             self.free_permit(ticket);
         }
     }
 
-    /// Handles an event at the present instant of the key's clock.
+    /// Handles an event at the present instant of the key's clock, which a pause stops.
     ///
     /// Waiters that are due leave first, so that neither a late wake-up nor many messages delay
     /// them. Then `event` runs. Then the new state is published to the supervisor.
-    fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
+    fn handle_event(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.pause.clock.at(self.shard.pacer.now());
         self.drain(now);
         event(self, now);
         self.drain(now);
         let next_call = self.request_permits(now);
-        // The event may have stopped or started this clock.
+        // Read again: the event may have stopped or started the clock.
         let clock = self.pause.clock;
         if let Some(alarm) = &self.alarm {
-            let next = self.queue.due().into_iter().chain(self.permits.expires());
-            let next = next.min().and_then(|next| clock.real(next));
+            let by_clock = self.queue.due().into_iter().chain(self.permits.expires());
+            let next = by_clock.min().and_then(|next| clock.real(next));
             alarm.set(next.into_iter().chain(next_call).min());
         }
         self.publish(now);
@@ -211,8 +206,8 @@ impl KeyActor {
 
     /// Returns the real time at which the key's clock shows `now`.
     ///
-    /// A pause stops the key's clock. While it stands still, this is the present real time.
-    fn real(&self, now: Moment) -> Moment {
+    /// While a pause stops that clock, this is the present real time.
+    fn real_time(&self, now: Moment) -> Moment {
         let real = self.pause.clock.real(now);
         real.unwrap_or_else(|| self.shard.pacer.now())
     }
@@ -220,7 +215,7 @@ impl KeyActor {
     /// Rejects a request of this key. In a pause, `retry_after` includes the rest of the pause.
     fn reject(&self, reply: oneshot::Sender<Answer>, mut rejection: Rejection, dry_run: bool) {
         let real = self.shard.pacer.now();
-        rejection.retry_after += self.pause.rest(real);
+        rejection.retry_after += self.pause.time_left(real);
         let key = &self.snapshot.key;
         self.shard.reject(key, reply, rejection, dry_run, real);
     }
@@ -236,16 +231,17 @@ impl KeyActor {
     fn publish(&self, now: Moment) {
         let bucket = self.queue.bucket_at_file_rate(now);
         // The supervisor reads the bucket by the real clock.
-        let lag = self.real(now).since(now);
+        let lag = self.real_time(now).since(now);
         let bucket = bucket.later(self.queue.file_rate(), lag);
         self.snapshot.bucket.set(bucket);
-        let for_permits = self.permits.first_waiters();
-        let joins = for_permits.map(|(waiter, _)| waiter.since);
-        let joins = joins.chain(self.queue.oldest()).chain(self.pause.oldest());
-        self.snapshot.oldest.set(joins.min());
+        let permit_waiters = self.permits.first_waiters();
+        let oldest_joins = permit_waiters.map(|(waiter, _)| waiter.since);
+        let oldest_joins = oldest_joins.chain(self.queue.oldest());
+        let oldest_joins = oldest_joins.chain(self.pause.oldest());
+        self.snapshot.oldest.set(oldest_joins.min());
         self.snapshot.costs.set(self.queue.costs());
-        let (waiting, running) = (self.depth(), self.permits.running());
-        self.shard.count(&self.snapshot, waiting, running);
+        let (waiters, in_flight) = (self.depth(), self.permits.running());
+        self.shard.update_counts(&self.snapshot, waiters, in_flight);
     }
 
     /// Returns the number of waiters: for their slot, for a permit or for the end of a pause.
@@ -254,7 +250,7 @@ impl KeyActor {
         self.queue.depth() + for_permits + self.pause.depth()
     }
 
-    /// Removes and returns all waiters. Charges stay, but a shared queue refunds those of its own.
+    /// Removes and returns all waiters. Charges stay, but a shared queue refunds its waiters.
     fn take_waiters(&mut self) -> Vec<Waiter> {
         let mut waiters = self.queue.reject_all();
         waiters.extend(self.pause.take_all());
@@ -318,6 +314,6 @@ impl Restart for KeyActor {
 
 impl StreamHandler<()> for KeyActor {
     fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
-        self.at_now(|actor, _| actor.reschedule_waiters(ctx));
+        self.handle_event(|actor, _| actor.reschedule_waiters(ctx));
     }
 }

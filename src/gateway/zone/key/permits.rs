@@ -1,4 +1,8 @@
 //! Permits of a key: bounds how many of its requests run at the same time (`in_flight`).
+//!
+//! A *permit* is the right to run one request. A request of several limits takes its permits after
+//! all zones have admitted it. Between its admission and its request for a permit it *sleeps*:
+//! `limit::Permits` keeps its ticket and counts it as a waiter.
 
 use std::time::Duration;
 
@@ -28,6 +32,7 @@ impl KeyActor {
                 in_flight,
                 max_wait: limit.max_wait,
             };
+            // Time of the join: the waiter with the earliest join gets the next permit.
             let joined = match (waiter.waits_for, charge) {
                 (WaitsFor::Permit { joined, .. }, _) => joined,
                 (_, Charge::Own(charge)) => charge.at(),
@@ -58,12 +63,12 @@ impl KeyActor {
         }
     }
 
-    /// Returns why a request may not wait for a permit; `None` if it may or need not.
+    /// Returns the rejection of a request that may not wait for a permit.
     ///
-    /// At most `burst` requests of a key wait, for their slot and for permits together, plus the
-    /// requests that `above_burst` allows. In a dry run no request waits: requests in flight
-    /// without a permit count as waiters.
-    pub(super) fn refuses_permit(
+    /// `None` if it may wait or need not. At most `burst` requests of a key wait, for their slot
+    /// and for permits together, plus the requests that `above_burst` allows. In a dry run no
+    /// request waits: requests in flight without a permit count as waiters.
+    pub(super) fn rejection_without_permit(
         &self,
         limit: Limit,
         dry_run: bool,
@@ -71,9 +76,10 @@ impl KeyActor {
     ) -> Option<Rejection> {
         let in_flight = limit.in_flight?;
         if self.shard.is_shared() {
-            return self.refuses_shared_permit(limit, dry_run, now);
+            return self.rejection_without_shared_permit(limit, dry_run, now);
         }
         let mut bucket = self.queue.bucket();
+        // The bucket is a copy, so nothing is charged.
         let (waits, excess) = match bucket.decide(self.queue.rate(), limit, now) {
             Verdict::Pass { excess } => (!self.permits.is_free(in_flight), excess),
             Verdict::Delay { excess, .. } => (true, excess),
@@ -108,11 +114,10 @@ impl KeyActor {
         }
     }
 
-    /// Gives a permit to an admitted request that asks for it now.
+    /// Gives a permit to an admitted request that asks for it now, if one is free.
     ///
-    /// A request *sleeps* between its admission and its request for a permit, and after an answer
-    /// that no permit is free. If none is free, the request waits, or sleeps on if it asked not to
-    /// wait. At most `burst` requests of a key wait, asleep or not.
+    /// Otherwise the request waits, or gets the answer that none is free and sleeps on, if it asked
+    /// not to wait. At most `burst` requests of a key wait or sleep.
     pub(in crate::zone) fn offer_permit(
         &mut self,
         request: PermitRequest,
@@ -122,14 +127,15 @@ impl KeyActor {
         let (limit, waits) = (request.limit, request.waits);
         self.permits.wake(request.ticket);
         let waiter = Waiter {
-            since: self.real(now),
+            since: self.real_time(now),
             limit,
             excess: Excess::default(),
             ticket: request.ticket,
+            // It has left the queue, so no gate must know its departure in advance.
             onward: None,
             waits_for: WaitsFor::Permit {
                 joined: request.joined,
-                at_once: !waits,
+                is_try: !waits,
             },
             reply: request.reply,
         };
@@ -184,6 +190,7 @@ impl KeyActor {
         let Some(in_flight) = limit.in_flight else {
             return prediction;
         };
+        // Requests that may run or wait at the same time.
         let max_requests = to_usize(in_flight) + to_usize(limit.burst);
         let running = self.permits.running() + self.running_elsewhere();
         let room = max_requests.saturating_sub(running + self.depth());

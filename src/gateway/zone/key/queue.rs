@@ -1,4 +1,6 @@
-//! Level and waiters of a key, kept by this process alone or together with the store.
+//! Queue of a key: its level and its waiters, kept by this process alone or with the store.
+//!
+//! The *level* is what the bucket has been charged and has not leaked yet.
 
 use limit::{self, Bucket, Departure, Moment, Queue, Rate, Ticket};
 
@@ -15,6 +17,7 @@ pub(super) enum KeyQueue {
 }
 
 impl KeyQueue {
+    /// Returns a copy of the bucket; of a shared queue, as of the store's last reply.
     pub(super) fn bucket(&self) -> Bucket {
         match self {
             Self::Own(queue) => queue.bucket(),
@@ -22,6 +25,7 @@ impl KeyQueue {
         }
     }
 
+    /// Returns the rate in force.
     pub(super) fn rate(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
@@ -107,7 +111,7 @@ impl KeyQueue {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
             (Self::Shared(queue), charge) => queue.refund_and_move_up(charge, now),
-            // The zone has moved from another store since then, and has other actors.
+            // Nothing was charged, or the zone was in the store at the time of the charge.
             (Self::Own(_), _) => {}
         }
     }

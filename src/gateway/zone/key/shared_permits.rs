@@ -1,7 +1,9 @@
-//! Permits of a key that all gateways share: `in_flight` in a zone that is kept in a store.
+//! Permits of a key that all gateways share: `in_flight` in a zone that is kept in the store.
 //!
-//! The key's actor calls the store for permits when `limit::KeyPermits` demands it. `permits` has the
-//! waiters of all keys.
+//! The key's actor calls the store for permits when `limit::KeyPermits` demands it. `permits`
+//! handles the waiters, of zones in memory, too. Requests of one key may have limits with different
+//! values of `in_flight`: those with the same value are one *lane*. The lanes take turns to request
+//! permits.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -30,17 +32,17 @@ pub(super) struct SharedPermits {
     permits: KeyPermits,
     /// Address of the key's actor, which receives the replies of the store.
     actor: WeakAddr<KeyActor>,
-    /// Requests that the store is deciding on and that may run at once, with their `in_flight`.
+    /// Joins that the store is deciding and that may run at once, with their `in_flight`.
     coming: Vec<(Ticket, NonZeroU32)>,
-    /// Requests that may not wait, with the call whose reply says whether a permit is free.
+    /// Requests that may not wait, with the number of the call whose reply decides on them.
     ///
-    /// The call is `None` until it is made.
+    /// The number is `None` until the call is made.
     undecided: Vec<(Ticket, Option<u64>)>,
     /// Number of the last call.
     last_call: u64,
     /// Number of the last call that was answered or failed.
     last_answered: u64,
-    /// Number of calls made. Lanes with different `in_flight` take turns by it.
+    /// Number of calls made. It selects the lane whose turn it is.
     call_count: usize,
 }
 
@@ -60,7 +62,7 @@ impl KeyActor {
             .take_next_where(|in_flight| has_permit(queue, shared, in_flight, running, pacer))
     }
 
-    /// Notes a request that the store decides on and that may need a permit right afterwards.
+    /// Notes a join that the store is deciding and that may need a permit right afterwards.
     pub(super) fn expect_permit(
         &mut self,
         ticket: Ticket,
@@ -99,17 +101,17 @@ impl KeyActor {
         })
     }
 
-    /// Returns why a request may not wait for a permit, if earlier requests wait.
+    /// Returns the rejection of a request if so many requests wait that it may not wait, too.
     ///
-    /// Without earlier waiters the store is asked.
-    pub(super) fn refuses_shared_permit(
+    /// `None` as long as no earlier request waits: then the store decides whether a permit is free.
+    pub(super) fn rejection_without_shared_permit(
         &self,
         limit: Limit,
         dry_run: bool,
         now: Moment,
     ) -> Option<Rejection> {
         let shared = self.shared_permits.as_ref();
-        let undecided = shared.map_or(0, |it| it.undecided.len());
+        let undecided = shared.map_or(0, |shared| shared.undecided.len());
         let depth = self.depth().saturating_sub(undecided);
         let is_full = self.permits.depth() > undecided && depth >= self.max_waiters(limit);
         if dry_run || !is_full {
@@ -123,7 +125,7 @@ impl KeyActor {
         Some(Rejection::soon_at_level(Rejected::InFlight, excess))
     }
 
-    /// Removes the note of a request, after the store has decided on it or failed to.
+    /// Removes the note of a join, after the store has decided on it or has not answered.
     pub(super) fn forget_expected_permit(&mut self, ticket: Ticket) {
         if let Some(shared) = &mut self.shared_permits {
             shared.coming.retain(|(other, _)| *other != ticket);
@@ -132,8 +134,8 @@ impl KeyActor {
 
     /// Admits a request that is due, or lets it wait for a permit.
     ///
-    /// A request that may not wait is undecided until the store has replied: because it asked not
-    /// to wait, or because the maximum of waiters is reached.
+    /// A request may not wait if it asked not to, or if the maximum of waiters is reached. It is
+    /// then undecided until the store has replied.
     pub(super) fn pass_or_await_reply(
         &mut self,
         waiter: Waiter,
@@ -143,7 +145,7 @@ impl KeyActor {
     ) {
         let (limit, ticket) = (waiter.limit, waiter.ticket);
         let is_full = || self.lacks_permit(limit) && self.depth() >= self.max_waiters(limit);
-        let may_not_wait = matches!(waiter.waits_for, WaitsFor::Permit { at_once: true, .. })
+        let may_not_wait = matches!(waiter.waits_for, WaitsFor::Permit { is_try: true, .. })
             || !self.pause.clock.is_stopped() && is_full();
         if may_not_wait && let Some(shared) = &mut self.shared_permits {
             shared.undecided.push((ticket, None));
@@ -170,23 +172,24 @@ impl KeyActor {
         self.grant(waiter, charge, due.or(lacks_permit.then_some(now)), now);
     }
 
-    /// Rejects requests that may not wait, once the store has replied that no permit is free.
+    /// Decides on the undecided requests, once the store has replied that no permit is free.
+    ///
+    /// By now, fewer may wait than when they came: then such a request waits, too.
     fn decide_undecided(&mut self, now: Moment) {
         let Some(shared) = &mut self.shared_permits else {
             return;
         };
         let last_answered = shared.last_answered;
         let is_answered = |call: Option<u64>| call.is_some_and(|call| call <= last_answered);
-        let decided = shared
-            .undecided
-            .extract_if(.., |(_, call)| is_answered(*call));
+        let undecided = &mut shared.undecided;
+        let decided = undecided.extract_if(.., |(_, call)| is_answered(*call));
         let decided: Vec<Ticket> = decided.map(|(ticket, _)| ticket).collect();
-        // Handle the latest first, so that the earliest requests keep their position.
+        // Handle the latest first, so that the earliest requests keep their position in the queue.
         for ticket in decided.into_iter().rev() {
             let Some((waiter, charge)) = self.permits.leave(ticket) else {
                 continue;
             };
-            if let WaitsFor::Permit { at_once: true, .. } = waiter.waits_for {
+            if let WaitsFor::Permit { is_try: true, .. } = waiter.waits_for {
                 self.report_no_permit(waiter);
             } else if self.depth() >= self.max_waiters(waiter.limit) {
                 self.refuse_permit(waiter, charge, false, now);
@@ -232,7 +235,7 @@ impl KeyActor {
         self.shared_permits.as_ref()?;
         self.call_for_permits();
         self.decide_undecided(now);
-        // Requests that were just rejected need no permit.
+        // Call again, because the need may have changed: a rejected request needs no permit.
         self.call_for_permits();
         let KeyQueue::Shared(queue) = &self.queue else {
             return None;
@@ -253,9 +256,9 @@ impl KeyActor {
         let needs = self.needs(shared, queue.due_by(real + LEAD_TIME));
         let next_call = shared.permits.calls_at(needs);
         let next_due = queue.waiters.due();
-        let next_request = next_due.map(|due| due.before(LEAD_TIME));
-        let next_request = next_request.filter(|at| *at > real);
-        next_call.into_iter().chain(next_request).min()
+        let request_for_next = next_due.map(|due| due.before(LEAD_TIME));
+        let request_for_next = request_for_next.filter(|time| *time > real);
+        next_call.into_iter().chain(request_for_next).min()
     }
 
     /// Makes the call for permits if it is due.
@@ -321,7 +324,7 @@ impl KeyActor {
     }
 }
 
-/// Returns the permits that other gateways hold.
+/// Returns the permits that other gateways hold, as of the store's last reply.
 fn elsewhere(permits: &KeyPermits) -> PermitsElsewhere {
     let count = |permits: usize| u32::try_from(permits).unwrap_or(u32::MAX);
     PermitsElsewhere {
@@ -331,8 +334,6 @@ fn elsewhere(permits: &KeyPermits) -> PermitsElsewhere {
 }
 
 /// Returns the lane for which permits are requested next: its `in_flight`.
-///
-/// The requests with the same `in_flight` are one lane. Lanes take turns.
 fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> NonZeroU32 {
     let mut lanes: Vec<NonZeroU32> = permits.waiting().map(|(in_flight, _)| in_flight).collect();
     if lanes.is_empty() {
@@ -347,7 +348,8 @@ fn next_lane(permits: &Permits<(Waiter, Charge)>, shared: &SharedPermits) -> Non
 
 /// Returns whether a permit under `in_flight` is free, if `running` requests of the key run here.
 ///
-/// Reads the clock only if gateways share the permits.
+/// Reads the clock only if gateways share the permits. Without the store, `on_store_failure`
+/// decides.
 fn has_permit(
     queue: &KeyQueue,
     shared: Option<&SharedPermits>,

@@ -1,4 +1,8 @@
-//! Queue of a key whose slots come from the store.
+//! Queue of a key whose slots come from the store (Redis), which several gateways share.
+//!
+//! A *slot* is a departure time. The store keeps one schedule of slots for the key. While the store
+//! is unavailable, this gateway assigns *local slots* itself. A `delay_level` is the `delay` of a
+//! limit: the level, in requests, above which a request waits.
 
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -30,13 +34,13 @@ pub(super) struct SharedQueue {
     pub(super) file_rate: Rate,
     /// Rate in force.
     pub(super) rate: Rate,
-    /// Whether any waiter may have a local slot: one that this gateway assigned without the store.
+    /// Whether any waiter may have a local slot.
     may_have_local_slots: bool,
-    /// Number of local slots that the store is being asked to replace.
+    /// Number of local slots for which a slot of the store is requested at present.
     rescheduling: usize,
 }
 
-/// Upper bound of the local slots that the store is asked to replace at the same time.
+/// Upper bound of the local slots for which slots of the store are requested at the same time.
 const MAX_RESCHEDULED: usize = 32;
 
 impl SharedQueue {
@@ -93,28 +97,29 @@ impl SharedQueue {
         }
     }
 
-    /// Returns the delay level and the cost of the waiters whose local slots are to be replaced.
+    /// Returns the delay level and the cost of waiters whose local slots the store should replace.
     ///
-    /// Returns none while the store is unavailable or still replaces others. Until these waiters
-    /// have slots on the shared schedule, they leave in addition to the waiters that have.
+    /// Returns none while the store is unavailable, or while earlier requests for slots are
+    /// pending. Until a waiter has a slot of the store, it leaves in addition to the waiters of the
+    /// shared schedule.
     pub(super) fn start_rescheduling(&mut self) -> Vec<(u32, Cost)> {
         if !self.may_have_local_slots || self.rescheduling > 0 || self.link.is_out() {
             return Vec::new();
         }
         let local_slots = self.waiters.times().filter(|(.., charge)| is_local(charge));
-        let unscheduled = local_slots.map(|(delay_level, _, charge)| (delay_level, charge.cost()));
-        let unscheduled: Vec<_> = unscheduled.take(MAX_RESCHEDULED).collect();
-        self.rescheduling = unscheduled.len();
-        self.may_have_local_slots = !unscheduled.is_empty();
-        unscheduled
+        let replaceable = local_slots.map(|(delay_level, _, charge)| (delay_level, charge.cost()));
+        let replaceable: Vec<_> = replaceable.take(MAX_RESCHEDULED).collect();
+        self.rescheduling = replaceable.len();
+        self.may_have_local_slots = !replaceable.is_empty();
+        replaceable
     }
 
-    /// Counts a reply of the store to a request for a slot, or a missing reply.
+    /// Notes that the store has replied to one of these requests for a slot, or has not answered.
     pub(super) fn count_rescheduled(&mut self) {
         self.rescheduling = self.rescheduling.saturating_sub(1);
     }
 
-    /// Keeps the local slots that are left, unless the store fails again and comes back.
+    /// Keeps the remaining local slots. After another outage, they are replaced again.
     pub(super) fn stop_rescheduling(&mut self) {
         self.may_have_local_slots = self.link.is_out();
     }
@@ -122,10 +127,10 @@ impl SharedQueue {
     /// Replaces a local slot by a slot of the store with the same cost.
     pub(super) fn replace_slot(&mut self, delay_level: u32, due: Moment, charge: Charge) {
         let is_replaced = |old: &Charge| is_local(old) && old.cost() == charge.cost();
-        if let Err(unused) = self
+        let exchanged = self
             .waiters
-            .exchange(delay_level, is_replaced, (due, charge))
-        {
+            .exchange(delay_level, is_replaced, (due, charge));
+        if let Err(unused) = exchanged {
             self.refund(unused);
         }
     }
@@ -140,6 +145,8 @@ impl SharedQueue {
             _ => None,
         });
         let last = store_slots.max_by_key(|(due, ..)| *due);
+        // The bucket is as full as the last waiter needs: when it is due, the level is its
+        // `delay_level` and its cost. Without waiters, the bucket is empty.
         self.bucket = last.map_or_else(Bucket::new, |(due, delay_level, charge)| {
             let rate = self.rate;
             let wait = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
@@ -158,7 +165,7 @@ impl SharedQueue {
     pub(super) fn take_due(&mut self, now: Moment) -> Option<Departure<Waiter, Charge>> {
         let mut departure = self.waiters.take_due(now)?;
         self.costs -= cost_of(&departure.charge);
-        departure.charge = departure.charge.at_most(departure.waiter.limit.cost);
+        departure.charge = departure.charge.reduced_to(departure.waiter.limit.cost);
         Some(departure)
     }
 
@@ -172,7 +179,9 @@ impl SharedQueue {
         waiters
     }
 
-    /// Removes a waiter that leaves before its slot. Refunds the last slot that is then free.
+    /// Removes a waiter that leaves before its slot. The waiters behind it move up.
+    ///
+    /// The last slot with the same cost is then free, and is refunded.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         let fits = |waiter: &Waiter, charge: &Charge| charge.cost() == waiter.limit.cost;
         if let Some(charge) = self.waiters.leave(ticket, fits) {
@@ -186,10 +195,10 @@ impl SharedQueue {
         self.waiters.next_delay().unwrap_or(0)
     }
 
-    /// Moves waiters back, because an admitted request cost more than it was charged.
+    /// Moves waiters to later slots, because an admitted request cost more than it was charged.
     ///
-    /// The store has decided on the additional charge. The first slots of the waiters stay unused.
-    /// The waiters take the slots of the additional charge.
+    /// The store has decided on the additional charge, with slots behind all others. The first
+    /// slots of the waiters stay unused, and the waiters take the slots of the additional charge.
     pub(super) fn move_back(
         &mut self,
         extra_charge: ExtraCharge,
@@ -200,7 +209,8 @@ impl SharedQueue {
             return;
         };
         let (due, rate) = (decision.due(now), self.rate);
-        // A waiter keeps its slot behind the additional charge, or before the request's charge.
+        // A slot does not move if it is behind the additional charge or before the request's
+        // charge.
         let keeps_slot = |slot: &store::Charge| {
             let is_before_request =
                 matches!(&extra_charge.charge, Charge::Store(first) if !slot.is_behind(first));
@@ -217,29 +227,31 @@ impl SharedQueue {
         let (delay_level, more) = (extra_charge.delay_level, extra_charge.more);
         self.waiters
             .postpone(delay_level, more, moved_cost, new_slot);
-        // A slot without a charge may have been replaced by a charged one.
+        // Count again: a slot without a charge may have been replaced by a charged one.
         self.costs = self.waiters.times().map(|(.., it)| cost_of(it)).sum();
     }
 
-    /// Refunds a charge or a part of it. Waiters move up.
+    /// Refunds a charge. Waiters move up.
     ///
-    /// The waiters whose slots follow without a gap move up into the freed slots that are still in
-    /// the future. The last slots of these waiters are refunded instead.
+    /// Waiters whose slots follow the charge without a gap move up into its slots, as far as these
+    /// are still in the future. The last slots of these waiters are then free, and are refunded in
+    /// place of the freed ones.
     pub(super) fn refund_and_move_up(&mut self, charge: Charge, now: Moment) {
         let Charge::Store(freed) = charge else {
             return self.refund(charge);
         };
         let follows = |slot: &Charge| matches!(slot, Charge::Store(it) if it.follows(&freed));
-        let next_due = self
-            .waiters
-            .times()
-            .find_map(|(_, due, slot)| follows(slot).then_some(due));
+        let mut slots = self.waiters.times();
+        let next_due = slots.find_map(|(_, due, slot)| follows(slot).then_some(due));
+        // Slots between now and the next waiter: those of the charge that are still in the future.
         let future_slots = next_due.map_or(0, |due| self.rate.count_in(due.since(now)));
         let future_slots = u32::try_from(future_slots).unwrap_or(u32::MAX);
         let Some(move_by) = Cost::new(future_slots.min(freed.cost().get())) else {
             return self.refund(charge);
         };
-        let (earlier_by, mut last) = (self.rate.time_for(move_by.get().into()), freed);
+        let earlier_by = self.rate.time_for(move_by.get().into());
+        // The charge that the next moved waiter must follow.
+        let mut last = freed;
         self.waiters.exchange_some(|due, charge| match charge {
             Charge::Store(charge) if charge.follows(&last) => {
                 last = *charge;
@@ -250,7 +262,7 @@ impl SharedQueue {
         });
         let behind = last.part(last.cost().get(), move_by);
         self.refund(Charge::Store(behind.moved_up(move_by)));
-        // The store knows which of the remaining slots are still in the future.
+        // The store refunds those of the remaining slots that are still in the future.
         if let Some(rest) = freed.cost().above(move_by) {
             self.refund(Charge::Store(freed.part(0, rest)));
         }
@@ -267,18 +279,18 @@ impl SharedQueue {
 
     /// Changes to `rate`, which is in force since `since`.
     ///
-    /// Waiters keep their order. Each waiter's remaining time after `since` is scaled, in the same
+    /// Waiters keep their order. The part of each wait that is after `since` is scaled, in the same
     /// way at all gateways.
     pub(super) fn change_rate(&mut self, rate: Rate, since: Moment, now: Moment) {
         if rate == self.rate {
             return;
         }
-        let stretch = interval(rate) / interval(self.rate);
+        let factor = interval(rate) / interval(self.rate);
         self.waiters.retime(|due| {
             if due <= since {
                 return due;
             }
-            let remaining = due.since(since).as_secs_f64() * stretch;
+            let remaining = due.since(since).as_secs_f64() * factor;
             since + Duration::try_from_secs_f64(remaining).unwrap_or(Duration::MAX)
         });
         self.bucket.retune(self.rate, rate, now);

@@ -1,8 +1,8 @@
 //! Handlers of the store's replies about a key, and of missing replies.
 //!
-//! They serve zones whose requests queue. For other zones see `supervisor/immediate`, which applies
-//! `on_store_failure` in the same way. A `delay_level` is the `delay` of a limit: the level, in
-//! requests, above which a request waits.
+//! They serve zones whose requests queue. For other zones see `supervisor/without_queue`, which
+//! applies `on_store_failure` in the same way. A `delay_level` is the `delay` of a limit: the
+//! level, in requests, above which a request waits.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ use crate::zone::store_link::{Decision, NoReply, Reply, StoreLink};
 impl KeyActor {
     /// Returns a [`Reply`] that calls `receive` with the store's reply, or with [`NoReply`].
     ///
-    /// The actor is neither parked nor ended before that call.
+    /// It counts as a pending message, so the supervisor does not end the actor before that call.
     pub(super) fn reply<T: Send + 'static>(
         &self,
         actor: Addr<Self>,
@@ -181,8 +181,8 @@ impl KeyActor {
     /// Adopts the rate that the store reported; without a reply, the rate of the file.
     fn handle_rate_in_force(&mut self, in_force: Result<InForce, NoReply>, now: Moment) {
         if let KeyQueue::Shared(queue) = &mut self.queue {
-            let in_force = in_force.map(|it| (it.rate, it.since.unwrap_or(now)));
-            let (rate, since) = in_force.unwrap_or((queue.file_rate, now));
+            let reported = in_force.map(|it| (it.rate, it.since.unwrap_or(now)));
+            let (rate, since) = reported.unwrap_or((queue.file_rate, now));
             queue.change_rate(rate, since, now);
         }
     }

@@ -1,11 +1,13 @@
-//! Waiter: a request in the queue of a key, with what is needed to answer it.
-
-use std::num::NonZeroU32;
+//! Waiter: a request in the queue of a key, with the sender of its answer.
+//!
+//! A *slot* is a departure time on the queue's schedule. A *permit* is the right to run one request
+//! of the key, under a limit with `in_flight`.
 
 use limit::{self, DestinationId, Excess, Limit, Moment, Ticket};
 use tokio::sync::oneshot;
 
 use crate::zone::answer::Answer;
+use crate::zone::join::InFlightChange;
 use crate::zone::pending::PendingJoin;
 
 /// Request in a key's queue.
@@ -15,14 +17,15 @@ pub(super) struct Waiter {
     pub(super) limit: Limit,
     /// Level of the bucket at the join, this request included.
     pub(super) excess: Excess,
+    /// Identifies the request, in all zones that it has joined.
     pub(super) ticket: Ticket,
-    /// Gate that the request goes on to, if its future departures matter there.
+    /// Origin's gate that the request goes on to, if the gate must know its departure in advance.
     pub(super) onward: Option<DestinationId>,
     pub(super) waits_for: WaitsFor,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// Reason of a wait.
+/// Event that a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitsFor {
     /// The request waits for its slot, and then for a permit if its limit has `in_flight`.
@@ -31,8 +34,8 @@ pub(super) enum WaitsFor {
     Slot,
     /// The request joined at `joined` and waits for a permit.
     ///
-    /// `at_once`: if none is free, the request gets this answer instead of waiting.
-    Permit { joined: Moment, at_once: bool },
+    /// `is_try`: the request does not wait; if no permit is free, it gets this answer.
+    Permit { joined: Moment, is_try: bool },
 }
 
 impl Waiter {
@@ -58,8 +61,8 @@ impl Waiter {
         }
     }
 
-    /// Adopts the changed `in_flight` of its limit.
-    pub(super) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
+    /// Adopts the new `in_flight` of its limit.
+    pub(super) fn change_in_flight(&mut self, changes: &[InFlightChange]) {
         let in_flight = &mut self.limit.in_flight;
         *in_flight = in_flight.map(|old| limit::changed(old, changes));
     }

@@ -1,4 +1,7 @@
-//! Sentences about a rate that would help, from a replay of the last arrivals at other rates.
+//! Sentences about a rate that would help, from a replay of the last arrivals at faster rates.
+//!
+//! The advisor (`status/advisor`) makes the replay while the headline is about a zone. Its results
+//! are in `ZoneSample::advice`, the slowest rate first.
 
 use super::sample::{RateAdvice, Replayed, ZoneSample};
 use crate::status::headline::finding::{Cause, Finding};
@@ -6,17 +9,15 @@ use crate::status::headline::words::{percent, seconds};
 use crate::status::plain::Plain;
 use crate::status::sample::Sample;
 
-/// Wait from which longer queues only make more requests wait long, in seconds.
+/// Wait in seconds from which a longer queue is no remedy: it would only make more requests wait.
 const LONG_WAIT: f64 = 5.0;
-/// Maximum share of rejections that counts as few.
-const FEW: f64 = 0.05;
+/// Maximum share of rejected requests that counts as few.
+const MAX_FEW: f64 = 0.05;
 
-/// Sentence for the number of limited keys, with a blank before it.
+/// Returns a sentence for the number of limited keys, with a blank before it.
 pub(crate) fn limited_keys(zone: &ZoneSample) -> Option<String> {
-    let RateAdvice {
-        keys, limited_keys, ..
-    } = zone.advice.as_ref()?;
-    Some(match (keys, limited_keys) {
+    let advice = zone.advice.as_ref()?;
+    Some(match (advice.keys, advice.limited_keys) {
         (..=1, _) | (_, 0) => return None,
         (all, limited) if all == limited => format!(" All {all} keys are limited."),
         (all, 1) => format!(" 1 of {all} keys is limited."),
@@ -24,7 +25,7 @@ pub(crate) fn limited_keys(zone: &ZoneSample) -> Option<String> {
     })
 }
 
-/// Sentence for the rejections and waits that faster rates would have caused.
+/// Returns a sentence for the rejections and waits that faster rates would have caused.
 ///
 /// For example "at 2r/s 1 % would have been rejected in the last 10 min, at 3r/s none; 99 % of the
 /// waits would have been no longer than 400 ms".
@@ -35,11 +36,14 @@ pub(crate) fn rejections(zone: &ZoneSample) -> Option<String> {
         ..=0.0 => format!("at {} none", it.rate),
         share => format!("at {} {}", it.rate, percent(share)),
     };
-    let (few, enough) = (few(advice), enough(advice));
-    let first = share_at(few.or(enough).or(advice.faster.last())?);
+    let (few, none) = (
+        slowest_with_few_rejections(advice),
+        slowest_without_rejections(advice),
+    );
+    let first = share_at(few.or(none).or(advice.faster.last())?);
     let mut sentence = format!("{first} would have been rejected in the last {span}");
-    if let (Some(_), Some(enough)) = (few, enough) {
-        sentence += &format!(", {}", share_at(enough));
+    if let (Some(_), Some(none)) = (few, none) {
+        sentence += &format!(", {}", share_at(none));
     }
     if let Some(wait) = rate_to_try(advice).and_then(|it| it.wait_p99) {
         let wait = seconds(wait);
@@ -48,9 +52,9 @@ pub(crate) fn rejections(zone: &ZoneSample) -> Option<String> {
     Some(sentence)
 }
 
-/// Sentence for the waits at a faster rate.
+/// Returns a sentence for the waits at a faster rate.
 ///
-/// For example "at 3r/s 99 % would have waited no longer than 0.4 s".
+/// For example "at 3r/s 99 % of the waits would have been no longer than 400 ms".
 pub(crate) fn waits(zone: &ZoneSample) -> Option<String> {
     let Replayed { rate, wait_p99, .. } = rate_to_try(zone.advice.as_ref()?)?;
     let Some(wait) = wait_p99.map(seconds) else {
@@ -61,13 +65,13 @@ pub(crate) fn waits(zone: &ZoneSample) -> Option<String> {
     ))
 }
 
-/// Returns whether waits are so long that more requests should not wait.
-pub(crate) fn waits_long(zone: &ZoneSample) -> bool {
+/// Returns whether the waits are so long that a longer queue is no remedy.
+pub(crate) fn are_waits_long(zone: &ZoneSample) -> bool {
     zone.oldest_wait >= LONG_WAIT
 }
 
-/// Returns the advised rate if the remedy of a finding names it.
-pub(crate) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
+/// Returns the advised rate if the remedy of this finding names it.
+pub(crate) fn advised_rate(now: &Sample, first: &Finding) -> Option<Plain> {
     if !matches!(first.cause, Cause::Rejecting | Cause::Waiting) {
         return None;
     }
@@ -77,18 +81,19 @@ pub(crate) fn advised(now: &Sample, first: &Finding) -> Option<Plain> {
     is_named.then(|| rate.clone())
 }
 
-/// Returns the rate to try: the slowest that is fast enough, or else the fastest of the replay.
+/// Returns the rate to try: without rejections, or else with few, or else the fastest one.
 fn rate_to_try(advice: &RateAdvice) -> Option<&Replayed> {
-    enough(advice).or(few(advice)).or(advice.faster.last())
+    let enough = slowest_without_rejections(advice).or(slowest_with_few_rejections(advice));
+    enough.or(advice.faster.last())
 }
 
-/// Returns the slowest rate without rejections.
-fn enough(advice: &RateAdvice) -> Option<&Replayed> {
+/// Returns the slowest rate at which the replay rejected no request.
+fn slowest_without_rejections(advice: &RateAdvice) -> Option<&Replayed> {
     advice.faster.iter().find(|it| it.share_rejected <= 0.0)
 }
 
-/// Returns the slowest rate with few rejections.
-fn few(advice: &RateAdvice) -> Option<&Replayed> {
-    let rejects_few = |it: &&Replayed| it.share_rejected > 0.0 && it.share_rejected <= FEW;
+/// Returns the slowest rate at which the replay rejected few requests, but some.
+fn slowest_with_few_rejections(advice: &RateAdvice) -> Option<&Replayed> {
+    let rejects_few = |it: &&Replayed| it.share_rejected > 0.0 && it.share_rejected <= MAX_FEW;
     advice.faster.iter().find(rejects_few)
 }

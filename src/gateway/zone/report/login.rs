@@ -1,9 +1,9 @@
-//! Detection of zones that protect passwords from guessing.
+//! Detection of zones that protect passwords from guessing: their limits are meant to reject.
 
 use config::{PathPattern, Route, Settings};
 
-/// Words in the paths of login routes.
-const WORDS: [&str; 12] = [
+/// Words by which the path of a login is recognized.
+const LOGIN_WORDS: [&str; 12] = [
     "login", "log-in", "logon", "signin", "sign-in", "sign_in", "auth", "oauth", "token",
     "password", "session", "otp",
 ];
@@ -22,9 +22,9 @@ fn has_word(path: &PathPattern) -> bool {
         PathPattern::Prefix(text) | PathPattern::Exact(text) => text.clone(),
         PathPattern::Regex(regex) => regex.to_string(),
     };
-    let separates = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    let is_of_login = |word: &str| WORDS.iter().any(|it| it.eq_ignore_ascii_case(word));
-    text.split(separates).any(is_of_login)
+    let is_separator = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let is_of_login = |word: &str| LOGIN_WORDS.iter().any(|it| it.eq_ignore_ascii_case(word));
+    text.split(is_separator).any(is_of_login)
 }
 
 #[cfg(test)]

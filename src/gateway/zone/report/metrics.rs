@@ -17,10 +17,11 @@ struct ZoneNow<'g> {
     metrics: &'g ZoneMetrics,
     /// `None` if a worker does not answer in time, and for a zone that was removed from the file.
     stats: Option<ZoneStats>,
+    /// `None` for a zone that was removed from the file.
     has_untrusted_proxy: Option<bool>,
 }
 
-/// Writes the zones of the file, and removed zones that still have waiters.
+/// Writes the metrics of the zones of the file, and of removed zones that still have waiters.
 pub(crate) async fn write(out: &mut String, gateway: &Gateway) {
     let mut zones: Vec<(String, ZoneNow)> = Vec::new();
     let mut seen = HashSet::new();
@@ -40,9 +41,9 @@ pub(crate) async fn write(out: &mut String, gateway: &Gateway) {
         };
         zones.push((name, now));
     }
-    let plans = zones.iter().flat_map(|(_, it)| {
-        let name = &it.zone.settings().name;
-        let plans = it.zone.plan_metrics();
+    let plans = zones.iter().flat_map(|(_, now)| {
+        let name = &now.zone.settings().name;
+        let plans = now.zone.plan_metrics();
         plans.map(|(plan, metrics)| (labels(&[("zone", name), ("plan", plan)]), metrics))
     });
     let mut table = Table::new(out, plans);

@@ -1,13 +1,14 @@
 //! Samples of zones, their metrics, and the rules of the headline about them.
 //!
-//! `sample` has the types, `metrics` writes the metrics. `rules` and `keys` are the rules; `advice`
-//! and `shared_key` find their facts.
+//! A *sample* has the numbers of one second. The *headline* is the most urgent finding of all
+//! rules. This file takes the samples; `sample` has their types. `metrics` writes the metrics.
+//! `rules` and `key_rules` are the rules; `advice`, `login` and `shared_key` find facts for them.
 
 pub(crate) mod advice;
-pub(crate) mod keys;
-pub(crate) mod lately;
+pub(crate) mod key_rules;
 pub(crate) mod login;
 pub(crate) mod metrics;
+pub(crate) mod recent_seconds;
 pub(crate) mod rules;
 pub(crate) mod sample;
 pub(crate) mod shared_key;
@@ -20,8 +21,8 @@ use config::Route;
 use limit::{Measure, Window};
 use tokio::time::timeout;
 
-use self::lately::RecentSeconds;
 use self::login::is_login;
+use self::recent_seconds::RecentSeconds;
 use self::sample::{HeavyKey, KeySample, Keyless, Totals, ZoneSample};
 use self::shared_key::{full_key, untrusted_proxy};
 use super::{HeavyKeys, Zone, ZoneStats};
@@ -46,11 +47,13 @@ const KEYLESS_ROUTES: usize = 4;
 /// State of the zones one second ago, by name.
 #[derive(Default)]
 pub(crate) struct Zones {
+    /// Total counts. A sample has their growth since then.
     before: Before<String, Counted>,
+    /// Requests of the last seconds, with and without a key.
     recent: HashMap<String, RecentSeconds>,
 }
 
-/// Counts of a zone.
+/// Total counts of a zone since the start.
 ///
 /// Requests by outcome; new, evicted and flooded keys; rejections by reason; waits, and waits of
 /// disconnected clients.
@@ -68,7 +71,7 @@ impl Zones {
         for (index, zone) in gateway.zones().iter().enumerate() {
             let recent = recent.remove(&zone.settings().name);
             let recent = RecentSeconds::resume(recent, zone.started());
-            if let Some((sample, keys)) = self.zone(gateway, index, recent).await {
+            if let Some((sample, keys)) = self.sample_zone(gateway, index, recent).await {
                 zones.push(sample);
                 deepest.extend(keys);
             }
@@ -78,8 +81,10 @@ impl Zones {
         (zones, deepest)
     }
 
-    /// Sample of a zone for the last second.
-    async fn zone(
+    /// Sample of a zone for the last second, and its keys with the most waiters.
+    ///
+    /// `None` if a worker does not answer in time.
+    async fn sample_zone(
         &mut self,
         gateway: &Gateway,
         index: usize,
@@ -104,8 +109,8 @@ impl Zones {
         let wait = |q| waits.quantile(q).map(seconds);
         let overrides = zone.overrides();
         let zone_override = overrides.zone.as_ref();
-        let rate = zone_override.and_then(|it| it.values.rate);
-        let rate = rate.unwrap_or(settings.rate);
+        let overriding_rate = zone_override.and_then(|zone| zone.values.rate);
+        let rate = overriding_rate.unwrap_or(settings.rate);
         let names = KeyNames::of(settings);
         let rejected = rejected_keys(zone, Window::Minute).await?;
         // Without a rejection there is no key to name, and no need to ask the workers.
@@ -115,8 +120,9 @@ impl Zones {
         };
         let rejected_states = rejected_now.keys.iter().filter_map(|it| it.state.as_ref());
         let full_key = full_key(gateway, index, rejected_states.chain(&stats.deepest));
+        // Of the last seconds, or else of the last minute.
         let most_rejected = rejected_now.keys.iter().chain(&rejected.keys).next();
-        let most_rejected = most_rejected.map(|heavy| heavy.name.begin());
+        let most_rejected = most_rejected.map(|heavy| heavy.name.beginning());
         let deepest = stats.deepest.first().map(|state| &state.key[..]);
         let is_limiting = totals.rejected > 0 || totals.delayed > 0 || stats.depth > 0;
         let limited_key = most_rejected.or(deepest).filter(|_| is_limiting);
@@ -158,6 +164,7 @@ impl Zones {
             rejected_now: heavy_keys(&rejected_now, settings),
             overridden: zone_override.cloned(),
             overridden_keys: overrides.keys.len() as u64,
+            // The advisor adds it later.
             advice: None,
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {

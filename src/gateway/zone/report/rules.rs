@@ -1,4 +1,6 @@
-//! Rules for zones that reject, delay requests, or get many new keys.
+//! Rules of the headline for zones that reject or delay requests, or get many new keys.
+//!
+//! A rule returns a finding if it applies to the samples of the last seconds.
 
 use std::net::IpAddr;
 
@@ -12,19 +14,19 @@ use crate::status::headline::recent::{Recent, most};
 use crate::status::headline::words::{self, count, pace, part, percent, seconds, whole};
 use crate::status::plain::Plain;
 
-/// New keys a second that count as a flood, if most requests have a new key.
-const NEW_KEYS: f64 = 50.0;
+/// New keys a second from which they are a flood, if at least half of the requests have one.
+const FLOOD_PACE: f64 = 50.0;
 /// Share of `max_keys` from which a zone is nearly full.
 const NEARLY_FULL: f64 = 0.9;
-/// Minimum number of rejections that shows who causes them, if all are in the last second.
-const FEW_REJECTIONS: u64 = 3;
-/// Minimum share of the rejections of a key that causes them alone.
+/// Minimum number of rejections from which their cause is known, if all are in the last second.
+const MIN_REJECTIONS: u64 = 3;
+/// Minimum share of the rejections at which a key counts as their only cause.
 const HALF: f64 = 0.5;
 /// Minimum share of the rejections for which a key is named.
 const NAMED_SHARE: f64 = 0.2;
-/// Minimum multiple of the mean share of a limited key for which a key is named.
+/// Minimum share for which a key is named, as a multiple of the mean share of the limited keys.
 const NAMED_MULTIPLE: f64 = 3.0;
-/// Share of the rejections from which no other key matters.
+/// Share of the rejections of one key from which no other key matters.
 const NEARLY_ALL: f64 = 0.98;
 
 /// Rule: many new keys come, or the zone is nearly full.
@@ -34,7 +36,7 @@ pub(crate) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let (flooded, evicted) = (sum(|it| it.flooded), sum(|it| it.evicted));
     let with_new_key = sum(|it| it.new_keys) + flooded;
     let new_a_second = part(with_new_key, 1) / recent.seconds();
-    let is_flood = new_a_second >= NEW_KEYS && with_new_key * 2 >= recent.came(zone);
+    let is_flood = new_a_second >= FLOOD_PACE && with_new_key * 2 >= recent.came(zone);
     let is_full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
     if !(is_flood || flooded > 0 || evicted > 0 || is_full) {
         return None;
@@ -95,8 +97,8 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
         _ => "the gateway is stopping",
     };
     let came = recent.came(zone);
-    // The very first rejections may have any cause.
-    let is_known = rejected >= FEW_REJECTIONS || rejected > zone.rejected;
+    // The very first rejections say nothing about who causes them.
+    let is_known = rejected >= MIN_REJECTIONS || rejected > zone.rejected;
     let top = recent.latest_or_before(zone, |it| it.rejected_now.first());
     let top = top.filter(|_| is_known);
     let is_of_key = ["burst", "max_wait", "in_flight"].contains(&reason);
@@ -106,8 +108,8 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let is_of_all = shared.as_ref().is_some_and(|it| it.is_of_all);
     let alone = top.is_some_and(|key| key.share >= HALF) && !is_of_all;
     let others = top.is_some_and(|key| key.share < NEARLY_ALL);
-    // A key that only waits is limited, too. Beside a key that causes all rejections, a sentence
-    // about it would read as if it were rejected.
+    // Not if one key causes all rejections. Limited keys include keys that only wait, so the
+    // sentence would read as if more keys were rejected.
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let culprit = match &shared {
         Some(shared) => Some(shared.evidence.clone()),
@@ -146,7 +148,7 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     })
 }
 
-/// Returns whether a key has so many of the rejections that its name is useful.
+/// Returns whether a key has such a share of the rejections that its name is useful.
 fn is_worth_naming(key: &HeavyKey, zone: &ZoneSample) -> bool {
     let limited_keys = zone.advice.as_ref().map(|it| it.limited_keys);
     let mean_share = limited_keys.map(|keys| part(1, keys));
@@ -154,11 +156,11 @@ fn is_worth_naming(key: &HeavyKey, zone: &ZoneSample) -> bool {
     key.share >= HALF || (key.share >= NAMED_SHARE && is_above_others)
 }
 
-/// Remedy for a limit that protects passwords from guessing: it is meant to reject.
+/// Returns the remedy for a limit that protects passwords from guessing: it is meant to reject.
 ///
-/// `alone`: the key that causes most rejections.
-fn login_remedy(alone: Option<&HeavyKey>) -> String {
-    let Some(key) = alone else {
+/// `culprit`: the key that causes most rejections, if there is one.
+fn login_remedy(culprit: Option<&HeavyKey>) -> String {
+    let Some(key) = culprit else {
         return "That is what the limit is for. The access log has the addresses of these clients."
             .to_owned();
     };
@@ -174,7 +176,7 @@ fn login_remedy(alone: Option<&HeavyKey>) -> String {
     }
 }
 
-/// Sentence for the key that causes most of the rejections.
+/// Returns a sentence for the key that causes most of the rejections.
 fn blame(key: &HeavyKey) -> String {
     let plan = key.plan.as_ref();
     let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
@@ -182,7 +184,9 @@ fn blame(key: &HeavyKey) -> String {
     format!(" {}{plan} causes {share} of the rejections.", key.key)
 }
 
-/// Remedy for rejections. `alone`: one key causes them. `others`: other keys have requests, too.
+/// Returns the remedy for rejections.
+///
+/// `alone`: one key causes at least half of them. `others`: other keys are rejected, too.
 fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String {
     let fixed = match reason {
         "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
@@ -198,20 +202,22 @@ fn remedy(zone: &ZoneSample, reason: &str, alone: bool, others: bool) -> String 
         "in_flight" => {
             "If the origin can do more at once, raise `in_flight`; otherwise raise `burst` to let more wait."
         }
-        _ => return faster(zone, reason),
+        _ => return advise_more(zone, reason),
     };
     fixed.to_owned()
 }
 
-/// Advice for more rate, in numbers if known, or for longer waits if these are not long already.
-fn faster(zone: &ZoneSample, reason: &str) -> String {
+/// Returns the advice to raise the rate, or else to let more requests wait.
+///
+/// With numbers of a replay if there are any. If waits are long already, more should not wait.
+fn advise_more(zone: &ZoneSample, reason: &str) -> String {
     let rate = advice::rejections(zone).map_or(String::new(), |rates| format!(": {rates}"));
     let (field, effect) = match reason {
         "max_wait" => ("max_wait", "requests wait longer"),
         _ if zone.burst.is_none() => ("burst", "more requests through at once"),
         _ => ("burst", "more requests wait"),
     };
-    let otherwise = if advice::waits_long(zone) {
+    let otherwise = if advice::are_waits_long(zone) {
         let wait = seconds(zone.oldest_wait);
         format!("Leave `{field}` as it is: requests wait {wait} already.")
     } else {

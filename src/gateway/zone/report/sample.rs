@@ -1,4 +1,6 @@
-//! Types of the JSON of zones and their keys.
+//! Types of the JSON of zones and their keys, and of facts that only the rules of the headline use.
+//!
+//! The latter are marked `serde(skip)`.
 
 use std::collections::BTreeMap;
 
@@ -170,9 +172,9 @@ pub struct OnlyKey {
 pub struct FullKey {
     /// Name of the key.
     pub key: Plain,
-    /// `in_flight` of its limit.
+    /// `in_flight` of its limit: the number of permits.
     pub of: u64,
-    /// Requests that run here.
+    /// Requests of the key that run at this gateway.
     pub here: u64,
     /// Permits of other gateways.
     pub elsewhere: u64,
@@ -221,7 +223,7 @@ pub struct HeavyKey {
 pub struct WhatIf {
     /// Name of the zone.
     pub zone: Plain,
-    /// Begin of the replayed time, in Unix time in seconds. It includes every later arrival.
+    /// Begin of the replayed time, in Unix time in seconds.
     pub since: f64,
     /// Length of the replayed time, in seconds.
     pub span_seconds: f64,

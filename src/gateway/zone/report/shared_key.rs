@@ -1,4 +1,6 @@
-//! Search for a key that limited requests share: one for all, a proxy's address, or a full one.
+//! Search for a key that limited requests share: the only key, a proxy's address, or a full key.
+//!
+//! A key is *full* if all permits of its limit (`in_flight`) are in use. `key_rules` has the rules.
 
 use std::net::IpAddr;
 
@@ -63,8 +65,8 @@ pub(crate) fn full_key<'s>(
     zone: usize,
     states: impl Iterator<Item = &'s KeyState>,
 ) -> Option<FullKey> {
-    let shared = states.filter_map(|state| Some((state, state.elsewhere?)));
-    let shared: Vec<_> = shared.filter(|(_, it)| it.permits > 0).collect();
+    let with_permits = states.filter_map(|state| Some((state, state.elsewhere?)));
+    let shared: Vec<_> = with_permits.filter(|(_, it)| it.permits > 0).collect();
     if shared.is_empty() {
         return None;
     }
@@ -76,7 +78,7 @@ pub(crate) fn full_key<'s>(
     let full = shared.into_iter().filter(|(state, elsewhere)| {
         state.in_flight as u64 + u64::from(elsewhere.permits) >= max_in_flight
     });
-    // `max_by_key` returns the last of equal keys, so reverse: the key that is rejected most.
+    // `max_by_key` returns the last of equal keys. In reverse, that is the key rejected most.
     let (state, elsewhere) = full.rev().max_by_key(|(_, it)| (it.withheld, it.permits))?;
     let zone = gateway.zone(zone).settings();
     Some(FullKey {

@@ -1,4 +1,7 @@
-//! Batcher: carries the operations of a worker's zones to the store.
+//! Batcher: sends the operations of a worker's zones to the store, many in one batch.
+//!
+//! A *charge* is a join, or another cost, that the store counts for a key. *Corrections* are
+//! refunds and retunes (changes to the rate of this gateway's file); no request waits for them.
 
 use std::cell::{Cell, RefCell};
 use std::iter;
@@ -27,24 +30,25 @@ use crate::store::{
 };
 use crate::time::pacer::Pacer;
 
-/// Number of batches in flight from which on a new batch waits for a reply, or for
-/// `MAX_GATHER_TIME`.
+/// Number of batches in flight from which on a new batch waits, and gathers more operations.
+///
+/// It waits until another batch returns, but at most for [`MAX_GATHER_TIME`].
 const ENOUGH_IN_FLIGHT: usize = 4;
-/// Maximum time for which a batch waits while enough batches are in flight.
+/// Maximum time for which such a batch waits.
 const MAX_GATHER_TIME: Duration = Duration::from_millis(1);
-/// Upper bound of one kind's operations in a batch, so that it does not block Redis for long.
+/// Upper bound of the operations of one kind in a batch: a batch must not block Redis for long.
 const MAX_OPERATIONS: usize = 256;
-/// Upper bound of the slots that a batch takes, including slots taken ahead.
+/// Upper bound of the slots that a batch takes, including slots for leases.
 const MAX_SLOTS: usize = 2048;
 /// Upper bound of the operations of one kind that wait for a batch, except charges.
 ///
-/// More are dropped.
+/// Further ones are dropped.
 const MAX_WAITING: usize = 65_536;
 
-/// Carries the operations of a worker's zones to the store.
+/// Sends the operations of a worker's zones to the store.
 ///
-/// Operations of the same moment share a batch. Charges and calls for permits have batches of their
-/// own. *Corrections* are refunds and retunes; no request waits for them.
+/// Operations of the same moment share a batch. Charges and calls for permits go together, refunds
+/// and retunes each apart.
 ///
 /// The first operation that fails begins an outage of the worker's [`Link`]. Until the outage ends,
 /// every caller is answered at once that there is no decision.
@@ -65,7 +69,7 @@ pub(super) struct Batcher {
     batches_in_flight: BatchesInFlight,
     /// Number of batches of charges and calls for permits in flight.
     in_flight: Cell<usize>,
-    /// Whether the next of these batches is about to be sent.
+    /// Whether the next batch of charges and calls is about to be sent.
     is_gathering: Cell<bool>,
     /// Whether corrections are being sent.
     is_correcting: Cell<bool>,
@@ -129,7 +133,7 @@ impl Batcher {
 
     /// Refunds a charge.
     ///
-    /// A refund that fails is lost. Then its key is paced too slowly once, never too fast.
+    /// A refund that fails is lost. Then requests of its key leave too late once, never too early.
     pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
         self.add_correction(&self.refunds, key, charge);
     }
@@ -161,11 +165,11 @@ impl Batcher {
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             let store = batcher.link.store();
-            let done = match last {
+            let result = match last {
                 None => store.forget(&key.name).await,
                 Some(charge) => store.forget_behind(&key.refund(charge)).await,
             };
-            batcher.note_result(&key.link, done.as_ref().err());
+            batcher.note_result(&key.link, result.as_ref().err());
         });
     }
 
@@ -183,8 +187,8 @@ impl Batcher {
             }
             batcher.is_gathering.set(false);
             batcher.in_flight.set(batcher.in_flight.get() + 1);
-            // Later batches are carried even if one makes this task panic.
-            let _panic = AssertUnwindSafe(batcher.carry_batch()).catch_unwind().await;
+            // Later batches are sent even if one makes this task panic.
+            let _panic = AssertUnwindSafe(batcher.send_batch()).catch_unwind().await;
             batcher.in_flight.set(batcher.in_flight.get() - 1);
             batcher.returned.notify_one();
             batcher.batches_in_flight.notify_answered();
@@ -193,10 +197,10 @@ impl Batcher {
     }
 
     /// Sends a batch of charges and calls for permits, and passes on the answers.
-    async fn carry_batch(self: &Rc<Self>) {
+    async fn send_batch(self: &Rc<Self>) {
         let batch: Rc<[ChargeRequest]> = take_some(&self.charges, |request| request.slots).into();
         let permit_calls = take_some(&self.permit_calls, |_| 1);
-        // The next batch carries the operations that did not fit.
+        // The next batch has the operations that did not fit.
         self.gather();
         self.batches_in_flight.add(&batch);
         let (time_left, store) = (self.time_left(&batch), self.link.store());
@@ -209,7 +213,7 @@ impl Batcher {
             let both = join(store.decide(&joins), permits);
             self.link.run(within(time_left, pin!(both))).await
         };
-        let (answers, permit_replies) = replies.unwrap_or_else(|_| {
+        let (answers, permit_replies) = replies.unwrap_or_else(|_too_late| {
             store.hang_up();
             let no_permits = vec![Err(Error::Late); permit_calls.len()];
             (vec![Err(Error::Late); joins.len()], no_permits)
@@ -218,11 +222,13 @@ impl Batcher {
         let permit_errors = permit_replies.iter().filter_map(|it| it.as_ref().err());
         let mut errors = errors.chain(permit_errors);
         let outage = errors.find(|error| error.is_outage()).cloned();
-        // Before the decisions, so that a request knows at once whether it has a permit.
+        // Replies about permits come first, so that an admitted request knows at once whether it
+        // has a permit.
         for (request, reply) in permit_calls.into_iter().zip(permit_replies) {
             self.count(&request.link, reply.as_ref().err());
             request.reply.send(reply.map_err(|_| NoReply));
         }
+        // Each request has as many answers as slots: its own, and those of its lease.
         let mut rest = &answers[..];
         let answers_by_request = batch.iter().map(|request| {
             let (own, others) = rest.split_at(request.slots.min(rest.len()));
@@ -237,7 +243,8 @@ impl Batcher {
                     .respond_in_order(&batch, answers_by_request, respond);
             return responses.await;
         };
-        // First in, first out: earlier batches fall back first, later ones last.
+        // The batch failed. First in, first out: earlier batches get no decision first, then this
+        // one, and at last the later ones (`lose`).
         self.batches_in_flight
             .abandon(|other| !Rc::ptr_eq(other, &batch));
         for (request, answers) in batch.iter().zip(answers_by_request) {
@@ -248,15 +255,15 @@ impl Batcher {
 
     /// Returns the maximum time for the answers to a batch.
     fn time_left(&self, batch: &[ChargeRequest]) -> Duration {
-        // A join that waited for slots of a lease may be behind a join that came later.
+        // The oldest request need not be the first: a join may have waited for slots of a lease.
         let oldest = batch.iter().map(|request| request.since).min();
         let waited = oldest.map_or(Duration::ZERO, |oldest| self.now().since(oldest));
         let timeout = self.store_health.settings().timeout;
-        // An operation older than the timeout was here while this process was suspended.
+        // If a request is older than the timeout, this process was suspended meanwhile.
         timeout.checked_sub(waited).unwrap_or(timeout)
     }
 
-    /// Answers a request from the store's answers, then gives the slots ahead to the key's lease.
+    /// Answers a request with the store's first answer. Adds the other slots to the key's lease.
     fn respond(&self, request: &ChargeRequest, answers: &[Result<StoreAnswer, Error>], trip: Trip) {
         let Some(answer) = answers.first() else {
             return;
@@ -267,7 +274,7 @@ impl Batcher {
         let decision = decision.map(|answer| self.decision(key, answer, trip));
         if let Ok(decision) = &decision {
             let rate = decision.in_force.rate;
-            link.leases.follow(link, key.key(), rate);
+            link.leases.adopt_rate(link, key.key(), rate);
         }
         let refill = request.take_refill();
         let has_slots = refill.is_some() && decision.is_ok();
@@ -296,16 +303,17 @@ impl Batcher {
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            let carry_some = async || batcher.carry_refunds().await | batcher.carry_retunes().await;
-            // Later corrections are carried even if one makes this task panic.
-            let catch = || AssertUnwindSafe(carry_some()).catch_unwind();
+            // `|` sends both: `||` would leave out the retunes while there are refunds.
+            let send_some = async || batcher.send_refunds().await | batcher.send_retunes().await;
+            // Later corrections are sent even if one makes this task panic.
+            let catch = || AssertUnwindSafe(send_some()).catch_unwind();
             while catch().await.unwrap_or(true) {}
             batcher.is_correcting.set(false);
         });
     }
 
     /// Sends a batch of refunds. Returns whether there were any.
-    async fn carry_refunds(&self) -> bool {
+    async fn send_refunds(&self) -> bool {
         let batch = take_some(&self.refunds, |_| 1);
         if batch.is_empty() {
             return false;
@@ -320,7 +328,7 @@ impl Batcher {
     }
 
     /// Sends a batch of retunes. Returns whether there were any.
-    async fn carry_retunes(&self) -> bool {
+    async fn send_retunes(&self) -> bool {
         let batch = take_some(&self.retunes, |_| 1);
         if batch.is_empty() {
             return false;
@@ -353,7 +361,8 @@ impl Batcher {
             account: answer.account(at),
             charge: answer.charge,
             in_force: key.note_rate(answer.in_force, answer.now, at),
-            // The store decided after it was asked, so the slot is usable at least until then.
+            // Counted from the sending of the request, not from its arrival at the store: too early
+            // rather than too late.
             usable_until: (answer.usable_until).map(|until| trip.sent + until.since(answer.now)),
         }
     }
@@ -383,7 +392,7 @@ impl Batcher {
 impl LinkUser for Batcher {
     /// Answers all operations that there is no decision.
     ///
-    /// Does not wait for operations in flight: later joins would be decided before them.
+    /// Answers operations in flight, too. Otherwise later joins would be decided before them.
     fn lost(&self) {
         self.batches_in_flight.abandon(|_| true);
         // Callers that expect an answer get `NoReply` when their operation is dropped.
@@ -398,9 +407,9 @@ impl LinkUser for Batcher {
     }
 }
 
-/// Takes the first of these operations: as many as fit in a batch, and at least one.
+/// Takes the first of these operations: as many as fit in a batch, and at least one if any waits.
 ///
-/// `slots` returns the number of slots of an operation.
+/// `slots`: returns the number of slots that an operation takes.
 fn take_some<T>(operations: &RefCell<Vec<T>>, slots: impl Fn(&T) -> usize) -> Vec<T> {
     let mut operations = operations.borrow_mut();
     let mut taken = 0;

@@ -1,4 +1,4 @@
-//! Batches of charges in flight, and the order of their answers.
+//! Batches of charges in flight, and the order in which their requests are answered.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -17,12 +17,13 @@ use super::charge_request::ChargeRequest;
 /// first in, first out.
 #[derive(Default)]
 pub(super) struct BatchesInFlight {
+    /// Weak, because a batch leaves this list when the task that has sent it drops it.
     batches: RefCell<Vec<Weak<[ChargeRequest]>>>,
     /// Wakes answers that wait for earlier ones.
     answered: Notify,
 }
 
-/// Requests of a batch with their answers.
+/// Requests of a batch, each with its answer.
 type Answered<'a, T> = Vec<(&'a ChargeRequest, T)>;
 
 impl BatchesInFlight {
@@ -63,7 +64,7 @@ impl BatchesInFlight {
     ) {
         let mut waiting: Answered<'_, T> = batch.iter().zip(answers).collect();
         loop {
-            // Before looking at earlier requests, so that no notification is missed.
+            // Created before the earlier requests are examined, so that no notification is missed.
             let answered = self.answered.notified();
             let (behind, first) = self.split_behind_others(batch, waiting);
             let has_answered = !first.is_empty();

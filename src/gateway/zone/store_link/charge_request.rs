@@ -1,4 +1,6 @@
-//! Charge that a batcher carries to the store, and the receiver of the answer.
+//! Charge that a batcher sends to the store, and the receiver of the answer.
+//!
+//! A join may carry a *refill*: slots for the key's lease, which it takes in advance.
 
 use std::cell::Cell;
 
@@ -12,6 +14,7 @@ use super::{Decision, NoReply, SharedKey};
 /// Called exactly once; with [`NoReply`] if it is dropped.
 pub(in crate::zone) struct Reply<T>(Option<Receive<T>>);
 
+/// Function that a [`Reply`] calls.
 type Receive<T> = Box<dyn FnOnce(Result<T, NoReply>)>;
 
 impl<T> Reply<T> {
@@ -44,7 +47,7 @@ pub(super) struct ChargeRequest {
     is_join: bool,
     /// Receiver of the answer; `None` once it is answered, or if nobody needs the answer.
     reply: Cell<Option<Reply<Decision>>>,
-    /// Number of slots that it takes: its own, and those of the refill.
+    /// Number of slots that the charge takes: its own, and those of the refill.
     pub(super) slots: usize,
     /// Refill of the key's lease, completed after the reply.
     refill: Cell<Option<Refill>>,
@@ -93,13 +96,14 @@ impl ChargeRequest {
 
     /// Returns whether it is a join whose answer is still missing.
     pub(super) fn is_unanswered_join(&self) -> bool {
+        // A `Cell` can only be read by taking the value out and putting it back.
         let reply = self.reply.take();
-        let is_open = self.is_join && reply.is_some();
+        let is_unanswered = self.is_join && reply.is_some();
         self.reply.set(reply);
-        is_open
+        is_unanswered
     }
 
-    /// Answers it, unless it was answered before. A refill that was not taken gets no slots.
+    /// Answers the request, unless it was answered before. A refill that was not taken ends empty.
     pub(super) fn respond(&self, decision: Result<Decision, NoReply>) {
         if let Some(reply) = self.reply.take() {
             reply.send(decision);

@@ -1,4 +1,7 @@
-//! Lease of one key, and the joins that wait for its slots.
+//! Lease of one key: slots taken in advance from the store, and the joins that wait for them.
+//!
+//! A *slot* is a departure time. A *refill* requests further slots, together with a join that the
+//! store decides.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,13 +32,13 @@ pub(super) struct KeyLease {
     pub(super) rate: Option<Rate>,
     /// Number of joins that the store is deciding.
     pub(super) joins_at_store: usize,
-    /// Whether slots for the lease are on their way with one of these joins.
-    pub(super) is_refilled: bool,
+    /// Whether one of these joins brings slots for the lease.
+    pub(super) is_refilling: bool,
     /// Joins that wait for slots in transit, in their order.
     pub(super) waiting: VecDeque<LeasingJoin>,
     /// Number of times that all slots were removed. A refill of an earlier version is stale.
     pub(super) version: u64,
-    /// Version before which the store has forgotten all charges.
+    /// First version after the store has forgotten all charges of the key.
     pub(super) forgotten: u64,
 }
 
@@ -46,7 +49,7 @@ impl KeyLease {
             used: now,
             rate: None,
             joins_at_store: 0,
-            is_refilled: false,
+            is_refilling: false,
             waiting: VecDeque::new(),
             version: 0,
             forgotten: 0,
@@ -64,6 +67,7 @@ impl KeyLease {
             LeaseAnswer::Refused(decision) => return Some(decision),
             LeaseAnswer::Slot(decision) => decision,
         };
+        // The store gave the slot with a delay that may be over by now.
         if let Verdict::Delay { until, excess } = decision.verdict
             && until <= now
         {
@@ -74,10 +78,10 @@ impl KeyLease {
 
     /// Takes the first waiting joins that the lease decides at `now`, with their decisions.
     ///
-    /// None while slots are on their way.
+    /// Takes none while slots are in transit.
     pub(super) fn decide_waiting(&mut self, now: Moment) -> Vec<(LeasingJoin, Decision)> {
         let mut decided = Vec::new();
-        while !self.is_refilled
+        while !self.is_refilling
             && let Some(first) = self.waiting.pop_front()
         {
             let Some(decision) = self.take(first.limit, now) else {
@@ -95,13 +99,14 @@ impl KeyLease {
         self.lease.clear()
     }
 
-    /// Adds slots from the store, and its refusal. Returns the slots to give back.
+    /// Adds the slots of a refill, or the store's refusal. Returns the slots to give back.
     pub(super) fn add_refill(
         &mut self,
         refill: &Refill,
         reported: Refilled,
     ) -> Vec<Leased<Decision>> {
-        let (settings, mut stale) = (&refill.link.settings, Vec::new());
+        let settings = &refill.link.settings;
+        let mut given_back = Vec::new();
         let is_stale = refill.version != self.version;
         for (nth, decision) in reported.decisions.into_iter().enumerate() {
             self.rate = Some(decision.in_force.rate);
@@ -119,6 +124,7 @@ impl KeyLease {
                 continue;
             }
             // Tokens cannot be given back: others may have a later slot that depends on this one.
+            // So their lease lasts as long as they can be used.
             let ends = match settings.algorithm {
                 Algorithm::TokenBucket => usable_until,
                 _ => usable_until.min(reported.asked + settings.lease),
@@ -129,19 +135,21 @@ impl KeyLease {
                 ends,
             };
             if is_stale {
-                stale.push(slot);
+                given_back.push(slot);
             } else {
                 self.lease.add(slot);
             }
         }
         if refill.version < self.forgotten {
+            // The store has forgotten their charges, so there is nothing to refund.
             return Vec::new();
         }
-        stale.reverse();
-        stale
+        // The last slot is given back first.
+        given_back.reverse();
+        given_back
     }
 
-    /// Refuses later joins as the store refused a request that it received at `asked`.
+    /// Refuses later joins for a while, as the store refused a request that was sent at `asked`.
     fn refuse(
         &mut self,
         refill: &Refill,

@@ -1,4 +1,6 @@
 //! Calls to the store for permits of keys, where `in_flight` applies over all gateways.
+//!
+//! A *permit* is the right to run one request of a key. `key/shared_permits` decides when to call.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -21,8 +23,8 @@ pub(super) struct PermitsRequest {
 }
 
 thread_local! {
-    // The worker has an id, not its link: a reload may replace the link, and then the permits of
-    // the old link would be withheld as those of a vanished gateway.
+    // The worker has the id, not the link. A reload may replace the link; with another id, the
+    // store would withhold the permits of the old one, like those of a vanished gateway.
     /// Id of this worker, unique among the workers of all gateways.
     static WORKER: [u8; 8] = RandomState::new().hash_one(std::process::id()).to_le_bytes();
     /// Number of the worker's last call.

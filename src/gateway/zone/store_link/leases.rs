@@ -1,4 +1,7 @@
-//! Leases: slots of busy keys that are taken ahead from the store, so that joins need no call.
+//! Leases: slots of busy keys, taken in advance from the store, so that joins need no call.
+//!
+//! A *slot* is a departure time. A *refill* requests slots for a lease. It goes with a join that
+//! the store decides: the slots are those behind the join's own slot.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,7 +31,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 /// Leases of a zone on one worker. They outlive a change of the zone's settings.
 ///
-/// While slots are on their way to this gateway, later joins wait for them in their order.
+/// While slots are in transit to this gateway, later joins of the key wait for them, in order.
 #[derive(Default)]
 pub(super) struct Leases {
     /// Leases of the keys.
@@ -42,8 +45,8 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// Returns the version of new settings, which are in force from now on.
-    pub(super) fn next_version(&self) -> u64 {
+    /// Begins a new version of the settings, which is in force from now on. Returns the version.
+    pub(super) fn begin_version(&self) -> u64 {
         self.version.set(self.version.get() + 1);
         self.version.get()
     }
@@ -69,13 +72,14 @@ impl Leases {
         };
         leased.used = now;
         leased.lease.arrive(link.lease_length(), limit, now);
-        if leased.is_refilled {
+        if leased.is_refilling {
             return leased.waiting.push_back(pending);
         }
         // Joins that the store is deciding go first, so that the order of arrival is kept.
         let is_first = leased.joins_at_store == 0;
         let take = |leased: &mut KeyLease| leased.take(limit, now);
-        if let Some(decision) = is_first.then(|| self.change(leased, take)).flatten() {
+        let by_lease = is_first.then(|| self.change(leased, take)).flatten();
+        if let Some(decision) = by_lease {
             drop(keys);
             link.count(StoreResult::Leased);
             return pending.reply.send(Ok(decision));
@@ -85,7 +89,7 @@ impl Leases {
         link.charge_join(pending, Some(refill));
     }
 
-    /// Returns the refill that goes with a join: the slots to take ahead behind it.
+    /// Begins the refill that goes with a join. It may request no slots.
     fn refill(
         &self,
         link: &Rc<StoreLink>,
@@ -99,7 +103,7 @@ impl Leases {
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let ahead = leased.lease.ahead(&terms, limit, now).min(room);
         leased.joins_at_store += 1;
-        leased.is_refilled |= ahead > 0;
+        leased.is_refilling |= ahead > 0;
         Refill {
             link: Rc::clone(link),
             key: Key::clone(key),
@@ -119,8 +123,10 @@ impl Leases {
         result
     }
 
-    /// Adds the slots from the store's answer, and decides the joins that waited for them.
-    pub(super) fn refilled(&self, refill: &Refill, reported: Option<Refilled>) {
+    /// Adds the slots of a refill, and decides the joins that waited for them.
+    ///
+    /// `reported`: the store's answer; `None` if there is none.
+    pub(super) fn complete_refill(&self, refill: &Refill, reported: Option<Refilled>) {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
         let mut keys = self.keys.borrow_mut();
@@ -129,15 +135,16 @@ impl Leases {
         };
         leased.joins_at_store = leased.joins_at_store.saturating_sub(1);
         if refill.ahead > 0 {
-            leased.is_refilled = false;
+            leased.is_refilling = false;
         }
         let (unused, decided) = self.change(leased, |leased| {
             let unused = reported.map(|reported| leased.add_refill(refill, reported));
             (unused.unwrap_or_default(), leased.decide_waiting(now))
         });
         let mut undecided: Vec<(LeasingJoin, Refill)> = Vec::new();
-        if !leased.is_refilled {
-            // The last of these joins takes slots ahead for all later ones.
+        if !leased.is_refilling {
+            // The store must decide the remaining joins. Only the last one brings slots for the
+            // lease, so that they are behind the slots of all these joins.
             for pending in std::mem::take(&mut leased.waiting) {
                 if let Some((_, earlier)) = undecided.last_mut() {
                     earlier.ahead = 0;
@@ -145,7 +152,7 @@ impl Leases {
                 let refill = self.refill(link, leased, &pending, now);
                 undecided.push((pending, refill));
             }
-            leased.is_refilled = undecided.last().is_some_and(|(_, it)| it.ahead > 0);
+            leased.is_refilling = undecided.last().is_some_and(|(_, it)| it.ahead > 0);
         }
         // The calls below may borrow the leases.
         drop(keys);
@@ -162,8 +169,8 @@ impl Leases {
 
     /// Adopts the rate that the store reported for a key.
     ///
-    /// Slots that were taken under another rate go back.
-    pub(super) fn follow(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
+    /// Slots that were taken under another rate are given back.
+    pub(super) fn adopt_rate(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
         let mut keys = self.keys.borrow_mut();
         let Some(leased) = keys.get_mut(key) else {
             return;
@@ -252,12 +259,12 @@ impl StoreLink {
         }
     }
 
-    /// Gives back unused slots of a key. Slots whose time has passed are lost.
+    /// Gives back unused slots of a key to the store. Slots that nobody can use any more are lost.
     fn give_back(self: &Rc<Self>, key: &[u8], slots: Vec<Leased<Decision>>, now: Moment) {
         for slot in slots {
             let can_be_refunded = match self.settings.algorithm {
                 Algorithm::TokenBucket => false,
-                // The count of a window also matters in the next window.
+                // The count of a window also matters in the next window, so it is always refunded.
                 Algorithm::SlidingWindowCounter => true,
                 _ => now < slot.usable_until,
             };
@@ -293,6 +300,7 @@ impl StoreLink {
                 let Some(next) = link.leases.end_expired(&link, now) else {
                     return link.watches_leases.set(false);
                 };
+                // At most eight searches in the length of a lease.
                 let pause = next.since(now).max(link.settings.lease / 8).max(MIN_PAUSE);
                 drop(link);
                 sleep(pause).await;

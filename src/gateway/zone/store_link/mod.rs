@@ -6,9 +6,11 @@
 //!            └───────────Reply──────────┘
 //! ```
 //!
-//! `leases` may decide a join without a call to the store. `batcher` carries the other operations,
-//! `batches_in_flight` keeps their answers in order. `paces` has the rates of the file,
-//! `rate_divergence` detects gateways with other rates.
+//! A *lease* of a key is a number of slots (departure times) that this gateway has taken in
+//! advance. With it, `leases` decides a join without a call to the store. `batcher` sends the other
+//! operations, `batches_in_flight` keeps their answers in order. A *pace* is a rate with the time
+//! since which it applies: `paces` has those of the file, `rate_divergence` detects gateways with
+//! other rates.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
@@ -46,7 +48,7 @@ pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 use shared_key::SharedKey;
 
-/// Store of a shared zone, and the rates that gateways compare there.
+/// Store of a shared zone, and the rates that the gateways compare there.
 #[derive(Clone)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
@@ -68,11 +70,11 @@ pub(super) struct Decision {
     pub(super) verdict: Verdict,
     /// State of the key after the decision.
     pub(super) account: Account,
-    /// Charge of the request; `None` if it was rejected.
+    /// Charge of the request, which can be refunded; `None` if it was rejected.
     pub(super) charge: Option<store::Charge>,
     /// Rate used for the decision.
     pub(super) in_force: InForce,
-    /// Instant before which other requests may use the slot.
+    /// Instant before which another request may use this slot, if it was leased.
     ///
     /// `None` if the request was rejected, or if the store does not report it.
     pub(super) usable_until: Option<Moment>,
@@ -104,7 +106,7 @@ pub(super) struct ExtraCharge {
 }
 
 impl ExtraCharge {
-    /// Returns the limit for the additional cost, which is charged in full whatever the level.
+    /// Returns a limit under which the additional cost is charged in full, whatever the level is.
     pub(super) fn limit(&self) -> Limit {
         Limit::unlimited(Delay::Above(self.delay_level), self.more)
     }
@@ -122,7 +124,7 @@ pub(super) struct StoreLink {
     permits_prefix: Vec<u8>,
     sharing: Sharing,
     leases: Rc<Leases>,
-    /// Version of the settings. Only the latest settings of the zone take leases.
+    /// Version of the settings. Only a link with the latest settings of the zone takes leases.
     version: u64,
     /// Whether a task waits for the expiry of leases.
     watches_leases: Cell<bool>,
@@ -152,7 +154,7 @@ impl StoreLink {
             permits_prefix: format!("{zone}:in_flight.{}:", store::IN_FLIGHT_FORM).into_bytes(),
             settings: Arc::clone(settings),
             sharing: sharing.clone(),
-            version: leases.next_version(),
+            version: leases.begin_version(),
             leases,
             watches_leases: Cell::default(),
             metrics: Arc::clone(metrics),
@@ -174,17 +176,11 @@ impl StoreLink {
         }
     }
 
-    /// Asks the store to decide on a join, and for slots behind it.
-    fn charge_join(self: &Rc<Self>, pending: LeasingJoin, refill: Option<Refill>) {
-        let LeasingJoin {
-            key,
-            limit,
-            since,
-            reply,
-        } = pending;
-        let key = SharedKey::new(self, &key);
-        self.batcher
-            .charge(ChargeRequest::join(key, limit, since, reply, refill));
+    /// Asks the store to decide on a join. `refill`: slots to lease behind it.
+    fn charge_join(self: &Rc<Self>, join: LeasingJoin, refill: Option<Refill>) {
+        let key = SharedKey::new(self, &join.key);
+        let request = ChargeRequest::join(key, join.limit, join.since, join.reply, refill);
+        self.batcher.charge(request);
     }
 
     /// Returns whether the store is unavailable and not called at present.
@@ -203,7 +199,7 @@ impl StoreLink {
         }
     }
 
-    /// Makes a charge that no request waits for. Without `reply` it stays whatever the decision.
+    /// Makes a charge that no request waits for. `reply`: receiver of the decision, if any.
     pub(super) fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply: Option<Reply<Decision>>) {
         let (key, since) = (SharedKey::new(self, key), self.batcher.now());
         self.batcher
@@ -215,7 +211,7 @@ impl StoreLink {
         self.batcher.refund(SharedKey::new(self, key), charge);
     }
 
-    /// Puts the rate of this gateway's file into force for a key. The key has waiters.
+    /// Puts the rate of this gateway's file into force for a key that has waiters.
     pub(super) fn retune(self: &Rc<Self>, key: &Key, reply: Reply<InForce>) {
         self.batcher.retune(SharedKey::new(self, key), reply);
     }
@@ -234,10 +230,11 @@ impl StoreLink {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Notes the rate in force for a key at `now`, and whether it differs from the file's rate.
+    /// Compares the rate in force for a key with the rate of this gateway's file.
     ///
-    /// Shows the rate in force in the metrics if the key has the zone's rate. Logs when gateways
-    /// begin to differ and when they agree again.
+    /// `differs`: whether the store says that they differ. Then the metrics show the rate in force,
+    /// if the file has the zone's rate for the key. Logs when gateways begin to differ and when
+    /// they agree again.
     fn compare(&self, file_rate: Rate, rate: Rate, differs: bool, now: Moment) {
         let (zone, zone_rate) = (&self.settings.name, self.sharing.paces.zone_rate());
         if differs && file_rate == zone_rate {

@@ -1,4 +1,6 @@
 //! Paces: rates of a shared zone with the time since which they apply, as the store keeps them.
+//!
+//! If gateways have different rates, the store uses the newest one.
 
 use std::sync::Arc;
 

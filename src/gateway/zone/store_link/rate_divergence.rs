@@ -1,4 +1,7 @@
 //! Detection of different rates for one zone at several gateways.
+//!
+//! The store reports with each answer the rate that it has used. It is another gateway's rate if
+//! that gateway has a newer file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,18 +12,19 @@ use limit::Moment;
 ///
 /// Another gateway's rate is in force only at the keys that it sent requests for. So one answer may
 /// show that rate and the next may not.
-const REPORTED_AFTER: Duration = Duration::from_secs(10);
+const AGREED_AFTER: Duration = Duration::from_secs(10);
 
 /// Tracks whether all gateways that share a zone have the same rate, as far as is known here.
 #[derive(Debug, Default)]
 pub(in crate::zone) struct RateDivergence {
     /// Time in nanoseconds at which another rate was last seen; 0 while all agree.
     ///
-    /// [`DISCARDED`] if one was seen that no longer counts.
+    /// [`DISCARDED`] if one was seen before this gateway's file got a new rate.
     differed: AtomicU64,
 }
 
-/// Value of `differed` after another rate was seen and this gateway's file has got a new rate.
+/// Value of `differed` for a rate that no longer counts. It is so old that the next answer with the
+/// file's rate ends the divergence.
 const DISCARDED: u64 = 1;
 
 /// Change of the agreement between gateways.
@@ -41,13 +45,12 @@ impl RateDivergence {
             return (before == 0).then_some(DivergenceChange::Differs);
         }
         let before = self.differed.load(Ordering::Relaxed);
-        if before == 0 || now.since(Moment::from_nanos(before)) < REPORTED_AFTER {
+        if before == 0 || now.since(Moment::from_nanos(before)) < AGREED_AFTER {
             return None;
         }
-        // Another worker may report this at the same time, or may have seen another rate just now.
-        let settled =
-            self.differed
-                .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
+        // Fails if another worker reports this at the same time, or has just seen another rate.
+        let (differed, order) = (&self.differed, Ordering::Relaxed);
+        let settled = differed.compare_exchange(before, 0, order, order);
         settled.is_ok().then_some(DivergenceChange::Settled)
     }
 

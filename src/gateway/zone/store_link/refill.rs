@@ -1,4 +1,4 @@
-//! Refill of a lease: the slots that it takes ahead with a join, and the store's answer.
+//! Refill of a key's lease: slots that it takes in advance with a join, and the store's answer.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ pub(super) struct Refill {
     pub(super) link: Rc<StoreLink>,
     pub(super) key: Key,
     pub(super) limit: Limit,
-    /// Number of slots to take ahead.
+    /// Number of slots to take in advance.
     pub(super) ahead: u32,
     /// Version of the key's lease when the refill was requested.
     pub(super) version: u64,
@@ -32,7 +32,7 @@ impl Refill {
     /// Completes the refill with the store's answer; `None` if there is none.
     pub(super) fn respond(mut self, reported: Option<Refilled>) {
         self.is_answered = true;
-        self.link.leases.refilled(&self, reported);
+        self.link.leases.complete_refill(&self, reported);
     }
 }
 
@@ -40,7 +40,7 @@ impl Refill {
 impl Drop for Refill {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.link.leases.refilled(self, None);
+            self.link.leases.complete_refill(self, None);
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Key of a shared zone, with its name in the store.
+//! Key of a shared zone, with its name in the store, and the operations on it.
+//!
+//! A *pace* is a rate with the time since which it applies.
 
 use std::rc::Rc;
 
@@ -62,9 +64,10 @@ impl SharedKey {
         }
     }
 
-    /// Records the rate in force that the store reported, and converts it to the gateway's clock.
+    /// Compares the rate in force that the store reported with the file's rate, and returns it.
     ///
-    /// The gateway's clock shows `here` when the store's clock shows `there`.
+    /// The time in the result is on the gateway's clock, which shows `here` when the store's clock
+    /// shows `there`.
     pub(super) fn note_rate(&self, mut reported: InForce, there: Moment, here: Moment) -> InForce {
         let file_rate = self.pace().rate();
         self.link

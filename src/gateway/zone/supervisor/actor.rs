@@ -1,4 +1,4 @@
-//! Actor of a supervisor: its mailbox, its start and its end.
+//! Actor of a supervisor: its mailbox, its start, its restart after a panic, and its end.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -103,10 +103,8 @@ impl ZoneSupervisor {
     ///
     /// Keeps the settings, the phase and the number of joins that the store is deciding.
     fn restart(&mut self) {
-        let (pacer, metrics) = (
-            Rc::clone(&self.shard.pacer),
-            Arc::clone(&self.shard.metrics),
-        );
+        let pacer = Rc::clone(&self.shard.pacer);
+        let metrics = Arc::clone(&self.shard.metrics);
         let (alarm, bell) = pacer.alarm();
         (self.alarm, self.bell) = (alarm, Some(bell));
         self.release_leases();

@@ -1,4 +1,7 @@
 //! Address of a supervisor, usable from any thread.
+//!
+//! On the supervisor's own thread, a call is direct (see `local`). From another thread it is a
+//! message.
 
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -53,7 +56,7 @@ impl SupervisorAddress {
         Err(answer)
     }
 
-    /// Calls `call` at the supervisor for a key: directly if the supervisor is on this thread.
+    /// Calls `call` at the supervisor, with this key: directly if the supervisor is on this thread.
     pub(in crate::zone) fn send(
         &self,
         key: &Key,
@@ -80,8 +83,8 @@ impl SupervisorAddress {
             Ok(result) => return Some(result),
             Err(panic) => panic,
         };
-        let call = move |_: &mut ZoneSupervisor| resume_unwind(panic);
-        self.actor.do_send(Call(call));
+        let panic_again = move |_: &mut ZoneSupervisor| resume_unwind(panic);
+        self.actor.do_send(Call(panic_again));
         None
     }
 
@@ -95,9 +98,9 @@ impl SupervisorAddress {
         }));
     }
 
-    /// Does the same as [`post`](Self::post), with an answer.
+    /// Does the same as [`post`](Self::post). Returns a receiver of the result.
     ///
-    /// The answer is missing if the supervisor panics or has ended.
+    /// The receiver fails if the supervisor panics or has ended.
     pub(in crate::zone) fn ask<T: Send + 'static>(
         &self,
         call: impl FnOnce(&mut ZoneSupervisor) -> T + Send + 'static,

@@ -1,11 +1,13 @@
 //! Handover of a supervisor's keys to the next process, and their restoration there.
+//!
+//! An *account* is what was charged to a key; in a zone with queues it is a bucket.
 
 use limit::{Account, Moment};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::zone::join::ExpectedDeparture;
+use crate::zone::join::DepartureSender;
 use crate::zone::saved::SavedKey;
 
 /// Number of keys that one step of saving visits. A step takes a fraction of a millisecond.
@@ -22,7 +24,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Gives back leased slots, because the gateway ends.
+    /// Gives back the slots that were leased from the store, because the gateway ends.
     ///
     /// `done` is notified when the store has received them, or does not answer.
     pub(in crate::zone) fn give_back_leases(&self, done: oneshot::Sender<()>) {
@@ -37,16 +39,13 @@ impl ZoneSupervisor {
         });
     }
 
-    /// Sends the waiters of all keys that go on to a gate.
-    pub(in crate::zone) fn list_expected_departures(
-        &self,
-        to: &mpsc::UnboundedSender<ExpectedDeparture>,
-    ) {
+    /// Makes the actors send the departures of their waiters that go on to an origin's gate.
+    pub(in crate::zone) fn list_expected_departures(&self, sender: &DepartureSender) {
         for active in self.keys.each_active() {
             let snapshot = &active.snapshot;
             if snapshot.pending.get() > 0 || snapshot.depth.get() > 0 {
-                let to = to.clone();
-                active.send(move |actor, _, _| actor.list_expected_departures(&to));
+                let sender = sender.clone();
+                active.send(move |actor, _, _| actor.list_expected_departures(&sender));
             }
         }
     }
@@ -56,7 +55,7 @@ impl ZoneSupervisor {
     /// The step begins just before index `end` and goes to the front. Also returns the index to
     /// continue from; 0 at the end.
     pub(in crate::zone) fn save(&mut self, end: usize, at: Moment) -> (Vec<SavedKey>, usize) {
-        let (end, at) = (end.min(self.keys.len()), self.counted_at(at));
+        let (end, account_at) = (end.min(self.keys.len()), self.account_time(at));
         let (keys, mut next_end) = self.keys.walk(end, STEP);
         let mut saved = Vec::new();
         for (nth, (key, known)) in keys.enumerate() {
@@ -65,15 +64,15 @@ impl ZoneSupervisor {
                 State::Active(active) if active.snapshot.pending.get() == 0 => {
                     Account::Bucket(active.snapshot.bucket.get())
                 }
-                // The actor still has to handle joins from before the handover. The next step
-                // begins with this key.
+                // The actor has not handled all joins from before the handover yet. So this step
+                // ends here, and the next one begins with this key.
                 State::Active(_) => {
                     next_end = end - nth;
                     break;
                 }
             };
             let rate = self.rates.charged_rate(key);
-            let account = account.save(rate, at);
+            let account = account.save(rate, account_at);
             // A key without charges matters only to a zone that bounds its new keys.
             if account.is_some() || self.tuning.zone.new_keys.is_some() {
                 saved.push(SavedKey {
@@ -94,10 +93,10 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Restores a key that an earlier process saved at `at`, unless the zone is full.
+    /// Restores a key that was saved at `at`, unless it is known or the zone is full.
     fn restore_key(&mut self, saved: SavedKey, at: Moment, now: Moment) {
         let SavedKey { key, rate, account } = saved;
-        let (at, counted) = (self.counted_at(at), self.counted_at(now));
+        let (account_at, account_now) = (self.account_time(at), self.account_time(now));
         if !self.has_room() || self.keys.find(&key).is_some() {
             return;
         }
@@ -105,13 +104,13 @@ impl ZoneSupervisor {
         let effective = self.rates.rate_by_settings(&key);
         let mut restored = Account::new(algorithm);
         if let Some(account) = account.filter(|account| account.algorithm() == algorithm) {
-            restored = Account::restored(&account, rate, at);
+            restored = Account::restored(&account, rate, account_at);
             if rate != effective {
-                restored.retune(rate, effective, counted);
+                restored.retune(rate, effective, account_now);
             }
         }
         // A drained key matters only to a zone that bounds its new keys.
-        if restored.drained_at(effective) <= counted && self.tuning.zone.new_keys.is_none() {
+        if restored.drained_at(effective) <= account_now && self.tuning.zone.new_keys.is_none() {
             return;
         }
         if !self.rates.are_all_the_same() {

@@ -1,4 +1,4 @@
-//! Joins, as a supervisor handles them.
+//! Joins: the supervisor decides at once, or passes the join to the key's actor or to the store.
 
 use limit::{Limit, Moment, Refusal};
 use tokio::sync::oneshot;
@@ -11,7 +11,7 @@ use crate::zone::join::{Join, Key};
 use crate::zone::pending::PendingJoin;
 
 impl ZoneSupervisor {
-    /// Answers a request of this worker. Returns a receiver if an actor or the store decides.
+    /// Answers a join from this worker. Returns a receiver if an actor or the store decides.
     pub(super) fn join(&mut self, join: &Join) -> Result<Answer, oneshot::Receiver<Answer>> {
         let now = self.shard.pacer.now();
         if let Some(answer) = self.decide_at_once(join, now) {
@@ -26,7 +26,7 @@ impl ZoneSupervisor {
         Err(answer)
     }
 
-    /// Answers a request of another worker, or passes it on to an actor or the store.
+    /// Answers a join from another worker, or passes it on to an actor or to the store.
     pub(super) fn join_pending(&mut self, pending: PendingJoin) {
         let now = self.shard.pacer.now();
         match self.decide_at_once(&pending.join, now) {
@@ -42,7 +42,7 @@ impl ZoneSupervisor {
             self.shard.count_request(key, now);
             return Some(Answer::Rejected(Rejection::soon(Rejected::Stopping)));
         }
-        if self.exceeds_new_keys(key, now) {
+        if !self.take_new_key(key, now) {
             return Some(Answer::UseNewKeysBucket(join.clone()));
         }
         self.shard.count_request(key, now);
@@ -50,14 +50,14 @@ impl ZoneSupervisor {
         self.follow_plan(key, now);
         if !self.tuning.zone.algorithm.queues() {
             let is_shared = self.shard.is_shared();
-            return (!is_shared).then(|| self.decide(join, now).into());
+            return (!is_shared).then(|| self.decide_without_queue(join, now).into());
         }
         let known = self.keys.find(key);
         if let Some(grant) = self.pass_at_once(join, known, now) {
             return Some(Answer::ZoneAdmission(grant));
         }
         let index = known?;
-        let refusal = self.refuses(key, index, join.limit, now)?;
+        let refusal = self.refusal(key, index, join.limit, now)?;
         self.keys.touch(index, now);
         Some(Answer::Rejected(Rejection::of(refusal, now)))
     }
@@ -117,11 +117,12 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Returns why a known key rejects a request; `None` if it may not, or only its actor knows.
+    /// Returns the refusal of a request by the bucket that the key's actor last published.
     ///
-    /// Uses the bucket that the key's actor last published, unless a message is pending that may
-    /// change it. A rejection changes nothing, so many rejections need not take the actor's time.
-    fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
+    /// `None` if the bucket would accept it, or if only the actor knows: a pending message may
+    /// change the bucket. A rejection changes nothing, so many rejections need not take the actor's
+    /// time.
+    fn refusal(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
         // The local state of a shared zone may be outdated. During a pause, only the actor knows
         // its clock.
         let is_paused = self.tuning.overrides.paused_until(key).is_some();

@@ -1,4 +1,7 @@
 //! Table of all keys that a supervisor remembers, ordered by last use.
+//!
+//! An *account* is what was charged to a key. To *park* a key is to end its actor and keep only the
+//! account.
 
 #[cfg(test)]
 mod properties;
@@ -10,36 +13,37 @@ use indexmap::IndexMap;
 use limit::{Account, Moment};
 use smallvec::SmallVec;
 
-/// Bytes of a key.
+/// Bytes of a key. Up to 40 bytes are stored in the table itself.
 ///
-/// Most keys, for example IP addresses, are stored in the table itself. A separate allocation for
-/// each key, between those of short-lived actors, would fragment the memory.
-pub(super) type Name = SmallVec<[u8; 40]>;
+/// That holds for most keys, for example IP addresses. A separate allocation for each key, between
+/// those of short-lived actors, would fragment the memory.
+pub(super) type KeyName = SmallVec<[u8; 40]>;
 
 /// Index that stands for no key.
 const NONE: u32 = u32::MAX;
 
 /// All keys that a supervisor remembers, ordered by last use within each state.
 ///
-/// One table without gaps has all keys, so that they can be walked in small steps while other work
-/// goes on in between. A removed key's entry is filled with the last key. So a walk from the end to
-/// the front sees every key that stays, and a key that moved meanwhile twice. An index is valid
+/// One table without gaps has all keys, so that they can be walked in small steps, with other work
+/// in between. The last key moves into the entry of a removed key. So a walk from the end to the
+/// front visits every key that stays; it visits a key that moved meanwhile twice. An index is valid
 /// until the next removal.
 ///
-/// `A` is the data of a key that has an actor.
+/// `A`: data of a key that has an actor.
 pub(super) struct Keys<A> {
-    known: IndexMap<Name, Known<A>, RandomState>,
+    known: IndexMap<KeyName, KnownKey<A>, RandomState>,
     active: Order,
     parked: Order,
     passing: Order,
 }
 
-/// State of a key, and its neighbours in the order by last use.
-pub(super) struct Known<A> {
+/// State of a key, and its neighbours in the order by last use among the keys of the same state.
+pub(super) struct KnownKey<A> {
     pub(super) state: State<A>,
     pub(super) used: Moment,
-    /// Neighbour that was used just before this key, among the keys of the same state.
+    /// Index of the key that was used just before this one, or [`NONE`].
     older: u32,
+    /// Index of the key that was used just after this one, or [`NONE`].
     newer: u32,
 }
 
@@ -49,10 +53,10 @@ pub(super) enum State<A> {
     Active(A),
     /// The key has no actor: only its account is kept.
     Parked(Account),
-    /// The key is parked, and its last request found the bucket empty and needed no actor.
+    /// The key has no actor either: its last request found the bucket empty and needed none.
     ///
-    /// Such keys have an order of their own. They are appended to it when they are used, but the key
-    /// of an actor is appended to the order of parked keys some time after its use.
+    /// Such keys have an order of their own, to which they are appended when they are used. A key
+    /// whose actor is parked is appended to the order of parked keys some time after its use.
     Passing(Account),
 }
 
@@ -85,12 +89,14 @@ impl Default for Order {
 }
 
 impl Order {
+    /// Returns the least recently used key.
     fn first(&self) -> Option<u32> {
         Some(self.oldest).filter(|oldest| *oldest != NONE)
     }
 }
 
-impl<A> Known<A> {
+impl<A> KnownKey<A> {
+    /// Returns the data of a key with an actor.
     pub(super) fn active(&self) -> Option<&A> {
         match &self.state {
             State::Active(active) => Some(active),
@@ -106,6 +112,7 @@ impl<A> Known<A> {
         }
     }
 
+    /// Returns the account of a key without an actor, to be changed.
     pub(super) fn parked_mut(&mut self) -> Option<&mut Account> {
         match &mut self.state {
             State::Parked(account) | State::Passing(account) => Some(account),
@@ -119,6 +126,7 @@ impl<A> Keys<A> {
         self.known.len()
     }
 
+    /// Returns the number of keys with an actor.
     pub(super) fn active(&self) -> usize {
         self.active.len
     }
@@ -129,33 +137,33 @@ impl<A> Keys<A> {
     }
 
     /// Returns the key at an index.
-    pub(super) fn name(&self, index: u32) -> Name {
+    pub(super) fn name(&self, index: u32) -> KeyName {
         let entry = self.known.get_index(index as usize);
         entry.map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
-        self.known.get_index_of(key).map(narrow)
+        self.known.get_index_of(key).map(to_u32)
     }
 
-    pub(super) fn get(&self, key: &[u8]) -> Option<&Known<A>> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<&KnownKey<A>> {
         self.known.get(key)
     }
 
-    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut Known<A>> {
+    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut KnownKey<A>> {
         self.known.get_mut(key)
     }
 
     /// Adds an unknown key as the most recently used one of its state.
     pub(super) fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
-        let known = Known {
+        let known = KnownKey {
             state,
             used: now,
             older: NONE,
             newer: NONE,
         };
-        let (index, _) = self.known.insert_full(Name::from_slice(key), known);
-        let index = narrow(index);
+        let (index, _) = self.known.insert_full(KeyName::from_slice(key), known);
+        let index = to_u32(index);
         self.append(index);
         index
     }
@@ -206,13 +214,13 @@ impl<A> Keys<A> {
         oldest.min_by_key(|index| self[*index].used)
     }
 
-    /// Returns the least recently used key of both orders of keys without an actor.
+    /// Returns the least recently used parked key, and the least recently used passing key.
     pub(super) fn parked_orders(&self) -> [Option<u32>; 2] {
         [self.parked.first(), self.passing.first()]
     }
 
-    /// Returns the keys of one state from `first` on, in order of last use.
-    pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &Known<A>)> {
+    /// Returns the keys of one state from `first` on, in order of last use, with their indexes.
+    pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &KnownKey<A>)> {
         let mut next = first.unwrap_or(NONE);
         std::iter::from_fn(move || {
             let (_, known) = self.known.get_index(next as usize)?;
@@ -237,7 +245,7 @@ impl<A> Keys<A> {
         &self,
         end: usize,
         count: usize,
-    ) -> (impl Iterator<Item = (&[u8], &Known<A>)>, usize) {
+    ) -> (impl Iterator<Item = (&[u8], &KnownKey<A>)>, usize) {
         let end = end.min(self.known.len());
         let start = end.saturating_sub(count);
         let keys = (start..end).rev().filter_map(|index| {
@@ -287,16 +295,16 @@ impl<A> Keys<A> {
         self.link(older, newer, index);
     }
 
-    /// Updates the neighbours of the key that has just moved to `index`.
+    /// Updates the neighbours of the key that has just moved to `index`: they link to it again.
     fn relink(&mut self, index: u32) {
         let (older, newer) = (self[index].older, self[index].newer);
         self.link(older, index, index);
         self.link(index, newer, index);
     }
 
-    /// Links two keys as neighbours in the order of the key `member`.
+    /// Links two keys as neighbours. `member`: a key whose state selects the order.
     ///
-    /// If one of them is `NONE`, the other becomes that end of the order.
+    /// If one of the two is `NONE`, the other becomes that end of the order.
     fn link(&mut self, older: u32, newer: u32, member: u32) {
         if older == NONE {
             self.order(member).oldest = newer;
@@ -312,20 +320,20 @@ impl<A> Keys<A> {
 }
 
 impl<A> Index<u32> for Keys<A> {
-    type Output = Known<A>;
+    type Output = KnownKey<A>;
 
-    fn index(&self, index: u32) -> &Known<A> {
+    fn index(&self, index: u32) -> &KnownKey<A> {
         &self.known[index as usize]
     }
 }
 
 impl<A> IndexMut<u32> for Keys<A> {
-    fn index_mut(&mut self, index: u32) -> &mut Known<A> {
+    fn index_mut(&mut self, index: u32) -> &mut KnownKey<A> {
         &mut self.known[index as usize]
     }
 }
 
 /// Converts an index to `u32`. Memory runs out long before there are so many keys.
-fn narrow(index: usize) -> u32 {
+fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(NONE)
 }

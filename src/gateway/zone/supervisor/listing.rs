@@ -1,16 +1,16 @@
-//! Operators' commands on a zone's keys: listings, in small steps, and forgetting a key.
+//! Listings of a zone's keys for operators, in small steps so that no waiter leaves late.
 //!
-//! The steps are small so that no waiter leaves late.
+//! A step begins just before the index `end` and goes to the front of the keys. It also returns the
+//! index at which the next step continues; 0 at the end.
 
 use std::time::Duration;
 
 use limit::{Measure, Moment, Window};
-use tokio::sync::oneshot;
 
-use super::keys::{Known, State};
-use super::{Active, ZoneSupervisor};
+use super::keys::{KnownKey, State};
+use super::{ActiveKey, ZoneSupervisor};
 use crate::zone::heavy::{HeavyKey, HeavyKeys};
-use crate::zone::join::{Key, Waiters};
+use crate::zone::join::Key;
 use crate::zone::stats::{KeyState, ZoneStats};
 
 /// Number of keys that one step of a listing visits. A step takes a fraction of a millisecond.
@@ -19,7 +19,7 @@ const WALK_STEP: usize = 500;
 /// Index at which the first step of a walk begins. A walk runs from the last key to the first.
 pub(in crate::zone) const FROM_THE_END: usize = usize::MAX;
 
-/// Part of a zone's statistics, from one step.
+/// Part of a zone's statistics, from one step. Only keys with waiters are visited.
 pub(in crate::zone) struct StatsStep {
     /// Sums over all keys; `None` after the first step.
     pub(in crate::zone) sums: Option<ZoneStats>,
@@ -28,31 +28,28 @@ pub(in crate::zone) struct StatsStep {
 }
 
 impl ZoneSupervisor {
-    /// Runs a step of collecting statistics, from just before index `end` to the front.
-    ///
-    /// `end` is [`FROM_THE_END`] in the first step. Returns the result, and the index to continue
-    /// from; 0 at the end.
+    /// Runs a step of collecting statistics. `end` is [`FROM_THE_END`] in the first step.
     pub(in crate::zone) fn stats(&mut self, end: usize) -> (StatsStep, usize) {
         let now = self.shard.pacer.now();
         let sums = (end == FROM_THE_END).then(|| ZoneStats {
             depth: self.shard.depth.get(),
-            in_flight: self.shard.running.get(),
+            in_flight: self.shard.in_flight.get(),
             active: self.keys.active(),
             parked: self.keys.parked(),
             ..ZoneStats::default()
         });
         let mut waiting = Vec::new();
-        let next_end = self.shard.walk(end, WALK_STEP, |snapshot| {
+        let next_end = self.shard.walk_waiting_keys(end, WALK_STEP, |snapshot| {
             waiting.push(snapshot.state(self.rates.charged_rate(&snapshot.key), now));
         });
         (StatsStep { sums, waiting }, next_end)
     }
 
-    /// Runs a step of listing all keys, from just before index `end` to the front.
+    /// Runs a step of listing all keys.
     pub(in crate::zone) fn list(&mut self, end: usize) -> (Vec<KeyState>, usize) {
         let now = self.shard.pacer.now();
         let (keys, next_end) = self.keys.walk(end, WALK_STEP);
-        let states = keys.map(|(key, known)| self.state_of(key, known, now));
+        let states = keys.map(|(key, known)| self.known_state(key, known, now));
         (states.collect(), next_end)
     }
 
@@ -80,7 +77,7 @@ impl ZoneSupervisor {
         let heavy = self.shard.heavy.borrow();
         let heaviest = heavy.hitters.heaviest(measure, window, limit, now);
         let keys = heaviest.keys.into_iter().map(|heavy| HeavyKey {
-            state: heavy.key.whole().and_then(|key| self.state(key, now)),
+            state: heavy.key.whole().and_then(|key| self.find_state(key, now)),
             name: heavy.key,
             requests: heavy.requests,
             rejections: heavy.rejections,
@@ -93,51 +90,27 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Forgets the charges of a key.
-    ///
-    /// Sends the number of rejected waiters to `reply`; `None` if the key is unknown.
-    pub(in crate::zone) fn forget(
-        &mut self,
-        key: &Key,
-        waiters: Waiters,
-        reply: oneshot::Sender<Option<usize>>,
-    ) {
-        let known = self.keys.find(key);
-        if let Some(active) = known.and_then(|index| self.keys[index].active()) {
-            return active.send(move |actor, now, _| actor.forget(waiters, reply, now));
-        }
-        let link = self.shard.store_link();
-        if let Some(link) = &link {
-            link.forget(key, None);
-        }
-        let parked = known.and_then(|index| self.remove(index));
-        // The store may know a key that is unknown here.
-        let is_known = parked.is_some() || link.is_some();
-        // The caller may have been dropped.
-        let _unsent = reply.send(is_known.then_some(0));
-    }
-
-    /// Returns the present state of a key, if the key is known.
-    fn state(&self, key: &[u8], now: Moment) -> Option<KeyState> {
-        Some(self.state_of(key, self.keys.get(key)?, now))
+    /// Returns the present state of a key; `None` if the key is unknown.
+    fn find_state(&self, key: &[u8], now: Moment) -> Option<KeyState> {
+        Some(self.known_state(key, self.keys.get(key)?, now))
     }
 
     /// Returns the present state of a known key.
-    fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
+    fn known_state(&self, key: &[u8], known: &KnownKey<ActiveKey>, now: Moment) -> KeyState {
+        let rate = self.rates.charged_rate(key);
         let mut state = match &known.state {
-            State::Active(active) => active.snapshot.state(self.rates.charged_rate(key), now),
+            State::Active(active) => active.snapshot.state(rate, now),
             State::Parked(account) | State::Passing(account) => KeyState {
                 key: Key::from(key),
                 depth: 0,
                 in_flight: 0,
                 elsewhere: None,
-                excess: account
-                    .excess(self.rates.charged_rate(key), self.counted_at(now))
-                    .requests(),
+                excess: account.excess(rate, self.account_time(now)).requests(),
                 oldest_wait: Duration::ZERO,
                 active: false,
             },
         };
+        // A key without permits here may be rejected because of permits at other gateways.
         state.elsewhere = (state.elsewhere).or_else(|| self.shard.recent_elsewhere(key, now));
         state
     }

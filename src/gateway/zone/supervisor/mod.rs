@@ -1,25 +1,34 @@
 //! Supervisor: owns a zone's keys on one worker.
 //!
-//! `actor`, `address` and `here` call it. `join` and `passing` decide on joins, `immediate` decides
-//! for algorithms without a queue. `keys` is the table of keys, `sweep` parks and evicts them.
-//! `retune`, `rates` and `tuning` handle settings, `listing` answers queries, `handover` saves and
-//! restores the keys.
+//! - `actor`, `address`, `local`: ways to call it.
+//! - `join`: decides on joins. `new_keys` bounds unknown keys, `empty_bucket` admits requests that
+//!   find their bucket empty, `without_queue` decides for algorithms without a queue.
+//! - `charges`: later changes of charges.
+//! - `keys`: the table of keys. `sweep` parks and forgets them, `eviction` makes room.
+//! - `tuning`, `retune`, `rates`: settings.
+//! - `listing`: queries of operators. `handover`: saves and restores the keys.
+//!
+//! To *park* a key is to end its actor and to keep only its *account*: what was charged to it. In a
+//! zone with queues, the account is a bucket.
 
 mod actor;
 mod address;
+mod charges;
 #[cfg(test)]
 mod crash;
+mod empty_bucket;
+mod eviction;
 mod handover;
-mod immediate;
 mod join;
 mod keys;
 mod listing;
 mod local;
-mod passing;
+mod new_keys;
 mod rates;
 mod retune;
 mod sweep;
 mod tuning;
+mod without_queue;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,7 +42,8 @@ use super::arrivals::{ArrivalLog, Arrivals};
 use super::join::{Join, Key};
 use super::key::{End, KeyActor, KeyCall};
 use super::restart;
-use super::snapshot::{Shard, Snapshot};
+use super::shard::Shard;
+use super::snapshot::Snapshot;
 use super::store_link::StoreLink;
 use crate::observe::metrics::ZoneMetrics;
 use crate::time::pacer::{Alarm, Bell, Pacer};
@@ -41,7 +51,7 @@ pub(super) use actor::SupervisorActor;
 pub(super) use address::SupervisorAddress;
 #[cfg(test)]
 pub(crate) use crash::Crash;
-use keys::{Keys, Known, State};
+use keys::{Keys, KnownKey, State};
 pub(super) use listing::{FROM_THE_END, StatsStep};
 pub(super) use local::SupervisorId;
 use rates::Rates;
@@ -53,26 +63,27 @@ pub(super) use tuning::Tuning;
 /// when it is idle, forgets the key when it has drained, and evicts keys when the zone is full.
 ///
 /// Its [`SupervisorActor`] passes it the messages of other threads. Requests of its own worker
-/// [call it directly](here).
+/// [call it directly](local).
 pub(super) struct ZoneSupervisor {
-    /// Address for the replies of the store. `None` before the actor starts.
+    /// Address to which replies of the store are sent. `None` before the actor starts.
     actor: Option<Addr<SupervisorActor>>,
     tuning: Tuning,
     shard: Rc<Shard>,
-    keys: Keys<Active>,
+    keys: Keys<ActiveKey>,
     rates: Rates,
+    /// Alarm of the next sweep.
     alarm: Alarm,
     /// Stream of the alarm; taken when the actor starts.
     bell: Option<Bell>,
     phase: Phase,
     /// Number of joins that the store is deciding, in a zone whose keys have no actors.
     joins_at_store: usize,
-    /// Part of this supervisor in the gauges of active and of parked keys.
+    /// Numbers of keys with and without an actor that this supervisor last added to the gauges.
     shown_keys: (usize, usize),
 }
 
 /// Actor of a key, with the state that it publishes.
-struct Active {
+struct ActiveKey {
     actor: Addr<KeyActor>,
     snapshot: Rc<Snapshot>,
 }
@@ -108,10 +119,10 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Wakes an actor for `key`, from its parked bucket if there is one.
+    /// Starts an actor for `key`, with its parked bucket if there is one.
     ///
-    /// Returns `None` if the zone is full.
-    fn wake(&mut self, key: &Key, now: Moment) -> Option<&Active> {
+    /// Returns `None` if the zone is full and no key can be evicted.
+    fn wake(&mut self, key: &Key, now: Moment) -> Option<&ActiveKey> {
         let known = self.keys.find(key);
         let (bucket, used) = match known {
             Some(index) => match self.keys[index].parked() {
@@ -131,7 +142,7 @@ impl ZoneSupervisor {
         let shard = Rc::clone(&self.shard);
         let actor = KeyActor::new(rate, used, paused_until, shard, Rc::clone(&snapshot));
         let actor = restart::start(actor);
-        let active = State::Active(Active { actor, snapshot });
+        let active = State::Active(ActiveKey { actor, snapshot });
         self.park_some_of_many(now);
         let index = if let Some(index) = known {
             self.keys.replace(index, active);
@@ -145,30 +156,30 @@ impl ZoneSupervisor {
 
     /// Calls `call` at the actor of a key, if the key has one.
     ///
-    /// A key without an actor has no waiters, no sleeping requests and no requests in flight,
-    /// unless a panic has ended its actor.
+    /// A key without an actor has no waiters, no sleeping requests and no requests in flight, so it
+    /// needs no call. If a panic has ended its actor, their state has ended with it.
     pub(super) fn if_active(
         &self,
         key: &[u8],
         call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
     ) {
-        if let Some(active) = self.keys.get(key).and_then(Known::active) {
+        if let Some(active) = self.keys.get(key).and_then(KnownKey::active) {
             active.send(call);
         }
     }
 
-    /// Calls `call` at the actor of a key, if the key is known. Wakes the actor if it is parked.
+    /// Calls `call` at the actor of a key, if the key is known. Starts an actor for a parked key.
     fn if_known(
         &mut self,
         key: &Key,
         now: Moment,
         call: impl FnOnce(&mut KeyActor, Moment, &mut Context<KeyActor>) + Send + 'static,
     ) {
-        let is_parked = |known: &Known<Active>| known.active().is_none();
+        let is_parked = |known: &KnownKey<ActiveKey>| known.active().is_none();
         let active = if self.keys.get(key).is_some_and(is_parked) {
             self.wake(key, now)
         } else {
-            self.keys.get(key).and_then(Known::active)
+            self.keys.get(key).and_then(KnownKey::active)
         };
         if let Some(active) = active {
             active.send(call);
@@ -207,7 +218,7 @@ fn store_link(tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
     Some(link)
 }
 
-impl Active {
+impl ActiveKey {
     /// Calls `call` at the actor, at the actor's present instant.
     fn send(
         &self,
@@ -228,6 +239,7 @@ impl ZoneSupervisor {
     /// Answers whether a join would be accepted now. Charges nothing.
     pub(super) fn probe(&mut self, join: Join, reply: oneshot::Sender<Option<Answer>>) {
         let now = self.shard.pacer.now();
+        // The caller may have been dropped, so a reply may remain unsent.
         if self.shard.is_shared() {
             // The local state of a shared zone may be outdated and reject what the store accepts.
             let _unsent = reply.send(None);
@@ -240,8 +252,8 @@ impl ZoneSupervisor {
         self.follow_plan(&join.key, now);
         let known = self.keys.find(&join.key);
         let rate = self.rates.rate_by_settings(&join.key);
-        let counted = self.counted_at(now);
-        let refuses = |account: &Account| account.refuses(rate, join.limit, counted);
+        let account_now = self.account_time(now);
+        let refuses = |account: &Account| account.refuses(rate, join.limit, account_now);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
             Some((index, State::Active(active))) => {
                 active.send(move |actor, now, _| actor.probe(&join, reply, now));
@@ -250,7 +262,7 @@ impl ZoneSupervisor {
             Some((_, State::Parked(account) | State::Passing(account))) => refuses(account),
             None => refuses(&Account::new(self.tuning.zone.algorithm)),
         };
-        self.shard.answer_probe(&join, reply, refusal, counted);
+        self.shard.answer_probe(&join, reply, refusal, account_now);
     }
 
     /// Returns the arrivals of the last ten minutes.
@@ -259,7 +271,8 @@ impl ZoneSupervisor {
         arrivals.arrivals(self.shard.pacer.now())
     }
 
-    /// Retires the zone, which was removed from the file: the supervisor ends once it is quiet.
+    /// Retires the zone, which was removed from the file: ends the supervisor after its last
+    /// waiter.
     pub(super) fn retire(&mut self) {
         self.phase = Phase::Retiring;
         self.release_leases();

@@ -1,27 +1,28 @@
-//! Rates of a zone's keys, from overrides, plans and the zone.
+//! Rates of a zone's keys: the rate of the key's override, of its plan, or of the zone.
+//!
+//! A key that is known keeps the rate under which it was charged until its next use. So a change of
+//! the plans of many keys costs nothing at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use config::Plans;
 use foldhash::fast::RandomState;
-use limit::Rate;
+use limit::{Moment, Rate};
 
-use super::Tuning;
-use super::keys::Name;
+use super::keys::{KeyName, State};
+use super::{ActiveKey, Tuning, ZoneSupervisor};
+use crate::zone::join::{Key, NEW_KEYS};
 use crate::zone::overrides::Overrides;
 
-/// Rate of each key of a zone: the rate of its override, of its plan or of the zone.
-///
-/// Until its next use, a known key keeps the rate under which it was charged. So a change of the
-/// plans of many keys costs nothing at once.
+/// Rates of a zone's keys, by the settings in force and as last charged.
 pub(super) struct Rates {
-    /// Rate of keys without a plan or an override.
+    /// Rate of keys that have no override and whose plan, if any, has no rate.
     zone_rate: Rate,
     plans: Plans,
     overrides: Arc<Overrides>,
-    /// Rates of the known keys whose rate is not `zone_rate`.
-    known: HashMap<Name, Rate, RandomState>,
+    /// Rates under which known keys are charged, if that is not `zone_rate`.
+    known: HashMap<KeyName, Rate, RandomState>,
 }
 
 impl Rates {
@@ -34,7 +35,7 @@ impl Rates {
         }
     }
 
-    /// Adopts other settings. Known keys without a rate of their own get the zone's new rate.
+    /// Adopts other settings. KnownKey keys without a rate of their own get the zone's new rate.
     pub(super) fn adopt(&mut self, tuning: &Tuning) {
         *self = Self {
             known: std::mem::take(&mut self.known),
@@ -52,16 +53,16 @@ impl Rates {
         self.charged_rate_unless_zone(key).unwrap_or(self.zone_rate)
     }
 
-    /// Returns the rate under which a known key is charged now, if it is not the zone's.
+    /// Returns the same rate; `None` if it is the rate of the zone.
     pub(super) fn charged_rate_unless_zone(&self, key: &[u8]) -> Option<Rate> {
         self.known.get(key).copied()
     }
 
     /// Returns the rate of a key by the settings in force. A known key gets it at its next use.
     pub(super) fn rate_by_settings(&self, key: &[u8]) -> Rate {
-        let of_plan = || self.plans.of(key)?.rate;
-        let own = self.overrides.rate_of(key).or_else(of_plan);
-        own.unwrap_or(self.zone_rate)
+        let plan_rate = || self.plans.of(key)?.rate;
+        let key_rate = self.overrides.rate_of(key).or_else(plan_rate);
+        key_rate.unwrap_or(self.zone_rate)
     }
 
     /// Sets the rate under which a key is charged from now on.
@@ -69,17 +70,65 @@ impl Rates {
         if rate == self.zone_rate {
             self.known.remove(key);
         } else {
-            self.known.insert(Name::from_slice(key), rate);
+            self.known.insert(KeyName::from_slice(key), rate);
         }
     }
 
-    /// Removes a key that the supervisor has forgotten.
+    /// Drops the rate of a key that the supervisor has forgotten.
     pub(super) fn forget(&mut self, key: &[u8]) {
         self.known.remove(key);
     }
 
-    /// Removes all keys.
+    /// Drops the rates of all known keys.
     pub(super) fn forget_all(&mut self) {
         self.known.clear();
+    }
+}
+
+impl ZoneSupervisor {
+    /// Adds an unknown key, at the rate of its override, plan or zone. Returns its index.
+    pub(super) fn add(&mut self, key: &Key, state: State<ActiveKey>, now: Moment) -> u32 {
+        if !self.rates.are_all_the_same() {
+            let rate = self.rates.rate_by_settings(key);
+            self.rates.set_charged_rate(key, rate);
+        }
+        if **key != *NEW_KEYS {
+            self.shard.metrics.new_keys.add(1);
+        }
+        self.keys.add(key, state, now)
+    }
+
+    /// Forgets the key at an index. Returns its state.
+    pub(super) fn remove(&mut self, index: u32) -> Option<State<ActiveKey>> {
+        if !self.rates.are_all_the_same() {
+            let name = self.keys.name(index);
+            self.rates.forget(&name);
+        }
+        self.keys.remove(index)
+    }
+
+    /// Charges a known key from now on at the rate of the settings in force.
+    pub(super) fn follow_plan(&mut self, key: &Key, now: Moment) {
+        if self.rates.are_all_the_same() {
+            return;
+        }
+        let now = self.account_time(now);
+        let Some(known) = self.keys.get_mut(key) else {
+            return;
+        };
+        let previous = self.rates.charged_rate(key);
+        let effective = self.rates.rate_by_settings(key);
+        if previous == effective {
+            return;
+        }
+        match &mut known.state {
+            State::Parked(account) | State::Passing(account) => {
+                account.retune(previous, effective, now);
+            }
+            State::Active(active) => {
+                active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));
+            }
+        }
+        self.rates.set_charged_rate(key, effective);
     }
 }

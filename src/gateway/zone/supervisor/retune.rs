@@ -1,31 +1,21 @@
-//! Adoption of new settings, and of the rates that plans give to keys.
+//! Adoption of new settings by a supervisor, its keys and their actors.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use limit::Moment;
-
-use super::keys::State;
-use super::{Active, Tuning, ZoneSupervisor, store_link};
-use crate::zone::join::{Key, NEW_KEYS};
+use super::{Tuning, ZoneSupervisor, store_link};
+use crate::zone::join::InFlightChange;
 
 impl ZoneSupervisor {
-    /// Adopts new settings.
-    ///
-    /// `in_flight` has a pair (old, new) for each changed `in_flight` of a limit in this zone.
-    pub(in crate::zone) fn retune(
-        &mut self,
-        tuning: Tuning,
-        in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>,
-    ) {
-        let now = self.counted_at(self.shard.pacer.now());
+    /// Adopts new settings. `in_flight`: changes of `in_flight` of limits in this zone.
+    pub(in crate::zone) fn retune(&mut self, tuning: Tuning, in_flight: &Arc<[InFlightChange]>) {
+        let now = self.account_time(self.shard.pacer.now());
         let link = store_link(&tuning, &self.shard);
         self.shard.set_store_link(link);
         let before = std::mem::replace(&mut self.tuning, tuning);
         let rate = self.tuning.rate;
         if before.rate != rate {
             for (key, account) in self.keys.each_parked_mut() {
-                // Keys with a rate of their own follow their plan at their next use.
+                // Keys that are charged at another rate follow the settings at their next use.
                 if self.rates.charged_rate_unless_zone(key).is_none() {
                     account.retune(before.rate, rate, now);
                 }
@@ -53,51 +43,5 @@ impl ZoneSupervisor {
             }
         }
         while self.keys.len() > self.tuning.max_keys.get() && self.evict() {}
-    }
-
-    /// Adds an unknown key, at the rate of its plan.
-    pub(super) fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
-        if !self.rates.are_all_the_same() {
-            let rate = self.rates.rate_by_settings(key);
-            self.rates.set_charged_rate(key, rate);
-        }
-        if **key != *NEW_KEYS {
-            self.shard.metrics.new_keys.add(1);
-        }
-        self.keys.add(key, state, now)
-    }
-
-    /// Forgets a key.
-    pub(super) fn remove(&mut self, index: u32) -> Option<State<Active>> {
-        if !self.rates.are_all_the_same() {
-            let name = self.keys.name(index);
-            self.rates.forget(&name);
-        }
-        self.keys.remove(index)
-    }
-
-    /// Gives a known key the rate of its plan, if it has another rate.
-    pub(super) fn follow_plan(&mut self, key: &Key, now: Moment) {
-        if self.rates.are_all_the_same() {
-            return;
-        }
-        let now = self.counted_at(now);
-        let Some(known) = self.keys.get_mut(key) else {
-            return;
-        };
-        let previous = self.rates.charged_rate(key);
-        let effective = self.rates.rate_by_settings(key);
-        if previous == effective {
-            return;
-        }
-        match &mut known.state {
-            State::Parked(account) | State::Passing(account) => {
-                account.retune(previous, effective, now);
-            }
-            State::Active(active) => {
-                active.send(move |actor, now, ctx| actor.retune(effective, now, ctx));
-            }
-        }
-        self.rates.set_charged_rate(key, effective);
     }
 }

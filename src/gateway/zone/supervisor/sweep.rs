@@ -1,6 +1,8 @@
-//! Handling of unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
+//! Sweep: once a second, parks idle actors and forgets drained keys.
 //!
-//! A *quiet* actor has no waiters, no requests in flight and no pending messages.
+//! To *park* an actor is to end it and to keep only the bucket of its key. A *quiet* actor has no
+//! waiters, no requests in flight and no pending messages. A bucket has *drained* when its level is
+//! zero again. `eviction` makes room in a full zone.
 
 use std::time::Duration;
 
@@ -11,14 +13,15 @@ use super::{Phase, ZoneSupervisor};
 
 /// Idle time after which an actor is parked: only its bucket is kept.
 const PARK_AFTER: Duration = Duration::from_secs(2);
-/// Number of actors above which the longest idle ones are parked whenever another wakes.
+/// Number of actors above which the longest idle ones are parked whenever another one starts.
 ///
-/// An actor takes about 1.5 KB; waking one costs less than a microsecond.
+/// An actor takes about 1.5 KB; to start one costs less than a microsecond.
 const MANY_ACTORS: usize = 4_000;
-/// Number of actors that are examined whenever a key needs room or an actor wakes.
+/// Number of actors that are examined whenever a key needs room or an actor starts.
 ///
-/// Two, because one of them may have waiters. With only one, the search would fall behind.
-const ACTORS_PER_CALL: usize = 2;
+/// Two, because one of them may have waiters. With only one, the search could fall behind the new
+/// actors.
+pub(super) const ACTORS_PER_CALL: usize = 2;
 /// Interval of the search for keys to park and to forget.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause before the next sweep if there was more work than one sweep does.
@@ -27,65 +30,10 @@ const RESWEEP_PAUSE: Duration = Duration::from_millis(5);
 ///
 /// Bounds the time that a sweep takes on the worker. A zone with slow rates may have more old keys
 /// than this that have not drained; `max_keys` bounds them.
-const MAX_AT_ONCE: usize = 1_000;
+pub(super) const MAX_AT_ONCE: usize = 1_000;
 
 impl ZoneSupervisor {
-    /// Forgets the least recently used key without waiters, as nginx does when a zone is full.
-    ///
-    /// Returns `false` if every key has waiters.
-    pub(super) fn evict(&mut self) -> bool {
-        let oldest = self.quiet_actor_before_parked();
-        let oldest = oldest.or_else(|| self.keys.oldest_parked());
-        let Some(index) = oldest.or_else(|| self.oldest_quiet_actor()) else {
-            return false;
-        };
-        if let Some(State::Active(evicted)) = self.remove(index) {
-            evicted.end();
-        }
-        self.shard.metrics.evicted_lru.add(1);
-        true
-    }
-
-    /// Returns a quiet actor that was used before all keys without an actor.
-    ///
-    /// Examines [`ACTORS_PER_CALL`] actors. One with waiters then counts as used as late as the
-    /// oldest key without an actor.
-    fn quiet_actor_before_parked(&mut self) -> Option<u32> {
-        let oldest_parked = self.keys[self.keys.oldest_parked()?].used;
-        for _ in 0..ACTORS_PER_CALL {
-            let index = self.keys.oldest_active()?;
-            let oldest = &self.keys[index];
-            if oldest.used >= oldest_parked {
-                return None;
-            }
-            if oldest.active()?.snapshot.is_quiet() {
-                return Some(index);
-            }
-            self.keys.touch(index, oldest_parked);
-        }
-        None
-    }
-
-    /// Returns the least recently used quiet actor.
-    fn oldest_quiet_actor(&mut self) -> Option<u32> {
-        let active = self.keys.active();
-        // Do not examine every actor: many new keys in a zone full of waiters must stay cheap.
-        if self.shard.busy.get() >= active {
-            return None;
-        }
-        for _ in 0..active {
-            let index = self.keys.oldest_active()?;
-            let oldest = &self.keys[index];
-            if oldest.active()?.snapshot.is_quiet() {
-                return Some(index);
-            }
-            let used = oldest.used;
-            self.keys.touch(index, used);
-        }
-        None
-    }
-
-    /// Parks actors that are idle for [`PARK_AFTER`]. Returns `false` if there may be more.
+    /// Parks actors that are idle for [`PARK_AFTER`]. Returns whether none is left to park.
     fn park_idle(&mut self, now: Moment) -> bool {
         let count = self.keys.active().min(MAX_AT_ONCE);
         for _ in 0..count {
@@ -126,7 +74,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Forgets drained keys that were idle for `idle_timeout`; `false` if there may be more.
+    /// Forgets drained keys that were idle for `idle_timeout`. Returns whether none is left.
     fn forget_drained(&mut self, now: Moment) -> bool {
         let (rate, idle_timeout) = (self.tuning.rate, self.tuning.zone.idle_timeout);
         let rate_of = |index| {
@@ -141,10 +89,10 @@ impl ZoneSupervisor {
             let by_use = self.keys.from(first);
             by_use.take_while(|(_, known)| now.since(known.used) >= idle_timeout)
         });
-        let counted = self.counted_at(now);
+        let account_now = self.account_time(now);
         let drained = idle.take(MAX_AT_ONCE).filter(|(index, known)| {
             let account = known.parked();
-            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= counted)
+            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= account_now)
         });
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
         // From the back, because the last key moves into each entry that becomes free.
@@ -156,15 +104,7 @@ impl ZoneSupervisor {
         drained.len() < MAX_AT_ONCE
     }
 
-    /// Evicts keys down to `max_keys`. Returns `false` if there may be more to evict.
-    ///
-    /// Needed if `max_keys` was lowered while more keys than that had waiters.
-    fn shrink(&mut self) -> bool {
-        let max_keys = self.tuning.max_keys.get();
-        (0..MAX_AT_ONCE).any(|_| self.keys.len() <= max_keys || !self.evict())
-    }
-
-    /// Handles unused keys. Returns whether the supervisor should end.
+    /// Parks, forgets and evicts keys as needed. Returns whether the supervisor should end.
     pub(super) fn sweep(&mut self) -> bool {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);

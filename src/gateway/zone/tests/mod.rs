@@ -12,7 +12,7 @@ mod new_keys;
 mod overrides;
 mod panics;
 mod plans;
-mod together;
+mod take_permits;
 mod wall_clock;
 
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use limit::{Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Tic
 use proptest::prelude::*;
 
 use super::answer::Rejection;
-use super::steering::PublishedParameters;
+use super::parameters::PublishedParameters;
 use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
 use super::{InFlightPermit, Join, Joining, Key, Order, Waiters, Zone, ZoneAdmission};
 use crate::observe::metrics::{Rejected, ZoneMetrics};

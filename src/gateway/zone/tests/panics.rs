@@ -1,6 +1,6 @@
 //! Tests of a zone whose actors panic.
 
-use super::super::restart::{Paused, start_on};
+use super::super::restart::{PausedActors, start_on};
 use super::super::store_link::{Paces, Sharing};
 use super::super::supervisor::Crash;
 use super::super::supervisor::{SupervisorAddress, SupervisorId};
@@ -156,7 +156,7 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
     let _counted = count_alone();
     run(async {
         let (settings, tuning) = settings("1r/s", 9);
-        let (paused, metrics) = (Paused::default(), Arc::<ZoneMetrics>::default());
+        let (paused, metrics) = (PausedActors::default(), Arc::<ZoneMetrics>::default());
         let worker = actix_rt::Arbiter::current();
         let id = SupervisorId::new();
         let supervisor = start_on(&worker, paused.clone(), move || {

@@ -23,7 +23,7 @@ use crate::status::sample::Sample;
 use crate::store::report::rules as store;
 use crate::zone::report::rules as zones;
 use crate::zone::report::sample::ZoneSample;
-use crate::zone::report::{advice, keys};
+use crate::zone::report::{advice, key_rules};
 
 /// A rule about one zone or origin of one second, with access to the seconds before it.
 type Rule<T> = fn(&Recent<'_>, &T) -> Option<Finding>;
@@ -68,9 +68,9 @@ const OF_ORIGINS: [Rule<OriginSample>; 16] = [
 const OF_ZONES: [Rule<ZoneSample>; 7] = [
     zones::key_flood,
     leaving::leaving,
-    keys::untrusted_proxy,
+    key_rules::untrusted_proxy,
     zones::rejecting,
-    keys::no_key,
+    key_rules::no_key,
     zones::waiting,
     overrides::zone,
 ];
@@ -115,7 +115,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let about = first.about.as_ref();
     Headline {
         is_of_zone: about.is_some_and(|it| now.zone(it).is_some()),
-        advised_rate: advice::advised(now, &first),
+        advised_rate: advice::advised_rate(now, &first),
         also: found.map(|it| Plain::new(&it.title)).collect(),
         found: topics,
         finding: first,

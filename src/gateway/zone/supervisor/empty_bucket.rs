@@ -10,13 +10,11 @@ use crate::zone::join::Join;
 impl ZoneSupervisor {
     /// Admits a request that finds the bucket of a key without an actor empty.
     ///
-    /// The request need not wait, and no earlier charge can be refunded any more. So the actor would
-    /// decide the same. An actor is only woken for a request that finds a level, has a cost above 1
-    /// or needs a permit, and for a later change of a charge.
+    /// The request need not wait, and all earlier charges have leaked. So an actor would decide the
+    /// same. An actor is started only for a request that finds a level, has a cost above 1 or needs
+    /// a permit, and for a later change of a charge.
     ///
-    /// `known`: index of the key, if the key is known.
-    ///
-    /// Returns `None` if the actor must decide.
+    /// `known`: index of the key, if the key is known. Returns `None` if an actor must decide.
     pub(super) fn pass_at_once(
         &mut self,
         join: &Join,
@@ -24,9 +22,9 @@ impl ZoneSupervisor {
         now: Moment,
     ) -> Option<Grant> {
         let (key, limit) = (&join.key, join.limit);
-        let is_plain = limit.cost == Cost::ONE && limit.in_flight.is_none();
+        let is_simple = limit.cost == Cost::ONE && limit.in_flight.is_none();
         let is_paused = || self.tuning.overrides.paused_until(key).is_some();
-        if !is_plain || self.shard.is_shared() || is_paused() {
+        if !is_simple || self.shard.is_shared() || is_paused() {
             return None;
         }
         let (mut bucket, rate) = match known.map(|index| &self.keys[index]) {
@@ -39,6 +37,7 @@ impl ZoneSupervisor {
         if !bucket.is_drained(rate, now) {
             return None;
         }
+        // Charges the copy of the bucket, which then replaces the key's state.
         let Verdict::Pass { excess } = bucket.decide(rate, limit, now) else {
             return None;
         };

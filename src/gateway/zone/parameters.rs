@@ -1,4 +1,4 @@
-//! Parameters last sent to a zone's supervisors: its settings, its overrides and its store.
+//! Parameters last sent to a zone's supervisors: settings of the file, overrides, and the store.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,8 @@ use super::supervisor::Tuning;
 ///
 /// Settings come with a reload, overrides from the admin port. A change of either holds the lock
 /// until it is sent, so that the supervisors never return to older parameters.
-pub(super) struct Steering {
+pub(super) struct ZoneParameters {
+    /// Parameters that were last sent.
     published: Mutex<PublishedParameters>,
     /// Whether an override sets the dry run. Every request reads this.
     has_dry_run: AtomicBool,
@@ -51,8 +52,9 @@ impl PublishedParameters {
     ///
     /// `max_keys` is divided evenly, with at least one for each supervisor.
     pub(super) fn tuning(&self, index: usize, count: usize) -> Tuning {
-        let max_keys = self.settings.max_keys.get();
-        let max_keys = max_keys / count + usize::from(index < max_keys % count);
+        let zone_max_keys = self.settings.max_keys.get();
+        // The first supervisors get one key more if the division leaves a remainder.
+        let max_keys = zone_max_keys / count + usize::from(index < zone_max_keys % count);
         Tuning {
             zone: Arc::clone(&self.settings),
             rate: self.rate(),
@@ -65,7 +67,7 @@ impl PublishedParameters {
     }
 }
 
-impl Steering {
+impl ZoneParameters {
     pub(super) fn new(parameters: PublishedParameters) -> Self {
         Self {
             published: Mutex::new(parameters),
@@ -75,11 +77,11 @@ impl Steering {
 
     /// Locks the parameters. The caller sends a change to the supervisors before it unlocks.
     pub(super) fn published(&self) -> MutexGuard<'_, PublishedParameters> {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let published = self.published.lock();
+        published.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the overrides in force.
     pub(super) fn overrides(&self) -> Arc<Overrides> {
         Arc::clone(&self.published().overrides)
     }

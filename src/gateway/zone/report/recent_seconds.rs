@@ -1,4 +1,6 @@
-//! Requests without a key among the last hundred requests of a zone.
+//! Requests in the last seconds of a zone, with and without a key.
+//!
+//! The seconds are so many that they have a hundred requests, but at least three and at most 600.
 
 use std::collections::VecDeque;
 
@@ -6,8 +8,8 @@ use limit::Moment;
 
 use super::sample::RecentRequests;
 
-/// Number of requests that the sum covers, if they came within a few seconds.
-const REQUESTS: u64 = 100;
+/// Number of requests that the sum covers, if the last seconds have as many.
+const ENOUGH_REQUESTS: u64 = 100;
 /// Minimum number of seconds in the sum, however many requests came.
 const MIN_SECONDS: usize = 3;
 /// Maximum number of seconds in the sum, however few requests came.
@@ -15,16 +17,18 @@ const MAX_SECONDS: usize = 600;
 
 /// Numbers of requests in each of the last seconds of a zone, and their sums.
 pub(crate) struct RecentSeconds {
-    /// Start of the zone without keys. A change of its `key` starts it anew.
+    /// Start of the zone. A change of its `key` starts the zone anew, and the sums begin at zero.
     started: Moment,
     /// Requests without a key, and all requests, of each second.
     seconds: VecDeque<(u64, u64)>,
+    /// Sum of the requests without a key.
     no_key: u64,
+    /// Sum of all requests.
     all: u64,
 }
 
 impl RecentSeconds {
-    /// Continues after the previous second; without one, or if the zone started anew, begins.
+    /// Continues the sums of the previous second. Without them, or for a new zone, begins at zero.
     pub(crate) fn resume(previous: Option<Self>, started: Moment) -> Self {
         let previous = previous.filter(|previous| previous.started == started);
         previous.unwrap_or(Self {
@@ -41,7 +45,8 @@ impl RecentSeconds {
         self.no_key += no_key;
         self.all += all;
         while let Some((old_no_key, old_all)) = self.seconds.front().copied() {
-            let is_enough = self.seconds.len() > MIN_SECONDS && self.all - old_all >= REQUESTS;
+            let is_enough =
+                self.seconds.len() > MIN_SECONDS && self.all - old_all >= ENOUGH_REQUESTS;
             if !is_enough && self.seconds.len() <= MAX_SECONDS {
                 break;
             }

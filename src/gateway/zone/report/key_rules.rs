@@ -1,4 +1,6 @@
 //! Rules for keys that do not stand for one client each: no key, one for all, or a proxy's address.
+//!
+//! A *rule* of the headline returns a finding if it applies to a sample.
 
 use super::sample::{OnlyKey, RecentRequests, ZoneSample};
 use crate::status::headline::finding::{Cause, Finding, Severity};
@@ -7,11 +9,11 @@ use crate::status::headline::words::{count, listed, pace, part, percent, seconds
 use crate::status::plain::Plain;
 
 /// Minimum number of requests from which a conclusion is drawn.
-const FEW: u64 = 20;
-/// Share of requests without a key from which a limit limits almost nobody.
+const MIN_REQUESTS: u64 = 20;
+/// Minimum share of requests without a key for a finding: the limit then limits almost nobody.
 const NEARLY_ALL: f64 = 0.95;
 /// Maximum number of routes in a title.
-const NAMED: usize = 3;
+const MAX_NAMED_ROUTES: usize = 3;
 
 /// Rule: requests without a key bypass a limit.
 pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
@@ -22,13 +24,13 @@ pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
         all: no_key + recent.came(zone),
         span: recent.seconds(),
     };
-    // Where few requests come, the last seconds say nothing.
-    if requests.all < FEW {
+    // If few requests come, the last seconds say nothing: look at the last hundred requests.
+    if requests.all < MIN_REQUESTS {
         requests = zone.lately;
     }
     let RecentRequests { no_key, all, span } = requests;
     let share = part(no_key, all);
-    if no_key < FEW || share < NEARLY_ALL {
+    if no_key < MIN_REQUESTS || share < NEARLY_ALL {
         return None;
     }
     let keyless = recent.keyless(zone)?;
@@ -58,10 +60,14 @@ pub(crate) fn no_key(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> 
     })
 }
 
-/// Formats the location of the limit: ` on /a and /b`.
+/// Formats the names of routes, with a blank before them: ` on /a and /b`. Empty without routes.
 fn on_routes(routes: &[Plain]) -> String {
-    let mut names: Vec<_> = routes.iter().take(NAMED).map(Plain::to_string).collect();
-    if routes.len() > NAMED {
+    let mut names: Vec<_> = routes
+        .iter()
+        .take(MAX_NAMED_ROUTES)
+        .map(Plain::to_string)
+        .collect();
+    if routes.len() > MAX_NAMED_ROUTES {
         names.push("others".to_owned());
     }
     if names.is_empty() {
@@ -90,21 +96,19 @@ pub(crate) fn shared_key(
     let latest = |matches: fn(&OnlyKey) -> bool| {
         recent.latest_or_before(zone, |it| it.only_key.as_ref().filter(|key| matches(key)))
     };
-    // Right after a new `key` came into force, the rejections are still due to the old one.
-    let constant = latest(|it| it.requests >= FEW && it.is_constant);
-    let OnlyKey {
-        key,
-        is_constant,
-        requests,
-    } = constant.or(latest(|it| it.requests >= FEW))?;
+    // A constant key counts even if a later sample has another: right after a new `key` came into
+    // force, the rejections are still due to the old one.
+    let constant = latest(|it| it.requests >= MIN_REQUESTS && it.is_constant);
+    let only_key = constant.or(latest(|it| it.requests >= MIN_REQUESTS))?;
+    let (key, is_constant) = (&only_key.key, only_key.is_constant);
     if !["burst", "max_wait", "in_flight"].contains(&reason) {
         return None;
     }
     let evidence = format!(
         " All requests share one key: {key} ({} in the last minute).",
-        whole(*requests)
+        whole(only_key.requests)
     );
-    let remedy = if *is_constant {
+    let remedy = if is_constant {
         "The `key` of the zone is the same for all clients, so all share one limit. If each should have its own, use a `key` such as `$remote_addr`; if not, and if the origin can do more, raise `rate`.".to_owned()
     } else {
         format!(
@@ -112,7 +116,7 @@ pub(crate) fn shared_key(
         )
     };
     Some(SharedKey {
-        is_of_all: *is_constant,
+        is_of_all: is_constant,
         evidence,
         remedy,
     })
@@ -122,7 +126,8 @@ pub(crate) fn shared_key(
 pub(crate) fn untrusted_proxy(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let rejected = recent.total(zone, |it| it.rejected);
-    // The peer remains the cause of rejections after the load has ended, or after it is trusted.
+    // While there are rejections, an earlier sample may name the peer: it is still their cause
+    // after its load has ended, or after it has become trusted.
     let peer = match rejected {
         0 => zone.untrusted_proxy.as_ref()?,
         _ => recent.latest_or_before(zone, |it| it.untrusted_proxy.as_ref())?,
