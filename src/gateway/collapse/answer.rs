@@ -1,4 +1,4 @@
-//! Complete response of an origin that several requests share.
+//! Complete answer: a response of an origin, as several requests share it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) const OVERHEAD: usize = 400;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerFields {
     text: Vec<u8>,
-    /// End of each name and of each value in `text`.
+    /// For each field: the end of its name and the end of its value in `text`.
     ends: Vec<(u32, u32)>,
 }
 
@@ -83,6 +83,7 @@ pub struct SharedAnswer {
 }
 
 impl SharedAnswer {
+    /// Creates an answer that was complete at `complete`. `charge`: charge of its memory.
     pub(super) fn new(
         head: AnswerHead,
         mut body: Vec<u8>,
@@ -104,10 +105,13 @@ impl SharedAnswer {
     }
 
     /// Returns the instants until which the answer may be used under the route's settings.
+    ///
+    /// They count from the arrival of the whole answer. By then, its age has grown by the time that
+    /// the body took.
     pub(super) fn windows(&self, collapse: &Collapse) -> Windows {
         let AnswerHead { terms, arrived, .. } = &self.head;
-        let took = self.complete.since(*arrived);
-        terms.later(took).windows(collapse, self.complete)
+        let body_took = self.complete.since(*arrived);
+        terms.later(body_took).windows(collapse, self.complete)
     }
 
     /// Returns the age of the answer, for the `Age` field.
@@ -121,7 +125,7 @@ pub(super) fn size(head: &AnswerHead, length: usize) -> usize {
     OVERHEAD + head.reason.len() + head.fields.size() + length
 }
 
-/// Answer in the table of kinds. When the table drops it, only readers keep it in memory.
+/// Answer that the table of kinds keeps. When the table drops it, only readers still hold it.
 pub(super) struct KeptAnswer(pub(super) Arc<SharedAnswer>);
 
 impl Drop for KeptAnswer {

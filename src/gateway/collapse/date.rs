@@ -7,7 +7,7 @@ use jiff::civil::{DateTime, datetime};
 use jiff::fmt::strtime::BrokenDownTime;
 use limit::Moment;
 
-/// Formats of a date, each with its lengths in bytes.
+/// Formats of a date, each with the lengths in bytes that a date in this format has.
 const FORMS: [(&str, RangeInclusive<usize>); 3] = [
     ("%a, %d %b %Y %H:%M:%S GMT", 29..=29),
     ("%A, %d-%b-%y %H:%M:%S GMT", 30..=33),
@@ -31,7 +31,9 @@ pub(crate) fn parse_date(value: &[u8], now: Moment) -> Option<Moment> {
     let mut forms = FORMS.iter();
     let (form, _) = forms.find(|(_, lengths)| lengths.contains(&text.len()))?;
     let mut date = BrokenDownTime::parse(form, &text).ok()?;
+    // A wrong day of the week does not matter.
     date.set_weekday(None);
+    // Only the format with a two-digit year has hyphens.
     if text.contains('-') {
         let year = full_year(date.year()?, now);
         date.set_year(Some(year)).ok()?;

@@ -1,4 +1,4 @@
-//! Parser of `Cache-Control` in a response (RFC 9111, section 5.2.2).
+//! Parser of `Cache-Control` in a response (RFC 9111, section 5.2.2): its directives.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ pub(super) struct Directives {
 }
 
 impl Directives {
-    /// Parses the lines of all `Cache-Control` fields.
+    /// Parses the values of all `Cache-Control` fields.
     ///
     /// Names are compared without case. A lifetime that is not a number, or that appears twice with
     /// different values, is zero (RFC 9111, section 4.2.1). A directive for certain fields only,
     /// such as `private="x"`, counts for the whole response.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
+    pub(super) fn parse<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut all = Self::default();
         for line in lines {
             let mut rest = line;
@@ -45,7 +45,7 @@ impl Directives {
         let (name, value) = directive.split_at(equals.unwrap_or(directive.len()));
         let value = value.strip_prefix(b"=");
         let name = name.trim_ascii().to_ascii_lowercase();
-        let span = match &*name {
+        let lifetime = match &*name {
             b"no-store" | b"no-cache" | b"private" => {
                 self.forbids_sharing = true;
                 return;
@@ -60,10 +60,10 @@ impl Directives {
             b"stale-if-error" => &mut self.stale_if_error,
             _ => return,
         };
-        let read = seconds(value.unwrap_or_default()).unwrap_or_default();
-        *span = match *span {
-            Some(before) if before != read => Some(Duration::ZERO),
-            _ => Some(read),
+        let parsed = seconds(value.unwrap_or_default()).unwrap_or_default();
+        *lifetime = match *lifetime {
+            Some(before) if before != parsed => Some(Duration::ZERO),
+            _ => Some(parsed),
         };
     }
 }

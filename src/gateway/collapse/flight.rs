@@ -1,4 +1,4 @@
-//! State of a flight, which its leader and its followers share.
+//! State of a flight: a leader, whose request goes to the origin, and the followers of its answer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use limit::Moment;
 pub(super) struct Flight {
     /// Instant in nanoseconds at which the leader left for the origin; 0 before it leaves.
     departed: AtomicU64,
-    /// Arrival of the head, in nanoseconds, if the response has no length; 0 otherwise.
-    opened: AtomicU64,
+    /// Arrival of the head, in nanoseconds, if the response states no length; 0 otherwise.
+    unbounded_since: AtomicU64,
     /// Whether the followers have been released, because the response may never end.
     is_abandoned: AtomicBool,
     /// Wakes a leader whose client has disconnected when its last follower leaves.
@@ -34,18 +34,19 @@ impl Flight {
 
     /// Records that a response without a length has begun: it may never end.
     pub(super) fn note_unbounded(&self, now: Moment) {
-        self.opened.store(now.as_nanos(), Ordering::Relaxed);
+        self.unbounded_since
+            .store(now.as_nanos(), Ordering::Relaxed);
     }
 
     /// Resets the state because the leader waits for the origin again, or another request leads.
     pub(super) fn restart(&self) {
         self.set_departed(None);
-        self.opened.store(0, Ordering::Relaxed);
+        self.unbounded_since.store(0, Ordering::Relaxed);
     }
 
-    /// Returns whether a response without a length has lasted for at least `limit`.
+    /// Returns whether the response states no length and has lasted for at least `limit`.
     pub(super) fn is_endless(&self, limit: Duration, now: Moment) -> bool {
-        let nanos = self.opened.load(Ordering::Relaxed);
+        let nanos = self.unbounded_since.load(Ordering::Relaxed);
         nanos > 0 && now >= Moment::from_nanos(nanos) + limit
     }
 

@@ -1,4 +1,7 @@
-//! Request that waits for the response of another request, its leader.
+//! Follower: a request that waits for the answer to another request, its leader.
+//!
+//! If there is no answer for the followers, they are *released* one after the other: each goes to
+//! the origin for itself, as soon as the one before it has joined the origin's queue.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,10 +15,11 @@ use super::flight::Flight;
 use super::kinds::{FlightId, KindKey};
 use super::{Leader, SharedAnswer, SharedAnswers};
 
-/// Request that waits for the response of its leader. Dropping it leaves the queue of followers.
+/// Request that waits for the answer to its leader. Dropping it leaves the queue of followers.
 pub struct Follower {
     pub(super) shared: Arc<SharedAnswers>,
     pub(super) key: KindKey,
+    /// Identifies the follower in the queue of its kind.
     pub(super) number: u64,
     pub(super) result: oneshot::Receiver<FollowResult>,
     pub(super) flight: Arc<Flight>,
@@ -68,8 +72,9 @@ impl Follower {
 
     /// Gives up a response that may never end. Call it when the follower has waited for too long.
     ///
-    /// If a response without a length has lasted for `limit`, releases all followers, one after the
-    /// other. Returns whether the followers are released: then this one receives its turn, too.
+    /// If the leader's response states no length and has lasted for `limit`, releases all
+    /// followers. Returns whether the followers are released: then this one will receive its turn,
+    /// too.
     pub fn give_up(&self, limit: Duration, now: Moment) -> bool {
         self.shared.abandon(&self.key, &self.flight, limit, now)
     }

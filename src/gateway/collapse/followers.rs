@@ -1,4 +1,4 @@
-//! Queue of the requests that wait for one answer, in order of arrival.
+//! Queue of followers: the requests that wait for the answer to one leader, in order of arrival.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,11 @@ pub struct Requester {
     pub may_lead: bool,
 }
 
-/// Queue of the requests that wait for one answer, in order of arrival.
+/// Queue of the followers of one leader, in order of arrival.
 ///
-/// A request that leaves only marks its entry, so that joining and answering cost no more than in a
-/// plain queue. Marked entries are dropped when there are more of them than waiters.
+/// `W` is a waiter: the sender of a follower's result. A request that leaves only marks its entry,
+/// so that joining and answering cost no more than in a plain queue. Marked entries are dropped
+/// when there are more of them than waiters.
 pub(super) struct Followers<W> {
     /// Entries in ascending order of their numbers.
     queue: VecDeque<Follower<W>>,
@@ -43,6 +44,7 @@ impl<W> Default for Followers<W> {
 }
 
 impl<W> Followers<W> {
+    /// Returns whether no request waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
@@ -59,27 +61,25 @@ impl<W> Followers<W> {
 
     /// Removes and returns the first waiter.
     pub(super) fn pop_first(&mut self) -> Option<W> {
+        // Drops the marked entries before it, too.
         let first = std::iter::from_fn(|| self.queue.pop_front()).find_map(|it| it.waiter);
         self.waiting -= usize::from(first.is_some());
         first
     }
 
-    /// Removes the first waiter that may lead, and returns it with its number and its client.
+    /// Removes the first waiter that may lead. Returns its number, its client, and the waiter.
     ///
-    /// Prefers a client other than `avoided`.
+    /// Prefers a request of a client other than `avoided`.
     pub(super) fn pop_leader(&mut self, avoided: Option<u64>) -> Option<(u64, u64, W)> {
         let may_lead = |it: &Follower<W>| it.requester.may_lead && it.waiter.is_some();
         let is_other = |it: &Follower<W>| may_lead(it) && Some(it.requester.client) != avoided;
         let other = self.queue.iter().position(is_other);
         let index = other.or_else(|| self.queue.iter().position(may_lead))?;
         let leader = self.queue.get_mut(index)?;
-        let taken = (
-            leader.number,
-            leader.requester.client,
-            leader.waiter.take()?,
-        );
+        let (number, client) = (leader.number, leader.requester.client);
+        let waiter = leader.waiter.take()?;
         self.note_removed();
-        Some(taken)
+        Some((number, client, waiter))
     }
 
     /// Removes the waiter with this number. Returns whether it was there.

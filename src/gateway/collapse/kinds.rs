@@ -1,18 +1,19 @@
 //! Leaders, followers and kept answers of each kind of request. Has no clock.
 //!
-//! Requests of one kind are for the same resource. The first one leads: it goes to the origin.
-//! Requests that arrive before the leader's answer is complete follow. If the followers get no
-//! answer, they are released: each goes to the origin for itself, in order of arrival. A follower
-//! is released as soon as the one before it has joined the origin's queue.
+//! Requests of one kind are for the same resource. The first one *leads*: it goes to the origin.
+//! Requests that arrive before the leader's answer is complete *follow*. A leader with its
+//! followers is a *flight*. If the followers get no answer, they are *released*: each goes to the
+//! origin for itself, in order of arrival. A follower is released as soon as the one before it has
+//! joined the origin's queue.
 //!
 //! - If an answer is too large, its kind is not shared for a while.
 //! - A failure, or an answer that may not be shared, may concern one request only. So the next
-//!   request leads. After two of these in a row, one request at a time probes whether an answer may
-//!   be shared again, and no other request waits for it.
+//!   request leads. After two of these in a row, one request at a time *probes* whether an answer
+//!   may be shared again, and no other request waits for it.
 //!
-//! `failed` handles leaders without an answer for their followers.
+//! `without_answer` handles leaders without an answer for their followers.
 
-mod failed;
+mod without_answer;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use lru::LruCache;
 
 use super::followers::{Followers, Requester};
 use super::terms::Windows;
-use failed::Retry;
-pub use failed::{Cause, Failed};
+use without_answer::Retry;
+pub use without_answer::{Cause, FailureResult};
 
 /// Time for which requests of a kind are not shared.
 ///
@@ -47,7 +48,7 @@ pub struct FlightId {
 
 /// Result of a lookup: how a request of a kind proceeds.
 ///
-/// `L` identifies a leader, `F` a follower.
+/// `A`: an answer. `L` identifies a leader, `F` a follower.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lookup<A, L = FlightId, F = (KindKey, u64)> {
     /// The request gets this answer.
@@ -68,12 +69,12 @@ struct Flight<W, S> {
     key: KindKey,
     number: u64,
     state: S,
-    /// Client of the leader.
+    /// Hash of the leader's client.
     client: u64,
     followers: Followers<W>,
     /// Number of leaders in a row without an answer for the followers.
     failures: u8,
-    /// Whether the leader probes a kind that is not shared. Then no request waits for it.
+    /// Whether the leader probes whether the kind may be shared again. Then no request follows it.
     is_probe: bool,
 }
 
@@ -83,13 +84,14 @@ enum Entry<A> {
         answer: A,
         /// Next attempt after a failure; `None` if the origin has not failed since it answered.
         retry: Option<Retry>,
-        /// Last client that got an answer that may not be shared. A second client ends the entry.
+        /// Client that last got an answer of its own. A second such client ends the entry.
         refused: Option<u64>,
         /// Instant at which the answer expires, also as a stale one.
         until: Moment,
     },
     /// The last answer may not be shared. This may concern the client of its leader only.
     Refused { client: u64, until: Moment },
+    /// The kind is not shared until then.
     Unshareable {
         until: Moment,
         /// Whether one request at a time probes whether the kind may be shared again.
@@ -103,7 +105,7 @@ enum Entry<A> {
 pub struct Kinds<A, W, S> {
     flights: HashMap<KindKey, Flight<W, S>, RandomState>,
     entries: LruCache<KindKey, Entry<A>, RandomState>,
-    /// Last number that a leader or follower got.
+    /// Number of the leader or follower that was numbered last. Numbers only increase.
     last_number: u64,
     /// Bytes that the entries take beside their answers.
     bytes: usize,
@@ -129,8 +131,8 @@ impl<A, W, S> Default for Kinds<A, W, S> {
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// Decides how a request of a kind proceeds.
     ///
-    /// `wait` creates its waiter if it has to follow. `windows` returns the instants until which an
-    /// answer may be used.
+    /// `wait`: creates its waiter if the request has to follow. `windows`: returns the instants
+    /// until which an answer may be used.
     pub fn look_up(
         &mut self,
         key: &[u8],
@@ -143,10 +145,10 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             Some(Entry::Unshareable { until, is_probed }) if now < *until => {
                 match self.flights.get(key).map(|flight| flight.is_probe) {
                     None if *is_probed && requester.may_lead => {
-                        return Lookup::Lead(self.begin(key, requester.client, true));
+                        return Lookup::Lead(self.begin_flight(key, requester.client, true));
                     }
                     None | Some(true) => return Lookup::Alone,
-                    // Earlier requests are still being released, one after the other.
+                    // Earlier requests are still being released, one after the other: follow them.
                     Some(false) => {}
                 }
             }
@@ -161,7 +163,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                     let retry = retry.as_mut();
                     let is_due = retry.is_none_or(|it| it.is_due(requester.client, now));
                     let fetches = is_due && !self.flights.contains_key(key);
-                    let refresh = fetches.then(|| self.begin(key, requester.client, false));
+                    let refresh = fetches.then(|| self.begin_flight(key, requester.client, false));
                     return Lookup::Stale(answer, refresh);
                 }
             }
@@ -175,14 +177,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             return Lookup::Follow((Arc::clone(&flight.key), number));
         }
         if requester.may_lead {
-            Lookup::Lead(self.begin(key, requester.client, false))
+            Lookup::Lead(self.begin_flight(key, requester.client, false))
         } else {
             Lookup::Alone
         }
     }
 
-    /// Adds a flight for a new leader.
-    fn begin(&mut self, key: &[u8], client: u64, is_probe: bool) -> FlightId {
+    /// Adds a flight for a new leader. Returns the leader's id.
+    fn begin_flight(&mut self, key: &[u8], client: u64, is_probe: bool) -> FlightId {
         self.last_number += 1;
         let key = KindKey::from(key);
         let flight = Flight {
@@ -234,9 +236,9 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 refused: None,
                 until: windows.end(),
             };
-            self.put(&id.key, kept);
+            self.set_entry(&id.key, kept);
         } else {
-            self.forget(&id.key);
+            self.remove_entry(&id.key);
         }
         flight.map_or_else(Vec::new, |flight| flight.followers.into_waiters())
     }
@@ -247,14 +249,14 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     /// themselves.
     pub fn end_too_large(&mut self, id: &FlightId, now: Moment) {
         if self.flight(id).is_some() {
-            self.mark(&id.key, now, false);
+            self.mark_unshareable(&id.key, now, false);
         }
     }
 
     /// Records that a kind is not shared for [`UNSHAREABLE_FOR`].
-    fn mark(&mut self, key: &KindKey, now: Moment, is_probed: bool) {
+    fn mark_unshareable(&mut self, key: &KindKey, now: Moment, is_probed: bool) {
         let until = now + UNSHAREABLE_FOR;
-        self.put(key, Entry::Unshareable { until, is_probed });
+        self.set_entry(key, Entry::Unshareable { until, is_probed });
     }
 
     /// Removes and returns the next follower to release. Without one, ends the flight.
@@ -307,15 +309,15 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
     }
 
     /// Sets the entry of a kind, and updates the counts.
-    fn put(&mut self, key: &KindKey, entry: Entry<A>) {
+    fn set_entry(&mut self, key: &KindKey, entry: Entry<A>) {
         self.answers += usize::from(matches!(entry, Entry::Kept { .. }));
-        self.forget(key);
+        self.remove_entry(key);
         self.bytes += key.len() + ENTRY_OVERHEAD;
         self.entries.put(Arc::clone(key), entry);
     }
 
     /// Removes the entry of a kind, and updates the counts.
-    fn forget(&mut self, key: &KindKey) {
+    fn remove_entry(&mut self, key: &KindKey) {
         if let Some(before) = self.entries.pop(key) {
             self.bytes -= key.len() + ENTRY_OVERHEAD;
             self.answers -= usize::from(matches!(before, Entry::Kept { .. }));

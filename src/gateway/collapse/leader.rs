@@ -1,4 +1,7 @@
-//! Request whose response other requests wait for.
+//! Leader: the request that goes to the origin while its followers wait for the answer.
+//!
+//! If it ends without an answer for them, the next follower leads, or the followers are *released*:
+//! each goes to the origin for itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,13 +26,13 @@ pub struct Leader {
     pub(super) collapse: Arc<Collapse>,
     /// Departure of the request from the origin's gate, once it has left.
     departed: Option<DepartedRequest>,
-    /// Position at the gate that the previous leader left to this one.
+    /// Position in the queue of the origin's gate that the previous leader left to this one.
     reserved: Option<ReservedPosition>,
     /// Whether the lead has ended, so that dropping it has no effect.
     is_over: bool,
 }
 
-/// Part of an answer that has arrived.
+/// Answer that a leader gathers: its head, and the part of its body that has arrived.
 pub struct Gathered {
     head: AnswerHead,
     body: Vec<u8>,
@@ -47,11 +50,7 @@ impl Gathered {
     /// For a leader whose answer is no longer shared. `read`: number of bytes that the client has.
     /// The bytes count as those of a slow reader: lack of memory may cut them off.
     pub fn into_rest(self, read: usize) -> Option<Arc<AnswerBody>> {
-        let Self {
-            mut body,
-            mut charge,
-            ..
-        } = self;
+        let (mut body, mut charge) = (self.body, self.charge);
         body.drain(..read.min(body.len()));
         if body.is_empty() {
             return None;
@@ -84,8 +83,9 @@ impl Leader {
 
     /// Creates the leader that replaces this one after its failure.
     ///
-    /// It gets a position at the gate if this one has left the gate.
-    pub(super) fn next(&self, id: FlightId) -> Self {
+    /// If this one has departed from the origin's gate, the new one gets a position ahead of the
+    /// gate's queue.
+    pub(super) fn promote(&self, id: FlightId) -> Self {
         let mut next = Self::new(&self.shared, id, Arc::clone(&self.flight), &self.collapse);
         next.reserved = self.departed.as_ref().and_then(DepartedRequest::reserve);
         next
@@ -103,8 +103,8 @@ impl Leader {
 
     /// Records that the request leaves for the origin.
     ///
-    /// `departed`: its departure from the gate, if the origin has one.
-    pub fn departs(&mut self, departed: Option<DepartedRequest>, now: Moment) {
+    /// `departed`: its departure from the origin's gate, if it has one.
+    pub fn record_departure(&mut self, departed: Option<DepartedRequest>, now: Moment) {
         self.departed = departed;
         self.flight.set_departed(Some(now));
     }
@@ -121,8 +121,8 @@ impl Leader {
 
     /// Returns the stale answer to use while the origin cannot be reached, if there is one.
     ///
-    /// The followers get the answer, too. This leader then has ended, unless `goes_on`: it
-    /// continues without a client.
+    /// The followers get the answer, too. This leader has then ended, unless `goes_on`: it only
+    /// refreshes the answer, without a client.
     pub fn stand_in(&mut self, goes_on: bool, now: Moment) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&self.collapse);
         let mut kinds = self.shared.lock();
@@ -132,7 +132,7 @@ impl Leader {
         Some(send_stale(&kept, followers))
     }
 
-    /// Waits until there are no followers.
+    /// Waits until no request follows.
     pub fn poll_alone(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.flight.alone.register(cx.waker());
         if self.shared.lock().is_followed(&self.id) {
@@ -164,7 +164,7 @@ impl Leader {
             return false;
         }
         if length > gathered.body.capacity() {
-            // Doubles the capacity as a vector does, but at most up to `max_size`.
+            // Double the capacity as a vector does, but only up to `max_size`.
             let capacity = length.max(max_size.min(2 * gathered.body.capacity()));
             let size = answer::size(&gathered.head, capacity);
             let more = size.saturating_sub(gathered.charge.bytes());
@@ -206,15 +206,15 @@ impl Leader {
     /// Ends the lead with an answer for this client alone. The next follower leads.
     pub fn end_private(mut self, now: Moment) {
         self.is_over = true;
-        self.shared.failed(&self, Cause::OwnAnswer, now);
+        self.shared.end_failed(&self, Cause::Private, now);
     }
 
-    /// Records that there is no answer, or one that reports a failure of the origin.
+    /// Ends the lead without an answer, or with one that reports a failure of the origin.
     ///
-    /// Returns the stale answer that the leader gets, too, if one may be used.
-    pub fn failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
+    /// Returns the stale answer that the leader gets, like its followers, if one may be used.
+    pub fn end_failed(mut self, now: Moment) -> Option<Arc<SharedAnswer>> {
         self.is_over = true;
-        self.shared.failed(&self, Cause::Failed, now)
+        self.shared.end_failed(&self, Cause::Failed, now)
     }
 }
 
@@ -227,7 +227,7 @@ impl Drop for Leader {
         let (shared, key) = (&self.shared, &self.id.key);
         if !shared.abandon(key, &self.flight, limit, clock::now()) {
             // For `Cause::Left` the time is not used: nothing is scheduled for a retry.
-            shared.failed(self, Cause::Left, Moment::default());
+            shared.end_failed(self, Cause::Left, Moment::default());
         }
     }
 }

@@ -1,20 +1,25 @@
 //! Memory of shared answers, with a bound for answers that only slow readers keep alive.
+//!
+//! A body is *held* if it is neither kept for later requests nor gathered any more, so that it
+//! stays in memory only until its readers have finished. To *cut off* a held body is to take its
+//! bytes from its readers.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
-/// Divisor of the memory: this part is reserved for answers that only readers hold.
+/// Divisor of the memory limit: one part, a quarter, is reserved for held answers.
 ///
-/// With 4, a quarter. The rest is reserved for answers that are kept or gathered.
-pub(super) const READERS_PART: usize = 4;
+/// The rest is reserved for answers that are kept or gathered.
+pub(super) const READERS_DIVISOR: usize = 4;
 
 /// Memory of all answers.
 ///
 /// An answer counts until its last reader has finished.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
+    /// Bytes of all answers.
     used: AtomicUsize,
     held: Mutex<Held>,
 }
@@ -24,7 +29,9 @@ pub(super) struct Memory {
 struct Held {
     /// Size in bytes and body, by number. The body that has been held longest comes first.
     bodies: BTreeMap<u64, (usize, Weak<AnswerBody>)>,
+    /// Sum of their sizes.
     bytes: usize,
+    /// Number of the body that was added last.
     last: u64,
 }
 
@@ -127,6 +134,7 @@ pub struct AnswerBody {
 /// Bytes of a body, with their charge of memory.
 struct Content {
     bytes: Vec<u8>,
+    /// Gives the memory back when the bytes are dropped.
     _charge: Charge,
 }
 

@@ -2,7 +2,9 @@
 //!
 //! All requests with the same key are of one *kind*. The first request of a kind *leads*: it goes
 //! to the origin. Later requests *follow*: they wait for the leader's answer. A leader with its
-//! followers is a *flight*. Complete answers may be kept for later requests.
+//! followers is a *flight*. Followers without an answer are *released*: each goes to the origin for
+//! itself. Complete answers may be kept for later requests; a kept answer that is no longer fresh
+//! is *stale*.
 //!
 //! | module | content |
 //! |---|---|
@@ -44,8 +46,8 @@ use crate::time::clock;
 use answer::KeptAnswer;
 use flight::Flight;
 use followers::Requester;
-use kinds::{Cause, Failed, FlightId, Kinds, Lookup};
-use memory::{Memory, READERS_PART};
+use kinds::{Cause, FailureResult, FlightId, Kinds, Lookup};
+use memory::{Memory, READERS_DIVISOR};
 
 pub use answer::{AnswerFields, AnswerHead, SharedAnswer};
 pub(crate) use date::parse_date;
@@ -122,7 +124,7 @@ impl SharedAnswers {
     /// Returns the number of answers that were dropped too early, for lack of memory.
     ///
     /// Counts kept answers that could still be used, and bodies that were cut off while clients
-    /// read them. A lower limit counts as lack of memory.
+    /// read them. A limit that was lowered counts as lack of memory.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Ordering::Relaxed)
     }
@@ -143,7 +145,8 @@ impl SharedAnswers {
 
     /// Decides how a request proceeds. `key`: the key of its kind.
     ///
-    /// `may_lead`: whether the answer to this request may be shared with others.
+    /// `client`: its address; `None` for a Unix socket. `may_lead`: whether the answer to this
+    /// request may be shared with others.
     pub fn look_up(
         self: &Arc<Self>,
         key: &[u8],
@@ -154,6 +157,7 @@ impl SharedAnswers {
     ) -> CollapseLookup {
         let client = self.clients.hash_one(client.map(client_network));
         let requester = Requester { client, may_lead };
+        // Set if the request follows: the receiver of its result, and the flight.
         let mut followed = None;
         let mut kinds = self.lock();
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(collapse);
@@ -213,33 +217,33 @@ impl SharedAnswers {
     /// Ends a leader without an answer for its followers.
     ///
     /// Returns the stale answer that the leader gets, if there is one.
-    fn failed(
+    fn end_failed(
         self: &Arc<Self>,
         leader: &Leader,
         cause: Cause,
         now: Moment,
     ) -> Option<Arc<SharedAnswer>> {
         let windows = |answer: &Arc<KeptAnswer>| answer.0.windows(&leader.collapse);
-        let failed = self.lock().failed(&leader.id, cause, windows, now);
-        // A new entry may have been added.
+        let failed = self.lock().end_failed(&leader.id, cause, windows, now);
+        // The memory of the kind's entry may have grown.
         self.make_room(0);
         match failed {
-            Failed::Stale(kept, followers) => return Some(send_stale(&kept, followers)),
-            Failed::Next(next, id) => {
+            FailureResult::Stale(kept, followers) => return Some(send_stale(&kept, followers)),
+            FailureResult::Next(next, id) => {
                 leader.flight.restart();
-                let promoted = leader.next(id);
+                let promoted = leader.promote(id);
                 // If this follower has left, dropping the leader makes the next follower lead.
                 let _left = next.send(FollowResult::Lead(Box::new(promoted)));
             }
-            Failed::Alone => self.release(&leader.id),
-            Failed::Over => {}
+            FailureResult::Alone => self.release(&leader.id),
+            FailureResult::Over => {}
         }
         None
     }
 
-    /// Abandons a flight whose response has had no end for `limit`, and releases its followers.
+    /// Abandons a flight whose response has had no end for `limit`: releases its followers.
     ///
-    /// Returns whether the flight is abandoned.
+    /// Returns whether the flight is abandoned, now or since earlier.
     fn abandon(
         self: &Arc<Self>,
         key: &[u8],
@@ -273,7 +277,8 @@ impl SharedAnswers {
                 return true;
             }
             let others = all.saturating_sub(self.memory.held());
-            let others_fit = others <= limit - limit / READERS_PART;
+            let others_fit = others <= limit - limit / READERS_DIVISOR;
+            // Whether the dropped answer could still be used.
             let is_in_use = if others_fit && self.memory.cut_off() {
                 true
             } else if let Some(until) = kinds.evict() {

@@ -1,6 +1,7 @@
-//! Selection of what a request gets of a complete answer: all of it, a range, or a 304.
+//! Selection of the part of a complete answer that a request gets: all, a range, 304 or 416.
 //!
-//! See RFC 9110, sections 13 and 14, and RFC 9111, section 4.3.2.
+//! See RFC 9110, sections 13 and 14, and RFC 9111, section 4.3.2. A *validator* is an entity tag
+//! (`ETag`) or a date (`Last-Modified`) of an answer.
 
 use std::ops::Range;
 
@@ -76,12 +77,12 @@ impl Preconditions<'_> {
         if validator.starts_with(b"W/") {
             return false;
         }
-        let read = |value| parse_date(value, head.arrived);
-        let modified = head.fields.first("last-modified").and_then(read);
-        let date = head.fields.first("date").and_then(read);
+        let parse = |value| parse_date(value, head.arrived);
+        let modified = head.fields.first("last-modified").and_then(parse);
+        let date = head.fields.first("date").and_then(parse);
         // A date is a strong validator only if it is before the answer's own date (section
-        // 8.8.2.2). Without a date of its own, no date is before it: `Some` is above `None`.
-        modified < date && modified.is_some() && modified == read(validator)
+        // 8.8.2.2). If the answer has none, the comparison fails: `Some` is above `None`.
+        modified < date && modified.is_some() && modified == parse(validator)
     }
 }
 
@@ -97,7 +98,7 @@ fn is_listed(tags: &[u8], own: Option<&[u8]>) -> bool {
         return false;
     };
     let mut rest = tags;
-    // Tags may contain commas.
+    // Search for quotes, because tags may contain commas.
     while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
         let Some(length) = rest[start + 1..].iter().position(|byte| *byte == b'"') else {
             return false;
@@ -119,12 +120,13 @@ fn part(range: &[u8], length: usize) -> Presented {
     let Some((first, last)) = set.trim().split_once('-') else {
         return Presented::Whole;
     };
-    // A number with too many digits is beyond every end.
+    // A number with too many digits is beyond the end of every body.
     let number = |text: &str| Some(decimal(text.as_bytes())?.parse().unwrap_or(usize::MAX));
     let (first, last) = (first.trim(), last.trim());
     let (start, end) = match (number(first), number(last)) {
         (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1)),
         (Some(start), None) if last.is_empty() => (start, length),
+        // `-0`: the last zero bytes, which cannot be satisfied.
         (None, Some(0)) if first.is_empty() => (length, length),
         // The last bytes of an empty body are the whole body, which 206 cannot express.
         (None, Some(count)) if first.is_empty() && length > 0 => {

@@ -1,4 +1,7 @@
 //! Rules for sharing a response: whether, and for how long (RFC 9111, sections 3 and 4).
+//!
+//! A *kind* is the requests with one key, which may share a response. An answer is *fresh* during
+//! its lifetime and *stale* afterwards.
 
 use std::time::Duration;
 
@@ -20,7 +23,7 @@ pub struct Terms {
     while_revalidate: Duration,
     /// Time after the lifetime for which it may be used while the origin fails (RFC 5861).
     if_error: Duration,
-    /// Whether the route's settings may allow its use once it is stale.
+    /// Whether `stale` of the route applies: the answer may be used once it is stale.
     may_be_stale: bool,
 }
 
@@ -55,7 +58,7 @@ impl Windows {
 
 /// Statuses that are cacheable by default (RFC 9110, section 15.1), except 206.
 ///
-/// A partial answer does not answer other requests.
+/// A partial response (206) does not answer other requests.
 const SHAREABLE: [u16; 11] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501];
 
 /// Media types of bodies that never end. Other endless bodies are detected by their duration.
@@ -106,7 +109,7 @@ impl Head<'_> {
         let mut names = names.map(<[u8]>::trim_ascii).filter(|it| !it.is_empty());
         names.any(|name| {
             let is_named = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-            // No request of the kind has these fields.
+            // No request of a kind has these fields.
             let is_absent =
                 is_named("authorization") || is_named("cookie") && collapse.cookies.is_none();
             let is_in_key = is_named("host") || collapse.vary.iter().any(|it| is_named(it));
@@ -122,8 +125,8 @@ impl Head<'_> {
 
     /// Returns the freshness lifetime, from when the answer was made (RFC 9111, section 4.2.1).
     fn lifetime(&self, directives: &Directives) -> Option<Duration> {
-        let own = directives.s_maxage.or(directives.max_age);
-        own.or_else(|| {
+        let stated = directives.s_maxage.or(directives.max_age);
+        stated.or_else(|| {
             // An invalid date has expired (section 5.3).
             let Ok(expires) = self.date("expires")? else {
                 return Some(Duration::ZERO);
@@ -139,11 +142,11 @@ impl Head<'_> {
 
     /// Returns the age of the answer when it arrives (RFC 9111, section 4.2.3).
     ///
-    /// An answer without `Age` comes from the origin itself, which makes it as the last step. So
-    /// the time that the origin took does not add to its age.
+    /// An answer without `Age` is made by the origin itself, at the end of the time that the origin
+    /// takes. So that time does not add to its age.
     fn age(&self) -> Duration {
         let apparent = self.arrived.since(self.made());
-        // `Date` has a resolution of one second.
+        // `Date` has a resolution of one second, so a shorter time is no age.
         let apparent = Some(apparent).filter(|it| *it >= Duration::from_secs(1));
         // The first member of a list counts. Anything but a number is ignored (section 5.1).
         let first = |line: &[u8]| seconds(line.split(|byte| *byte == b',').next()?);
@@ -157,12 +160,12 @@ impl Head<'_> {
         if self.status >= 500 && self.status != 501 {
             return Verdict::Failed;
         }
-        // The fields do not matter for other statuses: many error pages have `no-store`, which says
-        // nothing about other requests.
+        // For other statuses, the fields do not matter: many error pages have `no-store`, which
+        // says nothing about other requests.
         if !SHAREABLE.contains(&self.status) {
             return Verdict::Unshareable;
         }
-        let directives = Directives::of(self.all("cache-control"));
+        let directives = Directives::parse(self.all("cache-control"));
         // A stream has no end to wait for.
         let is_stream = self.all("content-type").next().is_some_and(is_stream);
         // `X-Accel-Expires` has precedence over `Cache-Control` and `Expires`, as in nginx. It
@@ -175,6 +178,7 @@ impl Head<'_> {
         }
         let age = self.age();
         let lifetime = match accel_expires {
+            // `rest` counts from the arrival, but a lifetime counts from when the answer was made.
             Some(rest) => Some(age.saturating_add(rest)),
             None => self.lifetime(&directives),
         };
@@ -202,7 +206,7 @@ impl Terms {
         self.age + since
     }
 
-    /// Returns the terms for an answer that arrived `span` later.
+    /// Returns the terms as if the answer had arrived `span` later.
     pub fn later(self, span: Duration) -> Self {
         Self {
             age: self.age + span,
@@ -215,10 +219,10 @@ impl Terms {
         let lifetime_left = self.lifetime.map(|it| it.saturating_sub(self.age));
         let fresh_for = lifetime_left.map_or(collapse.keep, |left| left.min(collapse.keep));
         let fresh = arrived + fresh_for;
-        let keeps = !collapse.keep.is_zero();
+        let keeps_answers = !collapse.keep.is_zero();
         let stale = Some(collapse.stale).filter(|_| self.may_be_stale);
         // A route without `keep` gives no kept answer to new requests.
-        let while_revalidate = Some(self.while_revalidate).filter(|_| keeps);
+        let while_revalidate = Some(self.while_revalidate).filter(|_| keeps_answers);
         // If the origin fails, the answer may be used as long as its `stale-if-error` allows,
         // whatever `keep` is.
         let if_error = Some(self.if_error).filter(|it| !it.is_zero());
@@ -231,14 +235,17 @@ impl Terms {
     }
 }
 
-/// Field name in lower case. The gateway removes the field, so no client gets it.
+/// Name of a field, in lower case, which overrides the lifetime of a response.
+///
+/// The gateway removes the field, so no client gets it.
 pub(crate) const ACCEL_EXPIRES: &str = "x-accel-expires";
 
-/// Parses the time for which a response may be used; zero: not for another request.
+/// Parses `X-Accel-Expires`: the time from `arrived` for which a response may be used.
 ///
-/// The value is a number of seconds, or `@` and the Unix time until which the response may be used.
-/// As in nginx (`ngx_http_upstream_process_accel_expires`), only the first line counts. Returns
-/// `None` if the line is not a number or exceeds an `i64`: the field is then ignored.
+/// Zero: it may not be used for another request. The value is a number of seconds, or `@` and the
+/// Unix time until which the response may be used. As in nginx
+/// (`ngx_http_upstream_process_accel_expires`), only the first line counts. Returns `None` if the
+/// line is not a number or exceeds an `i64`: the field is then ignored.
 pub(super) fn accel_expires<'a>(
     mut lines: impl Iterator<Item = &'a [u8]>,
     arrived: Moment,

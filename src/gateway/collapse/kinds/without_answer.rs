@@ -1,4 +1,6 @@
 //! Leaders without an answer for their followers, and leaders whose answer may never end.
+//!
+//! The parent module defines *kind*, *leader*, *follower*, *flight*, *release* and *probe*.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +13,18 @@ use super::{Entry, FlightId, Kinds, UNSHAREABLE_FOR};
 /// Time for which a stale answer serves after the origin failed, before the next attempt.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Additional time for a client whose request has failed, if other clients have come since then.
+/// Additional time before a client whose request has failed makes the next attempt.
 ///
-/// A request that fails for one client only may succeed for the others.
-const RETRY_ALONE_AFTER: Duration = Duration::from_secs(2);
+/// Only if requests of other clients have come since then: these go first, because a request may
+/// fail for one client only.
+const FAILED_CLIENT_DELAY: Duration = Duration::from_secs(2);
 
 /// Maximum number of failed clients that are remembered.
 const MAX_FAILED: usize = 8;
 
 /// Next attempt at the origin after a failure, and the clients that may make it.
 pub(super) struct Retry {
+    /// Instant from which an attempt may be made.
     at: Moment,
     /// Clients of the leaders that have failed in a row, each once; at most [`MAX_FAILED`].
     failed: Vec<u64>,
@@ -34,11 +38,11 @@ impl Retry {
         let has_failed = self.failed.contains(&client);
         self.have_others_come |= !has_failed;
         let is_left_to_others = has_failed && self.have_others_come;
-        now >= self.at && (!is_left_to_others || now >= self.at + RETRY_ALONE_AFTER)
+        now >= self.at && (!is_left_to_others || now >= self.at + FAILED_CLIENT_DELAY)
     }
 
     /// Records that the leader of `client` has failed.
-    fn failed(&mut self, client: u64, now: Moment) {
+    fn record_failure(&mut self, client: u64, now: Moment) {
         self.at = now + RETRY_AFTER;
         self.have_others_come = false;
         if !self.failed.contains(&client) && self.failed.len() < MAX_FAILED {
@@ -47,23 +51,23 @@ impl Retry {
     }
 }
 
-/// Number of leaders in a row without a shared answer after which the followers are released.
+/// Number of leaders in a row without an answer for others after which the followers are released.
 const MAX_FAILURES: u8 = 2;
 
 /// Reason for which a leader has no answer for its followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The leader has left.
+    /// The leader has left before its answer was complete.
     Left,
     /// The answer may not be shared. This may concern this leader only.
-    OwnAnswer,
+    Private,
     /// The origin failed.
     Failed,
 }
 
 /// Result for the followers of a leader without an answer for them.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Failed<A, W> {
+pub enum FailureResult<A, W> {
     /// The followers and the leader get this stale answer.
     Stale(A, Vec<W>),
     /// The first follower that may lead leads now.
@@ -75,26 +79,27 @@ pub enum Failed<A, W> {
 }
 
 impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
-    /// Records that a leader has no answer for its followers.
+    /// Ends a leader that has no answer for its followers.
     ///
     /// If the leader has left, `now` does not matter.
-    pub fn failed(
+    pub fn end_failed(
         &mut self,
         id: &FlightId,
         cause: Cause,
         windows: impl Fn(&A) -> Windows,
         now: Moment,
-    ) -> Failed<A, W> {
+    ) -> FailureResult<A, W> {
         if cause == Cause::Failed
             && let Some((answer, followers)) = self.stand_in(id, false, windows, now)
         {
-            return Failed::Stale(answer, followers);
+            return FailureResult::Stale(answer, followers);
         }
         let Some(flight) = self.flight(id) else {
-            return Failed::Over;
+            return FailureResult::Over;
         };
         let (is_probe, client) = (flight.is_probe, flight.client);
-        let (counts, is_refusal) = (cause != Cause::Left, cause == Cause::OwnAnswer);
+        // A leader that has left says nothing about the origin.
+        let (counts, is_refusal) = (cause != Cause::Left, cause == Cause::Private);
         let mut failures = flight.failures + u8::from(counts);
         let mut is_kept = false;
         match counts.then(|| self.entries.get_mut(&id.key)).flatten() {
@@ -103,12 +108,11 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 *retry = None;
                 is_kept = true;
                 if is_refusal && refused.replace(client).is_some_and(|it| it != client) {
-                    self.forget(&id.key);
+                    self.remove_entry(&id.key);
                     is_kept = false;
                 }
             }
-            // The refusals of two clients count as two in a row, although neither waited for the
-            // other.
+            // Refusals of two clients count as two in a row, even if they were not in one flight.
             Some(Entry::Refused {
                 client: previous,
                 until,
@@ -116,34 +120,34 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             _ => {}
         }
         let Some(flight) = self.flights.get_mut(&id.key) else {
-            return Failed::Over;
+            return FailureResult::Over;
         };
         if flight.followers.is_empty() {
             self.flights.remove(&id.key);
             let is_refused_twice = is_refusal && !is_kept && failures >= MAX_FAILURES;
             if is_refused_twice || is_probe && counts {
-                self.mark(&id.key, now, true);
+                self.mark_unshareable(&id.key, now, true);
             } else if is_refusal && !is_kept {
                 let until = now + UNSHAREABLE_FOR;
-                self.put(&id.key, Entry::Refused { client, until });
+                self.set_entry(&id.key, Entry::Refused { client, until });
             }
-            return Failed::Over;
+            return FailureResult::Over;
         }
         if failures >= MAX_FAILURES {
-            self.mark(&id.key, now, true);
-            return Failed::Alone;
+            self.mark_unshareable(&id.key, now, true);
+            return FailureResult::Alone;
         }
         // Another client is preferred: failures of one client's requests say little about other
         // requests.
         let avoided = counts.then_some(client);
         let Some((number, next_client, next)) = flight.followers.pop_leader(avoided) else {
-            return Failed::Alone;
+            return FailureResult::Alone;
         };
-        // The number of a follower is never the number of another leader.
+        // The follower's number becomes its number as the leader: all numbers differ.
         (flight.number, flight.failures) = (number, failures);
         (flight.client, flight.is_probe) = (next_client, false);
         let key = Arc::clone(&id.key);
-        Failed::Next(next, FlightId { key, number })
+        FailureResult::Next(next, FlightId { key, number })
     }
 
     /// Returns the stale answer to use while the origin cannot be reached, and the followers.
@@ -169,7 +173,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
             failed: Vec::new(),
             have_others_come: false,
         });
-        retry.failed(client, now);
+        retry.record_failure(client, now);
         let answer = answer.clone();
         let flight = self.flight(id)?;
         let followers = std::mem::take(&mut flight.followers).into_waiters();
@@ -179,7 +183,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         Some((answer, followers))
     }
 
-    /// Replaces the flight of a leader whose answer may never end. Returns the new flight.
+    /// Abandons a leader whose answer may never end: gives its flight another number. Returns it.
     ///
     /// The kind is not shared for a while. Later results of the leader change nothing. The caller
     /// must [release](Self::release) the followers. Returns `None` if the kind has no flight whose
@@ -199,7 +203,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
         flight.number = self.last_number;
         (flight.state, flight.is_probe) = (S::default(), false);
         let key = Arc::clone(&flight.key);
-        self.mark(&key, now, true);
+        self.mark_unshareable(&key, now, true);
         Some(FlightId {
             key,
             number: self.last_number,

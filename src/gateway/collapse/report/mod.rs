@@ -1,4 +1,7 @@
-//! Shared responses, as the API and the live samples show them.
+//! Status of shared responses, as the API and the live samples show it.
+//!
+//! `sample` has the types of the JSON, `sampler` takes the samples of each second, `metrics` writes
+//! the metrics.
 
 pub(crate) mod metrics;
 pub(crate) mod sample;
@@ -11,7 +14,7 @@ use crate::status::counts::Labelled;
 use crate::status::headline::words::part;
 use crate::status::plain::Plain;
 
-/// Adds the numbers of requests from clients and to the origin to these counts.
+/// Returns these counts with the numbers of requests from clients and to the origin.
 pub(crate) fn shared_status(requests: Labelled) -> Shared {
     let count = |counts: fn(SharedOutcome) -> bool| {
         let all = SharedOutcome::ALL.into_iter().filter(|it| counts(*it));

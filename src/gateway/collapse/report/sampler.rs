@@ -1,4 +1,4 @@
-//! Samples of responses that requests share.
+//! Samples of shared responses: their counts in the last second.
 
 use super::sample::{SharedAnswers, SharedSample};
 use super::{answers, shared_status};
@@ -13,6 +13,7 @@ use crate::status::timestamp::seconds;
 pub(crate) struct Shared {
     /// Requests by the source of their response, and waits, by origin.
     origins: Before<String, (Labelled, Counts)>,
+    /// Number of evicted responses of all routes.
     evicted: u64,
 }
 

@@ -7,7 +7,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Returns a leader whose answer began at a second.
 fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
     let mut leader = clients.lead(now);
-    leader.departs(None, at(now));
+    leader.record_departure(None, at(now));
     let gathered = leader.gather(head(&clients.collapse, now), has_length);
     (leader, gathered)
 }

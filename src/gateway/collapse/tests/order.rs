@@ -26,15 +26,15 @@ fn a_follower_knows_when_its_leader_leaves_for_the_origin() {
     let mut follower = clients.follow(1);
     let last = clients.follow(1);
     assert_eq!(follower.departed(), None);
-    leader.departs(None, at(3));
+    leader.record_departure(None, at(3));
     assert_eq!(last.departed(), Some(at(3)));
     assert_eq!(clients.follow(4).departed(), Some(at(3)));
-    assert!(leader.failed(at(5)).is_none());
+    assert!(leader.end_failed(at(5)).is_none());
     // The next leader has not left yet.
     let mut next = promoted(&mut follower);
     assert!(next.take_reserved().is_none(), "there is no gate");
     assert_eq!(last.departed(), None);
-    next.departs(None, at(6));
+    next.record_departure(None, at(6));
     assert_eq!(last.departed(), Some(at(6)));
 }
 

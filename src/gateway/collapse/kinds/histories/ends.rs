@@ -22,7 +22,7 @@ impl World {
             0..=3 => self.completes(flying),
             4 => self.is_unshareable(flying),
             5..=8 => self.fails(flying, Cause::Failed),
-            9..=11 => self.fails(flying, Cause::OwnAnswer),
+            9..=11 => self.fails(flying, Cause::Private),
             12..=13 => self.fails(flying, Cause::Left),
             14 => self.is_abandoned(&flying),
             _ => self.is_unreachable(flying),
@@ -131,20 +131,20 @@ impl World {
         let windows = |it: &Answer| rules.windows(it);
         let now = match cause {
             Cause::Left => Moment::default(),
-            Cause::OwnAnswer | Cause::Failed => self.now,
+            Cause::Private | Cause::Failed => self.now,
         };
-        let failed = self.kinds.failed(&leader.id, cause, windows, now);
+        let failed = self.kinds.end_failed(&leader.id, cause, windows, now);
         let then = self.model.fails(kind, rules, cause, now);
         let event = match cause {
             Cause::Left => "dropped",
-            Cause::OwnAnswer => "own answer",
+            Cause::Private => "own answer",
             Cause::Failed => {
                 self.failed[kind] = Some(now);
                 "failed"
             }
         };
         match failed {
-            Failed::Stale(answer, answered) => {
+            FailureResult::Stale(answer, answered) => {
                 assert_eq!(cause, Cause::Failed);
                 assert_eq!(then, Then::Stale(answer.clone(), answered.clone()));
                 self.answered(&answered);
@@ -154,19 +154,19 @@ impl World {
                 self.ended.push(leader.id);
                 return;
             }
-            Failed::Next(request, id) => {
+            FailureResult::Next(request, id) => {
                 assert_eq!(then, Then::Next(request));
                 self.answered(&[request]);
                 self.counts.count("promoted");
                 self.flies(id, kind, Some(request));
                 self.ended.push(leader.id);
             }
-            Failed::Alone => {
+            FailureResult::Alone => {
                 assert_eq!(then, Then::Alone);
                 let request = None;
                 self.releases(Flying { request, ..leader });
             }
-            Failed::Over => {
+            FailureResult::Over => {
                 assert_eq!(then, Then::Over);
                 self.ended.push(leader.id);
             }

@@ -284,7 +284,7 @@ impl Model {
         let client = leader.expect("a leader").client;
         let mut follows_refusal = false;
         if counts && let Some(State::Refused(before, until)) = self.used_entry(kind) {
-            follows_refusal = cause == Cause::OwnAnswer && *before != client && now < *until;
+            follows_refusal = cause == Cause::Private && *before != client && now < *until;
         }
         if cause == Cause::Failed
             && let Some((answer, answered)) = self.stands_in(kind, false, rules, now)
@@ -294,7 +294,7 @@ impl Model {
         if counts && let Some(State::Answer(_, retry, refused)) = self.used_entry(kind) {
             *retry = None;
             let before = *refused;
-            if cause == Cause::OwnAnswer {
+            if cause == Cause::Private {
                 *refused = Some(client);
                 if before.is_some_and(|it| it != client) {
                     self.take_entry(kind);
@@ -310,7 +310,7 @@ impl Model {
         if !self.waiters.iter().any(|it| it.kind == kind) {
             let entry = self.entries.iter().find(|it| it.kind == kind);
             let is_kept = entry.is_some_and(|it| matches!(it.state, State::Answer(..)));
-            let is_own = cause == Cause::OwnAnswer && !is_kept;
+            let is_own = cause == Cause::Private && !is_kept;
             if counts && busy.is_probe || is_own && busy.failures >= 2 {
                 self.is_unshareable(kind, true, now);
             } else if is_own {

@@ -287,8 +287,8 @@ impl World {
         };
         let windows = self.rules.windows(&answer);
         assert!(self.kinds.complete(&id, answer, &windows, now).is_empty());
-        let failed = self.kinds.failed(&id, Cause::Failed, |_| windows, now);
-        assert_eq!(failed, Failed::Over);
+        let failed = self.kinds.end_failed(&id, Cause::Failed, |_| windows, now);
+        assert_eq!(failed, FailureResult::Over);
         let stale = self.kinds.stand_in(&id, false, |_| windows, now);
         assert_eq!(stale, None);
         self.kinds.end_too_large(&id, now);

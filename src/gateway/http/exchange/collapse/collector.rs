@@ -73,7 +73,7 @@ impl<'c> Collector<'c> {
     /// Notes that the request departs to the origin.
     pub(super) fn note_departure(&mut self, permit: Option<&Permit>) {
         if let Some(leader) = &mut self.leader {
-            leader.departs(permit.map(Permit::departed), self.pacer.now());
+            leader.record_departure(permit.map(Permit::departed), self.pacer.now());
         }
     }
 
@@ -265,7 +265,7 @@ impl ClientStream for Collector<'_> {
         let Some(leader) = self.leader.take() else {
             return;
         };
-        let stale = leader.failed(self.pacer.now());
+        let stale = leader.end_failed(self.pacer.now());
         if matches!(self.stage, Stage::Ahead) {
             self.stage = stale.map_or(Stage::Passing(None), Stage::Stale);
         }
